@@ -1,0 +1,29 @@
+# Language level, warnings, sanitizers, ccache and mold: everything that is the same for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(BERTH_CCACHE ccache)
+if(BERTH_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BERTH_CCACHE})
+endif()
+find_program(BERTH_MOLD mold)
+if(BERTH_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(berth_options INTERFACE)
+target_include_directories(berth_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(berth_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wsuggest-override -Werror)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  # clang reads -Wsuggest-override as its own, stricter warning; g++ is the reference for it.
+  target_compile_options(berth_options INTERFACE -Wno-suggest-override -Wno-unknown-warning-option)
+endif()
+target_compile_definitions(berth_options INTERFACE
+  BOOST_ALL_NO_LIB $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<BOOL:${BERTH_PLANTED_BUGS}>:BERTH_PLANTED_BUGS=1>)
+if(BERTH_SANITIZE)
+  add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${BERTH_SANITIZE})
+endif()

@@ -1,0 +1,35 @@
+#include <doctest/doctest.h>
+
+#include "base/checked.h"
+#include "base/random.h"
+#include "base/timestamp.h"
+
+namespace berth {
+
+TEST_CASE("a timestamp prints as ISO 8601 in UTC, before and after the epoch") {
+  CHECK_EQ(to_iso8601({0}), "1970-01-01T00:00:00.000Z");
+  CHECK_EQ(to_iso8601({1'782'000'000'123}), "2026-06-21T00:00:00.123Z");
+  CHECK_EQ(to_iso8601({-1}), "1969-12-31T23:59:59.999Z");
+  CHECK_EQ(to_iso8601(Timestamp::never()), "never");
+}
+
+TEST_CASE("adding to a timestamp saturates at never") { CHECK_UNARY((Timestamp{5} + Timestamp::never().ms).is_never()); }
+
+TEST_CASE("fractions compare exactly where doubles would not") {
+  const std::int64_t big = 9'007'199'254'740'993;  // 2^53 + 1
+  CHECK_UNARY(Fraction{big - 1, big} < Fraction{big, big + 1});
+  CHECK_UNARY(Fraction{2, 4} == Fraction{1, 2});
+  CHECK_UNARY(Fraction{5, 1} < Fraction{1, 0});
+}
+
+TEST_CASE("a seed names one sequence for ever") {
+  Random random(42);
+  CHECK_EQ(random.next(), Random(42).next());
+  for (int i = 0; i < 1000; ++i) {
+    const auto value = random.between(-3, 3);
+    CHECK_UNARY(value >= -3);
+    CHECK_UNARY(value <= 3);
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,30 @@
+#pragma once
+// Time as the core sees it: milliseconds since the Unix epoch, handed in as an argument. Nothing in the core reads a
+// clock; the daemon's loop reads it once per batch, clamped to be monotonic, and the simulator invents it.
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace berth {
+
+struct Timestamp {
+  std::int64_t ms = 0;
+
+  static constexpr Timestamp never() { return {std::numeric_limits<std::int64_t>::max()}; }
+  constexpr bool is_never() const { return ms == std::numeric_limits<std::int64_t>::max(); }
+  constexpr auto operator<=>(const Timestamp&) const = default;
+};
+
+// Saturates at never(), so that "no limit" survives arithmetic.
+constexpr Timestamp operator+(Timestamp time, std::int64_t delta_ms) {
+  if (delta_ms > 0 && time.ms > std::numeric_limits<std::int64_t>::max() - delta_ms) return Timestamp::never();
+  return {time.ms + delta_ms};
+}
+constexpr std::int64_t operator-(Timestamp later, Timestamp earlier) { return later.ms - earlier.ms; }
+
+// "2026-11-21T08:15:30.250Z"
+std::string to_iso8601(Timestamp time);
+
+}  // namespace berth
