@@ -1,0 +1,63 @@
+#pragma once
+// The scalars of one run, computed from its outcomes and series by pure functions. Times are in seconds here because
+// this is where they meet a reader; percentages are of 100. An absent value could not be measured in this run.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/measure/distribution.h"
+#include "sim/measure/outcome.h"
+#include "sim/measure/series.h"
+
+namespace berth::sim {
+
+struct GroupMeasures {
+  std::int64_t jobs = 0;
+  Distribution wait_s;
+  Distribution jct_s;
+  Distribution slowdown;
+};
+
+struct RunMeasures {
+  std::int64_t jobs = 0;
+  std::int64_t completed = 0;
+  std::int64_t running_at_end = 0;
+  std::int64_t waiting_at_end = 0;
+  std::int64_t refused = 0;
+  GroupMeasures all;
+  std::map<std::string, GroupMeasures> by_size, by_queue, by_class;
+  std::optional<double> gpu_allocation_pct;  // at the end of the arrivals; over time: mean until the last arrival
+  std::optional<double> gpu_allocation_at_100_pct;  // when the load that arrived equals the capacity
+  std::optional<double> fragmentation_pct;          // of capacity, at the end of the arrivals or mean over time
+  std::optional<double> fragmentation_of_idle_pct;  // the same, of what is idle: the paper's ratio
+  std::optional<double> utilization_pct;            // time-weighted mean, first submission to last completion
+  std::optional<double> mean_queue_length;
+  std::optional<std::int64_t> max_queue_length;
+  std::optional<double> jain_index;          // time-weighted mean over queues with demand
+  std::optional<double> mean_share_gap_pct;  // time-weighted mean of the dominant-share gap
+  std::optional<double> max_share_gap_pct;
+  double guarantee_violation_s = 0;  // queue-seconds below min(guarantee, demand)
+  double guarantee_shortfall_gpu_h = 0;
+  std::int64_t preemptions = 0;
+  std::int64_t restarts = 0;
+  std::int64_t moves = 0;
+  double gpu_hours_useful = 0;
+  double gpu_hours_lost = 0;
+  double makespan_s = 0;  // first submission to last completion
+};
+
+struct MeasureInput {
+  const std::vector<JobOutcome>& jobs;
+  const std::vector<FleetSample>& fleet;
+  const std::vector<ArrivalSample>& arrivals;
+  const std::vector<FairnessSample>& fairness;
+  std::int64_t capacity_gpu_milli = 0;
+  std::int64_t end_ms = 0;
+};
+
+RunMeasures measure_run(const MeasureInput& run);
+
+}  // namespace berth::sim

@@ -1,0 +1,59 @@
+#pragma once
+// What one run of the simulator hands to the report: raw outcomes and series. The scalars of `summary.json` are
+// computed from these by measure_run, so that a run cannot state one thing and its data another.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/measure/outcome.h"
+#include "sim/measure/series.h"
+#include "sim/trace/trace.h"
+
+namespace berth::sim {
+
+// A stretch in which one job held GPUs of one node.
+struct GanttBar {
+  std::uint32_t node = 0;
+  std::uint32_t queue = 0;  // index into RunResult::queues
+  std::int64_t gpu_milli = 0;
+  std::int64_t start_ms = 0;
+  std::int64_t end_ms = 0;
+};
+
+struct RunResult {
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::int64_t capacity_gpu_milli = 0;
+  std::int64_t end_ms = 0;  // when the run stopped; the last sample of a series holds until then
+  double wall_s = 0;        // how long the run took to compute
+  std::vector<std::string> queues;
+  std::vector<std::int64_t> node_gpu_milli;  // by node, for the Gantt
+  std::vector<JobOutcome> jobs;
+  std::vector<FleetSample> fleet;        // empty for an order of arrival without times
+  std::vector<ArrivalSample> arrivals;   // empty for a run by the clock
+  std::vector<FairnessSample> fairness;  // may be empty
+  std::vector<GanttBar> gantt;           // may be empty
+};
+
+// What the report says about its input and how it was made.
+struct ReportInput {
+  std::string title;
+  std::string command;  // the command line that made it
+  std::string version;
+  bool synthetic = false;  // the results are made up: every page says so
+  std::int64_t jobs = 0;
+  std::int64_t nodes = 0;
+  std::int64_t gpu_milli = 0;
+  std::vector<std::string> sources;
+  std::map<std::string, std::int64_t> defaults_taken;
+  std::map<std::string, std::int64_t> rows_left_out;
+  std::map<std::string, std::int64_t> overlay_taken;
+  std::vector<std::string> notes;
+  BadRows bad_rows;
+};
+
+// Everything but title, command and version, from the trace as it was run.
+ReportInput describe_input(const Trace& trace);
+
+}  // namespace berth::sim

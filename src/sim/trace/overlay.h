@@ -1,0 +1,61 @@
+#pragma once
+// The only place from which a tenant, a priority, a checkpoint contract or a quota may come when a trace lacks it: a
+// file that somebody wrote on purpose. YAML has rules and queues; CSV has one row per job (job_id and any of the
+// fields).
+//
+//   jobs:                                     # every rule that matches is applied, in this order
+//     - match: {job_class: training, min_gpus: 8}
+//       set: {priority: 100, checkpoint: {interval_s: 600, cost_s: 30, restart_s: 60}}
+//   queues:
+//     - {name: 6214e9, parent: research, guaranteed_gpus: 64, max_gpus: 128, weight: 2}
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/trace/read_trace.h"
+#include "sim/trace/trace.h"
+
+namespace berth::sim {
+
+struct OverlayMatch {
+  std::optional<std::string> id, tenant, user, priority_class, job_class, status, partition;
+  std::optional<std::int64_t> min_gpus, max_gpus;  // of the whole job
+};
+
+struct OverlaySet {
+  std::optional<std::string> tenant, user, priority_class, job_class;
+  std::optional<std::int64_t> priority, time_limit_ms;
+  std::optional<TraceCheckpoint> checkpoint;
+};
+
+struct OverlayRule {
+  OverlayMatch match;
+  OverlaySet set;
+};
+
+struct OverlayQueue {
+  std::string name;
+  std::string parent;  // empty: the root
+  std::optional<std::int64_t> guaranteed_gpus, max_gpus;
+  std::int64_t weight = 1;
+};
+
+struct Overlay {
+  std::string file;
+  std::vector<OverlayRule> rules;
+  std::unordered_map<std::string, OverlaySet> by_job;
+  std::vector<OverlayQueue> queues;
+};
+
+Result<Overlay> read_overlay(const std::string& path, const ReadOptions& options);
+Result<Overlay> read_overlay_text(const std::string& name, std::string_view text, const ReadOptions& options);
+
+// Sets the fields and counts in trace.overlay_taken what came from where.
+void apply_overlay(const Overlay& overlay, Trace& trace);
+
+}  // namespace berth::sim

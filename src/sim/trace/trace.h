@@ -1,0 +1,89 @@
+#pragma once
+// What a public or private trace says about jobs and machines, as plain values. A reader keeps to what its source says;
+// where a source is silent a stated default is taken and counted in `defaults_taken`, so that a report can print every
+// assumption. Times are milliseconds since the trace's own start. Amounts of a job are per worker.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/timestamp.h"
+
+namespace berth::sim {
+
+// How often a job saves its work and what that costs. Only an overlay can say so: no public trace does.
+struct TraceCheckpoint {
+  std::int64_t interval_ms = 0;  // between periodic saves; 0: saves only when asked to leave
+  std::int64_t cost_ms = 0;      // from the signal to the acknowledged save
+  std::int64_t restart_ms = 0;   // from a new start to useful work
+
+  bool operator==(const TraceCheckpoint&) const = default;
+};
+
+struct TraceJob {
+  std::string id;
+  std::string tenant;  // empty: the source does not say
+  std::string user;
+  std::optional<std::int64_t> submit_ms;    // absent: the source has no time for it
+  std::optional<std::int64_t> duration_ms;  // run time without queueing; absent: unknown or never ended
+  std::int64_t gpus_per_worker = 0;         // the job's total while `workers` is absent
+  std::int64_t gpu_milli = 1000;            // of each GPU; below 1000 only with one GPU
+  std::optional<std::int64_t> workers;      // absent: the number of nodes is not recorded (see split_workers)
+  std::vector<std::string> gpu_models;      // any of these will do; empty: any model
+  std::int64_t cpu_milli = 0;
+  std::int64_t mem_mib = 0;
+  std::string priority_class;  // the source's own word
+  std::string job_class;
+  std::string status;
+  std::string partition;                      // the source's own word for a pool (Slurm)
+  std::optional<std::int64_t> time_limit_ms;  // where the user stated one
+  std::optional<std::int64_t> priority;       // only from an overlay
+  std::optional<TraceCheckpoint> checkpoint;  // only from an overlay
+  std::int64_t line = 0;                      // where it stands in its file, from 1
+
+  // GPUs that the whole job holds, in thousandths.
+  std::int64_t total_gpu_milli() const { return gpus_per_worker * gpu_milli * workers.value_or(1); }
+  bool operator==(const TraceJob&) const = default;
+};
+
+struct TraceNode {
+  std::string name;
+  std::string gpu_model;
+  std::int64_t gpus = 0;
+  std::int64_t cpu_milli = 0;
+  std::int64_t mem_mib = 0;
+  std::string rack;
+  bool operator==(const TraceNode&) const = default;
+};
+
+struct BadRow {
+  std::string file;
+  std::int64_t line = 0;
+  std::string reason;
+};
+
+// Every bad row is counted; the first few are kept whole so that they can be found and mended.
+struct BadRows {
+  std::int64_t total = 0;
+  std::map<std::string, std::int64_t> by_reason;
+  std::vector<BadRow> first;
+};
+
+struct Trace {
+  std::vector<TraceJob> jobs;
+  std::vector<TraceNode> nodes;
+  std::optional<Timestamp> start;                      // the date of time 0, where the source gives dates
+  std::vector<std::string> sources;                    // "FILE (FORMAT, N rows)"
+  std::map<std::string, std::int64_t> defaults_taken;  // what was assumed, and for how many rows
+  std::map<std::string, std::int64_t> rows_left_out;   // sound rows that a stated rule leaves out, such as job steps
+  std::map<std::string, std::int64_t> overlay_taken;   // what an overlay supplied, and for how many jobs
+  std::vector<std::string> notes;                      // window, scaling and whatever else changed the input
+  BadRows bad_rows;
+};
+
+// GPUs of all nodes, in thousandths.
+std::int64_t fleet_gpu_milli(const Trace& trace);
+
+}  // namespace berth::sim
