@@ -1,0 +1,52 @@
+#include "api/http/problem.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace berth::http {
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid:
+      return 400;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kConflict:
+      return 409;
+    case ErrorCode::kUnavailable:
+      return 503;
+    case ErrorCode::kDenied:
+      return 403;
+    case ErrorCode::kTooLarge:
+      return 413;
+    case ErrorCode::kCorrupt:
+      return 500;
+    case ErrorCode::kIo:
+      return 500;
+    case ErrorCode::kUnsupported:
+      return 422;  // understood, and cannot be done (yet): not the server's fault
+  }
+  return 500;
+}
+
+Response problem(int status, std::string_view code, std::string_view detail, std::string_view instance) {
+  boost::json::object document;
+  document["type"] = "urn:berth:problem:" + std::string(code);
+  document["title"] = reason_phrase(status);
+  document["status"] = status;
+  document["detail"] = detail;
+  if (!instance.empty()) document["instance"] = instance;
+  document["code"] = code;
+  return {.status = status,
+          .content_type = "application/problem+json",
+          .headers = {},
+          .body = boost::json::serialize(document)};
+}
+
+Response problem(ErrorCode code, std::string_view detail) {
+  Response response = problem(status_of(code), name_of(code), detail);
+  if (response.status == 503) response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+}  // namespace berth::http

@@ -1,0 +1,20 @@
+#pragma once
+// Every error leaves as an RFC 9457 problem document (application/problem+json): type, title, status, detail, instance,
+// and berth's extension member `code`, a stable word that programs may switch on. Details never echo a credential.
+
+#include <string>
+#include <string_view>
+
+#include "api/http/message.h"
+#include "base/result.h"
+
+namespace berth::http {
+
+int status_of(ErrorCode code);
+
+// `type` is "urn:berth:problem:<code>". The server fills in `instance`, the path of the request.
+Response problem(int status, std::string_view code, std::string_view detail, std::string_view instance = {});
+Response problem(ErrorCode code, std::string_view detail);
+inline Response problem(const Error& error) { return problem(error.code, error.message); }
+
+}  // namespace berth::http

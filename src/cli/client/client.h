@@ -1,0 +1,80 @@
+#pragma once
+// The CLI's way to the server: HTTP through libcurl with a bearer token. One Client is used by one thread at a time and
+// keeps its connection open between calls. Transport failures are Errors (kUnavailable, with what to do about it); any
+// answer of the server, an error status too, is a Reply.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::client {
+
+struct ClientOptions {
+  std::string base_url = "http://127.0.0.1:8080";
+  std::string token;
+  std::chrono::milliseconds connect_timeout{3'000};
+  std::chrono::milliseconds timeout{60'000};         // for a whole call
+  std::chrono::milliseconds stream_silence{45'000};  // a stream without a byte (heartbeats come every 15 s) is dead
+};
+
+struct Reply {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+
+  bool ok() const { return status >= 200 && status < 300; }
+};
+
+// One event of a stream. NDJSON lines have only data.
+struct StreamEvent {
+  std::string id;
+  std::string name;
+  std::string data;
+};
+
+enum class StreamStep : bool { kStop, kContinue };
+
+struct StreamOptions {
+  bool ndjson = false;        // else server-sent events
+  std::string last_event_id;  // resume after this event
+  bool resume = true;         // reconnect when the connection breaks (server-sent events only: they carry ids)
+  // Given up after this many reconnections in a row without one event.
+  int reconnections = 10;
+  std::chrono::milliseconds first_backoff{200};  // doubled each time, up to 5 s
+};
+
+class Client {
+ public:
+  explicit Client(ClientOptions options);
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  // `path` begins with '/' and is already encoded (see encode_segment).
+  Result<Reply> get(std::string_view path);
+  Result<Reply> post(std::string_view path, std::string_view json, std::string_view idempotency_key = {});
+  Result<Reply> put(std::string_view path, std::string_view json);
+  Result<Reply> del(std::string_view path);
+
+  // Calls `on_event` for each event until it says kStop, the server ends the stream (value), or the connection is lost
+  // for good (error). A status other than 200 is an error with the server's own words.
+  Result<void> stream(std::string_view path, const StreamOptions& options,
+                      const std::function<StreamStep(const StreamEvent&)>& on_event);
+
+ private:
+  struct Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+// What a reply with an error status says: the code and detail of its problem document, or its status if it has none.
+Error error_of(const Reply& reply);
+
+// Percent-encodes one path segment or query value ("research/nlp" gives "research%2Fnlp").
+std::string encode_segment(std::string_view text);
+
+}  // namespace berth::client
