@@ -1,5 +1,5 @@
 # One folder of src/ is one static library `berth_<folder>`, and the *_test.cc files beside its sources are one
-# test program `<folder>_test`. `LINK` names what the folder links: other folders and external libraries.
+# test program `<folder>_test`; the *_property_test.cc among them are `<folder>_property_test`. `LINK` names what the folder links: other folders and external libraries.
 function(berth_folder name)
   cmake_parse_arguments(ARG "" "" "LINK;TEST_LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
@@ -13,8 +13,14 @@ function(berth_folder name)
     add_library(berth_${name} INTERFACE)
     target_link_libraries(berth_${name} INTERFACE berth_options ${ARG_LINK})
   endif()
+  set(properties ${tests})
+  list(FILTER properties INCLUDE REGEX "_property_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_property_test\\.cc$")
   if(tests)
     berth_test(${name}_test SOURCES ${tests} LINK berth_${name} ${ARG_TEST_LINK})
+  endif()
+  if(properties)
+    berth_test(${name}_property_test SOURCES ${properties} LINK berth_${name} ${ARG_TEST_LINK})
   endif()
 endfunction()
 
