@@ -1,0 +1,43 @@
+#pragma once
+// The hash chain over the log: whoever changes, drops, inserts or reorders a record has to recompute every later hash,
+// and anyone who wrote down one hash notices. Integers are hashed as 8 bytes little-endian and the payload with its
+// length, so that no two records share an encoding.
+
+#include <string>
+#include <string_view>
+
+#include "store/log.h"
+
+namespace berth::store {
+
+Hash sha256(std::string_view bytes);
+
+// Keeps its digest context, because making one costs as much as hashing a record.
+class HashChain {
+ public:
+  HashChain();
+  ~HashChain();
+  HashChain(const HashChain&) = delete;
+  HashChain& operator=(const HashChain&) = delete;
+
+  Hash next(const Hash& previous, const Record& record);
+
+ private:
+  void* digest_;  // EVP_MD_CTX: OpenSSL stays out of the headers
+};
+
+// Covers a history row without its cursor.
+Hash hash_of(const HistoryRow& row);
+
+std::string to_hex(const Hash& hash);
+
+// kCorrupt, with the sequence number in front: "record 17: ..."
+Error corrupt_record(std::uint64_t seq, std::string_view what);
+
+// The checks that append makes before it looks at what is stored.
+Result<void> check_batch(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records);
+// Says which of the two comparisons failed.
+Error refused_append(const Head& head, std::uint64_t epoch, std::uint64_t first_seq);
+Error not_in_log(std::uint64_t seq, std::uint64_t first, std::uint64_t last);
+
+}  // namespace berth::store

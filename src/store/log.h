@@ -1,0 +1,151 @@
+#pragma once
+// The event log: the one durable truth of berth. Everything else, state and bill included, is a fold over it. The log
+// does not know what it keeps: a payload is bytes, written and read by whoever owns the event's kind and version.
+//
+// The contract, which every implementation keeps and log_contract_test.cc checks:
+//
+//  1. Records are numbered 1, 2, 3, ... without gap; a number is given once and never changes its record.
+//  2. append is compare-and-set: it succeeds only if `epoch` is the epoch in force and `first_seq` is last().seq + 1;
+//     otherwise it is refused with kConflict and nothing is kept.
+//  3. One batch is one durable transaction and one sync: after success all its records and history rows survive any
+//  crash,
+//     after a refusal none of them exists, and after a crash in the middle either all are there or none.
+//  4. Nothing is seen before it is durable: last, read and history never show a record whose sync has not returned.
+//  5. take_epoch raises the epoch in force by one, durably; from then on a writer with an older epoch is refused.
+//  6. Each record is chained: its hash is SHA-256 over the previous hash and all of its fields (hash_chain.h). read
+//     recomputes the chain; a record that does not fit is refused with kCorrupt and its sequence number, and neither it
+//     nor any later one is shown.
+//  7. A checkpoint is a folded state as of one sequence number. The newest two are kept. load_checkpoint gives the
+//  newest
+//     whose checksum holds; one that contradicts the log's own chain, or that lies beyond its end, is kCorrupt.
+//  8. truncate_before drops old records, only below the older of two checkpoints that both load; the chain's anchor
+//  stays,
+//     so that the rest still verifies.
+//  9. The first failed or short write or sync is returned as kIo, and from then on every call that can fail is refused
+//  with
+//     kIo: what the disk holds is no longer known, and asking again may lie. last still says what was acknowledged. The
+//     caller ends its process; the next open decides. A full disk is such a failure too, and its message says so.
+// 10. append, take_epoch and truncate_before are called by one thread, the writer. last, read, history, first_seq,
+//     counters, save_checkpoint and load_checkpoint may be called by any thread beside it.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/timestamp.h"
+
+namespace berth::store {
+
+struct Record {
+  std::uint64_t seq = 0;
+  std::uint64_t epoch = 0;
+  Timestamp time;
+  std::uint16_t kind = 0;
+  std::uint16_t version = 0;
+  std::string payload;
+  bool operator==(const Record&) const = default;
+};
+
+// SHA-256. All zero before the first record.
+using Hash = std::array<std::uint8_t, 32>;
+
+struct Head {
+  std::uint64_t seq = 0;    // of the last durable record; 0 in an empty log
+  std::uint64_t epoch = 0;  // in force; 0 until take_epoch was called
+  Hash hash{};              // of the last durable record
+  bool operator==(const Head&) const = default;
+};
+
+// A finished job that left the state. Written in the same transaction as the records that finished it.
+struct HistoryRow {
+  std::uint64_t job_id = 0;
+  Timestamp finished;
+  std::string bytes;
+  std::uint64_t cursor = 0;  // given by the log: 1, 2, 3, ... in the order of retirement; 0 when handed to append
+  bool operator==(const HistoryRow&) const = default;
+};
+
+struct HistoryQuery {
+  std::optional<std::uint64_t> job_id = std::nullopt;                // only this job
+  std::uint64_t after = 0;                                           // only rows with a greater cursor
+  std::uint64_t before = std::numeric_limits<std::uint64_t>::max();  // only rows with a smaller cursor
+  bool newest_first = false;
+  std::size_t limit = 100;
+};
+
+struct Checkpoint {
+  std::uint64_t seq = 0;  // the last record folded into it
+  Hash head_hash{};       // that record's hash
+  std::string bytes;
+  std::vector<std::string> passed_over;  // newer checkpoints that are damaged, one sentence each: worth a warning
+};
+
+// What was done since this object was made. fsyncs counts real syncs of every file of the log; bytes counts payload
+// bytes.
+struct Counters {
+  std::uint64_t appends = 0;
+  std::uint64_t records = 0;
+  std::uint64_t fsyncs = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Called with each record in order. true: go on; false: enough; an Error ends the read and is returned by it.
+using Visitor = std::function<Result<bool>(const Record&)>;
+
+class Log {
+ public:
+  virtual ~Log() = default;
+
+  // records[i] must carry seq first_seq + i and epoch `epoch` (else kInvalid), and there must be at least one. A
+  // history row whose job is already in the history is kConflict.
+  virtual Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
+                              std::span<const HistoryRow> retired) = 0;
+  Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records) {
+    return append(epoch, first_seq, records, {});
+  }
+
+  virtual Result<std::uint64_t> take_epoch() = 0;
+
+  virtual Head last() const = 0;
+  // The first record still kept: 1, or more after truncate_before. last().seq + 1 in an empty log.
+  virtual std::uint64_t first_seq() const = 0;
+
+  // from_seq may be first_seq() up to last().seq + 1 (which reads nothing); else kNotFound. Records appended meanwhile
+  // are read too. No lock is held while the visitor runs, so it may call the log.
+  virtual Result<void> read(std::uint64_t from_seq, const Visitor& visitor) const = 0;
+
+  // seq must be durable, and not older than the newest checkpoint.
+  virtual Result<void> save_checkpoint(std::uint64_t seq, std::string_view bytes) = 0;
+  virtual Result<std::optional<Checkpoint>> load_checkpoint() const = 0;
+
+  virtual Result<std::vector<HistoryRow>> history(const HistoryQuery& query) const = 0;
+
+  virtual Result<void> truncate_before(std::uint64_t seq) = 0;
+
+  virtual Counters counters() const = 0;
+};
+
+// What verify_chain found in a sound log.
+struct ChainReport {
+  std::uint64_t records = 0;
+  std::uint64_t first_seq = 0;
+  std::uint64_t last_seq = 0;
+  Hash head_hash{};
+  std::uint64_t history_rows = 0;
+};
+
+// Called now and then with the records checked so far and the number there are.
+using ChainProgress = std::function<void(std::uint64_t checked, std::uint64_t total)>;
+
+// Walks every record and history row and recomputes every hash. The error names the first sequence number that is
+// wrong. It proves the bytes; that the state folded from them is the live one is the caller's part.
+Result<ChainReport> verify_chain(const Log& log, const ChainProgress& progress);
+
+}  // namespace berth::store
