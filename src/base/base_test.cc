@@ -13,7 +13,9 @@ TEST_CASE("a timestamp prints as ISO 8601 in UTC, before and after the epoch") {
   CHECK_EQ(to_iso8601(Timestamp::never()), "never");
 }
 
-TEST_CASE("adding to a timestamp saturates at never") { CHECK_UNARY((Timestamp{5} + Timestamp::never().ms).is_never()); }
+TEST_CASE("adding to a timestamp saturates at never") {
+  CHECK_UNARY((Timestamp{5} + Timestamp::never().ms).is_never());
+}
 
 TEST_CASE("fractions compare exactly where doubles would not") {
   const std::int64_t big = 9'007'199'254'740'993;  // 2^53 + 1

@@ -1,6 +1,7 @@
 #pragma once
-// Integer arithmetic that refuses to wrap. Decisions and bills use integers only; a wrapped sum would be a wrong decision
-// or a wrong bill, so overflow is a CHECK in the core, and optional at the borders where the numbers are somebody else's.
+// Integer arithmetic that refuses to wrap. Decisions and bills use integers only; a wrapped sum would be a wrong
+// decision or a wrong bill, so overflow is a CHECK in the core, and optional at the borders where the numbers are
+// somebody else's.
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// A small seeded generator (xoshiro256**, Blackman and Vigna 2018, seeded by SplitMix64). It is the same on every compiler
-// and library, unlike the distributions of <random>, so a seed names one run for ever.
+// A small seeded generator (xoshiro256**, Blackman and Vigna 2018, seeded by SplitMix64). It is the same on every
+// compiler and library, unlike the distributions of <random>, so a seed names one run for ever.
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-// Result<T>: a value or an Error. Operating errors (bad input, a refused append, a node that is gone) are values; bugs are
-// CHECKs. Error codes are few, each mapping to one HTTP status and one exit code; the message says what, where, and what
-// would be right. Named like std::expected, which g++ 12 lacks.
+// Result<T>: a value or an Error. Operating errors (bad input, a refused append, a node that is gone) are values; bugs
+// are CHECKs. Error codes are few, each mapping to one HTTP status and one exit code; the message says what, where, and
+// what would be right. Named like std::expected, which g++ 12 lacks.
 
 #include <string>
 #include <utility>
@@ -31,22 +31,34 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}   // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  T& value() & { BERTH_CHECK(has_value()); return std::get<0>(state_); }
-  const T& value() const& { BERTH_CHECK(has_value()); return std::get<0>(state_); }
-  T&& value() && { BERTH_CHECK(has_value()); return std::get<0>(std::move(state_)); }
+  T& value() & {
+    BERTH_CHECK(has_value());
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    BERTH_CHECK(has_value());
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    BERTH_CHECK(has_value());
+    return std::get<0>(std::move(state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const { BERTH_CHECK(!has_value()); return std::get<1>(state_); }
+  const Error& error() const {
+    BERTH_CHECK(!has_value());
+    return std::get<1>(state_);
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -60,7 +72,10 @@ class [[nodiscard]] Result<void> {
 
   bool has_value() const { return !failed_; }
   explicit operator bool() const { return has_value(); }
-  const Error& error() const { BERTH_CHECK(failed_); return error_; }
+  const Error& error() const {
+    BERTH_CHECK(failed_);
+    return error_;
+  }
 
  private:
   Error error_;

@@ -12,7 +12,8 @@ struct CivilDate {
   unsigned day;
 };
 
-// Days since 1970-01-01 to a civil date; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+// Days since 1970-01-01 to a civil date; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+// civil_from_days.
 CivilDate civil_from_days(std::int64_t days) {
   days += 719468;
   const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Adds up what the tests of one build said, and prints a table of rings that ends with `N passed, N failed, N skipped`.
+
+    tools/test_report.py build/dev
+
+reads, from that folder, tests.xml (ctest's JUnit), tests.json (ctest's own list, for labels) and steps/RING.log: what other
+programs printed, with their exit code in steps/RING.rc. Counted is the finest thing a program speaks of: doctest's cases,
+or a last line of the form `N passed, N failed, N skipped`, or else the program as one test. A test that cannot run here
+prints `SKIPPED: reason` and passes (a doctest case) or exits with 77 (a program).
+"""
+
+import dataclasses
+import json
+import re
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+RINGS = ["house", "unit", "scenario", "property", "simulation", "e2e", "fuzz"]
+RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test", "unit"), ("simulation|planted", "simulation"),
+                ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
+CASES = re.compile(r"^\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped", re.M)
+ASSERTIONS = re.compile(r"^\[doctest\] assertions:\s*(\d+) \|", re.M)
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\s*$", re.M)
+SKIPPED = re.compile(r"SKIPPED: *(.+)")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+FILTERS = re.compile(r"--?(dt-)?(tc|ts|sf|tce|tse|sfe|test-case|test-suite|source-file)[a-z-]*=")
+
+
+@dataclasses.dataclass
+class Tally:
+    programs: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    assertions: int = 0
+    seconds: float = 0
+
+    def add(self, other):
+        for field in dataclasses.fields(Tally):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+def tally(output, ok, ran, seconds, filtered=False):
+    """What one program's output amounts to. A program that failed has at least one failed test, whatever it printed."""
+    text = COLOUR.sub("", output)
+    result = Tally(programs=1, seconds=seconds, assertions=sum(int(number) for number in ASSERTIONS.findall(text)))
+    reasons = SKIPPED.findall(text)
+    cases, summaries = CASES.findall(text), SUMMARY.findall(text)
+    if not ran:
+        result.skipped = 1
+    elif cases:
+        for _, passed, failed, undone in cases:
+            result.passed += int(passed)
+            result.failed += int(failed)
+            result.skipped += 0 if filtered else int(undone)
+        result.passed -= min(len(reasons), result.passed)
+        result.skipped += len(reasons)
+    elif summaries:
+        result.passed, result.failed, result.skipped = map(int, summaries[-1])
+    elif ok:
+        result.passed = 1
+    if not ok:
+        result.failed = max(result.failed, 1)
+    return result, reasons
+
+
+def ring_of(name, labels):
+    for label in labels:
+        if label in RINGS:
+            return label
+    return next((ring for pattern, ring in RING_BY_NAME if re.search(pattern, name)), "unit")
+
+
+def ctest_results(build):
+    """(ring, name, output, ok, ran, seconds, filtered) of every test that ctest was asked to run."""
+    listed = {test["name"]: test for test in json.loads((build / "tests.json").read_text())["tests"]}
+    report = build / "tests.xml"
+    text = report.read_text(errors="replace") if report.exists() else "<none/>"
+    text = re.sub(r"[^\t\n\r\x20-\uffff]", "?", text)
+    cases = {case.get("name"): case for case in xml.fromstring(text).iter("testcase")}
+    for name in sorted(listed.keys() - cases.keys()):
+        yield ring_of(name, []), name, "ctest did not report on this test", False, True, 0.0, False
+    for name, case in cases.items():
+        properties = {item["name"]: item["value"] for item in listed.get(name, {}).get("properties", [])}
+        filtered = any(FILTERS.match(word) for word in listed.get(name, {}).get("command", []))
+        skip = case.find("skipped")
+        chosen_to_skip = skip is not None and "SKIP" in skip.get("message", "")
+        yield (ring_of(name, properties.get("LABELS", [])), name, case.findtext("system-out") or "",
+               case.get("status") == "run" or chosen_to_skip, not chosen_to_skip, float(case.get("time")), filtered)
+
+
+def step_results(build):
+    for log in sorted((build / "steps").glob("*.log")):
+        ring, _, name = log.stem.partition(".")
+        code, seconds = log.with_suffix(".rc").read_text().split()
+        yield ring, name, log.read_text(errors="replace"), code in ("0", "77"), code != "77", float(seconds), False
+
+
+def self_test():
+    """Each kind of output, and what it must come to: (output, ok, ran) and (passed, failed, skipped)."""
+    cases = "[doctest] test cases:  5 |  4 passed |  1 failed | 0 skipped\n[doctest] assertions: 90 | 89 passed | 1 failed |\n"
+    good = cases.replace(" 4 passed |  1 failed", " 5 passed |  0 failed")
+    expected = [
+        ((good, True, True), (5, 0, 0)),
+        ((cases, False, True), (4, 1, 0)),
+        ((good, False, True), (5, 1, 0)),  # every case passed, and then it crashed
+        (("a.cc(3): MESSAGE: SKIPPED: needs root\n" + good, True, True), (4, 0, 1)),
+        (("", False, True), (0, 1, 0)),
+        (("", True, True), (1, 0, 0)),
+        (("SKIPPED: no GPU\n", True, False), (0, 0, 1)),
+        (("x\n7 passed, 0 failed, 2 skipped\n", True, True), (7, 0, 2)),
+        (("7 passed, 0 failed, 2 skipped\n", False, True), (7, 1, 2)),
+    ]
+    wrong = 0
+    for arguments, counts in expected:
+        result, _ = tally(*arguments, 0.0)
+        if (result.passed, result.failed, result.skipped) != counts:
+            wrong += 1
+            print(f"self-test: {arguments} came to {result}, not {counts}")
+    print(f"{len(expected) - wrong} passed, {wrong} failed, 0 skipped")
+    return 1 if wrong else 0
+
+
+def main():
+    if sys.argv[1] == "--self-test":
+        return self_test()
+    build = Path(sys.argv[1])
+    rings, skips, failures = {}, [], []
+    results = [*step_results(build), *ctest_results(build)]
+    for ring, name, output, ok, ran, seconds, filtered in results:
+        result, reasons = tally(output, ok, ran, seconds, filtered)
+        rings.setdefault(ring, Tally()).add(result)
+        if result.skipped:
+            skips.append((name, reasons or [f"{result.skipped} without a stated reason"]))
+        if result.failed:
+            failures.append((name, output))
+    for name, output in failures:
+        print(f"\n---- FAILED: {name}\n" + "\n".join(output.strip().splitlines()[-60:]))
+    total = Tally()
+    print(f"\n{'ring':<12}{'programs':>9}{'passed':>9}{'failed':>9}{'skipped':>9}{'assertions':>12}{'time':>10}")
+    for ring in sorted(rings, key=RINGS.index):
+        row = rings[ring]
+        total.add(row)
+        print(f"{ring:<12}{row.programs:>9}{row.passed:>9}{row.failed:>9}{row.skipped:>9}{row.assertions:>12}{row.seconds:>8.1f} s")
+    for name, reasons in skips:
+        print(f"skipped: {name}: {'; '.join(reasons)}")
+    for name, _ in failures:
+        print(f"failed: {name}")
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
