@@ -1,0 +1,58 @@
+#include "sim/placement/typical_pods.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace berth::sim::placement {
+namespace {
+
+bool hosts_ignoring_memory(const FleetNode& node, const PodShape& shape) {
+  PodShape without_memory = shape;
+  without_memory.mem_mib = 0;
+  return shape.gpus > 0 && fits(node, without_memory);
+}
+
+std::int64_t unusable_milli(const FleetNode& node, const PodShape& shape) {
+  if (!hosts_ignoring_memory(node, shape)) return node.idle_milli();
+  std::int64_t sum = 0;
+  for (const auto milli : node.free_gpus()) sum += milli < shape.milli ? milli : 0;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<TypicalPod> typical_pods(std::span<const PodShape> pods) {
+  std::map<PodShape, std::int64_t> counts;
+  for (auto pod : pods) {
+    pod.mem_mib = 0;
+    ++counts[pod];
+  }
+  std::vector<std::pair<PodShape, std::int64_t>> groups(counts.begin(), counts.end());
+  std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    const auto key = [](const auto& group) {
+      return std::tuple(group.second, group.first.cpu_milli, group.first.milli, group.first.gpus, group.first.models);
+    };
+    return key(a) > key(b);
+  });
+
+  std::vector<TypicalPod> typical;
+  const auto total = static_cast<std::int64_t>(pods.size());
+  std::int64_t covered = 0;
+  for (const auto& [shape, count] : groups) {
+    if (covered * 100 >= total * 95) break;
+    covered += count;
+    typical.push_back({shape, static_cast<double>(count)});
+  }
+  for (auto& pod : typical) pod.share /= static_cast<double>(covered);
+  return typical;
+}
+
+double fragmentation(const FleetNode& node, std::span<const TypicalPod> mix) {
+  double sum = 0.0;
+  for (const auto& pod : mix) sum += pod.share * static_cast<double>(unusable_milli(node, pod.shape));
+  return sum;
+}
+
+}  // namespace berth::sim::placement
