@@ -40,4 +40,7 @@ Result<void> add_fleet_shape(std::string_view text, Trace& trace);
 // Jobs that no run over time can use (no submission time, no duration) go, and are counted.
 void keep_timed_jobs(Trace& trace);
 
+// Jobs whose tenant is still unknown, after any overlay, go to this one.
+void fill_tenants(Trace& trace, std::string_view tenant);
+
 }  // namespace berth::sim

@@ -1,0 +1,50 @@
+#include "sim/trace/row_sink.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace berth::sim {
+
+void RowSink::add(TraceJob job) {
+  if (!names_.insert(job.id).second) return bad_row(job.line, "a job id that an earlier row has");
+  trace_.jobs.push_back(std::move(job));
+}
+
+void RowSink::add(TraceNode node, std::int64_t line) {
+  if (!names_.insert(node.name).second) return bad_row(line, "a node name that an earlier row has");
+  trace_.nodes.push_back(std::move(node));
+}
+
+void RowSink::bad_row(std::int64_t line, const std::string& reason) {
+  BadRows& bad = trace_.bad_rows;
+  ++bad.total;
+  ++bad.by_reason[reason];
+  if (bad.first.size() < options_.bad_rows_kept) bad.first.push_back({file_, line, reason});
+  if (options_.strict) refuse(invalid(file_ + ":" + std::to_string(line) + ": " + reason));
+}
+
+void RowSink::count_row() {
+  if (++rows_ > options_.max_rows) {
+    refuse({ErrorCode::kTooLarge, file_ + ": more than " + std::to_string(options_.max_rows) + " rows"});
+  }
+}
+
+Result<void> RowSink::status() const {
+  if (refusal_) return *refusal_;
+  return {};
+}
+
+void RowSink::start_at_first_submission() {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const TraceJob& job : trace_.jobs) first = std::min(first, job.submit_ms.value_or(first));
+  if (first == std::numeric_limits<std::int64_t>::max()) return;
+  for (TraceJob& job : trace_.jobs) {
+    if (job.submit_ms) *job.submit_ms -= first;
+  }
+  trace_.start = Timestamp{first};
+  trace_.notes.push_back("dates carry no time zone and are read as UTC; time 0 is the first submission, " +
+                         to_iso8601(*trace_.start));
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,62 @@
+#pragma once
+// Where every reader puts its rows: sound ones into the trace, bad ones into its account of bad rows, and beside them
+// the defaults that were taken. With `strict` the first bad row ends the reading.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "base/result.h"
+#include "sim/trace/read_trace.h"
+#include "sim/trace/trace.h"
+
+namespace berth::sim {
+
+// Limits of sound values: far above any machine, far below overflow of their products.
+inline constexpr std::int64_t kMaxGpus = 1'000'000;
+inline constexpr std::int64_t kMaxWorkers = 1'000'000;
+inline constexpr std::int64_t kMaxCpuMilli = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxMemMib = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxTimeMs = std::int64_t{1000} * 366 * 86'400'000;  // a thousand years
+
+// A node that does not state its CPU or memory is taken to have so much that neither constrains.
+inline constexpr std::int64_t kUnstatedNodeCpuMilli = 1'000'000'000;
+inline constexpr std::int64_t kUnstatedNodeMemMib = 1'000'000'000;
+
+class RowSink {
+ public:
+  RowSink(std::string file, const ReadOptions& options, Trace& trace)
+      : file_(std::move(file)), options_(options), trace_(trace) {}
+
+  const ReadOptions& options() const { return options_; }
+  const std::string& file() const { return file_; }
+
+  void add(TraceJob job);
+  void add(TraceNode node, std::int64_t line);
+  void bad_row(std::int64_t line, const std::string& reason);
+  void leave_out(std::string_view rule) { ++trace_.rows_left_out[std::string(rule)]; }
+  void take_default(std::string_view text) { ++trace_.defaults_taken[std::string(text)]; }
+
+  // True once no more rows are wanted; status() says why.
+  bool stopped() const { return refusal_.has_value(); }
+  void refuse(Error error) { refusal_ = std::move(error); }
+  // Counts a row against the limit.
+  void count_row();
+  Result<void> status() const;
+  std::int64_t rows() const { return rows_; }
+
+  // For sources with dates: the earliest submission becomes time 0.
+  void start_at_first_submission();
+
+ private:
+  std::string file_;
+  const ReadOptions& options_;
+  Trace& trace_;
+  std::unordered_set<std::string> names_;
+  std::optional<Error> refusal_;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace berth::sim
