@@ -1,0 +1,416 @@
+#include "executor/executor.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "base/hash.h"
+#include "executor/descriptor.h"
+#include "executor/doorbell.h"
+#include "executor/launch_check.h"
+#include "executor/record.h"
+#include "executor/state_file.h"
+#include "executor/survivors.h"
+
+namespace berth::executor {
+
+namespace {
+
+constexpr int kSpawnTries = 3;
+
+std::string random_token() {
+  std::random_device device;
+  char text[33];
+  std::snprintf(text, sizeof text, "%08x%08x%08x%08x", device(), device(), device(), device());
+  return text;
+}
+
+// The group of this run directory: the same after every restart, another for every other directory of the machine.
+std::string cgroup_name(const std::string& run_dir) {
+  char text[32];
+  std::snprintf(text, sizeof text, "berth-%016llx", static_cast<unsigned long long>(Hasher().add(run_dir).digest()));
+  return text;
+}
+
+Descriptor open_lock(const std::string& path) {
+  return Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+}
+
+// The kernel holds a lock exactly as long as some process has it open: no crash leaves one behind, and no pid is
+// trusted.
+Descriptor try_lock(const std::string& path) {
+  Descriptor lock = open_lock(path);
+  if (lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
+  return lock;
+}
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+void remove_tree(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) names.push_back(entry.path().filename());
+  return names;
+}
+
+// What a supervisor, and below it a job, may know of the server's environment.
+std::vector<std::string> allowed_environment() {
+  std::vector<std::string> allowed;
+  for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
+    if (const char* value = ::getenv(name)) allowed.push_back(std::string(name) + "=" + value);
+  }
+  return allowed;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (auto& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Task {
+  TaskKey key;
+  std::string directory;
+  bool started_told = false;
+  std::uint64_t checkpoints_told = 0;
+  bool exit_told = false;
+  int spawn_tries = 0;
+};
+
+}  // namespace
+
+class Executor::Impl {
+ public:
+  Impl(ExecutorOptions options, Descriptor lock) : options_(std::move(options)), lock_(std::move(lock)) {}
+  ~Impl() { remove_cgroup_places(places_); }
+
+  Result<void> prepare();
+  Result<void> start(const TaskLaunch& launch);
+  Result<void> command(const TaskKey& key, const Command& command);
+  Result<void> forget(const TaskKey& key);
+  std::vector<Observation> observe();
+  Result<void> renew_lease() { return replace_state_file(options_.run_dir + "/lease", ""); }
+  std::vector<TaskKey> known() const;
+  int wait_fd() const { return doorbell_.get(); }
+  const Capabilities& capabilities() const { return capabilities_; }
+
+ private:
+  std::string directory_of(const TaskKey& key) const { return tasks_dir() + "/" + to_string(key); }
+  std::string tasks_dir() const { return options_.run_dir + "/tasks"; }
+  void find_capabilities();
+  void adopt();
+  Result<void> make_task_directory(const TaskLaunch& launch);
+  Result<void> fill_task_directory(const std::string& directory, const TaskLaunch& launch);
+  void remove_task_directory(const TaskKey& key);
+  Result<void> spawn_supervisor(Task& task, const Descriptor& lock);
+  void reap_spawned();
+  void look_at(Task& task, std::vector<Observation>& seen);
+  static void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
+  std::optional<Exited> read_exit_of(const Task& task) const;
+  void bury(Task& task, const Descriptor& lock);
+  void record_lost(const Task& task, ExitReason reason, const std::string& message);
+
+  ExecutorOptions options_;
+  Descriptor lock_;
+  Descriptor doorbell_;
+  CgroupPlaces places_;
+  Capabilities capabilities_;
+  mutable std::mutex mutex_;  // over everything below
+  std::map<TaskKey, Task> tasks_;
+  std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
+  std::uint64_t commands_given_ = 0;
+};
+
+Result<void> Executor::Impl::prepare() {
+  if (auto made = make_directories(tasks_dir(), 0700); !made) return made;
+  const std::string doorbell = options_.run_dir + "/doorbell";
+  if (auto made = make_doorbell(doorbell); !made) return made;
+  doorbell_ = listen_to_doorbell(doorbell);
+  if (!doorbell_.is_open()) return system_error("open", doorbell, errno);
+  find_capabilities();
+  adopt();
+  return renew_lease();
+}
+
+void Executor::Impl::find_capabilities() {
+  auto probe = probe_cgroups(cgroup_name(options_.run_dir));
+  places_ = probe.places;
+  capabilities_.memory_limit = !places_.memory.empty();
+  capabilities_.cpu_limit = !places_.cpu.empty();
+  capabilities_.other_users = ::geteuid() == 0;
+  capabilities_.warnings = std::move(probe.warnings);
+  if (!capabilities_.other_users) {
+    capabilities_.warnings.push_back("tasks run as the server's own user: it is not root");
+  }
+}
+
+// Every directory that carries a key is a task that was accepted. The others are halves of a start or a forget that a
+// crash cut short: of the first nothing ever ran, of the second everything was done with.
+void Executor::Impl::adopt() {
+  for (const auto& name : list_directory(tasks_dir())) {
+    if (const auto key = parse_task_key(name)) {
+      tasks_[*key] = Task{*key, directory_of(*key), false, 0, false, 0};
+    } else {
+      remove_tree(tasks_dir() + "/" + name);
+    }
+  }
+}
+
+Result<void> Executor::Impl::start(const TaskLaunch& launch) {
+  if (auto checked = check_launch(launch); !checked) return checked;
+  if (launch.user && !capabilities_.other_users && launch.user->uid != ::geteuid()) {
+    return Error{ErrorCode::kUnsupported, "only root can run a task as another user"};
+  }
+  const std::lock_guard guard(mutex_);
+  if (tasks_.contains(launch.key)) return {};
+  if (auto made = make_task_directory(launch); !made) return made;
+  Task task{launch.key, directory_of(launch.key), false, 0, false, 0};
+  const Descriptor lock = try_lock(task.directory + "/lock");
+  auto spawned = lock.is_open() ? spawn_supervisor(task, lock) : system_error("lock", task.directory, errno);
+  if (!spawned) {
+    remove_task_directory(launch.key);
+    return spawned;
+  }
+  tasks_[launch.key] = task;
+  return {};
+}
+
+// The directory is filled under another name and appears by one rename: with its launch record, or not at all.
+Result<void> Executor::Impl::make_task_directory(const TaskLaunch& launch) {
+  const std::string half = tasks_dir() + "/new-" + to_string(launch.key);
+  remove_tree(half);
+  auto filled = fill_task_directory(half, launch);
+  if (filled && ::rename(half.c_str(), directory_of(launch.key).c_str()) != 0) {
+    filled = system_error("rename", half, errno);
+  }
+  if (!filled) {
+    remove_tree(half);
+    return filled;
+  }
+  return sync_directory(tasks_dir());
+}
+
+Result<void> Executor::Impl::fill_task_directory(const std::string& directory, const TaskLaunch& launch) {
+  if (auto made = make_directories(directory + "/commands", 0700); !made) return made;
+  if (auto made = make_doorbell(directory + "/doorbell"); !made) return made;
+  if (!open_lock(directory + "/lock").is_open()) return system_error("open", directory + "/lock", errno);
+  return replace_state_file(directory + "/launch.json", encode(LaunchRecord{launch, random_token(), places_}));
+}
+
+void Executor::Impl::remove_task_directory(const TaskKey& key) {
+  const std::string old = tasks_dir() + "/old-" + to_string(key);
+  ::rename(directory_of(key).c_str(), old.c_str());
+  remove_tree(old);
+}
+
+// The supervisor inherits the locked descriptor, so that there is no moment at which a task that may run is not locked.
+Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock) {
+  ++task.spawn_tries;
+  auto arguments = options_.supervisor;
+  arguments.push_back(task.directory);
+  auto environment = allowed_environment();
+  auto argv = pointers_to(arguments);
+  auto envp = pointers_to(environment);
+  const std::string diary = task.directory + "/supervisor.log";
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_addopen(&files, 2, diary.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::posix_spawn_file_actions_adddup2(&files, lock.get(), 3);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, 4);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t every;
+  ::sigfillset(&every);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigdefault(&attributes, &every);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+  pid_t pid = 0;
+  const int problem = ::posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (problem != 0) return Error{ErrorCode::kIo, system_error("execute", options_.supervisor.front(), problem).message};
+  spawned_.push_back(pid);
+  return {};
+}
+
+void Executor::Impl::reap_spawned() {
+  std::erase_if(spawned_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
+}
+
+// A command is a file, so that it is heard by a supervisor that has not come up yet, is stopped, or outlives us.
+Result<void> Executor::Impl::command(const TaskKey& key, const Command& command) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return not_found("no task " + to_string(key));
+  const std::string& directory = found->second.directory;
+  if (exists(directory + "/exit.json")) return not_found("task " + to_string(key) + " has exited");
+  char name[64];
+  std::snprintf(name, sizeof name, "/commands/%020lld-%06llu.json", static_cast<long long>(wall_clock_ms()),
+                static_cast<unsigned long long>(commands_given_++));
+  auto given = replace_state_file(directory + name, encode(command));
+  ring_doorbell(directory + "/doorbell");
+  return given;
+}
+
+Result<void> Executor::Impl::forget(const TaskKey& key) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return {};
+  const std::string& directory = found->second.directory;
+  if (!exists(directory + "/exit.json")) return conflict("task " + to_string(key) + " has not exited");
+  if (const auto supervisor = read_supervisor(directory)) remove_task_cgroups(supervisor->cgroups);
+  remove_task_directory(key);
+  tasks_.erase(found);
+  return {};
+}
+
+std::vector<Observation> Executor::Impl::observe() {
+  const std::lock_guard guard(mutex_);
+  silence_doorbell(doorbell_);
+  reap_spawned();
+  std::vector<Observation> seen;
+  for (auto& [key, task] : tasks_) {
+    if (!task.exit_told) look_at(task, seen);
+  }
+  return seen;
+}
+
+// The exit is read first and told last: what came before it is then on disk, and nothing is told after it.
+void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
+  const auto exited = read_exit_of(task);
+  if (!task.started_told) {
+    if (const auto started = read_started(task.directory)) {
+      Started told{task.key, started->time, {}};
+      for (const auto& rank : started->ranks) told.pids.push_back(rank.pid);
+      seen.emplace_back(std::move(told));
+      task.started_told = true;
+    }
+  }
+  const auto checkpoint = read_checkpoint(task.directory);
+  if (checkpoint && checkpoint->count > task.checkpoints_told) {
+    seen.emplace_back(CheckpointReported{task.key, checkpoint->attempt, checkpoint->step, checkpoint->time});
+    task.checkpoints_told = checkpoint->count;
+  }
+  if (exited) return tell_exit(task, *exited, seen);
+  const Descriptor lock = try_lock(task.directory + "/lock");
+  if (!lock.is_open()) return;
+  if (!exists(task.directory + "/exit.json")) bury(task, lock);
+  if (const auto late = read_exit_of(task)) tell_exit(task, *late, seen);
+}
+
+void Executor::Impl::tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen) {
+  seen.emplace_back(exited);
+  task.exit_told = true;
+}
+
+std::optional<Exited> Executor::Impl::read_exit_of(const Task& task) const {
+  auto exited = read_exit(task.directory, task.key);
+  if (exited) return *exited;
+  if (exited.error().code == ErrorCode::kNotFound) return std::nullopt;
+  Exited unknown;
+  unknown.key = task.key;
+  unknown.time = Timestamp{wall_clock_ms()};
+  unknown.reason = ExitReason::kSupervisorLost;
+  unknown.message = exited.error().message;
+  return unknown;
+}
+
+// The lock is ours, so its supervisor is dead. What it left is killed, over as many calls as that takes, and only then
+// is the exit recorded; a task of which nothing ever ran gets a new supervisor.
+void Executor::Impl::bury(Task& task, const Descriptor& lock) {
+  const auto supervisor = read_supervisor(task.directory);
+  if (!supervisor && supervisor.error().code == ErrorCode::kNotFound) {
+    if (task.spawn_tries < kSpawnTries && spawn_supervisor(task, lock)) return;
+    const auto said = read_state_file(task.directory + "/supervisor.log", 1 << 16);
+    return record_lost(task, ExitReason::kStartFailed, "its supervisor could not start: " + (said ? *said : ""));
+  }
+  const bool same_boot = supervisor && supervisor->boot == boot_id();
+  if (same_boot && kill_survivors(task.directory) > 0) return;
+  if (supervisor) remove_task_cgroups(supervisor->cgroups);
+  record_lost(task, ExitReason::kSupervisorLost,
+              same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted");
+}
+
+// A record that could not be written is tried again at the next look.
+void Executor::Impl::record_lost(const Task& task, ExitReason reason, const std::string& message) {
+  Exited exited;
+  exited.key = task.key;
+  exited.time = Timestamp{wall_clock_ms()};
+  exited.reason = reason;
+  exited.message = message;
+  if (reason == ExitReason::kStartFailed) exited.code = 126;
+  if (const auto started = read_started(task.directory)) {
+    exited.ran_ms = std::max<std::int64_t>(exited.time - started->time, 0);
+  }
+  (void)replace_state_file(task.directory + "/exit.json", encode(exited)).has_value();
+}
+
+std::vector<TaskKey> Executor::Impl::known() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<TaskKey> keys;
+  for (const auto& [key, task] : tasks_) keys.push_back(key);
+  return keys;
+}
+
+Result<std::unique_ptr<Executor>> Executor::open(const ExecutorOptions& options) {
+  if (options.supervisor.empty()) return invalid("the supervisor's command is empty");
+  if (auto made = make_directories(options.run_dir, 0700); !made) return made.error();
+  std::error_code error;
+  ExecutorOptions absolute = options;
+  absolute.run_dir = std::filesystem::canonical(options.run_dir, error);
+  if (error) return system_error("resolve", options.run_dir, error.value());
+  Descriptor lock = try_lock(absolute.run_dir + "/lock");
+  if (!lock.is_open()) return conflict("another executor runs in " + absolute.run_dir);
+  auto impl = std::make_unique<Impl>(std::move(absolute), std::move(lock));
+  if (auto prepared = impl->prepare(); !prepared) return prepared.error();
+  return std::unique_ptr<Executor>(new Executor(std::move(impl)));
+}
+
+Executor::Executor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executor::~Executor() = default;
+
+Result<void> Executor::start(const TaskLaunch& launch) { return impl_->start(launch); }
+
+Result<void> Executor::signal(const TaskKey& key, int signo) {
+  if (signo < 1 || signo >= NSIG) return invalid("no signal " + std::to_string(signo));
+  return impl_->command(key, {Command::Kind::kSignal, signo, 0});
+}
+
+Result<void> Executor::kill(const TaskKey& key, std::int64_t grace_ms) {
+  if (grace_ms < 0 || grace_ms > kLongestMs) return invalid("a grace of " + std::to_string(grace_ms) + " ms");
+  return impl_->command(key, {Command::Kind::kStop, 0, grace_ms});
+}
+
+Result<void> Executor::forget(const TaskKey& key) { return impl_->forget(key); }
+std::vector<Observation> Executor::observe() { return impl_->observe(); }
+int Executor::wait_fd() const { return impl_->wait_fd(); }
+Result<void> Executor::renew_lease() { return impl_->renew_lease(); }
+std::vector<TaskKey> Executor::known() const { return impl_->known(); }
+const Capabilities& Executor::capabilities() const { return impl_->capabilities(); }
+
+}  // namespace berth::executor

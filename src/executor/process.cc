@@ -1,0 +1,125 @@
+#include "executor/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <set>
+#include <sstream>
+
+#include "executor/descriptor.h"
+
+namespace berth::executor {
+
+namespace {
+
+// /proc files have no size to ask for; they are read to their end.
+std::string read_proc_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string bytes;
+  char buffer[4096];
+  while (file.is_open()) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count <= 0) break;
+    bytes.append(buffer, static_cast<std::size_t>(count));
+  }
+  return bytes;
+}
+
+std::int64_t clock_ms(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+bool is_dead(const ProcessSeen& process) { return process.state == 'Z' || process.state == 'X'; }
+
+}  // namespace
+
+std::optional<ProcessSeen> see_process(pid_t pid) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+  // The command name is in parentheses and may hold anything, parentheses too: fields are counted from the last one.
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(name_end + 1));
+  ProcessSeen seen;
+  seen.pid = pid;
+  pid_t group = 0;
+  fields >> seen.state >> seen.parent >> group >> seen.session;
+  std::string skipped;
+  for (int field = 7; field < 22; ++field) fields >> skipped;
+  fields >> seen.start_ticks;
+  if (!fields) return std::nullopt;
+  return seen;
+}
+
+std::vector<ProcessSeen> see_all_processes() {
+  std::vector<ProcessSeen> all;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return all;
+  while (const dirent* entry = ::readdir(proc)) {
+    const std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
+    if (auto seen = see_process(pid)) all.push_back(*seen);
+  }
+  ::closedir(proc);
+  return all;
+}
+
+std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSeen>& all) {
+  std::set<pid_t> tree{root};
+  // Parents may come after their children in the listing, so it is read until a pass adds nobody.
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& process : all) {
+      if (tree.contains(process.parent) && tree.insert(process.pid).second) grew = true;
+    }
+  }
+  std::vector<ProcessSeen> below;
+  for (const auto& process : all) {
+    if (process.pid != root && tree.contains(process.pid) && !is_dead(process)) below.push_back(process);
+  }
+  return below;
+}
+
+void signal_process(const ProcessSeen& process, int signo) {
+  // The handle pins whoever has the pid now; the start time then says whether that is the one meant.
+  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  const auto now = see_process(process.pid);
+  if (!now || now->start_ticks != process.start_ticks) return;
+  if (handle.is_open()) {
+    ::syscall(SYS_pidfd_send_signal, handle.get(), signo, nullptr, 0);
+  } else if (errno == ENOSYS) {
+    ::kill(process.pid, signo);
+  }
+}
+
+bool has_environment_entry(pid_t pid, std::string_view entry) {
+  const std::string environment = read_proc_file("/proc/" + std::to_string(pid) + "/environ");
+  for (std::size_t begin = 0; begin < environment.size();) {
+    const std::size_t end = std::min(environment.find('\0', begin), environment.size());
+    if (std::string_view(environment).substr(begin, end - begin) == entry) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+std::string boot_id() {
+  std::string id = read_proc_file("/proc/sys/kernel/random/boot_id");
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+std::int64_t boot_clock_ms() { return clock_ms(CLOCK_BOOTTIME); }
+
+std::int64_t wall_clock_ms() { return clock_ms(CLOCK_REALTIME); }
+
+}  // namespace berth::executor

@@ -1,0 +1,201 @@
+#include "executor/rank.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "executor/record.h"
+#include "executor/state_file.h"
+
+namespace berth::executor {
+
+namespace {
+
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// What failed between fork and exec, as the child tells it through a pipe that a successful exec closes.
+enum class Stage : int { kDescriptors, kUser, kWorkdir, kExec };
+
+struct ChildFailure {
+  Stage stage = Stage::kExec;
+  int error_number = 0;
+};
+
+struct Pipe {
+  Descriptor read_end;
+  Descriptor write_end;
+};
+
+std::optional<Pipe> open_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+void reset_signals() {
+  for (int signo = 1; signo < NSIG; ++signo) ::signal(signo, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void write_oom_score(int score) {
+  const Descriptor file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(score);
+  if (file.is_open()) (void)!::write(file.get(), text.data(), text.size());
+}
+
+[[noreturn]] void give_up(int failure_fd, Stage stage) {
+  const ChildFailure failure{stage, errno};
+  (void)!::write(failure_fd, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+bool become(const TaskUser& user) {
+  return ::setgroups(1, &user.gid) == 0 && ::setgid(user.gid) == 0 && ::setuid(user.uid) == 0;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (auto& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct ChildPlan {
+  const TaskLaunch& launch;
+  const TaskCgroups& cgroups;
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  pid_t supervisor = 0;
+  int oom_score = 0;
+  int output_fd = -1;
+  int errors_fd = -1;
+  int failure_fd = -1;
+};
+
+[[noreturn]] void run_child(ChildPlan& plan) {
+  ::setsid();
+  join_cgroups(plan.cgroups);
+  write_oom_score(plan.oom_score);
+  reset_signals();
+  ::umask(022);
+  const int input_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const bool redirected =
+      input_fd >= 0 && ::dup2(input_fd, 0) == 0 && ::dup2(plan.output_fd, 1) == 1 && ::dup2(plan.errors_fd, 2) == 2;
+  if (!redirected) give_up(plan.failure_fd, Stage::kDescriptors);
+  if (plan.launch.user && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
+  // The first line of defence when the supervisor is killed; after the change of user, which clears it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != plan.supervisor) ::_exit(127);
+  const std::string workdir = plan.launch.workdir.empty() ? "/" : plan.launch.workdir;
+  if (::chdir(workdir.c_str()) != 0) give_up(plan.failure_fd, Stage::kWorkdir);
+  auto environment = pointers_to(plan.environment);
+  auto argv = pointers_to(plan.argv);
+  environ = environment.data();  // execvp looks the program up in the PATH of the task
+  ::execvp(argv[0], argv.data());
+  give_up(plan.failure_fd, Stage::kExec);
+}
+
+StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
+  const std::string why = std::generic_category().message(failure.error_number);
+  const bool missing = failure.error_number == ENOENT;
+  switch (failure.stage) {
+    case Stage::kDescriptors:
+      return {126, "cannot redirect its output: " + why};
+    case Stage::kUser:
+      return {126, "cannot become user " + std::to_string(launch.user->uid) + ": " + why};
+    case Stage::kWorkdir:
+      return {126, "cannot enter its working directory " + launch.workdir + ": " + why};
+    case Stage::kExec:
+      return {missing ? 127 : 126, "cannot execute " + launch.argv.front() + ": " + why};
+  }
+  return {126, why};
+}
+
+// Waits for the exec, or for word of what went wrong before it.
+std::optional<ChildFailure> hear_of_failure(int failure_fd) {
+  ChildFailure failure;
+  ssize_t count = 0;
+  do {
+    count = ::read(failure_fd, &failure, sizeof failure);
+  } while (count < 0 && errno == EINTR);
+  if (count != static_cast<ssize_t>(sizeof failure)) return std::nullopt;
+  return failure;
+}
+
+void add_home_of(const TaskUser& user, std::map<std::string, std::string>& variables) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> buffer{};
+  ::getpwuid_r(user.uid, &entry, buffer.data(), buffer.size(), &found);
+  variables["HOME"] = found != nullptr ? found->pw_dir : "/";
+  variables["USER"] = found != nullptr ? found->pw_name : std::to_string(user.uid);
+}
+
+}  // namespace
+
+Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token) {
+  std::map<std::string, std::string> variables{{"PATH", kDefaultPath}};
+  for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
+    if (const char* value = ::getenv(name)) variables[name] = value;
+  }
+  if (launch.user) add_home_of(*launch.user, variables);
+  if (!launch.checkpoint_dir.empty()) variables["BERTH_CHECKPOINT_DIR"] = launch.checkpoint_dir;
+  for (const auto& [name, value] : launch.env) variables[name] = value;
+  if (rank < launch.rank_env.size()) {
+    for (const auto& [name, value] : launch.rank_env[rank]) variables[name] = value;
+  }
+  variables[std::string(kTokenVariable)] = token;
+  return {variables.begin(), variables.end()};
+}
+
+std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
+                                            const TaskCgroups& cgroups, int oom_score) {
+  auto output = open_pipe();
+  auto errors = open_pipe();
+  auto word = open_pipe();
+  if (!output || !errors || !word) return StartFailure{126, system_error("open", "a pipe", errno).message};
+  ChildPlan plan{launch,
+                 cgroups,
+                 launch.argv,
+                 {},
+                 ::getpid(),
+                 oom_score,
+                 output->write_end.get(),
+                 errors->write_end.get(),
+                 word->write_end.get()};
+  for (const auto& [name, value] : compose_environment(launch, rank, token))
+    plan.environment.push_back(name + "=" + value);
+  const pid_t pid = ::fork();
+  if (pid < 0) return StartFailure{126, system_error("fork", "a rank", errno).message};
+  if (pid == 0) run_child(plan);
+  word->write_end.reset();
+  if (const auto failure = hear_of_failure(word->read_end.get())) {
+    ::waitpid(pid, nullptr, 0);
+    return explain(*failure, launch);
+  }
+  Rank born;
+  born.process = see_process(pid).value_or(ProcessSeen{pid, 0, 0, pid, '?'});
+  born.output = std::move(output->read_end);
+  born.errors = std::move(errors->read_end);
+  ::fcntl(born.output.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(born.errors.get(), F_SETFL, O_NONBLOCK);
+  return born;
+}
+
+}  // namespace berth::executor

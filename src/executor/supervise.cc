@@ -1,0 +1,514 @@
+#include "executor/supervise.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "executor/checkpoint_watch.h"
+#include "executor/descriptor.h"
+#include "executor/doorbell.h"
+#include "executor/process.h"
+#include "executor/rank.h"
+#include "executor/record.h"
+#include "executor/state_file.h"
+#include "executor/task_log_writer.h"
+
+namespace berth::executor {
+
+namespace {
+
+constexpr int kLockFd = 3;
+constexpr std::int64_t kLookEveryMs = 200;     // at the checkpoint directory and the lease, which ring no bell
+constexpr std::int64_t kIdleMs = 1'000;        // otherwise; a bell that was lost costs so much
+constexpr std::int64_t kSweepEveryMs = 20;     // while killing what is left
+constexpr std::int64_t kRetryEveryMs = 1'000;  // of an exit record that the disk refuses
+constexpr int kSupervisorOomScore = -500;      // the kernel kills jobs first
+
+// The clock of all limits; wall_clock_ms is only for telling people.
+std::int64_t now_ms() { return boot_clock_ms(); }
+
+int read_own_oom_score() {
+  int score = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> score;
+  return score;
+}
+
+// Refused without root, and then left as it is.
+void lower_own_oom_score() { std::ofstream("/proc/self/oom_score_adj") << kSupervisorOomScore; }
+
+void sleep_ms(std::int64_t ms) { ::poll(nullptr, 0, static_cast<int>(ms)); }
+
+bool has_failed(const Rank& rank) {
+  return rank.ended && !(WIFEXITED(rank.wait_status) && WEXITSTATUS(rank.wait_status) == 0);
+}
+
+std::vector<std::string> list_commands(const std::string& directory) {
+  std::vector<std::string> names;
+  DIR* entries = ::opendir(directory.c_str());
+  if (entries == nullptr) return names;
+  while (const dirent* entry = ::readdir(entries)) {
+    const std::string name = entry->d_name;
+    if (name.ends_with(".json")) names.push_back(name);
+  }
+  ::closedir(entries);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Supervisor {
+ public:
+  Supervisor(std::string task_dir, LaunchRecord record);
+  int run();
+
+ private:
+  bool record_self();
+  void make_cgroups();
+  void make_checkpoint_dir();
+  void start_ranks();
+  void record_started();
+
+  void attend();
+  std::int64_t ms_until_next_look() const;
+  void wait_for_event(std::int64_t timeout_ms);
+  void hear_signals();
+  void reap();
+  void judge_ended_rank(std::size_t index);
+  void copy_output();
+  void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
+  void obey_commands();
+  void look_at_checkpoint();
+  void keep_time_limit();
+  void keep_lease();
+  void keep_grace();
+
+  void stop(ExitReason reason, std::int64_t grace_ms, const std::string& message);
+  void end_ranks(std::int64_t grace_ms);
+  void signal_ranks(int signo);
+  bool is_running() const;
+  std::vector<ProcessSeen> list_survivors() const;
+  void kill_survivors();
+  void sweep();
+
+  Exited describe_exit() const;
+  std::string describe_end(const Exited& exited, std::int64_t memory_kills) const;
+  void record_exit();
+
+  std::string task_dir_;
+  std::string run_dir_;
+  TaskLaunch launch_;
+  std::string token_;
+  TaskCgroups cgroups_;
+  int own_oom_score_ = 0;
+  Descriptor signals_;
+  Descriptor doorbell_;
+  TaskLogWriter output_;
+  TaskLogWriter errors_;
+  CheckpointWatch checkpoints_;
+  std::uint64_t checkpoints_reported_ = 0;
+  std::uint64_t bad_acks_told_ = 0;
+
+  std::vector<Rank> ranks_;
+  std::int64_t started_ms_ = 0;
+  std::optional<std::size_t> deciding_rank_;  // the first that failed, else the last that ended
+  std::optional<ExitReason> cause_;           // why it was made to end; absent while it runs by itself
+  std::optional<StartFailure> start_failure_;
+  std::string message_;
+  std::optional<std::int64_t> kill_at_ms_;  // when patience ends
+  std::string lease_seen_;
+  std::int64_t lease_seen_ms_ = 0;
+};
+
+Supervisor::Supervisor(std::string task_dir, LaunchRecord record)
+    : task_dir_(std::move(task_dir)),
+      run_dir_(task_dir_ + "/../.."),
+      launch_(std::move(record.launch)),
+      token_(std::move(record.token)),
+      cgroups_(name_task_cgroups(record.places, to_string(launch_.key))),
+      own_oom_score_(read_own_oom_score()),
+      doorbell_(listen_to_doorbell(task_dir_ + "/doorbell")),
+      output_(launch_.log_dir, LogStream::kStdout, launch_.max_log_bytes, launch_.log_segments,
+              static_cast<int>(launch_.rank_env.size())),
+      errors_(launch_.log_dir, LogStream::kStderr, launch_.max_log_bytes, launch_.log_segments,
+              static_cast<int>(launch_.rank_env.size())),
+      checkpoints_(launch_.checkpoint_dir, launch_.key.attempt),
+      lease_seen_ms_(now_ms()) {
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&heard, signo);
+  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_ = Descriptor(::signalfd(-1, &heard, SFD_NONBLOCK | SFD_CLOEXEC));
+  lower_own_oom_score();
+}
+
+int Supervisor::run() {
+  // Nothing has run before this record is on disk, so whoever finds the task without it may safely begin again.
+  if (!record_self()) return 1;
+  make_cgroups();
+  make_checkpoint_dir();
+  obey_commands();
+  if (!cause_) start_ranks();
+  if (!cause_) record_started();
+  while (is_running()) attend();
+  sweep();
+  copy_output();
+  look_at_checkpoint();
+  output_.finish();
+  errors_.finish();
+  record_exit();
+  return 0;
+}
+
+bool Supervisor::record_self() {
+  const SupervisorRecord record{::getpid(), boot_id(), Timestamp{wall_clock_ms()}, cgroups_};
+  const auto recorded = replace_state_file(task_dir_ + "/supervisor.json", encode(record));
+  if (!recorded) std::fprintf(stderr, "%s\n", recorded.error().message.c_str());
+  return recorded.has_value();
+}
+
+void Supervisor::make_cgroups() {
+  const auto made = make_task_cgroups(cgroups_, {launch_.memory_limit_mib, launch_.cpu_milli});
+  if (!made) errors_.say(made.error().message);
+}
+
+void Supervisor::make_checkpoint_dir() {
+  const std::string& directory = launch_.checkpoint_dir;
+  if (directory.empty() || ::access(directory.c_str(), F_OK) == 0) return;
+  if (const auto made = make_directories(directory, 0755); !made) return errors_.say(made.error().message);
+  if (launch_.user && ::chown(directory.c_str(), launch_.user->uid, launch_.user->gid) != 0) {
+    errors_.say(system_error("chown", directory, errno).message);
+  }
+}
+
+void Supervisor::start_ranks() {
+  started_ms_ = now_ms();
+  const std::size_t count = std::max<std::size_t>(launch_.rank_env.size(), 1);
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    auto started = start_rank(launch_, rank, token_, cgroups_, own_oom_score_);
+    if (auto* failure = std::get_if<StartFailure>(&started)) {
+      start_failure_ = *failure;
+      errors_.say(failure->message);
+      return stop(ExitReason::kStartFailed, 0, failure->message);
+    }
+    ranks_.push_back(std::get<Rank>(std::move(started)));
+  }
+}
+
+void Supervisor::record_started() {
+  StartedRecord record{Timestamp{wall_clock_ms()}, {}};
+  for (const auto& rank : ranks_) record.ranks.push_back(rank.process);
+  const auto recorded = replace_state_file(task_dir_ + "/started.json", encode(record));
+  if (!recorded) errors_.say(recorded.error().message);
+  ring_doorbell(run_dir_ + "/doorbell");
+}
+
+void Supervisor::attend() {
+  wait_for_event(ms_until_next_look());
+  hear_signals();
+  copy_output();
+  reap();
+  obey_commands();
+  look_at_checkpoint();
+  keep_time_limit();
+  keep_lease();
+  keep_grace();
+}
+
+std::int64_t Supervisor::ms_until_next_look() const {
+  std::int64_t wait = !launch_.checkpoint_dir.empty() || launch_.lease_ms > 0 ? kLookEveryMs : kIdleMs;
+  if (kill_at_ms_) wait = std::min(wait, *kill_at_ms_ - now_ms());
+  if (launch_.time_limit_ms > 0 && !cause_) wait = std::min(wait, started_ms_ + launch_.time_limit_ms - now_ms());
+  return std::clamp<std::int64_t>(wait, kill_at_ms_ ? kSweepEveryMs : 0, kIdleMs);
+}
+
+void Supervisor::wait_for_event(std::int64_t timeout_ms) {
+  std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}, {doorbell_.get(), POLLIN, 0}};
+  for (const auto& rank : ranks_) {
+    if (rank.output.is_open()) waited.push_back({rank.output.get(), POLLIN, 0});
+    if (rank.errors.is_open()) waited.push_back({rank.errors.get(), POLLIN, 0});
+  }
+  ::poll(waited.data(), waited.size(), static_cast<int>(timeout_ms));
+}
+
+void Supervisor::hear_signals() {
+  signalfd_siginfo heard{};
+  while (::read(signals_.get(), &heard, sizeof heard) == static_cast<ssize_t>(sizeof heard)) {
+    if (heard.ssi_signo == SIGTERM) stop(ExitReason::kKilled, launch_.grace_ms, "its supervisor was told to end");
+  }
+}
+
+// As the subreaper we are the parent of everything that the task orphaned; all of it is reaped here.
+void Supervisor::reap() {
+  int status = 0;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
+    for (std::size_t index = 0; index < ranks_.size(); ++index) {
+      if (ranks_[index].process.pid != pid || ranks_[index].ended) continue;
+      ranks_[index].ended = true;
+      ranks_[index].wait_status = status;
+      judge_ended_rank(index);
+    }
+  }
+}
+
+// Ranks live and die together: the first that fails takes the others with it.
+void Supervisor::judge_ended_rank(std::size_t index) {
+  const bool decided = deciding_rank_ && has_failed(ranks_[*deciding_rank_]);
+  if (!decided) deciding_rank_ = index;
+  if (!decided && !cause_ && has_failed(ranks_[index]) && is_running()) {
+    errors_.say("rank " + std::to_string(index) + " failed, which ends the others");
+    end_ranks(launch_.grace_ms);
+  }
+}
+
+void Supervisor::copy_output() {
+  for (std::size_t index = 0; index < ranks_.size(); ++index) {
+    copy_stream(ranks_[index].output, output_, static_cast<int>(index));
+    copy_stream(ranks_[index].errors, errors_, static_cast<int>(index));
+  }
+}
+
+// At most a few buffers at a time, so that a rank that never stops printing does not keep us from the clock.
+void Supervisor::copy_stream(Descriptor& from, TaskLogWriter& to, int rank) {
+  char buffer[64 << 10];
+  for (int turn = 0; from.is_open() && turn < 16; ++turn) {
+    const ssize_t count = ::read(from.get(), buffer, sizeof buffer);
+    if (count < 0) return;
+    if (count == 0) return from.reset();
+    to.write(rank, {buffer, static_cast<std::size_t>(count)});
+  }
+}
+
+void Supervisor::obey_commands() {
+  silence_doorbell(doorbell_);
+  const std::string directory = task_dir_ + "/commands/";
+  for (const auto& name : list_commands(directory)) {
+    const auto command = read_command(directory + name);
+    ::unlink((directory + name).c_str());
+    if (!command) {
+      errors_.say(command.error().message);
+    } else if (command->kind == Command::Kind::kSignal) {
+      signal_ranks(command->signo);
+    } else {
+      stop(ExitReason::kKilled, command->grace_ms, "");
+    }
+  }
+}
+
+void Supervisor::look_at_checkpoint() {
+  const auto ack = checkpoints_.look();
+  if (checkpoints_.bad_acks() > bad_acks_told_) {
+    bad_acks_told_ = checkpoints_.bad_acks();
+    errors_.say("ack.json is not a checkpoint acknowledgement: " + checkpoints_.last_problem());
+  }
+  if (!ack) return;
+  const CheckpointRecord record{++checkpoints_reported_, static_cast<std::uint32_t>(ack->attempt), ack->step,
+                                Timestamp{wall_clock_ms()}};
+  const auto recorded = replace_state_file(task_dir_ + "/checkpoint.json", encode(record));
+  if (!recorded) return errors_.say(recorded.error().message);
+  ring_doorbell(run_dir_ + "/doorbell");
+}
+
+void Supervisor::keep_time_limit() {
+  if (launch_.time_limit_ms == 0 || cause_ || now_ms() - started_ms_ < launch_.time_limit_ms) return;
+  const std::string message = "over its time limit of " + std::to_string(launch_.time_limit_ms) + " ms";
+  errors_.say(message);
+  stop(ExitReason::kTimeLimit, launch_.grace_ms, message);
+}
+
+// The age of the lease is taken by our own clock from when we saw it change, so that nobody's clock has to be right.
+void Supervisor::keep_lease() {
+  if (launch_.lease_ms == 0 || cause_) return;
+  struct stat status {};
+  std::string seen;
+  if (::stat((run_dir_ + "/lease").c_str(), &status) == 0) {
+    seen = std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec);
+  }
+  if (seen != lease_seen_) {
+    lease_seen_ = seen;
+    lease_seen_ms_ = now_ms();
+  } else if (now_ms() - lease_seen_ms_ > launch_.lease_ms) {
+    stop(ExitReason::kLeaseExpired, 0,
+         "the control plane was not heard for " + std::to_string(launch_.lease_ms) + " ms");
+  }
+}
+
+void Supervisor::keep_grace() {
+  if (kill_at_ms_ && now_ms() >= *kill_at_ms_) kill_survivors();
+}
+
+void Supervisor::stop(ExitReason reason, std::int64_t grace_ms, const std::string& message) {
+  const bool failed_before = deciding_rank_ && has_failed(ranks_[*deciding_rank_]);
+  if (!cause_ && !failed_before) {
+    cause_ = reason;
+    message_ = message;
+  }
+  end_ranks(grace_ms);
+}
+
+// The stop signal goes out once; who asks again can only shorten the grace.
+void Supervisor::end_ranks(std::int64_t grace_ms) {
+  const std::int64_t kill_at = now_ms() + grace_ms;
+  if (!kill_at_ms_ && grace_ms > 0) signal_ranks(launch_.stop_signal);
+  kill_at_ms_ = kill_at_ms_ ? std::min(*kill_at_ms_, kill_at) : kill_at;
+}
+
+// To the process group of every rank that has not been reaped: until then nobody else can have its number.
+void Supervisor::signal_ranks(int signo) {
+  for (const auto& rank : ranks_) {
+    if (rank.ended) continue;
+    ::killpg(rank.process.pid, signo);
+    ::killpg(rank.process.pid, SIGCONT);
+  }
+}
+
+bool Supervisor::is_running() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
+}
+
+std::vector<ProcessSeen> Supervisor::list_survivors() const {
+  const auto all = see_all_processes();
+  auto survivors = descendants_of(::getpid(), all);
+  const auto members = list_cgroup_members(cgroups_);
+  for (const auto& process : all) {
+    const bool dead = process.state == 'Z' || process.state == 'X';
+    if (!dead && std::binary_search(members.begin(), members.end(), process.pid)) survivors.push_back(process);
+  }
+  return survivors;
+}
+
+void Supervisor::kill_survivors() {
+  kill_cgroup_members(cgroups_);
+  for (const auto& process : list_survivors()) signal_process(process, SIGKILL);
+}
+
+// Whatever the ranks left behind ends with them, however it detached itself: it is our descendant or in the cgroup.
+void Supervisor::sweep() {
+  while (!list_survivors().empty()) {
+    kill_survivors();
+    wait_for_event(kSweepEveryMs);
+    hear_signals();
+    copy_output();
+    reap();
+    if (!list_survivors().empty()) sleep_ms(kSweepEveryMs);
+  }
+  reap();
+}
+
+Exited Supervisor::describe_exit() const {
+  Exited exited;
+  exited.time = Timestamp{wall_clock_ms()};
+  exited.bad_acks = checkpoints_.bad_acks();
+  exited.ran_ms = started_ms_ == 0 ? 0 : now_ms() - started_ms_;
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  exited.cpu_ms =
+      (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+  exited.peak_rss_mib = used.ru_maxrss / 1024;
+  if (start_failure_) {
+    exited.code = start_failure_->code;
+    exited.rank = static_cast<int>(ranks_.size());
+  } else if (deciding_rank_) {
+    const int status = ranks_[*deciding_rank_].wait_status;
+    exited.rank = static_cast<int>(*deciding_rank_);
+    exited.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    exited.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  } else {
+    exited.signal = launch_.stop_signal;  // stopped before it began
+  }
+  const std::int64_t memory_kills = count_memory_kills(cgroups_);
+  const bool failed = exited.code != 0 || exited.signal != 0;
+  if (cause_) {
+    exited.reason = *cause_;
+  } else if (failed && memory_kills > 0) {
+    exited.reason = ExitReason::kOutOfMemory;
+  } else {
+    exited.reason = exited.signal != 0 ? ExitReason::kSignalled : ExitReason::kExited;
+  }
+  exited.message = describe_end(exited, memory_kills);
+  return exited;
+}
+
+std::string Supervisor::describe_end(const Exited& exited, std::int64_t memory_kills) const {
+  if (start_failure_) return message_;
+  std::string text = message_.empty() ? "" : message_ + "; ";
+  if (ranks_.empty()) return text + "stopped before it began";
+  if (ranks_.size() > 1) text += "rank " + std::to_string(exited.rank) + " ";
+  text += exited.signal != 0
+              ? "ended by signal " + std::to_string(exited.signal) + " (" + ::strsignal(exited.signal) + ")"
+              : "exited with code " + std::to_string(exited.code);
+  if (memory_kills > 0) {
+    text += "; the kernel killed " + std::to_string(memory_kills) + " of its processes for the memory limit of " +
+            std::to_string(launch_.memory_limit_mib) + " MiB";
+  }
+  return text;
+}
+
+// A full disk delays the news of an exit; it never loses it, because this process stays until it is written.
+void Supervisor::record_exit() {
+  const Exited exited = describe_exit();
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (remove_task_cgroups(cgroups_)) break;
+    sleep_ms(kSweepEveryMs);
+  }
+  while (!replace_state_file(task_dir_ + "/exit.json", encode(exited))) sleep_ms(kRetryEveryMs);
+  ring_doorbell(run_dir_ + "/doorbell");
+}
+
+// Leaves the control plane: its session, its terminal, its descriptors, and being its child.
+void detach() {
+  if (::fork() != 0) ::_exit(0);
+  ::setsid();
+  ::close_range(kLockFd + 1, ~0U, 0);
+  ::fcntl(kLockFd, F_SETFD, FD_CLOEXEC);
+  (void)!::chdir("/");
+  ::umask(077);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool holds_lock() { return ::flock(kLockFd, LOCK_EX | LOCK_NB) == 0; }
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+}  // namespace
+
+int supervise_main(const char* task_dir) {
+  const std::string directory = task_dir;
+  detach();
+  if (!holds_lock()) {
+    std::fprintf(stderr, "berth supervise is for the executor's own use: the lock of %s is not ours\n", task_dir);
+    return 2;
+  }
+  // A task that may have run already is never run again.
+  if (exists(directory + "/supervisor.json") || exists(directory + "/exit.json")) return 0;
+  auto record = read_launch(directory);
+  if (!record) {
+    std::fprintf(stderr, "%s\n", record.error().message.c_str());
+    return 1;
+  }
+  if (const auto made = make_directories(record->launch.log_dir, 0700); !made) {
+    std::fprintf(stderr, "%s\n", made.error().message.c_str());
+    return 1;
+  }
+  return Supervisor(directory, std::move(*record)).run();
+}
+
+}  // namespace berth::executor
