@@ -1,12 +1,11 @@
 #pragma once
-// What the executor's tests share: a directory of their own, a launch that works, and waiting for what is observed. When a
-// test ends, everything it started must be gone; that is checked too.
+// What the executor's tests share: a directory of their own, a launch that works, and waiting for what is observed.
+// When a test ends, everything it started must be gone; that is checked too.
 
+#include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <doctest/doctest.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -27,7 +26,8 @@
 
 namespace berth::executor {
 
-inline constexpr std::int64_t kPatienceMs = 60'000;  // how long a test waits for what must come; nothing takes that long
+inline constexpr std::int64_t kPatienceMs =
+    60'000;  // how long a test waits for what must come; nothing takes that long
 
 class ExecutorFixture {
  public:

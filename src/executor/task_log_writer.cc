@@ -73,6 +73,7 @@ void TaskLogWriter::append(std::string_view bytes) {
 
 // Output that the disk refuses is counted and let go: a full disk may not stop the job.
 void TaskLogWriter::append_piece(std::string_view bytes) {
+  if (!file_.is_open()) open_segment();
   if (lost_ > 0) {
     const std::string told = "\nberth: " + std::to_string(lost_) + " bytes of output could not be written here\n";
     const ssize_t written = ::write(file_.get(), told.data(), told.size());

@@ -1,0 +1,218 @@
+// What happens to tasks when the control plane or a supervisor dies. The "server" here is a child process with an
+// Executor in it, which is killed with SIGKILL.
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <random>
+#include <sstream>
+
+#include "executor/executor_fixture.h"
+
+namespace berth::executor {
+
+namespace {
+
+// Runs `serve` in a child process that ends by SIGKILL: its own at the end of `serve`, or ours after `kill_after_us`.
+void run_killed_server(const ExecutorOptions& options, const std::function<void(Executor&)>& serve,
+                       std::int64_t kill_after_us = -1) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto executor = Executor::open(options);
+    if (executor) serve(**executor);
+    ::kill(::getpid(), SIGKILL);
+  }
+  if (kill_after_us >= 0) {
+    ::usleep(static_cast<useconds_t>(kill_after_us));
+    ::kill(child, SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+}
+
+pid_t supervisor_of(const Started& started) {
+  const auto rank = see_process(started.pids.at(0));
+  return rank ? rank->parent : 0;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a task outlives a killed server and is adopted") {
+  const auto task = shell(1, "echo up > up; while [ ! -e go ]; do sleep 0.05; done; echo done; exit 9");
+  run_killed_server(options(), [&](Executor& executor) {
+    (void)executor.start(task).has_value();
+    while (read_file("up").empty()) ::usleep(1000);
+  });
+  auto& executor = open();
+  CHECK(executor.known() == std::vector<TaskKey>{task.key});
+  const pid_t pid = wait_for_start(task.key).pids[0];
+  CHECK(see_process(pid).has_value());
+  CHECK(exits.empty());
+  REQUIRE(executor.start(task).has_value());
+  std::ofstream(path("go")) << "go";
+  CHECK(wait_for_exit(task.key).code == 9);
+  CHECK(read_log(1, LogStream::kStdout) == "done\n");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "an exit that came while there was no server is known afterwards") {
+  const auto task = shell(1, "echo ran >> witness; while [ ! -e go ]; do sleep 0.05; done; exit 11");
+  run_killed_server(options(), [&](Executor& executor) {
+    (void)executor.start(task).has_value();
+    while (read_file("witness").empty()) ::usleep(1000);
+  });
+  std::ofstream(path("go")) << "go";
+  REQUIRE(wait_until_quiet());
+  auto& executor = open();
+  REQUIRE(executor.start(task).has_value());
+  const auto exited = wait_for_exit(task.key);
+  CHECK(exited.reason == ExitReason::kExited);
+  CHECK(exited.code == 11);
+  CHECK(started.contains(task.key));
+  CHECK(read_file("witness") == "ran\n");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "the time limit holds without a server") {
+  auto task = shell(1, "trap '' TERM; while :; do sleep 0.05; done");
+  task.time_limit_ms = 300;
+  task.grace_ms = 100;
+  run_killed_server(options(), [&](Executor& executor) { (void)executor.start(task).has_value(); });
+  REQUIRE(wait_until_quiet());
+  open();
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kTimeLimit);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a server killed at any moment of its starts loses nothing and runs nothing twice") {
+  std::mt19937 random(20261121);
+  constexpr std::uint64_t kRounds = 25;
+  constexpr std::uint64_t kTasks = 6;
+  const auto make = [&](std::uint64_t job) { return shell(job, "echo " + std::to_string(job) + " >> witness"); };
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    const auto start_all = [&](Executor& executor) {
+      for (std::uint64_t task = 0; task < kTasks; ++task) {
+        (void)executor.start(make(round * kTasks + task + 1)).has_value();
+      }
+      ::sleep(60);
+    };
+    run_killed_server(options(), start_all, static_cast<std::int64_t>(random() % 40'000));
+  }
+  auto& executor = open();
+  for (std::uint64_t job = 1; job <= kRounds * kTasks; ++job) REQUIRE(executor.start(make(job)).has_value());
+  for (std::uint64_t job = 1; job <= kRounds * kTasks; ++job) CHECK(wait_for_exit({job, 1, 0, 0}).code == 0);
+  std::map<std::uint64_t, int> runs;
+  std::istringstream witness(read_file("witness"));
+  for (std::uint64_t job = 0; witness >> job;) ++runs[job];
+  CHECK(runs.size() == kRounds * kTasks);
+  for (const auto& [job, count] : runs) {
+    CAPTURE(job);
+    CHECK(count == 1);
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a start cut short before the supervisor is finished, not repeated") {
+  auto& executor = open();
+  const auto task = shell(1, "echo ran >> witness");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_exit(task.key);
+  close();
+  // As if the server had died between the rename of the directory and the exec of the supervisor.
+  for (const char* file : {"supervisor.json", "started.json", "exit.json"}) {
+    std::filesystem::remove(task_path(task.key, file));
+  }
+  std::filesystem::remove(path("witness"));
+  std::filesystem::create_directory(path("run/tasks/new-2.1.0.0"));
+  auto& next = open();
+  CHECK(next.known() == std::vector<TaskKey>{task.key});
+  CHECK(wait_for_exit(task.key).code == 0);
+  CHECK(read_file("witness") == "ran\n");
+  CHECK_FALSE(std::filesystem::exists(path("run/tasks/new-2.1.0.0")));
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that is killed takes its task with it, and that is reported") {
+  auto& executor = open();
+  const auto task = shell(1,
+                          "setsid sh -c 'sleep 2001 & sleep 2002' & "
+                          "(setsid sleep 2003 &) ; sleep 0.2; echo up > up; sleep 2004");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  const pid_t supervisor = supervisor_of(wait_for_start(task.key));
+  REQUIRE(supervisor > 1);
+  ::kill(supervisor, SIGKILL);
+  const auto exited = wait_for_exit(task.key);
+  CHECK(exited.reason == ExitReason::kSupervisorLost);
+  CHECK(find_processes().empty());
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that was killed while there was no server is found out later") {
+  const auto task = shell(1, "sleep 2005 & (setsid sleep 2006 &) ; echo up > up; sleep 2007");
+  run_killed_server(options(), [&](Executor& executor) {
+    (void)executor.start(task).has_value();
+    while (read_file("up").empty()) ::usleep(1000);
+  });
+  for (const pid_t pid : find_processes()) {
+    if (!has_environment_entry(pid, "BERTH_TEST_DIRECTORY=" + path("").substr(0, path("").size() - 1))) {
+      ::kill(pid, SIGKILL);
+    }
+  }
+  open();
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
+  CHECK(find_processes().empty());
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor told to end ends its task in good order") {
+  auto& executor = open();
+  const auto task = shell(1, "trap 'exit 4' TERM; echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  ::kill(supervisor_of(wait_for_start(task.key)), SIGTERM);
+  const auto exited = wait_for_exit(task.key);
+  CHECK(exited.reason == ExitReason::kKilled);
+  CHECK(exited.code == 4);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that lies low obeys once it goes on") {
+  auto& executor = open();
+  const auto task = shell(1, "trap 'exit 6' TERM; echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  const pid_t supervisor = supervisor_of(wait_for_start(task.key));
+  ::kill(supervisor, SIGSTOP);
+  REQUIRE(executor.kill(task.key, 50'000).has_value());
+  close();
+  open();
+  CHECK(exits.empty());
+  ::kill(supervisor, SIGCONT);
+  CHECK(wait_for_exit(task.key).code == 6);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a lease that is not renewed ends the task, one that is renewed does not") {
+  auto& executor = open();
+  auto task = shell(1, "sleep 2008");
+  task.lease_ms = 1'500;
+  REQUIRE(executor.start(task).has_value());
+  wait_for_start(task.key);
+  const std::int64_t begin = boot_clock_ms();
+  CHECK(wait_until([&] {
+    REQUIRE(executor.renew_lease().has_value());
+    return boot_clock_ms() - begin > 3'000;
+  }));
+  CHECK(exits.empty());
+  close();
+  REQUIRE(wait_until_quiet());
+  open();
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kLeaseExpired);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "an exit record that is damaged is no exit code") {
+  auto& executor = open();
+  const auto task = shell(1, "true");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_exit(task.key);
+  close();
+  std::ofstream(task_path(task.key, "exit.json")) << "{\"code\": 0";
+  open();
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
+}
+
+}  // namespace berth::executor
