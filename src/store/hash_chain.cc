@@ -67,8 +67,12 @@ Hash hash_of(const HistoryRow& row) {
 }
 
 std::string to_hex(const Hash& hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const std::uint8_t byte : hash) text += fmt::format("{:02x}", byte);
+  for (const std::uint8_t byte : hash) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
   return text;
 }
 

@@ -5,6 +5,8 @@
 #include "store/hash_chain.h"
 #include "store/log_test_records.h"
 #include "store/memory_log.h"
+#include "store/sqlite_log.h"
+#include "store/temporary_directory.h"
 
 namespace berth::store {
 namespace {
@@ -15,7 +17,17 @@ struct MemoryUnderTest {
   void reopen() { memory.reopen(); }
 };
 
-#define LOGS MemoryUnderTest
+struct SqliteUnderTest {
+  TemporaryDirectory directory;
+  std::unique_ptr<SqliteLog> sqlite = opened(directory.path());
+  Log& log() { return *sqlite; }
+  void reopen() {
+    sqlite.reset();
+    sqlite = opened(directory.path());
+  }
+};
+
+#define LOGS MemoryUnderTest, SqliteUnderTest
 
 TEST_CASE_TEMPLATE("an empty log ends at 0, with the zero hash, and begins at 1", Case, LOGS) {
   Case c;

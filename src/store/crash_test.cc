@@ -1,0 +1,208 @@
+// The crash sweep: a child process works on a log and is failed, killed or cut off from power at its n-th write or
+// sync, for every n until it gets through. Whatever it had acknowledged is then there, whole batches only, with a sound
+// chain, and the log goes on from it.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "store/log_test_records.h"
+#include "store/temporary_directory.h"
+
+namespace berth::store {
+namespace {
+
+// What the child says it was told: each line that reached the pipe stands for a call that returned success.
+struct Acknowledged {
+  std::uint64_t epoch = 0;
+  std::uint64_t seq = 0;
+  std::uint64_t checkpoint = 0;
+  std::uint64_t cut_before = 0;
+  bool finished = false;
+};
+
+struct Line {
+  char what;
+  std::uint64_t value;
+};
+
+// Batch sizes follow from where a batch begins, so that a half-written one shows; one history row retires with each.
+std::uint64_t batch_size(std::uint64_t first_seq) { return 1 + first_seq % 4; }
+
+class Child {
+ public:
+  explicit Child(int pipe) : pipe_(pipe) {}
+
+  // false: the log failed, and says so from then on.
+  bool work(const std::filesystem::path& directory, const DiskFault& fault, int batches) const {
+    auto log = SqliteLog::open(directory, {.fault = fault, .wal_pages = 12});
+    if (!log) return false;
+    return work(**log, batches);
+  }
+
+ private:
+  bool work(Log& log, int batches) const {
+    const auto epoch = log.take_epoch();
+    if (!tell('e', epoch.has_value(), epoch ? *epoch : 0)) return still_refused(log);
+    for (int i = 0; i < batches; ++i) {
+      if (!append_batch(log, *epoch)) return still_refused(log);
+      const std::uint64_t seq = log.last().seq;
+      if (i % 4 == 3 && !tell('c', log.save_checkpoint(seq, fmt::format("state at {}", seq)).has_value(), seq)) {
+        return still_refused(log);
+      }
+    }
+    const std::uint64_t cut = log.first_seq() + 2;
+    const auto done = log.truncate_before(cut);
+    // A child that started from little has not yet two checkpoints to cut below.
+    const bool refused = !done && done.error().code == ErrorCode::kConflict;
+    if (!refused && !tell('t', done.has_value(), cut)) return still_refused(log);
+    return append_batch(log, *epoch) || still_refused(log);
+  }
+
+  bool append_batch(Log& log, std::uint64_t epoch) const {
+    const std::uint64_t first_seq = log.last().seq + 1;
+    const std::uint64_t count = batch_size(first_seq);
+    const HistoryRow retired{first_seq, {1}, "job that ended with it"};
+    return tell('s', log.append(epoch, first_seq, records_from(epoch, first_seq, count), {&retired, 1}).has_value(),
+                first_seq + count - 1);
+  }
+
+  // A failed log never acknowledges anything again.
+  bool still_refused(Log& log) const {
+    const std::uint64_t next = log.last().seq + 1;
+    const std::uint64_t epoch = log.last().epoch;
+    const auto again = log.append(epoch, next, records_from(epoch, next, 1));
+    if (again || again.error().code != ErrorCode::kIo) tell('!', true, next);
+    return false;
+  }
+
+  bool tell(char what, bool succeeded, std::uint64_t value) const {
+    const Line line{what, value};
+    if (succeeded && ::write(pipe_, &line, sizeof(line)) != sizeof(line)) ::_exit(3);
+    return succeeded;
+  }
+
+  int pipe_;
+};
+
+Acknowledged run_child(const std::filesystem::path& directory, const DiskFault& fault, int batches) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(ends[0]);
+    ::_exit(Child(ends[1]).work(directory, fault, batches) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Acknowledged acknowledged;
+  Line line{};
+  while (::read(ends[0], &line, sizeof(line)) == sizeof(line)) {
+    CHECK_MESSAGE(line.what != '!', "a failed log took record ", line.value);
+    if (line.what == 'e') acknowledged.epoch = line.value;
+    if (line.what == 's') acknowledged.seq = line.value;
+    if (line.what == 'c') acknowledged.checkpoint = line.value;
+    if (line.what == 't') acknowledged.cut_before = line.value;
+  }
+  ::close(ends[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  const bool ended = WIFEXITED(status) && WEXITSTATUS(status) <= 1;
+  REQUIRE((killed || ended));
+  acknowledged.finished = ended && WEXITSTATUS(status) == 0;
+  return acknowledged;
+}
+
+// A log may end only where a batch does.
+bool ends_a_batch(std::uint64_t seq) {
+  std::uint64_t end = 0;
+  while (end < seq) end += batch_size(end + 1);
+  return end == seq;
+}
+
+std::vector<std::uint64_t> batch_starts_up_to(std::uint64_t seq) {
+  std::vector<std::uint64_t> starts;
+  for (std::uint64_t at = 1; at <= seq; at += batch_size(at)) starts.push_back(at);
+  return starts;
+}
+
+void check_kept(const std::filesystem::path& directory, const Acknowledged& acknowledged) {
+  const auto log = opened(directory);
+  const Head head = log->last();
+  CHECK(head.epoch >= acknowledged.epoch);
+  CHECK(head.seq >= acknowledged.seq);
+  CHECK(ends_a_batch(head.seq));
+  CHECK(log->first_seq() >= acknowledged.cut_before);
+  const auto report = verify_chain(*log, {});
+  REQUIRE_MESSAGE(report.has_value(), (report ? std::string() : report.error().message));
+  const auto read = log->read(log->first_seq(), [&](const Record& record) {
+    CHECK(record == record_at(record.epoch, record.seq));
+    return true;
+  });
+  CHECK(read);
+  CHECK(jobs_of(*log, {.limit = 10'000}) == batch_starts_up_to(head.seq));
+  const auto checkpoint = log->load_checkpoint();
+  REQUIRE_MESSAGE(checkpoint.has_value(), (checkpoint ? std::string() : checkpoint.error().message));
+  CHECK((*checkpoint ? (*checkpoint)->seq : 0) >= acknowledged.checkpoint);
+  if (*checkpoint) CHECK((*checkpoint)->bytes == fmt::format("state at {}", (*checkpoint)->seq));
+  CHECK(log->check_pages());
+}
+
+// One child on an empty directory, then one on what it left behind.
+bool sweep_once(const DiskFault& fault) {
+  const TemporaryDirectory directory;
+  const Acknowledged first = run_child(directory.path(), fault, 12);
+  check_kept(directory.path(), first);
+  const Acknowledged second = run_child(directory.path(), fault, 5);
+  check_kept(directory.path(), second);
+  return first.finished && second.finished;
+}
+
+void sweep(DiskOperation operation, DiskAction action) {
+  DiskFault fault{operation, 1, action};
+  int faults = 0;
+  for (; faults < 1000; ++faults, ++fault.nth) {
+    CAPTURE(fault.nth);
+    if (sweep_once(fault)) break;
+  }
+  MESSAGE(faults, " points");
+  CHECK(faults > 10);
+  CHECK(faults < 1000);
+}
+
+TEST_CASE("failed at each sync") { sweep(DiskOperation::kFsync, DiskAction::kEio); }
+TEST_CASE("killed at each sync") { sweep(DiskOperation::kFsync, DiskAction::kKill); }
+TEST_CASE("power cut at each sync") { sweep(DiskOperation::kFsync, DiskAction::kPower); }
+TEST_CASE("power cut at each sync, unsynced sectors torn") { sweep(DiskOperation::kFsync, DiskAction::kTorn); }
+TEST_CASE("failed at each write") { sweep(DiskOperation::kWrite, DiskAction::kEio); }
+TEST_CASE("disk full at each write") { sweep(DiskOperation::kWrite, DiskAction::kFull); }
+TEST_CASE("short at each write") { sweep(DiskOperation::kWrite, DiskAction::kShort); }
+TEST_CASE("killed in each write") { sweep(DiskOperation::kWrite, DiskAction::kKill); }
+TEST_CASE("power cut in each write") { sweep(DiskOperation::kWrite, DiskAction::kPower); }
+TEST_CASE("power cut in each write, unsynced sectors torn") { sweep(DiskOperation::kWrite, DiskAction::kTorn); }
+
+TEST_CASE("a failure is told with its file and cause, and a full disk is called full") {
+  for (const auto& [fault, cause] :
+       {std::pair{"fsync:5:eio", "input/output error"}, std::pair{"write:12:full", "no space left"}}) {
+    const TemporaryDirectory directory;
+    auto log = SqliteLog::open(directory.path(), {.fault = parse_disk_fault(fault).value()});
+    Result<void> failed;
+    while (log && failed) {
+      const auto epoch = (*log)->take_epoch();
+      if (!epoch) failed = epoch.error();
+    }
+    const Error error = log ? failed.error() : log.error();
+    CAPTURE(error.message);
+    CHECK(error.code == ErrorCode::kIo);
+    CHECK(error.message.find(cause) != std::string::npos);
+    CHECK(error.message.find(directory.path().string()) != std::string::npos);
+    CHECK(error.message.find("end the process") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace berth::store

@@ -1,0 +1,270 @@
+// Stored bytes that are not what was written are refused, and where a record is hit its sequence number is named.
+// Nothing damaged is ever shown.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/random.h"
+#include "store/database_edit.h"
+#include "store/log_test_records.h"
+#include "store/temporary_directory.h"
+
+namespace berth::store {
+namespace {
+
+constexpr std::uint64_t kRecords = 400;
+constexpr std::size_t kPage = 4096;
+
+// A closed log of kRecords records and ten history rows.
+void write_log(const std::filesystem::path& directory, std::uint64_t records = kRecords) {
+  const auto log = opened(directory);
+  const std::uint64_t epoch = log->take_epoch().value();
+  append_records(*log, epoch, records - 1);
+  std::vector<HistoryRow> retired;
+  for (std::uint64_t job = 1; job <= 10; ++job) retired.push_back({job, {7}, "what became of it"});
+  REQUIRE(log->append(epoch, records, records_from(epoch, records, 1), retired));
+}
+
+// Opens and walks the log: the first thing that is wrong.
+Result<ChainReport> open_and_verify(const std::filesystem::path& directory) {
+  const auto log = SqliteLog::open(directory);
+  if (!log) return log.error();
+  return verify_chain(**log, {});
+}
+
+void check_refused(const std::filesystem::path& directory, std::string_view where) {
+  const auto report = open_and_verify(directory);
+  REQUIRE_FALSE(report);
+  CHECK(report.error().code == ErrorCode::kCorrupt);
+  CAPTURE(report.error().message);
+  CHECK(report.error().message.find(where) != std::string::npos);
+}
+
+TEST_CASE("a change in any column of a record is refused at that record") {
+  for (const char* change : {"payload = CAST(X'00' || substr(payload, 2) AS BLOB)", "payload = substr(payload, 2)",
+                             "payload = CAST(payload || X'00' AS BLOB)", "hash = zeroblob(32)", "hash = zeroblob(31)",
+                             "time_ms = time_ms + 1", "time_ms = time_ms | (1 << 62)", "kind = kind + 1",
+                             "kind = kind + 65536", "version = version + 1", "version = version - 65536",
+                             "epoch = epoch + 1", "epoch = -1", "seq = 100000", "seq = -17"}) {
+    CAPTURE(change);
+    const TemporaryDirectory directory;
+    write_log(directory.path());
+    edit_database(directory.path(), fmt::format("UPDATE records SET {} WHERE seq = 17", change));
+    check_refused(directory.path(), std::string_view(change) == "seq = 100000" ? "record 400:" : "record 17:");
+  }
+}
+
+TEST_CASE("spliced, swapped, dropped and added rows are refused at the first one that is wrong") {
+  const std::pair<const char*, const char*> splices[] = {
+      {"UPDATE records SET (payload, hash) = (SELECT payload, hash FROM records WHERE seq = 30) WHERE seq = 20",
+       "record 20:"},
+      {"UPDATE records SET seq = -20 WHERE seq = 20; UPDATE records SET seq = 20 WHERE seq = 21;"
+       "UPDATE records SET seq = 21 WHERE seq = -20",
+       "record 20:"},
+      {"DELETE FROM records WHERE seq = 20", "record 20:"},
+      {"DELETE FROM records WHERE seq < 20", "record 1:"},
+      {"DELETE FROM records WHERE seq > 300", "record 400:"},
+      {"DELETE FROM records", "record 400:"},
+      {"INSERT INTO records SELECT seq + 1, epoch, time_ms, kind, version, payload, hash FROM records WHERE seq = 400",
+       "record 400:"},
+      {"UPDATE history SET bytes = X'00' WHERE cursor = 4", "history row 4:"},
+      {"UPDATE history SET job_id = 99 WHERE cursor = 4", "history row 4:"},
+      {"UPDATE extent SET epoch = 0", "begins and ends"},
+      {"UPDATE extent SET head_seq = 399", "begins and ends"},
+      {"DELETE FROM extent", "begins and ends"},
+  };
+  for (const auto& [sql, where] : splices) {
+    CAPTURE(sql);
+    const TemporaryDirectory directory;
+    write_log(directory.path());
+    edit_database(directory.path(), sql);
+    check_refused(directory.path(), where);
+  }
+}
+
+TEST_CASE("a log that was rewritten with a sound chain is refused at the record that was acknowledged") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory other;
+  write_log(directory.path());
+  {
+    const auto log = opened(other.path());
+    log->take_epoch().value();
+    append_records(*log, log->take_epoch().value(), kRecords);
+  }
+  std::filesystem::copy_file(other.path() / "log.db", directory.path() / "log.db",
+                             std::filesystem::copy_options::overwrite_existing);
+  check_refused(directory.path(), "record 400: its hash is not the one that was acknowledged");
+}
+
+TEST_CASE("a truncated database is refused, and says how far the log went") {
+  const TemporaryDirectory directory;
+  write_log(directory.path());
+  const std::string whole = file_bytes(directory.path() / "log.db");
+  for (const std::size_t size : {whole.size() - 1, whole.size() - kPage, whole.size() / 2, kPage, std::size_t{50}}) {
+    CAPTURE(size);
+    write_file(directory.path() / "log.db", whole.substr(0, size));
+    // Of the last page no more than a byte may be gone, so that the database opens and a record in it is found damaged.
+    check_refused(directory.path(), size + 1 == whole.size() ? "record 3" : "record 400");
+  }
+  std::filesystem::remove(directory.path() / "log.db");
+  check_refused(directory.path(), "record 1: missing: 400 records up to 400 were acknowledged and are gone");
+}
+
+TEST_CASE("a damaged end of the write-ahead log is not taken for the remains of a crash") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory crashed;
+  const auto log = opened(directory.path());
+  const std::uint64_t epoch = log->take_epoch().value();
+  for (int i = 0; i < 30; ++i) append_records(*log, epoch, 2);
+  // What a kill leaves: the database, its write-ahead log and the head file, with nothing moved or closed.
+  const auto crash = [&](const std::string& wal) {
+    std::filesystem::remove_all(crashed.path());
+    std::filesystem::create_directory(crashed.path());
+    for (const char* name : {"log.db", "head"})
+      std::filesystem::copy_file(directory.path() / name, crashed.path() / name);
+    write_file(crashed.path() / "log.db-wal", wal);
+  };
+  const std::string wal = file_bytes(directory.path() / "log.db-wal");
+  crash(wal);
+  const auto sound = open_and_verify(crashed.path());
+  REQUIRE(sound);
+  CHECK(sound->records == 60);
+
+  std::string flipped = wal;
+  flipped[wal.size() / 2] ^= 1;
+  for (const std::string& damaged :
+       {flipped, wal.substr(0, wal.size() - 1), wal.substr(0, wal.size() / 2), std::string()}) {
+    crash(damaged);
+    check_refused(crashed.path(), "acknowledged");
+  }
+}
+
+// What the log shows after damage is what it showed before, or an error.
+void check_shows_nothing_wrong(const std::filesystem::path& directory, const ChainReport& before) {
+  const auto report = open_and_verify(directory);
+  if (!report) {
+    CHECK(report.error().code == ErrorCode::kCorrupt);
+    return;
+  }
+  CHECK(report->records == before.records);
+  CHECK(report->head_hash == before.head_hash);
+  CHECK(report->history_rows == before.history_rows);
+}
+
+TEST_CASE("a torn page, whichever it is, is refused") {
+  const TemporaryDirectory directory;
+  write_log(directory.path());
+  const std::string whole = file_bytes(directory.path() / "log.db");
+  const ChainReport before = open_and_verify(directory.path()).value();
+  for (std::size_t page = 0; page < whole.size() / kPage; ++page) {
+    for (const std::size_t half : {std::size_t{0}, kPage / 2}) {
+      CAPTURE(page);
+      CAPTURE(half);
+      std::string torn = whole;
+      torn.replace(page * kPage + half, kPage / 2, kPage / 2, '\0');
+      write_file(directory.path() / "log.db", torn);
+      check_shows_nothing_wrong(directory.path(), before);
+      const auto log = SqliteLog::open_read_only(directory.path());
+      const bool noticed = !log || !verify_chain(**log, {}) || !(*log)->check_pages();
+      CHECK(noticed == (torn != whole));
+    }
+  }
+}
+
+TEST_CASE("a flipped byte anywhere in the file never shows as something else") {
+  const TemporaryDirectory directory;
+  write_log(directory.path());
+  const std::string whole = file_bytes(directory.path() / "log.db");
+  const ChainReport before = open_and_verify(directory.path()).value();
+  Random random(1);
+  int refused = 0;
+  constexpr int kFlips = 400;
+  for (int i = 0; i < kFlips; ++i) {
+    std::string flipped = whole;
+    const std::size_t at = random.below(whole.size());
+    CAPTURE(at);
+    flipped[at] = static_cast<char>(flipped[at] ^ static_cast<char>(1 + random.below(255)));
+    write_file(directory.path() / "log.db", flipped);
+    check_shows_nothing_wrong(directory.path(), before);
+    const auto log = SqliteLog::open_read_only(directory.path());
+    refused += !log || !verify_chain(**log, {}) ? 1 : 0;
+  }
+  CHECK(refused > kFlips / 2);
+}
+
+struct CheckpointedLog {
+  TemporaryDirectory directory;
+  CheckpointedLog() {
+    const auto log = opened(directory.path());
+    append_records(*log, log->take_epoch().value(), 20);
+    REQUIRE(log->save_checkpoint(8, "state at eight"));
+    REQUIRE(log->save_checkpoint(15, "state at fifteen"));
+  }
+  std::filesystem::path file(int seq) const { return directory.path() / fmt::format("checkpoint-{:020}", seq); }
+  void damage(int seq, std::size_t at) const {
+    std::string bytes = file_bytes(file(seq));
+    bytes[at] ^= 1;
+    write_file(file(seq), bytes);
+  }
+};
+
+TEST_CASE("a checkpoint with any byte damaged, or cut short, is passed over for the older one") {
+  const CheckpointedLog made;
+  const std::string whole = file_bytes(made.file(15));
+  const auto check_falls_back = [&] {
+    const auto log = opened(made.directory.path());
+    const auto loaded = log->load_checkpoint();
+    REQUIRE(loaded);
+    REQUIRE(loaded->has_value());
+    CHECK((*loaded)->seq == 8);
+    CHECK((*loaded)->bytes == "state at eight");
+    CHECK((*loaded)->passed_over.size() == 1);
+  };
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    CAPTURE(at);
+    made.damage(15, at);
+    check_falls_back();
+    write_file(made.file(15), whole);
+  }
+  for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{3}, std::size_t{0}}) {
+    write_file(made.file(15), whole.substr(0, size));
+    check_falls_back();
+  }
+}
+
+TEST_CASE("with no checkpoint left a whole log is folded from its start, and one that was cut is refused") {
+  const CheckpointedLog whole;
+  whole.damage(8, 90);
+  whole.damage(15, 90);
+  const auto loaded = opened(whole.directory.path())->load_checkpoint();
+  REQUIRE(loaded);
+  CHECK_FALSE(loaded->has_value());
+
+  const CheckpointedLog cut;
+  REQUIRE(opened(cut.directory.path())->truncate_before(8));
+  cut.damage(8, 90);
+  cut.damage(15, 90);
+  CHECK(opened(cut.directory.path())->load_checkpoint().error().code == ErrorCode::kCorrupt);
+}
+
+TEST_CASE("a checkpoint beyond the log's end, or of another log, is refused") {
+  const CheckpointedLog made;
+  const TemporaryDirectory shorter;
+  {
+    const auto log = opened(shorter.path());
+    append_records(*log, log->take_epoch().value(), 10);
+  }
+  std::filesystem::copy_file(made.file(15), shorter.path() / made.file(15).filename());
+  const auto beyond = opened(shorter.path())->load_checkpoint();
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().code == ErrorCode::kCorrupt);
+  CHECK(beyond.error().message.starts_with("record 15:"));
+  {
+    const auto log = opened(shorter.path());
+    append_records(*log, log->take_epoch().value(), 10);
+  }
+  CHECK(opened(shorter.path())->load_checkpoint().error().message.starts_with("record 15:"));
+}
+
+}  // namespace
+}  // namespace berth::store

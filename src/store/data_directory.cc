@@ -1,0 +1,72 @@
+#include "store/data_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "store/disk.h"
+
+namespace berth::store {
+
+namespace {
+
+std::string holder_of(int lock) {
+  char text[32] = {};
+  const ssize_t length = ::pread(lock, text, sizeof(text) - 1, 0);
+  std::string pid(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+  while (!pid.empty() && pid.back() == '\n') pid.pop_back();
+  return pid.empty() ? "another process" : "process " + pid;
+}
+
+Result<void> make_directory(const std::filesystem::path& path) {
+  std::error_code failure;
+  const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
+  std::filesystem::create_directories(parent, failure);
+  if (failure) return io_error(parent.string(), "make the directory", failure.value());
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return {};
+    return io_error(path.string(), "make the directory", errno);
+  }
+  return sync_directory(parent);
+}
+
+}  // namespace
+
+Result<void> sync_directory(const std::filesystem::path& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return io_error(path.string(), "open", errno);
+  const int synced = ::fsync(directory);
+  const int error_number = errno;
+  ::close(directory);
+  if (synced != 0) return io_error(path.string(), "sync", error_number);
+  return {};
+}
+
+Result<DataDirectory> DataDirectory::take(const std::filesystem::path& path) {
+  if (const auto made = make_directory(path); !made) return made.error();
+  const std::string file = (path / "lock").string();
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return io_error(file, "open", errno);
+  DataDirectory directory(lock);
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return io_error(file, "lock", errno);
+    return conflict(fmt::format("{} is in use by {}; a data directory has one server", path.string(), holder_of(lock)));
+  }
+  // For the message above only: the lock is what counts, and it goes with the process whatever the file says.
+  const std::string pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return io_error(file, "write", errno);
+  }
+  return directory;
+}
+
+DataDirectory::~DataDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace berth::store

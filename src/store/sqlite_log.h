@@ -1,0 +1,86 @@
+#pragma once
+// The durable log of one machine: a SQLite database in a data directory, written by one server. docs/store.md tells its
+// files, what is guaranteed and what each error means.
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "store/checkpoint_files.h"
+#include "store/data_directory.h"
+#include "store/disk.h"
+#include "store/head_file.h"
+#include "store/log.h"
+#include "store/shim_vfs.h"
+#include "store/sqlite_reader.h"
+#include "store/sqlite_writer.h"
+
+namespace berth::store {
+
+struct SqliteOptions {
+  std::uint32_t fsync_delay_ms = 0;  // before each sync: a slow disk, for benches
+  // For crash tests. Where there is none, the environment variable BERTH_STORE_FAULT is asked (grammar in disk.h).
+  std::optional<DiskFault> fault = std::nullopt;
+  // How many pages the write-ahead log grows before append moves it into the database.
+  int wal_pages = 1000;
+};
+
+class SqliteLog : public Log {
+ public:
+  // Makes the directory and an empty log where there is none. kConflict where another server holds the directory,
+  // kUnsupported for a newer schema, kCorrupt where the log's end is not the one that was acknowledged.
+  static Result<std::unique_ptr<SqliteLog>> open(const std::filesystem::path& directory,
+                                                 const SqliteOptions& options = {});
+  // For looking at a log, also while a server writes it: last() is what it was when opened, read goes on to what is
+  // durable by then, and every call that would write is kDenied.
+  static Result<std::unique_ptr<SqliteLog>> open_read_only(const std::filesystem::path& directory);
+
+  using Log::append;
+  Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
+                      std::span<const HistoryRow> retired) override;
+  Result<std::uint64_t> take_epoch() override;
+  Head last() const override;
+  std::uint64_t first_seq() const override;
+  Result<void> read(std::uint64_t from_seq, const Visitor& visitor) const override;
+  Result<void> save_checkpoint(std::uint64_t seq, std::string_view bytes) override;
+  Result<std::optional<Checkpoint>> load_checkpoint() const override;
+  Result<std::vector<HistoryRow>> history(const HistoryQuery& query) const override;
+  Result<void> truncate_before(std::uint64_t seq) override;
+  Counters counters() const override;
+
+  // SQLite's own check of every page of the database, which also sees damage in pages that hold no record.
+  Result<void> check_pages() const;
+  // Reads of SQLite's files since the log was opened.
+  std::uint64_t file_reads() const { return disk_.reads(); }
+
+ private:
+  SqliteLog(const std::filesystem::path& directory, const SqliteOptions& options);
+  Result<void> open_for_writing();
+  Result<void> open_for_reading();
+  Result<void> check_head_file() const;
+  Result<void> writable() const;
+  Result<void> usable() const;
+  Error broken(const Error& error);
+  Result<void> moved_to(const Extent& extent);
+  Result<void> move_wal(bool everything);
+  Result<void> may_cut_before(std::uint64_t seq) const;
+  Extent extent() const;
+
+  const std::filesystem::path directory_;
+  const SqliteOptions options_;
+  DataDirectory lock_;
+  mutable Disk disk_;
+  ShimVfs vfs_;
+  HeadFile head_file_;
+  std::unique_ptr<SqliteWriter> writer_;  // none when only reading
+  std::unique_ptr<SqliteReader> reader_;
+  HashChain chain_;
+  mutable std::mutex checkpoint_mutex_;  // guards checkpoints_
+  CheckpointFiles checkpoints_;
+  mutable std::mutex extent_mutex_;  // guards what follows
+  Extent extent_;
+  Counters counters_;
+};
+
+}  // namespace berth::store
