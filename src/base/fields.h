@@ -1,0 +1,68 @@
+#pragma once
+// Fields: how a plain struct lists its members once, for the binary codec, JSON and hashing alike.
+//
+//   struct Point {
+//     int x = 0, y = 0;
+//     static constexpr auto fields() { return std::tuple(field("x", &Point::x), field("y", &Point::y)); }
+//   };
+//
+// The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing ones keep
+// their defaults. EnumNames<E> gives an enum its words, in the order of its values from zero.
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+namespace berth {
+
+template <class Struct, class Member>
+struct Field {
+  std::string_view name;
+  Member Struct::*member;
+};
+
+template <class Struct, class Member>
+constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*member) {
+  return {name, member};
+}
+
+template <class T>
+concept HasFields = requires {
+  T::fields();
+};
+
+template <HasFields T, class Visitor>
+constexpr void for_each_field(T& object, Visitor&& visit) {
+  std::apply([&](const auto&... one) { (visit(one.name, object.*(one.member)), ...); },
+             std::remove_const_t<T>::fields());
+}
+
+template <class E>
+struct EnumNames;  // specialise with: static constexpr std::array<std::string_view, N> kNames
+
+template <class E>
+concept NamedEnum = requires {
+  EnumNames<E>::kNames;
+};
+
+template <NamedEnum E>
+constexpr std::string_view name_of(E value) {
+  return EnumNames<E>::kNames[static_cast<std::size_t>(value)];
+}
+
+template <NamedEnum E>
+constexpr std::optional<E> enum_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < EnumNames<E>::kNames.size(); ++i) {
+    if (EnumNames<E>::kNames[i] == name) return static_cast<E>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth
+
+#define BERTH_ENUM_NAMES(Enum, ...)                                                \
+  template <>                                                                      \
+  struct EnumNames<Enum> {                                                         \
+    static constexpr auto kNames = std::to_array<std::string_view>({__VA_ARGS__}); \
+  }

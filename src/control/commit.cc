@@ -1,0 +1,112 @@
+#include "control/commit.h"
+
+#include "base/checked.h"
+#include "base/codec.h"
+#include "base/hash.h"
+#include "control/settle.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::JobState;
+using state::State;
+
+std::int64_t ranks_of(const JobSpec& spec, const std::vector<TaskPlacement>& placements) {
+  std::int64_t ranks = 0;
+  for (const TaskPlacement& placement : placements) {
+    const bool per_gpu = spec.groups[placement.group].launch != Launch::kPerTask;
+    ranks += per_gpu ? std::max<std::int64_t>(1, static_cast<std::int64_t>(placement.gpus.size())) : 1;
+  }
+  return ranks;
+}
+
+// MASTER_PORT is a resource of the node of task 0: the lowest that no live gang there uses.
+std::int32_t free_master_port(const state::NodeState& node) {
+  std::int32_t port = state::kFirstMasterPort;
+  for (const std::int32_t used : node.ports) {
+    if (used != port) break;
+    ++port;
+  }
+  BERTH_CHECK(port <= state::kLastMasterPort);
+  return port;
+}
+
+std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
+}
+
+void on(Batch& batch, const StartDecision& start) {
+  const JobState& job = *batch.state().job(start.job);
+  const std::vector<JobId> victims = job.nomination ? job.nomination->victims : std::vector<JobId>();
+  AttemptStarted event;
+  event.job = start.job;
+  event.attempt = job.attempts + 1;
+  event.placements = start.placements;
+  event.within = within_of(batch.state(), job, start.placements);
+  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  if (ranks_of(job.spec, start.placements) > 1) {
+    event.master_port = free_master_port(batch.state().node(start.placements.front().node));
+  }
+  batch.emit(std::move(event));
+  let_off_victims(batch, start.job, victims);
+}
+
+void on(Batch& batch, const GrowDecision& grow) {
+  const JobState& job = *batch.state().job(grow.job);
+  AttemptGrown event;
+  event.job = grow.job;
+  event.attempt = job.attempt->number;
+  event.placements = grow.placements;
+  event.within = within_of(batch.state(), job, grow.placements);
+  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  batch.emit(std::move(event));
+}
+
+void stop(Batch& batch, JobId id, StopCause cause, JobId claimant) {
+  const JobState& job = *batch.state().job(id);
+  const std::int64_t own = job.spec.checkpoint.grace_s;
+  const std::int64_t grace_s = own > 0 ? own : batch.state().config().scheduling.default_grace_s;
+  batch.emit(StopBegan{id, job.attempt->number, cause, claimant, batch.now() + checked_multiply(grace_s, 1000)});
+}
+
+void on(Batch& batch, const EvictDecision& evict) {
+  batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause});
+  for (const JobId victim : evict.victims) stop(batch, victim, evict.cause, evict.claimant);
+}
+
+void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none()); }
+
+void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(NominationDropped{drop.job, drop.why}); }
+
+void on(Batch&, const SpawnDecision&) {}
+
+Hasher& add(Hasher& hash, const std::vector<TaskPlacement>& placements) { return hash.add(encode(placements)); }
+
+}  // namespace
+
+std::uint64_t plan_hash(const Plan& plan) {
+  Hasher hash;
+  for (const Decision& decision : plan.decisions) {
+    hash.add(decision.index());
+    if (const auto* start = std::get_if<StartDecision>(&decision)) add(hash.add(start->job.value()), start->placements);
+    if (const auto* grow = std::get_if<GrowDecision>(&decision)) add(hash.add(grow->job.value()), grow->placements);
+    if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
+      add(hash.add(evict->claimant.value()), evict->placements);
+      for (const JobId victim : evict->victims) hash.add(victim.value());
+    }
+    if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
+    if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());
+  }
+  return hash.digest();
+}
+
+void commit(Batch& batch, const Plan& plan) {
+  if (plan.decisions.empty()) return;
+  batch.emit(CycleRan{plan_hash(plan), static_cast<std::uint32_t>(plan.decisions.size())});
+  for (const Decision& decision : plan.decisions) {
+    std::visit([&](const auto& one) { on(batch, one); }, decision);
+  }
+}
+
+}  // namespace berth::control

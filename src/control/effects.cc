@@ -1,0 +1,179 @@
+#include "control/effects.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/checked.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::AttemptState;
+using state::JobState;
+using state::State;
+
+constexpr std::int64_t kLeaveMs = 5000;  // an acknowledged job may take this long to leave by itself
+
+// How the ranks of a gang are numbered: tasks in order, and within a task its GPUs.
+struct RankMap {
+  std::vector<std::int32_t> first_rank;  // of each task
+  std::vector<std::int32_t> ranks;       // of each task
+  std::int32_t world = 0;
+};
+
+RankMap ranks_of(const JobSpec& spec, const AttemptState& attempt) {
+  RankMap map;
+  for (const state::TaskState& task : attempt.tasks) {
+    const bool per_gpu = spec.groups[task.placement.group].launch != Launch::kPerTask;
+    const auto ranks = per_gpu ? std::max<std::int32_t>(1, static_cast<std::int32_t>(task.placement.gpus.size())) : 1;
+    map.first_rank.push_back(map.world);
+    map.ranks.push_back(ranks);
+    map.world += ranks;
+  }
+  return map;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ",") + word;
+  return all;
+}
+
+Environment rank_environment(const RankMap& map, std::uint32_t task, std::int32_t local) {
+  return {{"RANK", std::to_string(map.first_rank[task] + local)},
+          {"LOCAL_RANK", std::to_string(local)},
+          {"GROUP_RANK", std::to_string(task)},
+          {"WORLD_SIZE", std::to_string(map.world)},
+          {"LOCAL_WORLD_SIZE", std::to_string(map.ranks[task])}};
+}
+
+StartTask start_of(const State& state, const JobState& job, std::uint32_t index) {
+  const AttemptState& attempt = *job.attempt;
+  const TaskPlacement& placement = attempt.tasks[index].placement;
+  const state::NodeState& node = state.node(placement.node);
+  const TaskGroup& group = job.spec.groups[placement.group];
+  const RankMap map = ranks_of(job.spec, attempt);
+  StartTask start;
+  start.key = {job.id, attempt.number, index, attempt.tasks[index].incarnation};
+  start.node = node.spec.name;
+  start.job_name = job.spec.name;
+  start.user = job.spec.user;
+  start.command = group.command;
+  start.workdir = group.workdir;
+  for (const std::uint8_t gpu : placement.gpus) start.gpu_uuids.push_back(node.spec.gpus[gpu].uuid);
+  start.env = group.env;
+  start.env.emplace_back("CUDA_VISIBLE_DEVICES", joined(start.gpu_uuids));
+  start.env.emplace_back("BERTH_JOB", std::to_string(job.id.value()));
+  start.env.emplace_back("BERTH_JOB_NAME", job.spec.name);
+  start.env.emplace_back("BERTH_ATTEMPT", std::to_string(attempt.number));
+  start.env.emplace_back("BERTH_TASK", std::to_string(index));
+  start.env.emplace_back("BERTH_TASKS", std::to_string(attempt.tasks.size()));
+  start.env.emplace_back("BERTH_GROUP", group.name);
+  start.env.emplace_back("BERTH_NODE", node.spec.name);
+  start.env.emplace_back("BERTH_QUEUE", state.queue(job.queue).path);
+  if (placement.gpu_milli < kMilli) start.env.emplace_back("BERTH_GPU_MILLI", std::to_string(placement.gpu_milli));
+  const std::string& master = state.node(attempt.tasks.front().placement.node).spec.address;
+  if (attempt.master_port != 0) {
+    start.env.emplace_back("MASTER_ADDR", master);
+    start.env.emplace_back("MASTER_PORT", std::to_string(attempt.master_port));
+  }
+  switch (group.launch) {
+    case Launch::kPerTask:
+      start.ranks.push_back(rank_environment(map, index, 0));
+      break;
+    case Launch::kPerGpu:
+      for (std::int32_t local = 0; local < map.ranks[index]; ++local)
+        start.ranks.push_back(rank_environment(map, index, local));
+      break;
+    case Launch::kTorchrun:
+      start.ranks.emplace_back();
+      start.command.insert(start.command.begin(),
+                           {"torchrun", "--nnodes", std::to_string(attempt.tasks.size()), "--node_rank",
+                            std::to_string(index), "--nproc_per_node", std::to_string(map.ranks[index]),
+                            "--master_addr", master, "--master_port", std::to_string(attempt.master_port)});
+      break;
+  }
+  start.cpu_milli = placement.cpu_milli;
+  start.memory_mib = placement.memory_mib;
+  start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
+  const std::int64_t own = job.spec.checkpoint.grace_s;
+  start.grace_ms = checked_multiply(own > 0 ? own : state.config().scheduling.default_grace_s, 1000);
+  start.stop_signal = job.spec.checkpoint.signal;
+  start.speaks = index == 0;
+  return start;
+}
+
+template <class Make>
+void for_live_tasks(const State& state, const JobState& job, std::vector<Effect>& effects, Make&& make) {
+  for (std::uint32_t i = 0; i < job.attempt->tasks.size(); ++i) {
+    const state::TaskState& task = job.attempt->tasks[i];
+    if (task.phase == TaskPhase::kExited) continue;
+    effects.emplace_back(
+        make(TaskKey{job.id, job.attempt->number, i, task.incarnation}, state.node(task.placement.node).spec.name));
+  }
+}
+
+void stop_effects(const State& state, const JobState& job, std::vector<Effect>& effects) {
+  const state::Stop& stop = *job.attempt->stop;
+  if (stop.forced) {
+    const std::int64_t grace = stop.acknowledged ? kLeaveMs : 0;
+    for_live_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
+      return KillTask{key, node, grace};
+    });
+  } else {
+    for_live_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
+      return SignalTask{key, node, job.spec.checkpoint.signal};
+    });
+  }
+}
+
+// The live job of an event, if the event's attempt is still its current one.
+const JobState* current(const State& state, JobId id, std::uint32_t attempt) {
+  const JobState* job = state.job(id);
+  return job != nullptr && job->attempt && job->attempt->number == attempt ? job : nullptr;
+}
+
+void add_starts(const State& state, const JobState& job, std::uint32_t first, std::vector<Effect>& effects) {
+  for (std::uint32_t i = first; i < job.attempt->tasks.size(); ++i) {
+    if (job.attempt->tasks[i].phase != TaskPhase::kExited) effects.emplace_back(start_of(state, job, i));
+  }
+}
+
+}  // namespace
+
+std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> records) {
+  std::vector<Effect> effects;
+  for (const EventRecord& record : records) {
+    if (const auto* started = std::get_if<AttemptStarted>(&record.event)) {
+      if (const JobState* job = current(state, started->job, started->attempt)) add_starts(state, *job, 0, effects);
+    } else if (const auto* grown = std::get_if<AttemptGrown>(&record.event)) {
+      if (const JobState* job = current(state, grown->job, grown->attempt)) {
+        add_starts(state, *job, static_cast<std::uint32_t>(job->attempt->tasks.size() - grown->placements.size()),
+                   effects);
+      }
+    } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
+      const JobState* job = current(state, began->job, began->attempt);
+      if (job != nullptr && job->attempt->stop) stop_effects(state, *job, effects);
+    } else if (const auto* forced = std::get_if<StopForced>(&record.event)) {
+      const JobState* job = current(state, forced->job, forced->attempt);
+      if (job != nullptr && job->attempt->stop) stop_effects(state, *job, effects);
+    } else if (const auto* exited = std::get_if<TaskExited>(&record.event)) {
+      // The node's name is not known here once the job has left; the key alone is enough to forget.
+      effects.emplace_back(ForgetTask{{exited->job, exited->attempt, exited->task, exited->incarnation}, {}});
+    }
+  }
+  return effects;
+}
+
+std::vector<Effect> all_effects(const State& state) {
+  std::vector<Effect> effects;
+  for (const JobId id : state.running()) {
+    const JobState& job = *state.job(id);
+    add_starts(state, job, 0, effects);
+    if (job.attempt->stop) stop_effects(state, job, effects);
+  }
+  return effects;
+}
+
+}  // namespace berth::control

@@ -1,0 +1,299 @@
+#include "control/handle.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/codec.h"
+#include "base/hash.h"
+#include "control/validate.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+Error no_such_job(JobId id, const State& state) {
+  if (state.finished(id) != nullptr) return conflict("job " + std::to_string(id.value()) + " has finished");
+  return not_found("no such job " + std::to_string(id.value()));
+}
+
+Error no_such_node(const std::string& name) { return not_found("no such node '" + name.substr(0, 200) + "'"); }
+
+// --- configuration ---
+
+Result<void> check_change(const State& state, const ClusterConfig& config) {
+  for (const state::QueueState& queue : state.queues()) {
+    if (queue.removed || queue.id == state.root()) continue;
+    const auto kept = std::find_if(config.queues.begin(), config.queues.end(),
+                                   [&](const QueueConfig& one) { return one.path == queue.path; });
+    if (kept == config.queues.end() && (queue.running_below > 0 || queue.pending_below > 0)) {
+      return conflict("queue '" + queue.path + "' still has jobs; let them end or cancel them before removing it");
+    }
+  }
+  bool stranded = false;
+  std::string named;
+  state.jobs().for_each([&](const JobState& job) {
+    const std::string& path = state.queue(job.queue).path;
+    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
+                                   [&](const QueueConfig& one) { return one.path.starts_with(path + "/"); });
+    const bool kept = std::any_of(config.queues.begin(), config.queues.end(),
+                                  [&](const QueueConfig& one) { return one.path == path; });
+    if ((!leaf || !kept) && !stranded) {
+      stranded = true;
+      named = path;
+    }
+  });
+  if (stranded)
+    return conflict("queue '" + named + "' has live jobs; it can neither be removed nor get queues below it");
+  std::size_t models = config.gpu_models.size();
+  for (const auto& known : state.gpu_models()) {
+    if (std::none_of(config.gpu_models.begin(), config.gpu_models.end(),
+                     [&](const GpuModelConfig& one) { return one.name == known.name; })) {
+      ++models;
+    }
+  }
+  if (models > kMaxGpuModels) {
+    return invalid("gpu_models and the models of the nodes are more than " + std::to_string(kMaxGpuModels) +
+                   " together");
+  }
+  return {};
+}
+
+Result<Reply> on(Batch& batch, const ApplyConfig& command) {
+  if (auto ok = validate(command.config); !ok) return ok.error();
+  if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
+  if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
+    return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
+  }
+  const std::uint64_t version = batch.state().config_version() + 1;
+  batch.emit(ClusterConfigured{command.config, version, command.user});
+  return Reply{.job = {}, .version = version};
+}
+
+// --- jobs ---
+
+Result<Reply> on(Batch& batch, const SubmitJob& command) {
+  const std::uint64_t body_hash = Hasher().add(encode(command.spec)).digest();
+  if (command.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
+  if (const state::KeyEntry* known =
+          command.key.empty() ? nullptr : batch.state().key_entry(command.spec.user, command.key)) {
+    if (known->body_hash != body_hash) {
+      return conflict("the idempotency key was used for another submission (job " + std::to_string(known->job.value()) +
+                      "); use a new key for a new job");
+    }
+    return Reply{.job = known->job, .repeated = true};
+  }
+  if (auto ok = validate(batch.state(), command.spec); !ok) return ok.error();
+  JobSubmitted event;
+  event.job = batch.state().next_job_id();
+  event.spec = command.spec;
+  event.priority = priority_of(batch.state(), command.spec).value();
+  event.key = command.key;
+  event.body_hash = body_hash;
+  const Reply reply{.job = event.job};
+  batch.emit(std::move(event));
+  return reply;
+}
+
+Result<Reply> on(Batch& batch, const CancelJob& command) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr) return no_such_job(command.job, batch.state());
+  if (job->cancel_requested) return Reply{.job = job->id, .unchanged = true};
+  batch.emit(JobCancelRequested{command.job, command.user});
+  return Reply{.job = command.job};
+}
+
+Result<Reply> on(Batch& batch, const HoldJob& command) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr) return no_such_job(command.job, batch.state());
+  if (job->held == command.held) return Reply{.job = job->id, .unchanged = true};
+  if (command.held && job->attempt) {
+    return conflict("job " + std::to_string(job->id.value()) + " is running; only a waiting job can be held");
+  }
+  batch.emit(JobHoldChanged{command.job, command.held, command.user});
+  return Reply{.job = command.job};
+}
+
+Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr) return no_such_job(command.job, batch.state());
+  if (command.priority < -1'000'000 || command.priority > 1'000'000'000) {
+    return invalid("priority must be between -1000000 and 1000000000");
+  }
+  if (job->priority == command.priority) return Reply{.job = job->id, .unchanged = true};
+  batch.emit(JobPriorityChanged{command.job, command.priority, command.user});
+  return Reply{.job = command.job};
+}
+
+// --- nodes ---
+
+Result<void> check_node(const State& state, const NodeSpec& spec) {
+  if (spec.name.empty() || spec.name.size() > 253) return invalid("a node's name must have 1 to 253 characters");
+  if (spec.gpus.size() > kMaxGpusPerNode) {
+    return invalid("node '" + spec.name + "' has more than " + std::to_string(kMaxGpusPerNode) + " GPUs");
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (spec.cpu_milli < 0 || spec.cpu_milli > kMost || spec.memory_mib < 0 || spec.memory_mib > kMost) {
+    return invalid("node '" + spec.name + "': CPU and memory must be 0 or more");
+  }
+  std::size_t models = state.gpu_models().size();
+  std::vector<std::string> fresh;
+  for (const Gpu& gpu : spec.gpus) {
+    if (state.gpu_model_named(gpu.model) || std::find(fresh.begin(), fresh.end(), gpu.model) != fresh.end()) continue;
+    fresh.push_back(gpu.model);
+    ++models;
+  }
+  if (models > kMaxGpuModels) {
+    return invalid("node '" + spec.name + "' brings GPU model number " + std::to_string(models) + "; the most is " +
+                   std::to_string(kMaxGpuModels));
+  }
+  return {};
+}
+
+// While tasks are bound, GPUs keep their places: those gone from the report stay in the list, unhealthy.
+NodeSpec with_places_kept(const NodeState& node, const NodeSpec& spec) {
+  NodeSpec merged = spec;
+  merged.gpus.clear();
+  for (const Gpu& old : node.spec.gpus) {
+    const auto seen =
+        std::find_if(spec.gpus.begin(), spec.gpus.end(), [&](const Gpu& gpu) { return gpu.uuid == old.uuid; });
+    merged.gpus.push_back(seen == spec.gpus.end() ? old : *seen);
+    if (seen == spec.gpus.end()) merged.gpus.back().healthy = false;
+  }
+  for (const Gpu& gpu : spec.gpus) {
+    const bool known =
+        std::any_of(node.spec.gpus.begin(), node.spec.gpus.end(), [&](const Gpu& old) { return old.uuid == gpu.uuid; });
+    if (!known && merged.gpus.size() < kMaxGpusPerNode) merged.gpus.push_back(gpu);
+  }
+  merged.cpu_milli = std::max(spec.cpu_milli, node.spec.cpu_milli - node.free_cpu_milli);
+  merged.memory_mib = std::max(spec.memory_mib, node.spec.memory_mib - node.free_memory_mib);
+  return merged;
+}
+
+bool anything_bound(const NodeState& node) {
+  const bool gpu_bound = std::any_of(node.gpus.begin(), node.gpus.end(), [](const state::GpuSlot& gpu) {
+    return gpu.free_milli != kMilli || gpu.nominated_milli != 0;
+  });
+  return gpu_bound || node.free_cpu_milli != node.spec.cpu_milli || node.free_memory_mib != node.spec.memory_mib;
+}
+
+Result<Reply> on(Batch& batch, const RegisterNode& command) {
+  if (auto ok = check_node(batch.state(), command.spec); !ok) return ok.error();
+  NodeRegistered event;
+  event.spec = command.spec;
+  if (const NodeState* known = batch.state().node_named(command.spec.name)) {
+    event.node = known->id;
+    event.lease = known->lease + 1;
+    if (anything_bound(*known)) event.spec = with_places_kept(*known, command.spec);
+  } else {
+    event.node = NodeId(static_cast<std::uint32_t>(batch.state().nodes().size()));
+    event.lease = 1;
+  }
+  batch.emit(std::move(event));
+  return Reply{};
+}
+
+// The node is provably dead: so is all that ran on it.
+void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
+  const NodeId id = node.id;
+  const auto tasks = node.tasks;
+  batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why});
+  for (const auto& [job, task] : tasks) {
+    const JobState& owner = *batch.state().job(job);
+    batch.emit(TaskExited{job, owner.attempt->number, task, owner.attempt->tasks[task].incarnation,
+                          ExitReason::kNodeLost, 1, "node " + batch.state().node(id).spec.name + " was lost"});
+  }
+}
+
+Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (node->status == command.status) return Reply{.job = {}, .unchanged = true};
+  if (node->status == NodeStatus::kLost) {
+    return conflict("node '" + command.node + "' was given up as lost; it comes back by registering again");
+  }
+  if (command.status == NodeStatus::kLost) {
+    declare_lost(batch, *node, command.why);
+  } else {
+    batch.emit(NodeStatusChanged{node->id, command.status, command.why});
+  }
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const FenceNode& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (node->status == NodeStatus::kLost) return Reply{.job = {}, .unchanged = true};
+  if (node->status == NodeStatus::kReady) {
+    return conflict("node '" + command.node + "' is in contact; drain it instead of fencing it");
+  }
+  declare_lost(batch, *node, "fenced by " + command.user);
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const CordonNode& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  const bool draining = command.cordoned && command.drain;
+  if (node->cordoned == command.cordoned && node->draining == draining) return Reply{.job = {}, .unchanged = true};
+  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user});
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (command.gpu >= node->gpus.size())
+    return not_found("node '" + command.node + "' has no GPU " + std::to_string(command.gpu));
+  if (node->gpus[command.gpu].healthy == command.healthy) return Reply{.job = {}, .unchanged = true};
+  batch.emit(GpuHealthChanged{node->id, command.gpu, command.healthy, command.why});
+  return Reply{};
+}
+
+// --- reports about tasks ---
+
+// The attempt and task a report speaks of, if they are still live.
+const state::TaskState* live_task(const State& state, JobId id, std::uint32_t attempt, std::uint32_t task) {
+  const JobState* job = state.job(id);
+  if (job == nullptr || !job->attempt || job->attempt->number != attempt || task >= job->attempt->tasks.size())
+    return nullptr;
+  const state::TaskState& found = job->attempt->tasks[task];
+  return found.phase == TaskPhase::kExited ? nullptr : &found;
+}
+
+Result<Reply> on(Batch& batch, const ReportTaskStarted& command) {
+  const state::TaskState* task = live_task(batch.state(), command.job, command.attempt, command.task);
+  if (task == nullptr || task->phase != TaskPhase::kBound || task->incarnation != command.incarnation) {
+    return Reply{.job = {}, .unchanged = true};
+  }
+  batch.emit(TaskStarted{command.job, command.attempt, command.task, command.incarnation});
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const ReportTaskExited& command) {
+  const TaskExited& exit = command.exit;
+  const state::TaskState* task = live_task(batch.state(), exit.job, exit.attempt, exit.task);
+  if (task == nullptr || task->incarnation != exit.incarnation) return Reply{.job = {}, .unchanged = true};
+  batch.emit(exit);
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const ReportCheckpoint& command) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr || !job->attempt || job->attempt->number != command.attempt)
+    return Reply{.job = {}, .unchanged = true};
+  if (command.step < job->attempt->checkpoint_step) return invalid("a checkpoint's step does not go back");
+  batch.emit(CheckpointReported{command.job, command.attempt, command.step});
+  return Reply{};
+}
+
+}  // namespace
+
+Result<Reply> handle(Batch& batch, const Command& command) {
+  return std::visit([&](const auto& one) { return on(batch, one); }, command);
+}
+
+}  // namespace berth::control

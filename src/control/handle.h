@@ -1,0 +1,24 @@
+#pragma once
+// handle: one command against the working state. Either it is refused and nothing has changed, or its events are in the
+// batch. Reports about tasks that are over, or of attempts gone by, are accepted and change nothing: backends repeat
+// themselves after a restart.
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "control/batch.h"
+#include "model/command.h"
+#include "model/ids.h"
+
+namespace berth::control {
+
+struct Reply {
+  JobId job;                  // submissions: the job
+  bool repeated = false;      // a submission with a key that was used before: the job is the earlier one
+  bool unchanged = false;     // the command asked for what already was
+  std::uint64_t version = 0;  // configurations: the version in force
+};
+
+Result<Reply> handle(Batch& batch, const Command& command);
+
+}  // namespace berth::control

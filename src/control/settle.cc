@@ -1,0 +1,287 @@
+#include "control/settle.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::AttemptState;
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+constexpr std::int64_t kBackOffFirstMs = 1000;
+constexpr std::int64_t kBackOffMostMs = 300'000;
+constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
+
+bool is_eviction(StopCause cause) {
+  return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
+}
+
+std::int64_t grace_ms(const State& state, const JobSpec& spec) {
+  const std::int64_t seconds =
+      spec.checkpoint.grace_s > 0 ? spec.checkpoint.grace_s : state.config().scheduling.default_grace_s;
+  return checked_multiply(seconds, 1000);
+}
+
+Timestamp back_off_until(Timestamp now, std::int32_t failures) {
+  const int doublings = std::clamp(failures - 1, 0, 16);
+  return now + std::min(kBackOffMostMs, kBackOffFirstMs << doublings);
+}
+
+struct Ending {
+  Outcome outcome = Outcome::kSucceeded;
+  bool again = false;  // the job goes back to its queue
+  bool back_off = false;
+};
+
+bool lost_with_its_node(const AttemptState& attempt) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [](const state::TaskState& task) {
+    return task.reason == ExitReason::kNodeLost || task.reason == ExitReason::kSupervisorLost;
+  });
+}
+
+bool any_task(const AttemptState& attempt, ExitReason reason) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(),
+                     [&](const state::TaskState& task) { return task.reason == reason; });
+}
+
+// How an attempt ended whose every task is over, and whether the job is tried again.
+Ending ending_of(const State& state, const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const JobState* parent = state.job(job.parent);
+  const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
+  if (job.cancel_requested || (attempt.stop && attempt.stop->cause == StopCause::kUser)) return {Outcome::kCancelled};
+  if (attempt.stop && is_eviction(attempt.stop->cause)) {
+    return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
+  }
+  if (lost_with_its_node(attempt)) return {Outcome::kNodeLost, true};
+  if ((attempt.stop && attempt.stop->cause == StopCause::kTimeLimit) || any_task(attempt, ExitReason::kTimeLimit)) {
+    return {Outcome::kTimeLimit, replica, replica};
+  }
+  if (attempt.failure_code == 0) {
+    if (attempt.signalled) return {Outcome::kPreempted, true};  // let off, but it had saved and left already
+    return {Outcome::kSucceeded, replica, replica};
+  }
+  const Outcome outcome = any_task(attempt, ExitReason::kStartFailed) ? Outcome::kStartFailed : Outcome::kFailed;
+  const bool again = replica || job.failures < job.spec.retries;
+  return {outcome, again, again};
+}
+
+void end_attempt(Batch& batch, const JobState& job) {
+  const Ending ending = ending_of(batch.state(), job);
+  const AttemptState& attempt = *job.attempt;
+  const JobId id = job.id;
+  const bool own_failure = ending.outcome == Outcome::kFailed || ending.outcome == Outcome::kStartFailed ||
+                           ending.outcome == Outcome::kTimeLimit || ending.outcome == Outcome::kNodeLost;
+  AttemptEnded ended{id, attempt.number, ending.outcome, own_failure ? attempt.failure_code : 0,
+                     own_failure ? attempt.first_failure : std::string()};
+  const std::int32_t code = ended.code;
+  const std::string message = ended.message;
+  batch.emit(std::move(ended));
+  if (ending.again) {
+    const Timestamp earliest = batch.state().job(id)->not_before;
+    batch.emit(
+        JobRequeued{id, ending.back_off ? back_off_until(batch.now(), batch.state().job(id)->failures) : earliest});
+  } else {
+    batch.emit(JobFinished{id, ending.outcome, code, message});
+  }
+}
+
+void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace) {
+  batch.emit(StopBegan{job.id, job.attempt->number, cause, JobId::none(), batch.now() + grace});
+}
+
+bool on_draining_node(const State& state, const AttemptState& attempt) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [&](const state::TaskState& task) {
+    return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
+  });
+}
+
+void settle_running(Batch& batch, JobId id) {
+  const JobState& job = *batch.state().job(id);
+  const AttemptState& attempt = *job.attempt;
+  if (attempt.all_exited()) {
+    end_attempt(batch, job);
+    return;
+  }
+  if (attempt.stop) {
+    const state::Stop& stop = *attempt.stop;
+    if (!stop.forced && (stop.acknowledged || stop.deadline <= batch.now())) batch.emit(StopForced{id, attempt.number});
+    return;
+  }
+  const std::int64_t grace = grace_ms(batch.state(), job.spec);
+  if (job.cancel_requested) {
+    begin_stop(batch, job, StopCause::kUser, grace);
+  } else if (attempt.failure_code != 0) {
+    begin_stop(batch, job, StopCause::kTaskFailed, 0);
+    batch.emit(StopForced{id, attempt.number});
+  } else if (job.spec.time_limit_s > 0 &&
+             attempt.started + checked_multiply(job.spec.time_limit_s, 1000) <= batch.now()) {
+    begin_stop(batch, job, StopCause::kTimeLimit, grace);
+  } else if (on_draining_node(batch.state(), attempt)) {
+    begin_stop(batch, job, StopCause::kDrain, grace);
+  }
+}
+
+bool still_possible(const State& state, const state::Nomination& nomination) {
+  return std::all_of(nomination.placements.begin(), nomination.placements.end(), [&](const TaskPlacement& placement) {
+    const state::NodeState& node = state.node(placement.node);
+    return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                             [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+  });
+}
+
+void drop_nomination(Batch& batch, JobId id, const std::string& why) {
+  const std::vector<JobId> victims = batch.state().job(id)->nomination->victims;
+  batch.emit(NominationDropped{id, why});
+  let_off_victims(batch, id, victims);
+}
+
+void settle_waiting(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job->nomination && (job->cancel_requested || job->held)) {
+    drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
+  } else if (job->nomination && !still_possible(batch.state(), *job->nomination)) {
+    drop_nomination(batch, id, "a promised node or GPU is no longer there");
+  }
+  if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
+}
+
+JobSpec child_spec(const JobState& parent, std::int32_t index) {
+  JobSpec spec = parent.spec;
+  spec.kind = JobKind::kGang;
+  spec.name += "-" + std::to_string(index);
+  spec.array_size = 0;
+  spec.array_running = 0;
+  spec.dependencies.clear();
+  spec.held = false;
+  if (parent.spec.kind == JobKind::kService) {
+    spec.groups.front().count = 1;
+    spec.groups.front().min_count = 0;
+  } else {
+    for (TaskGroup& group : spec.groups) group.env.emplace_back("ARRAY_INDEX", std::to_string(index));
+  }
+  return spec;
+}
+
+void spawn_child(Batch& batch, JobId parent_id) {
+  const JobState& parent = *batch.state().job(parent_id);
+  JobSubmitted event;
+  event.job = batch.state().next_job_id();
+  event.index = parent.children_spawned;
+  event.spec = child_spec(parent, event.index);
+  event.priority = parent.priority;
+  event.parent = parent_id;
+  batch.emit(std::move(event));
+}
+
+std::int32_t waiting_children(const State& state, JobId parent) {
+  std::int32_t waiting = 0;
+  for (const JobId id : state.children().at(parent)) {
+    const JobState* child = state.job(id);
+    if (child != nullptr && !child->attempt) ++waiting;
+  }
+  return waiting;
+}
+
+void cancel_children(Batch& batch, JobId parent) {
+  const auto children = batch.state().children().at(parent);
+  for (const JobId id : children) {
+    const JobState* child = batch.state().job(id);
+    if (child != nullptr && !child->cancel_requested) batch.emit(JobCancelRequested{id, "berth"});
+  }
+}
+
+void settle_parent(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job->cancel_requested) {
+    cancel_children(batch, id);
+    if (job->children_alive == 0) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
+    return;
+  }
+  if (job->held || job->open_dependencies > 0) return;
+  if (job->spec.kind == JobKind::kService) {
+    while (job->children_spawned < job->spec.groups.front().count) spawn_child(batch, id);
+    return;
+  }
+  const std::int32_t most = job->spec.array_running == 0 ? job->spec.array_size : job->spec.array_running;
+  std::int32_t waiting = waiting_children(batch.state(), id);
+  while (job->children_spawned < job->spec.array_size && job->children_alive < most && waiting < kPendingElements) {
+    spawn_child(batch, id);
+    ++waiting;
+  }
+  if (job->children_spawned == job->spec.array_size && job->children_alive == 0) {
+    const std::int32_t failed = job->children_failed;
+    const std::string message = failed == 0 ? std::string() : std::to_string(failed) + " elements did not succeed";
+    batch.emit(JobFinished{id, failed == 0 ? Outcome::kSucceeded : Outcome::kFailed, failed == 0 ? 0 : 1, message});
+  }
+}
+
+void settle_job(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job == nullptr) return;
+  if (job->is_parent()) {
+    settle_parent(batch, id);
+  } else if (job->attempt) {
+    settle_running(batch, id);
+  } else {
+    settle_waiting(batch, id);
+  }
+}
+
+// Promotes what now fits, in the order of the stack: a smaller later one may pass a larger earlier one.
+void promote_in(Batch& batch, QueueId id) {
+  const State& state = batch.state();
+  const QueueState& queue = state.queue(id);
+  if (queue.removed || queue.guaranteed.stated == 0) return;
+  const std::vector<state::BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
+  for (const state::BorrowedKey& key : borrowed) {
+    const JobState& job = *state.job(key.job);
+    const state::Charge& charge = job.attempt->charges[key.charge];
+    if (!inside_guarantee(queue.within_usage, charge.amounts, queue.guaranteed)) continue;
+    const std::uint64_t within = charge.within | std::uint64_t{1} << queue.depth;
+    batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
+  }
+}
+
+}  // namespace
+
+void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {
+  for (const JobId id : victims) {
+    const JobState* victim = batch.state().job(id);
+    if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
+    const state::Stop& stop = *victim->attempt->stop;
+    if (stop.claimant != claimant || stop.acknowledged || stop.forced || victim->attempt->exited > 0) continue;
+    batch.emit(StopCancelled{id, victim->attempt->number});
+  }
+}
+
+bool needs_settling(const State& state, Timestamp now) {
+  return !state.unsettled().empty() || !state.roomier().empty() ||
+         (!state.timers().empty() && state.timers().begin()->first <= now);
+}
+
+Timestamp next_timer(const State& state) {
+  return state.timers().empty() ? Timestamp::never() : state.timers().begin()->first;
+}
+
+void settle(Batch& batch) {
+  State& state = batch.working_state();
+  state.release_due_timers(batch.now());
+  while (!state.unsettled().empty() || !state.roomier().empty()) {
+    const auto jobs = state.unsettled();
+    state.clear_unsettled();
+    for (const JobId id : jobs) settle_job(batch, id);
+    const auto roomier = state.roomier();
+    state.clear_roomier();
+    for (const QueueId id : roomier) promote_in(batch, id);
+  }
+}
+
+}  // namespace berth::control

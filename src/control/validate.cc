@@ -1,0 +1,245 @@
+#include "control/validate.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace berth::control {
+
+namespace {
+
+constexpr std::size_t kMaxText = 4096;
+constexpr std::size_t kMaxArguments = 10'000;
+constexpr std::size_t kMaxCommandBytes = 128 * 1024;
+constexpr std::int64_t kMaxCpuMilli = 10'000'000;
+constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    std::size_t length = 0;
+    std::uint32_t point = 0;
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    if (lead >= 0xc2 && lead <= 0xdf) {
+      length = 2;
+      point = lead & 0x1fU;
+    } else if (lead >= 0xe0 && lead <= 0xef) {
+      length = 3;
+      point = lead & 0x0fU;
+    } else if (lead >= 0xf0 && lead <= 0xf4) {
+      length = 4;
+      point = lead & 0x07U;
+    } else
+      return false;
+    if (i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xc0U) != 0x80U) return false;
+      point = (point << 6U) | (next & 0x3fU);
+    }
+    if ((length == 3 && point < 0x800) || (length == 4 && point < 0x10000) || point > 0x10ffff ||
+        (point >= 0xd800 && point <= 0xdfff)) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+Result<void> check_text(const std::string& field, const std::string& text) {
+  if (text.size() > kMaxText) return invalid(field + " is longer than " + std::to_string(kMaxText) + " bytes");
+  if (!is_utf8(text)) return invalid(field + " is not valid UTF-8");
+  if (has_control_characters(text)) return invalid(field + " contains control characters");
+  return {};
+}
+
+Result<void> check_command(const std::string& where, const TaskGroup& group) {
+  if (group.command.empty() && group.image.empty())
+    return invalid(where + ".command is empty; give the program to run");
+  if (group.command.size() > kMaxArguments) return invalid(where + ".command has more than 10000 words");
+  std::size_t bytes = 0;
+  for (const std::string& word : group.command) {
+    bytes += word.size();
+    if (word.find('\0') != std::string::npos) return invalid(where + ".command contains a NUL byte");
+    if (!is_utf8(word)) return invalid(where + ".command is not valid UTF-8");
+  }
+  if (!group.command.empty() && group.command.front().empty())
+    return invalid(where + ".command names an empty program");
+  for (const auto& [name, value] : group.env) {
+    bytes += name.size() + value.size();
+    if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos ||
+        value.find('\0') != std::string::npos) {
+      return invalid(where + ".env: '" + name.substr(0, 80) + "' is not a variable name (no '=', no NUL, not empty)");
+    }
+    if (name.starts_with("BERTH_"))
+      return invalid(where + ".env: names that start with BERTH_ are berth's own ('" + name + "')");
+    if (!is_utf8(name) || !is_utf8(value)) return invalid(where + ".env is not valid UTF-8");
+  }
+  if (bytes > kMaxCommandBytes) return invalid(where + ": command and environment are larger than 128 KiB together");
+  return {};
+}
+
+Result<void> check_request(const std::string& where, const TaskRequest& request, const state::State& state) {
+  if (request.cpu_milli < 0 || request.cpu_milli > kMaxCpuMilli)
+    return invalid(where + ".cpus must be between 0 and 10000");
+  if (request.memory_mib < 0 || request.memory_mib > kMaxMemoryMib) {
+    return invalid(where + ".memory must be between 0 and 1 EiB");
+  }
+  if (request.gpus < 0 || request.gpus > static_cast<std::int32_t>(kMaxGpusPerNode)) {
+    return invalid(where + ".gpus must be between 0 and " + std::to_string(kMaxGpusPerNode) +
+                   " per task; ask for more tasks to get more GPUs");
+  }
+  if (request.gpu_milli < 1 || request.gpu_milli > kMilli)
+    return invalid(where + ".gpus: a share lies above 0 and below 1");
+  if (request.gpu_milli < kMilli && request.gpus != 1)
+    return invalid(where + ".gpus: a share is of one GPU, not of several");
+  if (request.gpus == 0 && request.cpu_milli == 0 && request.memory_mib == 0) {
+    return invalid(where + " asks for nothing; give gpus, cpus or memory");
+  }
+  if (!request.mig_profile.empty())
+    return Error{ErrorCode::kUnsupported, where + ".mig_profile: MIG instances are not there yet"};
+  for (const std::string& model : request.gpu_models) {
+    if (state.gpu_model_named(model)) continue;
+    std::string known;
+    for (const auto& one : state.gpu_models()) known += (known.empty() ? "" : ", ") + one.name;
+    return invalid(where + ".gpu_models: no such GPU model '" + model.substr(0, 80) +
+                   "'; known: " + (known.empty() ? "none yet" : known));
+  }
+  return {};
+}
+
+Result<void> check_group(const state::State& state, const std::string& where, const TaskGroup& group) {
+  if (auto ok = check_text(where + ".name", group.name); !ok) return ok;
+  if (group.name.empty() || group.name.size() > 63) return invalid(where + ".name must have 1 to 63 characters");
+  if (group.count < 1 || group.count > kMaxTasksPerJob) {
+    return invalid(where + ".count must be between 1 and " + std::to_string(kMaxTasksPerJob));
+  }
+  if (group.min_count < 0 || group.min_count > group.count) {
+    return invalid(where + ".min_count must be between 1 and count (" + std::to_string(group.count) + ")");
+  }
+  if (!group.image.empty())
+    return Error{ErrorCode::kUnsupported, where + ".image: containers are not there yet; give a command"};
+  if (!group.workdir.empty() && group.workdir.front() != '/')
+    return invalid(where + ".workdir must be an absolute path");
+  if (auto ok = check_text(where + ".workdir", group.workdir); !ok) return ok;
+  if (!group.pool.empty()) {
+    const auto& pools = state.pools();
+    if (std::none_of(pools.begin(), pools.end(), [&](const auto& pool) { return pool.name == group.pool; })) {
+      return invalid(where + ".pool: no such pool '" + group.pool.substr(0, 80) + "'");
+    }
+  }
+  if (auto ok = check_command(where, group); !ok) return ok;
+  return check_request(where, group.request, state);
+}
+
+Result<void> check_times(const JobSpec& spec) {
+  const auto in_range = [](std::int64_t seconds) { return seconds >= 0 && seconds <= kMaxSeconds; };
+  if (!in_range(spec.time_limit_s)) return invalid("time_limit must be above 0 and at most 366 days");
+  if (!in_range(spec.estimate_s)) return invalid("estimate must be above 0 and at most 366 days");
+  if (!in_range(spec.checkpoint.grace_s)) return invalid("checkpoint.grace must be between 0 and 366 days");
+  if (!in_range(spec.checkpoint.interval_s)) return invalid("checkpoint.interval must be between 0 and 366 days");
+  if (spec.checkpoint.signal < 1 || spec.checkpoint.signal > 64 || spec.checkpoint.signal == 9 ||
+      spec.checkpoint.signal == 19) {
+    return invalid("checkpoint.signal must be a signal that a process can catch, such as SIGTERM or SIGUSR1");
+  }
+  return {};
+}
+
+Result<void> check_dependencies(const state::State& state, const JobSpec& spec) {
+  if (spec.dependencies.size() > 1000) return invalid("dependencies lists more than 1000 jobs");
+  for (const Dependency& dependency : spec.dependencies) {
+    if (state.job(dependency.job) == nullptr && state.finished(dependency.job) == nullptr) {
+      return invalid("dependencies: no such job " + std::to_string(dependency.job.value()) +
+                     " (or it ended too long ago for its outcome to be known)");
+    }
+  }
+  return {};
+}
+
+Result<void> check_kind(const JobSpec& spec) {
+  switch (spec.kind) {
+    case JobKind::kGang:
+      break;
+    case JobKind::kService:
+      if (spec.groups.size() != 1)
+        return invalid("a service has exactly one task group; its count is the number of replicas");
+      break;
+    case JobKind::kArray:
+      if (spec.array_size < 1 || spec.array_size > kMaxArraySize) {
+        return invalid("array.size must be between 1 and " + std::to_string(kMaxArraySize));
+      }
+      if (spec.array_running < 0) return invalid("array.running must be 0 (no limit) or more");
+      break;
+    case JobKind::kInteractive:
+      return Error{ErrorCode::kUnsupported, "kind 'interactive' is not there yet; use 'berth run' for an attached job"};
+  }
+  if (spec.kind != JobKind::kArray && (spec.array_size != 0 || spec.array_running != 0)) {
+    return invalid("array is given but kind is '" + std::string(name_of(spec.kind)) + "'; set kind: array");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec) {
+  std::int32_t fallback = 0;
+  std::string known;
+  for (const PriorityClassConfig& one : state.config().priority_classes) {
+    if (one.name == spec.priority_class) return one.value;
+    if (one.global_default) fallback = one.value;
+    known += (known.empty() ? "" : ", ") + one.name;
+  }
+  if (spec.priority_class.empty()) return fallback;
+  return invalid("priority_class: no such class '" + spec.priority_class.substr(0, 80) + "'; known: " + known);
+}
+
+Result<void> validate(const state::State& state, const JobSpec& spec) {
+  if (auto ok = check_text("name", spec.name); !ok) return ok;
+  if (spec.name.size() > 253) return invalid("name must have at most 253 characters");
+  if (auto ok = check_text("user", spec.user); !ok) return ok;
+  if (spec.user.empty() || spec.user.size() > 253) return invalid("user must have 1 to 253 characters");
+  const state::QueueState* queue = state.queue_at(spec.queue);
+  if (spec.queue.empty() || queue == nullptr) {
+    return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'; 'berth queues' lists them");
+  }
+  if (!queue->is_leaf()) {
+    return invalid("queue '" + spec.queue + "' has queues below it; submit to one of those, such as '" +
+                   state.queue(queue->children.front()).path + "'");
+  }
+  if (spec.groups.empty()) return invalid("groups is empty; a job has at least one task group");
+  if (spec.groups.size() > 64) return invalid("groups lists more than 64 task groups");
+  std::set<std::string> names;
+  std::int64_t tasks = 0;
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const std::string where = "groups[" + std::to_string(i) + "]";
+    if (auto ok = check_group(state, where, spec.groups[i]); !ok) return ok;
+    if (!names.insert(spec.groups[i].name).second)
+      return invalid(where + ".name '" + spec.groups[i].name + "' is used twice");
+    tasks += spec.groups[i].count;
+  }
+  if (tasks > kMaxTasksPerJob)
+    return invalid("the job has more than " + std::to_string(kMaxTasksPerJob) + " tasks in all");
+  if (spec.retries < 0 || spec.retries > 1000) return invalid("retries must be between 0 and 1000");
+  if (auto ok = check_times(spec); !ok) return ok;
+  if (auto ok = check_kind(spec); !ok) return ok;
+  const auto& levels = state.config().topology_levels;
+  for (const std::string& level : {spec.topology.required, spec.topology.preferred}) {
+    if (!level.empty() && level != "node" && std::find(levels.begin(), levels.end(), level) == levels.end()) {
+      return invalid("topology: no such level '" + level.substr(0, 80) +
+                     "'; levels come from the configuration's topology");
+    }
+  }
+  if (auto priority = priority_of(state, spec); !priority) return priority.error();
+  return check_dependencies(state, spec);
+}
+
+}  // namespace berth::control

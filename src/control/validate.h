@@ -1,0 +1,20 @@
+#pragma once
+// What must hold of a job before it is accepted. The error names the field and what would be right.
+
+#include "base/result.h"
+#include "model/job.h"
+#include "state/state.h"
+
+namespace berth::control {
+
+inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
+inline constexpr std::int32_t kMaxArraySize = 1'000'000;
+inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
+
+// Checks a submission against the configuration in force; what it asks of hardware that is not there yet is no error.
+Result<void> validate(const state::State& state, const JobSpec& spec);
+
+// The priority its class stands for, or the default class's.
+Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec);
+
+}  // namespace berth::control

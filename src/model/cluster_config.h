@@ -1,0 +1,127 @@
+#pragma once
+// The cluster as its operators write it: one versioned document with GPU models, pools, the queue tree, priority
+// classes and the knobs of scheduling. Names only; the state resolves them to ids. Validated as a whole before it is
+// applied.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fields.h"
+#include "base/result.h"
+
+namespace berth {
+
+struct GpuModelConfig {
+  std::string name;
+  std::int64_t weight_permille = 1000;  // GPU-equivalents per GPU, in thousandths
+  std::int64_t memory_mib = 0;
+  bool operator==(const GpuModelConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
+                      field("memory_mib", &GpuModelConfig::memory_mib));
+  }
+};
+
+struct PoolConfig {
+  std::string name;
+  std::vector<std::string> queues;  // only these subtrees may use it; empty: all
+  bool operator==(const PoolConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues));
+  }
+};
+
+// Amounts by name, before GPU models have ids. Absent: not stated.
+struct ResourceAmounts {
+  std::optional<std::int64_t> gpu_milli;
+  std::optional<std::int64_t> cpu_milli;
+  std::optional<std::int64_t> memory_mib;
+  std::vector<std::pair<std::string, std::int64_t>> model_gpu_milli;  // sorted by model name
+  bool operator==(const ResourceAmounts&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("gpu_milli", &ResourceAmounts::gpu_milli), field("cpu_milli", &ResourceAmounts::cpu_milli),
+                      field("memory_mib", &ResourceAmounts::memory_mib),
+                      field("model_gpu_milli", &ResourceAmounts::model_gpu_milli));
+  }
+};
+
+// strict: the head of the queue blocks those behind it. best_effort: those behind it may go first when it cannot start.
+enum class QueuePolicy { kBestEffort, kStrict };
+BERTH_ENUM_NAMES(QueuePolicy, "best-effort", "strict");
+
+struct QueueConfig {
+  std::string path;  // "research/nlp"; the root is "" and is not listed
+  ResourceAmounts guaranteed;
+  ResourceAmounts max;
+  ResourceAmounts lending_limit;
+  std::int64_t weight = 1;   // share of the surplus; 0 borrows only what nobody else wants
+  std::string trust_domain;  // empty: the parent's
+  QueuePolicy policy = QueuePolicy::kBestEffort;
+  bool operator==(const QueueConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+                      field("policy", &QueueConfig::policy));
+  }
+};
+
+struct PriorityClassConfig {
+  std::string name;
+  std::int32_t value = 0;
+  bool global_default = false;
+  bool operator==(const PriorityClassConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &PriorityClassConfig::name), field("value", &PriorityClassConfig::value),
+                      field("global_default", &PriorityClassConfig::global_default));
+  }
+};
+
+struct SchedulingConfig {
+  std::int64_t min_runtime_s = 0;         // a gang is not reclaimed or preempted earlier than this after its start
+  std::int64_t default_grace_s = 30;      // R82
+  std::int64_t backfill_holds = 1;        // blocked jobs per pool that get a hold
+  std::int64_t victims_per_cycle = 4096;  // budget of one cycle's evictions, in gangs
+  bool reclaim = true;
+  bool preempt = true;
+  bool operator==(const SchedulingConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("min_runtime_s", &SchedulingConfig::min_runtime_s),
+                      field("default_grace_s", &SchedulingConfig::default_grace_s),
+                      field("backfill_holds", &SchedulingConfig::backfill_holds),
+                      field("victims_per_cycle", &SchedulingConfig::victims_per_cycle),
+                      field("reclaim", &SchedulingConfig::reclaim), field("preempt", &SchedulingConfig::preempt));
+  }
+};
+
+struct ClusterConfig {
+  std::string name = "berth";
+  std::vector<GpuModelConfig> gpu_models;
+  std::vector<PoolConfig> pools;
+  std::vector<std::string> topology_levels;  // outermost first, e.g. zone, block, rack
+  std::vector<QueueConfig> queues;           // parents before children
+  std::vector<PriorityClassConfig> priority_classes;
+  SchedulingConfig scheduling;
+  bool operator==(const ClusterConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
+                      field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
+                      field("queues", &ClusterConfig::queues),
+                      field("priority_classes", &ClusterConfig::priority_classes),
+                      field("scheduling", &ClusterConfig::scheduling));
+  }
+};
+
+// One queue `default` without limits, the three priority classes of R55, no GPU models named: what `berth dev` starts
+// with.
+ClusterConfig default_cluster_config();
+
+// Everything that must hold of a configuration as a whole: unique and well-formed names, parents present, children's
+// guarantees within their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. The error names
+// the object and what would be right.
+Result<void> validate(const ClusterConfig& config);
+
+}  // namespace berth

@@ -1,0 +1,31 @@
+#include "model/event.h"
+
+#include <array>
+
+namespace berth {
+
+std::string_view kind_name(const Event& event) {
+  static constexpr auto kNames = std::to_array<std::string_view>(
+      {"cluster-configured",   "node-registered", "node-status-changed", "node-cordoned",
+       "gpu-health-changed",   "job-submitted",   "job-hold-changed",    "job-priority-changed",
+       "job-cancel-requested", "nominated",       "nomination-dropped",  "attempt-started",
+       "attempt-grown",        "charge-promoted", "task-started",        "task-exited",
+       "stop-began",           "stop-cancelled",  "stop-forced",         "checkpoint-reported",
+       "attempt-ended",        "job-requeued",    "job-finished",        "cycle-ran"});
+  static_assert(kNames.size() == std::variant_size_v<Event>);
+  return kNames[event.index()];
+}
+
+JobId job_of(const Event& event) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.job; }) {
+          return one.job;
+        } else {
+          return JobId::none();
+        }
+      },
+      event);
+}
+
+}  // namespace berth

@@ -1,0 +1,330 @@
+#pragma once
+// Events: everything that ever changes the state, in the past tense. State and bill are folds over them. The order of
+// the variant and of each struct's fields is append-only: a stored record names its alternative by index and may have
+// fewer fields than today's struct.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/cluster_config.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "model/resources.h"
+
+namespace berth {
+
+struct ClusterConfigured {
+  ClusterConfig config;
+  std::uint64_t version = 0;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("config", &ClusterConfigured::config), field("version", &ClusterConfigured::version),
+                      field("user", &ClusterConfigured::user));
+  }
+};
+
+// A node came, or came back, or changed. `lease` rises with each registration; reports under an older lease are
+// refused.
+struct NodeRegistered {
+  NodeId node;
+  NodeSpec spec;
+  std::uint64_t lease = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
+                      field("lease", &NodeRegistered::lease));
+  }
+};
+
+struct NodeStatusChanged {
+  NodeId node;
+  NodeStatus status = NodeStatus::kReady;
+  std::string why;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
+                      field("why", &NodeStatusChanged::why));
+  }
+};
+
+struct NodeCordoned {
+  NodeId node;
+  bool cordoned = false;
+  bool draining = false;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
+                      field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user));
+  }
+};
+
+struct GpuHealthChanged {
+  NodeId node;
+  std::uint8_t gpu = 0;
+  bool healthy = true;
+  std::string why;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &GpuHealthChanged::node), field("gpu", &GpuHealthChanged::gpu),
+                      field("healthy", &GpuHealthChanged::healthy), field("why", &GpuHealthChanged::why));
+  }
+};
+
+struct JobSubmitted {
+  JobId job;
+  JobSpec spec;
+  std::int32_t priority = 0;
+  std::string key;              // idempotency key; empty: none
+  std::uint64_t body_hash = 0;  // of the submitted spec, to tell a repeat from a conflict
+  JobId parent;                 // the service or array this one belongs to
+  std::int32_t index = 0;       // replica or element number
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
+                      field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
+                      field("body_hash", &JobSubmitted::body_hash), field("parent", &JobSubmitted::parent),
+                      field("index", &JobSubmitted::index));
+  }
+};
+
+struct JobHoldChanged {
+  JobId job;
+  bool held = false;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobHoldChanged::job), field("held", &JobHoldChanged::held),
+                      field("user", &JobHoldChanged::user));
+  }
+};
+
+struct JobPriorityChanged {
+  JobId job;
+  std::int32_t priority = 0;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobPriorityChanged::job), field("priority", &JobPriorityChanged::priority),
+                      field("user", &JobPriorityChanged::user));
+  }
+};
+
+struct JobCancelRequested {
+  JobId job;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobCancelRequested::job), field("user", &JobCancelRequested::user));
+  }
+};
+
+// A claimant is promised these places, which become free when the victims (stopped in the same commit) have left.
+struct Nominated {
+  JobId job;
+  std::vector<TaskPlacement> placements;
+  std::vector<JobId> victims;
+  StopCause cause = StopCause::kReclaim;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &Nominated::job), field("placements", &Nominated::placements),
+                      field("victims", &Nominated::victims), field("cause", &Nominated::cause));
+  }
+};
+
+struct NominationDropped {
+  JobId job;
+  std::string why;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &NominationDropped::job), field("why", &NominationDropped::why));
+  }
+};
+
+// The whole gang (or its least part) is bound, in one event. `within` has bit d set when the charge is within the
+// guarantee of the queue's ancestor at depth d (0: the root).
+struct AttemptStarted {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::vector<TaskPlacement> placements;
+  std::uint64_t within = 0;
+  std::int32_t master_port = 0;  // on the node of task 0
+  bool guaranteed = false;       // within at every ancestor that states a guarantee: how usage is billed
+  static constexpr auto fields() {
+    return std::tuple(field("job", &AttemptStarted::job), field("attempt", &AttemptStarted::attempt),
+                      field("placements", &AttemptStarted::placements), field("within", &AttemptStarted::within),
+                      field("master_port", &AttemptStarted::master_port),
+                      field("guaranteed", &AttemptStarted::guaranteed));
+  }
+};
+
+// One step of growth of an elastic gang; its tasks continue the numbering.
+struct AttemptGrown {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::vector<TaskPlacement> placements;
+  std::uint64_t within = 0;
+  bool guaranteed = false;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &AttemptGrown::job), field("attempt", &AttemptGrown::attempt),
+                      field("placements", &AttemptGrown::placements), field("within", &AttemptGrown::within),
+                      field("guaranteed", &AttemptGrown::guaranteed));
+  }
+};
+
+// Room appeared in the guarantee of some ancestors: this charge of a running attempt is now within there too.
+struct ChargePromoted {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::uint32_t charge = 0;  // 0: the start, 1..: growth steps
+  std::uint64_t within = 0;
+  bool guaranteed = false;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &ChargePromoted::job), field("attempt", &ChargePromoted::attempt),
+                      field("charge", &ChargePromoted::charge), field("within", &ChargePromoted::within),
+                      field("guaranteed", &ChargePromoted::guaranteed));
+  }
+};
+
+struct TaskStarted {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::uint32_t task = 0;
+  std::uint32_t incarnation = 1;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &TaskStarted::job), field("attempt", &TaskStarted::attempt),
+                      field("task", &TaskStarted::task), field("incarnation", &TaskStarted::incarnation));
+  }
+};
+
+// How a task came to its end, as its executor saw it.
+enum class ExitReason {
+  kExited,
+  kSignalled,
+  kTimeLimit,
+  kOutOfMemory,
+  kKilled,
+  kStartFailed,
+  kSupervisorLost,
+  kNodeLost
+};
+BERTH_ENUM_NAMES(ExitReason, "exited", "signalled", "time-limit", "out-of-memory", "killed", "start-failed",
+                 "supervisor-lost", "node-lost");
+
+struct TaskExited {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::uint32_t task = 0;
+  std::uint32_t incarnation = 1;
+  ExitReason reason = ExitReason::kExited;
+  std::int32_t code = 0;  // exit status, or 128 + signal
+  std::string message;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &TaskExited::job), field("attempt", &TaskExited::attempt),
+                      field("task", &TaskExited::task), field("incarnation", &TaskExited::incarnation),
+                      field("reason", &TaskExited::reason), field("code", &TaskExited::code),
+                      field("message", &TaskExited::message));
+  }
+};
+
+// The attempt is asked to stop: the contract's signal now, the kill at `deadline` or as soon as it acknowledges.
+struct StopBegan {
+  JobId job;
+  std::uint32_t attempt = 0;
+  StopCause cause = StopCause::kUser;
+  JobId claimant;  // reclaim and preempt: for whom
+  Timestamp deadline;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
+                      field("cause", &StopBegan::cause), field("claimant", &StopBegan::claimant),
+                      field("deadline", &StopBegan::deadline));
+  }
+};
+
+// The claimant went away before the victim had stopped: the victim may run on.
+struct StopCancelled {
+  JobId job;
+  std::uint32_t attempt = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &StopCancelled::job), field("attempt", &StopCancelled::attempt));
+  }
+};
+
+// Grace is over or the checkpoint is acknowledged: what still runs is killed.
+struct StopForced {
+  JobId job;
+  std::uint32_t attempt = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &StopForced::job), field("attempt", &StopForced::attempt));
+  }
+};
+
+struct CheckpointReported {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::int64_t step = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &CheckpointReported::job), field("attempt", &CheckpointReported::attempt),
+                      field("step", &CheckpointReported::step));
+  }
+};
+
+// Every task of the attempt is provably over; its charges are given back.
+struct AttemptEnded {
+  JobId job;
+  std::uint32_t attempt = 0;
+  Outcome outcome = Outcome::kSucceeded;
+  std::int32_t code = 0;
+  std::string message;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &AttemptEnded::job), field("attempt", &AttemptEnded::attempt),
+                      field("outcome", &AttemptEnded::outcome), field("code", &AttemptEnded::code),
+                      field("message", &AttemptEnded::message));
+  }
+};
+
+// The job waits again, at its old age, not before `not_before` (back-off after failures).
+struct JobRequeued {
+  JobId job;
+  Timestamp not_before;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobRequeued::job), field("not_before", &JobRequeued::not_before));
+  }
+};
+
+// The job is over for good and leaves the state for history.
+struct JobFinished {
+  JobId job;
+  Outcome outcome = Outcome::kSucceeded;
+  std::int32_t code = 0;
+  std::string message;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &JobFinished::job), field("outcome", &JobFinished::outcome),
+                      field("code", &JobFinished::code), field("message", &JobFinished::message));
+  }
+};
+
+// A cycle that decided something. The events up to the next CycleRan or command are its plan; replay runs the cycle
+// again on the state before this event and compares the hash.
+struct CycleRan {
+  std::uint64_t plan_hash = 0;
+  std::uint32_t decisions = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("plan_hash", &CycleRan::plan_hash), field("decisions", &CycleRan::decisions));
+  }
+};
+
+using Event =
+    std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
+                 JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
+                 AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
+                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan>;
+
+struct EventRecord {
+  Seq seq = 0;
+  Timestamp time;
+  Event event;
+};
+
+// The alternative's name in kebab-case, e.g. "attempt-started"; and its stable number in the log.
+std::string_view kind_name(const Event& event);
+inline std::uint16_t kind_of(const Event& event) { return static_cast<std::uint16_t>(event.index()); }
+
+// The job an event is about, or JobId::none().
+JobId job_of(const Event& event);
+
+}  // namespace berth

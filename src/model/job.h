@@ -1,0 +1,171 @@
+#pragma once
+// A job as it is submitted. All four kinds of the design are here from the start; which of them run yet is decided
+// where jobs are validated (control/validate).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fields.h"
+#include "base/timestamp.h"
+#include "model/ids.h"
+#include "model/node.h"
+#include "model/resources.h"
+
+namespace berth {
+
+enum class JobKind { kGang, kService, kArray, kInteractive };
+BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
+
+enum class JobClass { kTraining, kInference, kDev, kBatch };
+BERTH_ENUM_NAMES(JobClass, "training", "inference", "dev", "batch");
+
+// per-task: one process per task. per-gpu: one rank per GPU with the environment torchrun would set. torchrun: one
+// torchrun per task, given nnodes, node_rank and a rendezvous.
+enum class Launch { kPerTask, kPerGpu, kTorchrun };
+BERTH_ENUM_NAMES(Launch, "per-task", "per-gpu", "torchrun");
+
+struct TaskGroup {
+  std::string name = "main";
+  std::int32_t count = 1;
+  std::int32_t min_count = 0;  // 0: count
+  TaskRequest request;
+  std::vector<std::string> command;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::string workdir;
+  std::string image;  // empty: a plain process
+  Launch launch = Launch::kPerTask;
+  std::string pool;  // empty: any pool the queue may use
+  Labels node_selector;
+  std::vector<std::string> tolerations;  // taint keys
+
+  std::int32_t least() const { return min_count == 0 ? count : min_count; }
+  bool operator==(const TaskGroup&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
+                      field("min_count", &TaskGroup::min_count), field("request", &TaskGroup::request),
+                      field("command", &TaskGroup::command), field("env", &TaskGroup::env),
+                      field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image),
+                      field("launch", &TaskGroup::launch), field("pool", &TaskGroup::pool),
+                      field("node_selector", &TaskGroup::node_selector), field("tolerations", &TaskGroup::tolerations));
+  }
+};
+
+// On eviction `signal` goes to every rank; the speaker acknowledges by ack.json in BERTH_CHECKPOINT_DIR.
+struct CheckpointContract {
+  bool on_signal = false;       // the job saves and leaves when signalled
+  std::int32_t signal = 15;     // POSIX number; 15 SIGTERM, 10 SIGUSR1
+  std::int64_t grace_s = 0;     // 0: the cluster's default
+  std::int64_t interval_s = 0;  // 0: no periodic saves
+  bool operator==(const CheckpointContract&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("on_signal", &CheckpointContract::on_signal), field("signal", &CheckpointContract::signal),
+                      field("grace_s", &CheckpointContract::grace_s),
+                      field("interval_s", &CheckpointContract::interval_s));
+  }
+};
+
+enum class DependencyKind { kAfter, kAfterOk, kAfterAny };
+BERTH_ENUM_NAMES(DependencyKind, "after", "afterok", "afterany");
+
+struct Dependency {
+  DependencyKind kind = DependencyKind::kAfterOk;
+  JobId job;
+  bool operator==(const Dependency&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("kind", &Dependency::kind), field("job", &Dependency::job));
+  }
+};
+
+struct TopologyConstraint {
+  std::string required;   // level name; empty: none
+  std::string preferred;  // level name; empty: none
+  bool operator==(const TopologyConstraint&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("required", &TopologyConstraint::required),
+                      field("preferred", &TopologyConstraint::preferred));
+  }
+};
+
+struct JobSpec {
+  std::string name;
+  std::string queue;
+  std::string user;
+  JobKind kind = JobKind::kGang;
+  JobClass job_class = JobClass::kTraining;
+  std::string priority_class;  // empty: the cluster's default
+  std::vector<TaskGroup> groups;
+  TopologyConstraint topology;
+  std::int64_t time_limit_s = 0;  // 0: none
+  std::int64_t estimate_s = 0;    // 0: none given
+  CheckpointContract checkpoint;
+  std::int32_t retries = 0;  // failures that are tried again; preemptions do not count
+  std::vector<Dependency> dependencies;
+  std::optional<Timestamp> deadline;
+  std::optional<Timestamp> earliest_start;
+  bool held = false;
+  bool exclusive = false;          // whole nodes
+  bool spread = false;             // one task per node as far as possible
+  std::int32_t array_size = 0;     // arrays: number of elements
+  std::int32_t array_running = 0;  // arrays: at most so many at once; 0: no limit
+  bool operator==(const JobSpec&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
+                      field("kind", &JobSpec::kind), field("class", &JobSpec::job_class),
+                      field("priority_class", &JobSpec::priority_class), field("groups", &JobSpec::groups),
+                      field("topology", &JobSpec::topology), field("time_limit_s", &JobSpec::time_limit_s),
+                      field("estimate_s", &JobSpec::estimate_s), field("checkpoint", &JobSpec::checkpoint),
+                      field("retries", &JobSpec::retries), field("dependencies", &JobSpec::dependencies),
+                      field("deadline", &JobSpec::deadline), field("earliest_start", &JobSpec::earliest_start),
+                      field("held", &JobSpec::held), field("exclusive", &JobSpec::exclusive),
+                      field("spread", &JobSpec::spread), field("array_size", &JobSpec::array_size),
+                      field("array_running", &JobSpec::array_running));
+  }
+};
+
+// Where one task runs: which GPUs of which node. Index in a placement list is the task's number, rank order.
+struct TaskPlacement {
+  NodeId node;
+  std::uint16_t group = 0;
+  std::int32_t gpu_milli = 1000;   // per GPU in `gpus`
+  std::vector<std::uint8_t> gpus;  // indexes on the node, ascending
+  std::int64_t cpu_milli = 0;      // as bound: what was asked, or the whole node's for an exclusive job
+  std::int64_t memory_mib = 0;
+  bool operator==(const TaskPlacement&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
+                      field("gpu_milli", &TaskPlacement::gpu_milli), field("gpus", &TaskPlacement::gpus),
+                      field("cpu_milli", &TaskPlacement::cpu_milli), field("memory_mib", &TaskPlacement::memory_mib));
+  }
+};
+
+// Why an attempt is stopped. The first nine are the enumerated causes of eviction (P5).
+enum class StopCause {
+  kReclaim,
+  kPreempt,
+  kConsolidate,
+  kDrain,
+  kMaintenance,
+  kSpotNotice,
+  kNodeLost,
+  kTimeLimit,
+  kUser,
+  kTaskFailed,
+  kShrink,
+};
+BERTH_ENUM_NAMES(StopCause, "reclaim", "preempt", "consolidate", "drain", "maintenance", "spot-notice", "node-lost",
+                 "time-limit", "user", "task-failed", "shrink");
+
+// How an attempt or a job ended.
+enum class Outcome { kSucceeded, kFailed, kPreempted, kNodeLost, kTimeLimit, kCancelled, kStartFailed };
+BERTH_ENUM_NAMES(Outcome, "succeeded", "failed", "preempted", "node-lost", "time-limit", "cancelled", "start-failed");
+
+enum class JobPhase { kPending, kRunning, kStopping, kFinished };
+BERTH_ENUM_NAMES(JobPhase, "pending", "running", "stopping", "finished");
+
+enum class TaskPhase { kBound, kRunning, kExited };
+BERTH_ENUM_NAMES(TaskPhase, "bound", "running", "exited");
+
+}  // namespace berth

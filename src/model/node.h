@@ -1,0 +1,70 @@
+#pragma once
+// A node as its backend reports it: what it has, where it sits, and what is told apart about it. Which of it is free is
+// the state's business.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fields.h"
+#include "model/ids.h"
+
+namespace berth {
+
+inline constexpr std::size_t kMaxGpusPerNode = 16;
+
+using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted by key
+
+struct Gpu {
+  std::string uuid;
+  std::string model;
+  std::int64_t memory_mib = 0;
+  std::int32_t numa = 0;
+  std::int32_t nvlink_island = 0;  // GPUs of one island see each other over NVLink
+  bool healthy = true;
+  bool simulated = false;
+
+  bool operator==(const Gpu&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("uuid", &Gpu::uuid), field("model", &Gpu::model), field("memory_mib", &Gpu::memory_mib),
+                      field("numa", &Gpu::numa), field("nvlink_island", &Gpu::nvlink_island),
+                      field("healthy", &Gpu::healthy), field("simulated", &Gpu::simulated));
+  }
+};
+
+struct Taint {
+  std::string key;
+  std::string value;
+  bool operator==(const Taint&) const = default;
+  static constexpr auto fields() { return std::tuple(field("key", &Taint::key), field("value", &Taint::value)); }
+};
+
+struct NodeSpec {
+  std::string name;
+  std::string pool = "default";
+  std::string cell = "local";
+  Labels labels;
+  std::vector<Taint> taints;
+  std::vector<std::string> topology;  // outermost first, one name per configured level above the node
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int32_t numa_nodes = 1;
+  std::vector<Gpu> gpus;
+  std::string address = "127.0.0.1";  // where its tasks reach each other
+
+  bool operator==(const NodeSpec&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &NodeSpec::name), field("pool", &NodeSpec::pool), field("cell", &NodeSpec::cell),
+                      field("labels", &NodeSpec::labels), field("taints", &NodeSpec::taints),
+                      field("topology", &NodeSpec::topology), field("cpu_milli", &NodeSpec::cpu_milli),
+                      field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
+                      field("gpus", &NodeSpec::gpus));
+  }
+};
+
+// ready: takes tasks. unknown: contact lost, its tasks stay charged. lost: provably dead, its tasks are over.
+enum class NodeStatus { kReady, kUnknown, kLost };
+BERTH_ENUM_NAMES(NodeStatus, "ready", "unknown", "lost");
+
+}  // namespace berth

@@ -1,0 +1,58 @@
+#pragma once
+// A plan: what one scheduling cycle decided, in the order in which it was decided. control::commit turns it into
+// events.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/reason.h"
+
+namespace berth {
+
+struct StartDecision {
+  JobId job;
+  std::vector<TaskPlacement> placements;
+};
+struct GrowDecision {
+  JobId job;
+  std::vector<TaskPlacement> placements;
+};
+// Stop the victims for the claimant and promise it the places.
+struct EvictDecision {
+  JobId claimant;
+  std::vector<TaskPlacement> placements;
+  std::vector<JobId> victims;
+  StopCause cause = StopCause::kReclaim;
+};
+// Stop a job for a reason of its own (drain, maintenance); no claimant.
+struct StopDecision {
+  JobId job;
+  StopCause cause = StopCause::kDrain;
+};
+struct DropNominationDecision {
+  JobId job;
+  std::string why;
+};
+// A service, array or the like needs this child to exist before it can start.
+struct SpawnDecision {
+  JobId parent;
+  std::int32_t index = 0;
+};
+
+using Decision =
+    std::variant<StartDecision, GrowDecision, EvictDecision, StopDecision, DropNominationDecision, SpawnDecision>;
+
+struct Plan {
+  std::vector<Decision> decisions;
+  std::vector<std::pair<JobId, Reason>> refused;  // asked in this cycle and not started, with the reason
+  std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
+  std::uint64_t nodes_scored = 0;
+};
+
+}  // namespace berth

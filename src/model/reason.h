@@ -1,0 +1,53 @@
+#pragma once
+// A Reason says why a job does not run: which constraint blocks it, with the numbers, and whether waiting can help.
+
+#include <cstdint>
+#include <string>
+
+#include "base/fields.h"
+#include "model/ids.h"
+
+namespace berth {
+
+enum class ReasonCode {
+  kNone,             // nothing blocks it; it starts in the next cycle
+  kHeld,             // held by a user
+  kEarliestStart,    // not before a time it asked for, or its back-off
+  kDependency,       // waits for another job
+  kDependencyNever,  // the job it depends on ended in a way that rules it out
+  kQueueMax,         // a ceiling on the way to the root
+  kQueueLending,     // what is idle is not lent to this queue
+  kPoolClosed,       // no pool it may use
+  kGpusBusy,         // fits the fleet, not what is free now
+  kFragmented,       // enough is free in total, not where a gang or a node's worth is needed
+  kTopology,         // enough is free, not within the required domain
+  kNeverFits,        // no node or fleet like this can ever hold it
+  kWaitsForVictims,  // nominated; victims are leaving
+  kBehindHold,       // would delay a job that is promised a start
+  kBehindHead,       // strict queue: the head of the queue goes first
+  kArrayLimit,       // the array's own concurrency limit
+  kUserLimit,        // a per-user limit
+  kParent,           // runs through its replicas or elements
+};
+BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
+                 "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
+                 "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent");
+
+// later: waiting can help. never: it cannot, something must be changed.
+constexpr bool is_never(ReasonCode code) {
+  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever || code == ReasonCode::kPoolClosed;
+}
+
+struct Reason {
+  ReasonCode code = ReasonCode::kNone;
+  QueueId queue;          // quota reasons: the queue whose limit ends it
+  std::uint32_t dim = 0;  // quota reasons: the dimension
+  std::int64_t asked = 0;
+  std::int64_t used = 0;
+  std::int64_t limit = 0;
+  JobId job;               // whom it waits for
+  std::int32_t group = 0;  // the task group that does not fit
+  bool operator==(const Reason&) const = default;
+};
+
+}  // namespace berth

@@ -1,0 +1,120 @@
+#pragma once
+// Amounts: what quotas, usage and fairness are counted in, as one dense vector of integers.
+//
+//   0  gpu             milli-GPUs of any model
+//   1  cpu             milli-cores
+//   2  memory          MiB
+//   3  gpu_equivalent  milli-GPUs times the model's weight in per mille (H100 = 1000 by convention)
+//   4+ one dimension per GPU model, milli-GPUs
+//
+// A guarantee holds only on the dimensions it states (QuotaAmounts::stated); a ceiling that is not stated is
+// kUnlimited.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/fields.h"
+#include "model/ids.h"
+
+namespace berth {
+
+inline constexpr std::size_t kMaxGpuModels = 12;
+inline constexpr std::size_t kDimGpu = 0;
+inline constexpr std::size_t kDimCpu = 1;
+inline constexpr std::size_t kDimMemory = 2;
+inline constexpr std::size_t kDimGpuEquivalent = 3;
+inline constexpr std::size_t kDimFirstModel = 4;
+inline constexpr std::size_t kDims = kDimFirstModel + kMaxGpuModels;
+inline constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t kMilli = 1000;
+
+constexpr std::size_t dim_of(GpuModelId model) { return kDimFirstModel + model.index(); }
+
+struct Amounts {
+  std::array<std::int64_t, kDims> of{};
+
+  std::int64_t operator[](std::size_t dim) const { return of[dim]; }
+  std::int64_t& operator[](std::size_t dim) { return of[dim]; }
+
+  Amounts& operator+=(const Amounts& other) {
+    for (std::size_t d = 0; d < kDims; ++d) of[d] = checked_add(of[d], other.of[d]);
+    return *this;
+  }
+  Amounts& operator-=(const Amounts& other) {
+    for (std::size_t d = 0; d < kDims; ++d) of[d] = checked_subtract(of[d], other.of[d]);
+    return *this;
+  }
+  bool operator==(const Amounts&) const = default;
+
+  bool is_zero() const {
+    return std::all_of(of.begin(), of.end(), [](std::int64_t amount) { return amount == 0; });
+  }
+  static Amounts unlimited() {
+    Amounts all;
+    all.of.fill(kUnlimited);
+    return all;
+  }
+  static constexpr auto fields() { return std::tuple(field("of", &Amounts::of)); }
+};
+
+inline Amounts operator+(Amounts a, const Amounts& b) { return a += b; }
+inline Amounts operator-(Amounts a, const Amounts& b) { return a -= b; }
+
+// used + asked <= limit in every dimension; kUnlimited never refuses. Returns the first dimension that refuses, or
+// kDims.
+inline std::size_t first_over(const Amounts& used, const Amounts& asked, const Amounts& limit) {
+  for (std::size_t d = 0; d < kDims; ++d) {
+    if (asked[d] > 0 && limit[d] != kUnlimited && used[d] > limit[d] - asked[d]) return d;
+  }
+  return kDims;
+}
+
+// A guarantee: amounts on the dimensions it states.
+struct QuotaAmounts {
+  Amounts amounts;
+  std::uint32_t stated = 0;  // bit d: dimension d is stated
+
+  bool states(std::size_t dim) const { return (stated >> dim & 1U) != 0; }
+  void state(std::size_t dim, std::int64_t amount) {
+    amounts[dim] = amount;
+    stated |= 1U << dim;
+  }
+  static constexpr auto fields() {
+    return std::tuple(field("amounts", &QuotaAmounts::amounts), field("stated", &QuotaAmounts::stated));
+  }
+};
+
+// Whether used + asked lies wholly inside the guarantee. Without any stated dimension nothing is guaranteed.
+inline bool inside_guarantee(const Amounts& used, const Amounts& asked, const QuotaAmounts& guaranteed) {
+  if (guaranteed.stated == 0) return false;
+  for (std::size_t d = 0; d < kDims; ++d) {
+    if (guaranteed.states(d) && asked[d] > 0 && used[d] + asked[d] > guaranteed.amounts[d]) return false;
+  }
+  return true;
+}
+
+// What one task asks of one node. gpu_milli below 1000 is a share of a single GPU (then gpus == 1).
+struct TaskRequest {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int32_t gpus = 0;
+  std::int32_t gpu_milli = 1000;        // per GPU
+  std::vector<std::string> gpu_models;  // any of these; empty: any model
+  std::string mig_profile;              // e.g. 1g.10gb; empty: no MIG instance asked
+
+  bool is_share() const { return gpus == 1 && gpu_milli < kMilli; }
+  std::int64_t total_gpu_milli() const { return std::int64_t{gpus} * gpu_milli; }
+  bool operator==(const TaskRequest&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("cpu_milli", &TaskRequest::cpu_milli), field("memory_mib", &TaskRequest::memory_mib),
+                      field("gpus", &TaskRequest::gpus), field("gpu_milli", &TaskRequest::gpu_milli),
+                      field("gpu_models", &TaskRequest::gpu_models), field("mig_profile", &TaskRequest::mig_profile));
+  }
+};
+
+}  // namespace berth

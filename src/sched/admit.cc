@@ -1,0 +1,69 @@
+#include "sched/admit.h"
+
+#include "sched/quota.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::State;
+
+namespace {
+
+std::optional<Reason> over_quota(const State& state, QueueId queue, const Amounts& asked) {
+  if (auto reason = over_max(state, queue, asked)) return reason;
+  return over_lending(state, queue, asked);
+}
+
+}  // namespace
+
+Admission admit(const State& state, const JobState& job) {
+  Admission admission;
+  const Amounts least = least_amounts(state, job.spec);
+  if (auto reason = over_quota(state, job.queue, least)) return {0, *reason};
+  if (least[kDimGpu] == 0) return {kAllModels, {}};
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const auto reason =
+        over_quota(state, job.queue, amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
+    if (reason) {
+      admission.reason = *reason;
+    } else {
+      admission.models |= ModelMask{1} << m;
+    }
+  }
+  if (state.gpu_models().empty()) admission.reason.code = ReasonCode::kNeverFits;
+  return admission;
+}
+
+std::optional<Reason> refuses(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
+  return over_quota(state, job.queue, state.amounts_of(job.spec, placements));
+}
+
+std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {
+  Reason reason;
+  if (job.is_parent()) {
+    reason.code = ReasonCode::kParent;
+  } else if (job.held) {
+    reason.code = ReasonCode::kHeld;
+  } else if (job.open_dependencies > 0) {
+    reason.code = ReasonCode::kDependency;
+    for (const Dependency& dependency : job.spec.dependencies) {
+      const auto* done = state.finished(dependency.job);
+      if (state.job(dependency.job) != nullptr) {
+        reason.job = dependency.job;
+      } else if (dependency.kind == DependencyKind::kAfterOk &&
+                 (done == nullptr || done->outcome != Outcome::kSucceeded)) {
+        reason.code = ReasonCode::kDependencyNever;
+        reason.job = dependency.job;
+        break;
+      }
+    }
+  } else if (job.not_before > now) {
+    reason.code = ReasonCode::kEarliestStart;
+    reason.limit = job.not_before.ms;
+  } else {
+    return std::nullopt;
+  }
+  return reason;
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,29 @@
+#pragma once
+// Admission: the quota side of a start. Which GPU models the job may use without passing a ceiling, or the Reason why
+// not.
+
+#include <optional>
+#include <span>
+
+#include "model/reason.h"
+#include "sched/place.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+struct Admission {
+  ModelMask models = 0;
+  Reason reason;  // when models is 0
+};
+
+// Ceilings and lending limits on the way to the root, for the job's least size, per GPU model.
+Admission admit(const state::State& state, const state::JobState& job);
+
+// The same for a placement that is known exactly.
+std::optional<Reason> refuses(const state::State& state, const state::JobState& job,
+                              std::span<const TaskPlacement> placements);
+
+// Why the job may not even be asked now: held, too early, waiting for another job.
+std::optional<Reason> gate(const state::State& state, const state::JobState& job, Timestamp now);
+
+}  // namespace berth::sched

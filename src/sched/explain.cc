@@ -1,0 +1,219 @@
+#include "sched/explain.h"
+
+#include <algorithm>
+
+#include "sched/admit.h"
+#include "sched/order.h"
+#include "sched/place.h"
+#include "sched/quota.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+std::string thousandths(std::int64_t amount) {
+  std::string text = std::to_string(amount / 1000);
+  std::int64_t rest = amount % 1000;
+  if (rest == 0) return text;
+  std::string digits = std::to_string(1000 + rest).substr(1);
+  while (digits.back() == '0') digits.pop_back();
+  return text + "." + digits;
+}
+
+std::string queue_name(const State& state, QueueId queue) {
+  return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
+}
+
+std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
+
+void describe_quota(const State& state, const JobState& job, std::vector<std::string>& details) {
+  const Amounts asked = least_amounts(state, job.spec);
+  for (QueueId id = job.queue; id != state.root(); id = state.queue(id).parent) {
+    const QueueState& queue = state.queue(id);
+    for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
+      if (asked[dim] == 0 || (queue.max[dim] == kUnlimited && !queue.guaranteed.states(dim))) continue;
+      std::string line =
+          "queue " + queue.path + ": " + dim_name(state, dim) + " used " + amount_text(dim, queue.usage[dim]);
+      if (queue.guaranteed.states(dim)) {
+        line += ", guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " (within " +
+                amount_text(dim, queue.within_usage[dim]) + ")";
+      }
+      if (queue.max[dim] != kUnlimited) line += ", max " + amount_text(dim, queue.max[dim]);
+      details.push_back(line + "; asks " + amount_text(dim, asked[dim]));
+    }
+  }
+}
+
+void describe_fleet(const State& state, const JobState& job, std::vector<std::string>& details) {
+  for (const TaskGroup& group : job.spec.groups) {
+    std::int64_t allowed = 0;
+    std::int64_t cordoned = 0;
+    std::int64_t free_gpus = 0;
+    std::int64_t most_free = 0;
+    for (const state::NodeState& node : state.nodes()) {
+      if (!could_hold(state, job, group, node)) continue;
+      if (!node.takes_tasks()) {
+        ++cordoned;
+        continue;
+      }
+      ++allowed;
+      const auto here = std::count_if(node.gpus.begin(), node.gpus.end(),
+                                      [](const state::GpuSlot& gpu) { return gpu.available_milli() == kMilli; });
+      free_gpus += here;
+      most_free = std::max<std::int64_t>(most_free, here);
+    }
+    std::string line = "group " + group.name + ": " + std::to_string(group.least()) + " task" +
+                       (group.least() == 1 ? "" : "s") + " of " +
+                       amount_text(kDimGpu, group.request.total_gpu_milli()) + " GPUs; " + std::to_string(allowed) +
+                       " nodes could hold one";
+    if (cordoned > 0) line += " (" + std::to_string(cordoned) + " more are cordoned or out of contact)";
+    line += "; " + std::to_string(free_gpus) + " whole GPUs are free there, at most " + std::to_string(most_free) +
+            " on one node";
+    details.push_back(line);
+  }
+}
+
+void describe_ahead(const State& state, const JobState& job, std::vector<std::string>& details) {
+  const QueueState& leaf = state.queue(job.queue);
+  std::size_t ahead = 0;
+  for (const state::PendingKey& key : leaf.pending) {
+    if (key.job == job.id) break;
+    ++ahead;
+  }
+  if (ahead > 0)
+    details.push_back(std::to_string(ahead) + " job" + (ahead == 1 ? " is" : "s are") + " ahead of it in queue " +
+                      leaf.path);
+}
+
+Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
+  if (auto reason = gate(state, job, now)) return *reason;
+  state::Trial trial(state);
+  Reason why;
+  if (job.nomination) {
+    why.code = ReasonCode::kWaitsForVictims;
+    if (!job.nomination->victims.empty()) why.job = job.nomination->victims.front();
+    why.limit = static_cast<std::int64_t>(job.nomination->victims.size());
+    return why;
+  }
+  const QueueState& leaf = state.queue(job.queue);
+  if (leaf.policy == QueuePolicy::kStrict && !leaf.pending.empty() && leaf.pending.begin()->job != job.id) {
+    why.code = ReasonCode::kBehindHead;
+    why.job = leaf.pending.begin()->job;
+    return why;
+  }
+  const Admission admission = admit(state, job);
+  if (admission.models == 0) return admission.reason;
+  PlaceWork work;
+  const auto placements = place(state, job, admission.models, work, why);
+  if (!placements) return why;
+  if (auto reason = refuses(state, job, *placements)) return *reason;
+  return {};
+}
+
+}  // namespace
+
+std::string amount_text(std::size_t dim, std::int64_t amount) {
+  if (amount == kUnlimited) return "unlimited";
+  if (dim == kDimMemory)
+    return amount % 1024 == 0 ? std::to_string(amount / 1024) + " GiB" : std::to_string(amount) + " MiB";
+  if (dim == kDimGpuEquivalent) return thousandths(amount / 1000);
+  return thousandths(amount);
+}
+
+std::string dim_name(const State& state, std::size_t dim) {
+  if (dim == kDimGpu) return "gpus";
+  if (dim == kDimCpu) return "cpus";
+  if (dim == kDimMemory) return "memory";
+  if (dim == kDimGpuEquivalent) return "gpu-equivalents";
+  const std::size_t model = dim - kDimFirstModel;
+  return model < state.gpu_models().size() ? "gpus." + state.gpu_models()[model].name : "?";
+}
+
+std::string sentence(const State& state, const Reason& reason) {
+  const auto quota = [&](const std::string& what) {
+    return queue_name(state, reason.queue) + " " + what + " " + amount_text(reason.dim, reason.limit) + " " +
+           dim_name(state, reason.dim) + ", uses " + amount_text(reason.dim, reason.used) + ", and the job asks " +
+           amount_text(reason.dim, reason.asked);
+  };
+  switch (reason.code) {
+    case ReasonCode::kNone:
+      return "nothing blocks it; it starts in the next cycle";
+    case ReasonCode::kHeld:
+      return "it is held; 'berth release' lets it go";
+    case ReasonCode::kEarliestStart:
+      return "it does not start before " + to_iso8601({reason.limit});
+    case ReasonCode::kDependency:
+      return "it waits for " + job_name(reason.job);
+    case ReasonCode::kDependencyNever:
+      return "it depends on the success of " + job_name(reason.job) + ", which did not succeed";
+    case ReasonCode::kQueueMax:
+      return quota("has max");
+    case ReasonCode::kQueueLending:
+      return quota("has, after what its queues keep for themselves,");
+    case ReasonCode::kPoolClosed:
+      return "no node of a pool that its queue may use has the labels it asks for and taints it tolerates";
+    case ReasonCode::kGpusBusy:
+      return "the job asks " + amount_text(kDimGpu, reason.asked) + " GPUs and " + amount_text(kDimGpu, reason.limit) +
+             " are free where it may run";
+    case ReasonCode::kFragmented:
+      return amount_text(kDimGpu, reason.limit) +
+             " GPUs are free where it may run, but not together as its tasks need them";
+    case ReasonCode::kTopology:
+      return "enough is free, but not within one " + std::string("domain of the level it requires");
+    case ReasonCode::kNeverFits:
+      return "no set of nodes in this fleet can hold it, even if all were empty";
+    case ReasonCode::kWaitsForVictims:
+      return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +
+             (reason.limit == 1 ? "" : "s") + " to checkpoint and leave";
+    case ReasonCode::kBehindHold:
+      return "it would delay " + job_name(reason.job) + ", which is promised a start";
+    case ReasonCode::kBehindHead:
+      return "its queue is strict and " + job_name(reason.job) + " is at the head";
+    case ReasonCode::kArrayLimit:
+      return "its array runs as many elements as it may";
+    case ReasonCode::kUserLimit:
+      return "its user has as much as one user may have";
+    case ReasonCode::kParent:
+      return "it runs through its replicas or elements";
+  }
+  return {};
+}
+
+Explanation explain(State& state, JobId id, Timestamp now) {
+  Explanation explanation;
+  explanation.job = id;
+  const JobState* job = state.job(id);
+  if (job == nullptr) {
+    explanation.summary = "no such job";
+    return explanation;
+  }
+  if (job->attempt) {
+    explanation.summary = job->attempt->stop
+                              ? "it is being stopped (" + std::string(name_of(job->attempt->stop->cause)) + ")"
+                              : "it runs since " + to_iso8601(job->attempt->started);
+    return explanation;
+  }
+  explanation.reason = blocking_reason(state, *job, now);
+  explanation.summary = sentence(state, explanation.reason);
+  if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
+    for (const JobId victim : job->nomination->victims) {
+      const JobState* leaving = state.job(victim);
+      if (leaving == nullptr || !leaving->attempt || !leaving->attempt->stop) continue;
+      explanation.details.push_back(job_name(victim) + " of queue " + state.queue(leaving->queue).path + " leaves by " +
+                                    to_iso8601(leaving->attempt->stop->deadline));
+    }
+  }
+  if (!job->is_parent()) {
+    describe_quota(state, *job, explanation.details);
+    describe_fleet(state, *job, explanation.details);
+    describe_ahead(state, *job, explanation.details);
+  }
+  return explanation;
+}
+
+}  // namespace berth::sched

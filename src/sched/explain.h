@@ -1,0 +1,31 @@
+#pragma once
+// Explain: why a job does not run, computed from the state when somebody asks.
+
+#include <string>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/reason.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+struct Explanation {
+  JobId job;
+  Reason reason;                     // the blocking constraint
+  std::string summary;               // one sentence with the numbers
+  std::vector<std::string> details;  // quota on the way to the root, what is free, who is ahead
+};
+
+// `state` is used as scratch paper and is as before afterwards.
+Explanation explain(state::State& state, JobId job, Timestamp now);
+
+// One sentence for a reason, with names instead of ids.
+std::string sentence(const state::State& state, const Reason& reason);
+
+// "8", "0.5", "64 GiB": an amount in the unit of its dimension; and the dimension's name ("gpus", "cpus", "memory",
+// ...).
+std::string amount_text(std::size_t dim, std::int64_t amount);
+std::string dim_name(const state::State& state, std::size_t dim);
+
+}  // namespace berth::sched

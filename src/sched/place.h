@@ -1,0 +1,35 @@
+#pragma once
+// Placement of a whole gang on what is available now: filter nodes, then best fit, then devices. All or nothing: either
+// every task group gets at least its least count, or nothing is placed.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/job.h"
+#include "model/reason.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+struct PlaceWork {
+  std::uint64_t nodes_scored = 0;
+};
+
+// Bit m: GPU model m may be used.
+using ModelMask = std::uint32_t;
+inline constexpr ModelMask kAllModels = ~ModelMask{0};
+
+// Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
+// groups themselves allow. On failure `why` says which group does not fit and how.
+std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
+                                                PlaceWork& work, Reason& why);
+
+// Whether the node could ever hold one task of the group for this job's queue, were it empty.
+bool could_hold(const state::State& state, const state::JobState& job, const TaskGroup& group,
+                const state::NodeState& node);
+
+// Whether a queue may use a pool.
+bool may_use_pool(const state::State& state, QueueId queue, std::uint32_t pool);
+
+}  // namespace berth::sched

@@ -1,0 +1,139 @@
+#include "sched/preempt.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/checked.h"
+#include "sched/admit.h"
+#include "sched/quota.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::State;
+using state::Trial;
+
+struct Victim {
+  JobId job;
+  StopCause cause = StopCause::kReclaim;
+  std::int32_t priority = 0;
+  Fraction loss_per_gpu;
+  Seq order = 0;
+};
+
+std::int64_t gpu_milli_of(const JobState& job) {
+  std::int64_t milli = 0;
+  for (const state::Charge& charge : job.attempt->charges) milli += charge.amounts[kDimGpu];
+  return milli;
+}
+
+bool borrowed_at(const State& state, const JobState& job, QueueId queue) {
+  const std::uint32_t depth = state.queue(queue).depth;
+  return std::any_of(job.attempt->charges.begin(), job.attempt->charges.end(),
+                     [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; });
+}
+
+// Why `victim` may be stopped for `claimant`, or nothing.
+std::optional<StopCause> justification(const State& state, const JobState& claimant, const Amounts& asked,
+                                       const JobState& victim) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  if (victim.queue == claimant.queue) {
+    return rules.preempt && victim.priority < claimant.priority ? std::optional(StopCause::kPreempt) : std::nullopt;
+  }
+  if (!rules.reclaim) return std::nullopt;
+  const Siblings siblings = below_common_ancestor(state, claimant.queue, victim.queue);
+  if (!borrowed_at(state, victim, siblings.victim)) return std::nullopt;
+  return would_be_within(state, siblings.claimant, asked) ? std::optional(StopCause::kReclaim) : std::nullopt;
+}
+
+bool old_enough(const State& state, const JobState& victim, Timestamp now) {
+  return now - victim.attempt->started >= checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+}
+
+std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant) {
+  const Amounts asked = least_amounts(search.state, claimant.spec);
+  std::vector<Victim> found;
+  for (const JobId id : search.state.running()) {
+    const JobState& job = *search.state.job(id);
+    if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id) || !old_enough(search.state, job, search.now))
+      continue;
+    const std::int64_t milli = gpu_milli_of(job);
+    if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
+    const auto cause = justification(search.state, claimant, asked, job);
+    if (!cause) continue;
+    const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, milli)};
+    found.push_back({id, *cause, job.priority, loss, job.attempt->charges.front().order});
+  }
+  std::sort(found.begin(), found.end(), [](const Victim& a, const Victim& b) {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
+    return a.order > b.order;
+  });
+  return found;
+}
+
+// Where the claimant fits when the victims are gone, if it does; every reclaimed victim must be justified by the
+// guarantee on the very models the claimant would take.
+std::optional<std::vector<TaskPlacement>> fits_without(const VictimSearch& search, JobId claimant,
+                                                       const std::vector<Victim>& victims, std::size_t count,
+                                                       PlaceWork& work) {
+  Trial trial(search.state);
+  for (std::size_t i = 0; i < count; ++i) trial.remove(victims[i].job);
+  const JobState& job = *search.state.job(claimant);
+  const Admission admission = admit(search.state, job);
+  if (admission.models == 0) return std::nullopt;
+  Reason why;
+  auto placements = place(search.state, job, admission.models, work, why);
+  if (!placements || refuses(search.state, job, *placements)) return std::nullopt;
+  const Amounts exact = search.state.amounts_of(job.spec, *placements);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (victims[i].cause != StopCause::kReclaim) continue;
+    const Siblings siblings = below_common_ancestor(search.state, job.queue, search.state.job(victims[i].job)->queue);
+    if (!would_be_within(search.state, siblings.claimant, exact)) return std::nullopt;
+  }
+  return placements;
+}
+
+}  // namespace
+
+std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
+  if (job.spec.checkpoint.on_signal) return 0;
+  const Timestamp saved = job.attempt->checkpoint_at.value_or(job.attempt->started);
+  return checked_multiply(std::max<std::int64_t>(0, now - saved), gpu_milli_of(job) / kMilli + 1);
+}
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+  std::vector<Victim> victims = candidates(search, *search.state.job(claimant));
+  if (victims.size() > search.budget) victims.resize(search.budget);
+  if (victims.empty() || !fits_without(search, claimant, victims, victims.size(), work)) return std::nullopt;
+  // More victims never make it harder to fit, so the shortest sufficient prefix is found by halving.
+  std::size_t low = 0;
+  std::size_t high = victims.size();
+  while (low + 1 < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (fits_without(search, claimant, victims, middle, work))
+      high = middle;
+    else
+      low = middle;
+  }
+  victims.resize(high);
+  // Let off, from the most worth keeping on, everyone the claimant fits beside.
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    std::vector<Victim> fewer = victims;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!fewer.empty() && fits_without(search, claimant, fewer, fewer.size(), work)) victims = std::move(fewer);
+  }
+  EvictDecision decision;
+  decision.claimant = claimant;
+  decision.placements = *fits_without(search, claimant, victims, victims.size(), work);
+  for (const Victim& victim : victims) {
+    decision.victims.push_back(victim.job);
+    if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
+  }
+  return decision;
+}
+
+}  // namespace berth::sched

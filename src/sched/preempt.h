@@ -1,0 +1,37 @@
+#pragma once
+// Who must leave so that a claimant fits. Reclaim takes back what gangs of other branches have borrowed, for a claimant
+// that lies within its guarantee; preemption takes from lower priorities of the same queue. Nothing is evicted without
+// proof, on a trial, that the claimant then fits; the set is minimal: with any victim left out, the claimant would not
+// fit.
+//
+// Termination: for fixed demand and capacity each reclaim moves a charge from borrowed to within at some queue and
+// never the reverse, and each preemption replaces a charge by one of higher priority in the same queue. The potential
+// is the pair (sum of within usage over the tree, then the multiset of running priorities), which strictly rises and is
+// bounded.
+
+#include <optional>
+#include <set>
+
+#include "base/timestamp.h"
+#include "model/plan.h"
+#include "sched/place.h"
+#include "state/state.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+struct VictimSearch {
+  state::State& state;
+  Timestamp now;
+  const std::set<JobId>& spoken_for;  // already victims in this cycle
+  std::size_t budget;                 // at most so many victims
+};
+
+// The eviction that makes the waiting job fit, or nothing.
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work);
+
+// GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
+// signal.
+std::int64_t loss_of_stopping(const state::JobState& job, Timestamp now);
+
+}  // namespace berth::sched

@@ -1,0 +1,144 @@
+#include "sched/quota.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+
+namespace berth::sched {
+
+using state::QueueState;
+using state::State;
+
+namespace {
+
+Amounts without_models(const JobSpec& spec) {
+  Amounts amounts;
+  for (const TaskGroup& group : spec.groups) {
+    const std::int64_t tasks = group.least();
+    amounts[kDimGpu] += tasks * group.request.total_gpu_milli();
+    amounts[kDimCpu] += tasks * group.request.cpu_milli;
+    amounts[kDimMemory] = checked_add(amounts[kDimMemory], checked_multiply(tasks, group.request.memory_mib));
+  }
+  return amounts;
+}
+
+}  // namespace
+
+Amounts amounts_on(const State& state, const JobSpec& spec, GpuModelId model) {
+  Amounts amounts = without_models(spec);
+  amounts[kDimGpuEquivalent] = amounts[kDimGpu] * state.gpu_models()[model.index()].weight_permille;
+  amounts[dim_of(model)] = amounts[kDimGpu];
+  return amounts;
+}
+
+Amounts least_amounts(const State& state, const JobSpec& spec) {
+  Amounts amounts = without_models(spec);
+  for (const TaskGroup& group : spec.groups) {
+    const std::int64_t milli = group.least() * group.request.total_gpu_milli();
+    if (milli == 0) continue;
+    std::int64_t lightest = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+      const auto& allowed = group.request.gpu_models;
+      if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), state.gpu_models()[m].name) == allowed.end())
+        continue;
+      lightest = std::min(lightest, state.gpu_models()[m].weight_permille);
+      if (allowed.size() == 1) amounts[kDimFirstModel + m] += milli;
+    }
+    if (lightest != std::numeric_limits<std::int64_t>::max()) amounts[kDimGpuEquivalent] += milli * lightest;
+  }
+  return amounts;
+}
+
+std::optional<Reason> over_max(const State& state, QueueId queue, const Amounts& asked) {
+  for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
+    const QueueState& q = state.queue(id);
+    const Amounts used = q.usage + q.nominated;
+    const std::size_t dim = first_over(used, asked, q.max);
+    if (dim == kDims) continue;
+    Reason reason;
+    reason.code = ReasonCode::kQueueMax;
+    reason.queue = id;
+    reason.dim = static_cast<std::uint32_t>(dim);
+    reason.asked = asked[dim];
+    reason.used = used[dim];
+    reason.limit = q.max[dim];
+    return reason;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// What of `child`'s guarantee is neither used by it nor lent to its siblings.
+std::int64_t kept_back(const QueueState& child, std::size_t dim) {
+  if (!child.limits_lending || !child.guaranteed.states(dim) || child.lending_limit[dim] == kUnlimited) return 0;
+  const std::int64_t reserved = std::max<std::int64_t>(0, child.guaranteed.amounts[dim] - child.lending_limit[dim]);
+  return std::max<std::int64_t>(0, reserved - child.usage[dim] - child.nominated[dim]);
+}
+
+std::int64_t capacity_of(const State& state, const QueueState& queue, std::size_t dim) {
+  return queue.id == state.root() ? std::min(queue.max[dim], state.capacity()[dim]) : queue.max[dim];
+}
+
+}  // namespace
+
+std::optional<Reason> over_lending(const State& state, QueueId queue, const Amounts& asked) {
+  for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
+    const QueueState& parent = state.queue(state.queue(id).parent);
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      if (asked[dim] == 0) continue;
+      std::int64_t kept = 0;
+      for (const QueueId sibling : parent.children) {
+        if (sibling != id) kept += kept_back(state.queue(sibling), dim);
+      }
+      if (kept == 0) continue;
+      // Where the parent has no ceiling of its own, the fleet is what its children share.
+      const std::int64_t capacity = std::min(capacity_of(state, parent, dim), state.capacity()[dim]);
+      const std::int64_t used = parent.usage[dim] + parent.nominated[dim];
+      if (used + asked[dim] + kept <= capacity) continue;
+      Reason reason;
+      reason.code = ReasonCode::kQueueLending;
+      reason.queue = parent.id;
+      reason.dim = static_cast<std::uint32_t>(dim);
+      reason.asked = asked[dim];
+      reason.used = used;
+      reason.limit = capacity - kept;
+      return reason;
+    }
+  }
+  return std::nullopt;
+}
+
+bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
+  const QueueState& q = state.queue(queue);
+  return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
+}
+
+Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId victim) {
+  Siblings below;
+  while (claimant != victim) {
+    if (state.queue(claimant).depth >= state.queue(victim).depth) {
+      below.claimant = claimant;
+      claimant = state.queue(claimant).parent;
+    } else {
+      below.victim = victim;
+      victim = state.queue(victim).parent;
+    }
+  }
+  return below;
+}
+
+Fraction dominant_share(const State& state, const QueueState& queue) {
+  Fraction share{0, 1};
+  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
+    const std::int64_t capacity = state.capacity()[dim];
+    const std::int64_t used = queue.usage[dim] + queue.nominated[dim];
+    if (capacity == 0 || used == 0) continue;
+    const Fraction one{used, checked_multiply(capacity, queue.weight)};
+    if (share < one) share = one;
+  }
+  return share;
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,41 @@
+#pragma once
+// Quota as five small recursive functions over the queue tree. All of them count what is bound and what is promised
+// (nominated), in every dimension, and none of them knows about nodes.
+
+#include <cstdint>
+#include <optional>
+
+#include "model/reason.h"
+#include "model/resources.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// What a waiting job counts at least: per dimension, before its GPU model is known. With one allowed model that model's
+// dimension counts too.
+Amounts least_amounts(const state::State& state, const JobSpec& spec);
+
+// What `tasks of the spec's least size` count on one model.
+Amounts amounts_on(const state::State& state, const JobSpec& spec, GpuModelId model);
+
+// The first ceiling on the way to the root that refuses `asked` more below `queue`, or nothing (P4).
+std::optional<Reason> over_max(const state::State& state, QueueId queue, const Amounts& asked);
+
+// What siblings keep for themselves: the first ancestor whose idle guarantees are not lent to `queue`, or nothing.
+std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked);
+
+// Whether `asked` more at `queue` would lie inside its guarantee, promises included.
+bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
+
+// The children of the lowest common ancestor of two queues on the way to each; both none() when one is below the other.
+struct Siblings {
+  QueueId claimant;
+  QueueId victim;
+};
+Siblings below_common_ancestor(const state::State& state, QueueId claimant, QueueId victim);
+
+// Usage of the dominant resource over the fleet, divided by the queue's weight (weighted DRF; Ghodsi et al.,
+// NSDI'11, 4.1).
+Fraction dominant_share(const state::State& state, const state::QueueState& queue);
+
+}  // namespace berth::sched

@@ -1,0 +1,120 @@
+// State::audit: every sum and index recomputed from the primary facts, and compared.
+
+#include "state/state.h"
+
+namespace berth::state {
+
+namespace {
+
+struct NodeSums {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  std::int64_t nominated_cpu = 0;
+  std::int64_t nominated_memory = 0;
+  std::vector<std::int64_t> milli;
+  std::vector<std::int64_t> nominated_milli;
+  std::size_t tasks = 0;
+};
+
+struct QueueSums {
+  Amounts usage;
+  Amounts within;
+  Amounts nominated;
+  std::size_t borrowed = 0;
+  std::size_t pending = 0;
+  std::int64_t pending_below = 0;
+  std::int64_t running_below = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> State::audit() const {
+  std::vector<NodeSums> nodes(nodes_.size());
+  std::vector<QueueSums> queues(queues_.size());
+  for (const NodeState& node : nodes_) {
+    nodes[node.id.index()].milli.resize(node.gpus.size());
+    nodes[node.id.index()].nominated_milli.resize(node.gpus.size());
+  }
+  std::set<JobId> running;
+  std::set<JobId> nominated;
+  std::optional<std::string> wrong;
+  jobs_.for_each([&](const JobState& job) {
+    const auto path = path_to(job.queue);
+    if (job.attempt) {
+      running.insert(job.id);
+      for (const TaskState& task : job.attempt->tasks) {
+        NodeSums& sums = nodes[task.placement.node.index()];
+        sums.cpu += task.placement.cpu_milli;
+        sums.memory += task.placement.memory_mib;
+        for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
+        if (task.phase != TaskPhase::kExited) ++sums.tasks;
+      }
+      for (const Charge& charge : job.attempt->charges) {
+        for (const QueueId q : path) {
+          const bool within = (charge.within >> queue(q).depth & 1U) != 0;
+          queues[q.index()].usage += charge.amounts;
+          if (within)
+            queues[q.index()].within += charge.amounts;
+          else
+            ++queues[q.index()].borrowed;
+        }
+      }
+      for (const QueueId q : path) ++queues[q.index()].running_below;
+      if ((job.phase == JobPhase::kStopping) != job.attempt->stop.has_value()) {
+        wrong = "job " + std::to_string(job.id.value()) + ": phase and stop disagree";
+      }
+    }
+    if (job.nomination) {
+      nominated.insert(job.id);
+      for (const TaskPlacement& placement : job.nomination->placements) {
+        NodeSums& sums = nodes[placement.node.index()];
+        sums.nominated_cpu += placement.cpu_milli;
+        sums.nominated_memory += placement.memory_mib;
+        for (const std::uint8_t gpu : placement.gpus) sums.nominated_milli[gpu] += placement.gpu_milli;
+      }
+      for (const QueueId q : path) queues[q.index()].nominated += job.nomination->amounts;
+    }
+    if (job.in_pending) {
+      ++queues[job.queue.index()].pending;
+      for (const QueueId q : path) ++queues[q.index()].pending_below;
+    }
+    const bool waits =
+        job.phase == JobPhase::kPending && !job.attempt && !job.held && job.open_dependencies == 0 && !job.is_parent();
+    if (waits != job.in_pending && !unsettled_.contains(job.id)) {
+      wrong = "job " + std::to_string(job.id.value()) + ": waits but is on no list, or the reverse";
+    }
+  });
+  if (wrong) return wrong;
+  if (running != running_) return "the set of running jobs differs";
+  if (nominated != nominated_) return "the set of nominated jobs differs";
+  for (const NodeState& node : nodes_) {
+    const NodeSums& sums = nodes[node.id.index()];
+    const std::string name = "node " + node.spec.name + ": ";
+    if (node.free_cpu_milli != node.spec.cpu_milli - sums.cpu) return name + "free CPU differs";
+    if (node.free_memory_mib != node.spec.memory_mib - sums.memory) return name + "free memory differs";
+    if (node.free_cpu_milli < 0 || node.free_memory_mib < 0) return name + "CPU or memory bound over capacity";
+    if (node.nominated_cpu_milli != sums.nominated_cpu) return name + "nominated CPU differs";
+    if (node.nominated_memory_mib != sums.nominated_memory) return name + "nominated memory differs";
+    if (node.tasks.size() != sums.tasks) return name + "the set of tasks differs";
+    for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+      if (node.gpus[g].free_milli != kMilli - sums.milli[g])
+        return name + "free share of GPU " + std::to_string(g) + " differs";
+      if (sums.milli[g] > kMilli) return name + "GPU " + std::to_string(g) + " bound over capacity";
+      if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
+    }
+  }
+  for (const QueueState& queue : queues_) {
+    const QueueSums& sums = queues[queue.id.index()];
+    const std::string name = "queue '" + queue.path + "': ";
+    if (!(queue.usage == sums.usage)) return name + "usage differs";
+    if (!(queue.within_usage == sums.within)) return name + "usage within the guarantee differs";
+    if (!(queue.nominated == sums.nominated)) return name + "nominated usage differs";
+    if (queue.borrowed.size() != sums.borrowed) return name + "the stack of borrowed charges differs";
+    if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)
+      return name + "the waiting differ";
+    if (queue.running_below != sums.running_below) return name + "the count of running jobs differs";
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::state

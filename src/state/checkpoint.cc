@@ -1,0 +1,173 @@
+// Saving the state and loading it again: primary facts are written, indexes and sums are rebuilt.
+
+#include "base/codec.h"
+#include "base/hash.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+namespace {
+
+constexpr std::uint32_t kFormat = 1;
+
+struct SavedNode {
+  NodeSpec spec;
+  NodeStatus status = NodeStatus::kReady;
+  bool cordoned = false;
+  bool draining = false;
+  std::uint64_t lease = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
+                      field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
+                      field("lease", &SavedNode::lease));
+  }
+};
+
+struct SavedKey {
+  std::string name;
+  JobId job;
+  std::uint64_t body_hash = 0;
+  Timestamp time;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &SavedKey::name), field("job", &SavedKey::job),
+                      field("body_hash", &SavedKey::body_hash), field("time", &SavedKey::time));
+  }
+};
+
+struct SavedFinished {
+  JobId job;
+  Outcome outcome = Outcome::kSucceeded;
+  std::int32_t code = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &SavedFinished::job), field("outcome", &SavedFinished::outcome),
+                      field("code", &SavedFinished::code));
+  }
+};
+
+}  // namespace
+
+std::string State::save() const {
+  Encoder out;
+  out.put(kFormat);
+  out.put(last_seq_);
+  out.put(now_);
+  out.put(next_job_);
+  out.put(config_version_);
+  out.put(config_);
+  out.put_varint(models_.size());
+  for (const GpuModelState& model : models_) out.put(model.name);
+  out.put(trust_domains_);
+  out.put_varint(queues_.size());
+  for (const QueueState& queue : queues_) out.put(queue.path);
+  out.put_varint(nodes_.size());
+  for (const NodeState& node : nodes_) {
+    out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease});
+  }
+  out.put_varint(jobs_.size());
+  jobs_.for_each([&](const JobState& job) { out.put(job); });
+  out.put_varint(keys_.size());
+  for (const auto& [name, entry] : keys_) out.put(SavedKey{name, entry.job, entry.body_hash, entry.time});
+  out.put_varint(finished_.size());
+  for (const auto& [id, done] : finished_) out.put(SavedFinished{id, done.outcome, done.code});
+  return out.take();
+}
+
+Result<State> State::load(std::string_view bytes) {
+  const Error damaged{ErrorCode::kCorrupt, "the checkpoint is damaged: its fields do not decode"};
+  Decoder in(bytes);
+  State state;
+  std::uint32_t format = 0;
+  in.get(format);
+  if (!in.ok()) return damaged;
+  if (format != kFormat)
+    return Error{ErrorCode::kCorrupt, "the checkpoint has format " + std::to_string(format) +
+                                          "; this berth reads format " + std::to_string(kFormat)};
+  in.get(state.last_seq_);
+  in.get(state.now_);
+  in.get(state.next_job_);
+  in.get(state.config_version_);
+  in.get(state.config_);
+  std::vector<std::string> models;
+  in.get(models);
+  in.get(state.trust_domains_);
+  std::vector<std::string> queue_paths;
+  in.get(queue_paths);
+  if (!in.ok() || models.size() > kMaxGpuModels || queue_paths.empty()) return damaged;
+  for (const std::string& name : models) state.models_.push_back({name, 1000});
+  for (const GpuModelConfig& model : state.config_.gpu_models) {
+    state.models_[state.model_id(model.name).index()].weight_permille = model.weight_permille;
+  }
+  for (std::size_t i = 1; i < queue_paths.size(); ++i) {
+    QueueState queue;
+    queue.id = QueueId(static_cast<std::uint32_t>(i));
+    queue.path = queue_paths[i];
+    state.queues_.push_back(std::move(queue));
+    state.queue_paths_.emplace(queue_paths[i], QueueId(static_cast<std::uint32_t>(i)));
+  }
+  state.configure_queues(state.config_);
+  for (const PoolConfig& pool : state.config_.pools) {
+    const std::uint32_t index = state.pool_index(pool.name);
+    for (const std::string& path : pool.queues) state.pools_[index].queues.push_back(state.queue_paths_.at(path));
+  }
+  std::vector<SavedNode> nodes;
+  in.get(nodes);
+  for (SavedNode& saved : nodes) {
+    NodeState node;
+    node.id = NodeId(static_cast<std::uint32_t>(state.nodes_.size()));
+    node.spec = std::move(saved.spec);
+    node.status = saved.status;
+    node.cordoned = saved.cordoned;
+    node.draining = saved.draining;
+    node.lease = saved.lease;
+    state.install_node(node);
+    state.node_names_.emplace(node.spec.name, node.id);
+    state.nodes_.push_back(std::move(node));
+  }
+  state.recount_capacity();
+  const std::uint64_t jobs = in.get_varint();
+  for (std::uint64_t i = 0; i < jobs && in.ok(); ++i) {
+    JobState job;
+    in.get(job);
+    if (!in.ok() || !job.id.valid() || job.id >= state.next_job_ || !job.queue.valid() ||
+        job.queue.index() >= state.queues_.size()) {
+      return damaged;
+    }
+    JobState& stored = state.jobs_.insert(job.id, std::move(job));
+    if (stored.attempt) {
+      for (std::uint32_t t = 0; t < stored.attempt->tasks.size(); ++t) {
+        const TaskState& task = stored.attempt->tasks[t];
+        if (task.placement.node.index() >= state.nodes_.size()) return damaged;
+        state.bind_task(stored, task.placement, +1);
+        if (task.phase != TaskPhase::kExited) state.node_mut(task.placement.node).tasks.emplace(stored.id, t);
+      }
+      if (stored.attempt->master_port != 0) {
+        state.node_mut(stored.attempt->tasks.front().placement.node).ports.insert(stored.attempt->master_port);
+      }
+      for (std::uint32_t c = 0; c < stored.attempt->charges.size(); ++c) {
+        state.charge_queues(stored, stored.attempt->charges[c], c, +1);
+      }
+    }
+    if (stored.nomination) {
+      for (const TaskPlacement& placement : stored.nomination->placements) state.nominate_task(stored, placement, +1);
+      state.nominate_queues(stored.queue, stored.nomination->amounts, +1);
+    }
+  }
+  std::vector<SavedKey> keys;
+  in.get(keys);
+  for (SavedKey& key : keys) {
+    state.key_ages_.emplace(key.time, key.name);
+    state.keys_.emplace(std::move(key.name), KeyEntry{key.job, key.body_hash, key.time});
+  }
+  std::vector<SavedFinished> finished;
+  in.get(finished);
+  for (const SavedFinished& done : finished) state.finished_.emplace(done.job, FinishedJob{done.outcome, done.code});
+  if (!in.ok() || !in.at_end()) return damaged;
+  state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
+  state.unsettled_.clear();
+  state.roomier_.clear();
+  return state;
+}
+
+std::uint64_t State::digest() const { return Hasher().add(save()).digest(); }
+
+}  // namespace berth::state

@@ -1,0 +1,172 @@
+#pragma once
+// A live job as the state holds it: what was submitted, where it is in its life, and its current attempt.
+//
+//   pending --AttemptStarted--> running --StopBegan--> stopping --AttemptEnded--> pending (JobRequeued)
+//      |                           '----AttemptEnded----'                      '-> finished (JobFinished)
+//      '--JobFinished (cancelled, or a dependency that can never hold)
+//
+// Diagram and table of the transitions: docs/job-states.md.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/job.h"
+#include "model/resources.h"
+
+namespace berth::state {
+
+// What one event bound and what it counts against quota. Bit d of `within`: inside the guarantee of the ancestor queue
+// at depth d. `order` is the sequence number of the binding event: charges stack in the order of their start.
+struct Charge {
+  Amounts amounts;
+  std::uint64_t within = 0;
+  Seq order = 0;
+  std::uint32_t first_task = 0;
+  std::uint32_t tasks = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("amounts", &Charge::amounts), field("within", &Charge::within),
+                      field("order", &Charge::order), field("first_task", &Charge::first_task),
+                      field("tasks", &Charge::tasks));
+  }
+};
+
+struct TaskState {
+  TaskPlacement placement;
+  TaskPhase phase = TaskPhase::kBound;
+  std::uint32_t incarnation = 1;
+  ExitReason reason = ExitReason::kExited;
+  std::int32_t code = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("placement", &TaskState::placement), field("phase", &TaskState::phase),
+                      field("incarnation", &TaskState::incarnation), field("reason", &TaskState::reason),
+                      field("code", &TaskState::code));
+  }
+};
+
+struct Stop {
+  StopCause cause = StopCause::kUser;
+  JobId claimant;
+  Timestamp began;
+  Timestamp deadline;
+  bool acknowledged = false;
+  bool forced = false;
+  static constexpr auto fields() {
+    return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
+                      field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
+                      field("forced", &Stop::forced));
+  }
+};
+
+struct AttemptState {
+  std::uint32_t number = 0;
+  Timestamp started;
+  std::vector<TaskState> tasks;
+  std::vector<Charge> charges;
+  std::int32_t master_port = 0;
+  std::uint32_t exited = 0;  // tasks that are over
+  bool signalled = false;    // was asked to stop at least once: leaving is then no failure
+  std::optional<Stop> stop;
+  std::int64_t checkpoint_step = 0;
+  std::optional<Timestamp> checkpoint_at;
+  std::string first_failure;  // message of the first task that failed
+  std::int32_t failure_code = 0;
+
+  bool all_exited() const { return exited == tasks.size(); }
+  static constexpr auto fields() {
+    return std::tuple(
+        field("number", &AttemptState::number), field("started", &AttemptState::started),
+        field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
+        field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
+        field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
+        field("checkpoint_step", &AttemptState::checkpoint_step), field("checkpoint_at", &AttemptState::checkpoint_at),
+        field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code));
+  }
+};
+
+// One past attempt, for the job's story.
+struct AttemptRecord {
+  std::uint32_t number = 0;
+  Timestamp waited_from;
+  Timestamp started;
+  Timestamp ended;
+  Outcome outcome = Outcome::kSucceeded;
+  std::optional<StopCause> cause;
+  JobId claimant;
+  std::int32_t code = 0;
+  std::string message;
+  std::int64_t checkpoint_step = 0;
+  std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and how many GPUs
+  static constexpr auto fields() {
+    return std::tuple(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
+                      field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
+                      field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
+                      field("claimant", &AttemptRecord::claimant), field("code", &AttemptRecord::code),
+                      field("message", &AttemptRecord::message),
+                      field("checkpoint_step", &AttemptRecord::checkpoint_step),
+                      field("gpus_on", &AttemptRecord::gpus_on));
+  }
+};
+
+struct Nomination {
+  std::vector<TaskPlacement> placements;
+  std::vector<JobId> victims;
+  StopCause cause = StopCause::kReclaim;
+  Amounts amounts;
+  static constexpr auto fields() {
+    return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
+                      field("cause", &Nomination::cause), field("amounts", &Nomination::amounts));
+  }
+};
+
+struct JobState {
+  JobId id;
+  QueueId queue;
+  std::int32_t priority = 0;
+  JobPhase phase = JobPhase::kPending;
+  bool held = false;
+  bool cancel_requested = false;
+  Timestamp submitted;
+  Timestamp waiting_since;  // of the current wait, for the story
+  Timestamp not_before;     // earliest start or back-off
+  std::int32_t failures = 0;
+  std::uint32_t attempts = 0;
+  JobId parent;
+  std::int32_t index = 0;
+  std::int32_t children_alive = 0;  // services and arrays
+  std::int32_t children_spawned = 0;
+  std::int32_t children_failed = 0;
+  std::string key;
+  std::uint64_t body_hash = 0;
+  std::optional<Nomination> nomination;
+  std::optional<AttemptState> attempt;
+  std::vector<AttemptRecord> past;
+  JobSpec spec;
+
+  // Indexes, rebuilt on load.
+  std::int32_t open_dependencies = 0;
+  Timestamp timer = Timestamp::never();  // when control has to look at it next
+  bool in_pending = false;
+  std::uint64_t shape = 0;  // equal for jobs that ask for the same in the same way
+
+  bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
+  static constexpr auto fields() {
+    return std::tuple(
+        field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
+        field("phase", &JobState::phase), field("held", &JobState::held),
+        field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),
+        field("waiting_since", &JobState::waiting_since), field("not_before", &JobState::not_before),
+        field("failures", &JobState::failures), field("attempts", &JobState::attempts),
+        field("parent", &JobState::parent), field("index", &JobState::index),
+        field("children_alive", &JobState::children_alive), field("children_spawned", &JobState::children_spawned),
+        field("children_failed", &JobState::children_failed), field("key", &JobState::key),
+        field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
+        field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec));
+  }
+};
+
+}  // namespace berth::state

@@ -1,0 +1,78 @@
+#pragma once
+// JobTable: jobs by id, in pages of consecutive ids. Ids only grow, so look-up is two array accesses, iteration is in
+// id order, and a page whose jobs have all retired is given back. Pointers stay valid until the job is erased.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "model/ids.h"
+
+namespace berth::state {
+
+template <class Job>
+class JobTable {
+ public:
+  Job* find(JobId id) {
+    return const_cast<Job*>(std::as_const(*this).find(id));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  }
+  const Job* find(JobId id) const {
+    if (!id.valid() || page_of(id) >= pages_.size() || !pages_[page_of(id)]) return nullptr;
+    const auto& slot = pages_[page_of(id)]->slots[id.value() % kPageSize];
+    return slot ? &*slot : nullptr;
+  }
+  Job& insert(JobId id, Job job) {
+    if (page_of(id) >= pages_.size()) pages_.resize(page_of(id) + 1);
+    auto& page = pages_[page_of(id)];
+    if (!page) page = std::make_unique<Page>();
+    auto& slot = page->slots[id.value() % kPageSize];
+    BERTH_CHECK(!slot.has_value());
+    ++page->used;
+    ++size_;
+    return slot.emplace(std::move(job));
+  }
+  void erase(JobId id) {
+    auto& page = pages_[page_of(id)];
+    auto& slot = page->slots[id.value() % kPageSize];
+    BERTH_CHECK(slot.has_value());
+    slot.reset();
+    --size_;
+    if (--page->used == 0) page.reset();
+  }
+  std::size_t size() const { return size_; }
+
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& page : pages_) {
+      if (!page) continue;
+      for (const auto& slot : page->slots) {
+        if (slot) visit(*slot);
+      }
+    }
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (auto& page : pages_) {
+      if (!page) continue;
+      for (auto& slot : page->slots) {
+        if (slot) visit(*slot);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPageSize = 64;
+  struct Page {
+    std::array<std::optional<Job>, kPageSize> slots;
+    std::size_t used = 0;
+  };
+  static std::size_t page_of(JobId id) { return static_cast<std::size_t>(id.value() / kPageSize); }
+
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace berth::state

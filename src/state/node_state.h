@@ -1,0 +1,54 @@
+#pragma once
+// A node as the state holds it. `free_*` is capacity less everything bound, terminating and unknown included (P1);
+// `nominated_*` is promised to claimants whose victims are still leaving. What anybody else may take is free -
+// nominated.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/node.h"
+#include "model/resources.h"
+
+namespace berth::state {
+
+struct GpuSlot {
+  GpuModelId model;
+  std::int16_t free_milli = 1000;
+  std::int16_t nominated_milli = 0;
+  std::int16_t sharers = 0;    // bound shares
+  TrustDomainId share_domain;  // of the sharers, while there are any (P11)
+  bool healthy = true;
+
+  std::int32_t available_milli() const {
+    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated_milli) : 0;
+  }
+};
+
+struct NodeState {
+  NodeId id;
+  NodeSpec spec;
+  NodeStatus status = NodeStatus::kReady;
+  bool cordoned = false;
+  bool draining = false;
+  std::uint64_t lease = 0;
+  std::uint32_t pool = 0;  // index into State::pools()
+  std::int64_t free_cpu_milli = 0;
+  std::int64_t free_memory_mib = 0;
+  std::int64_t nominated_cpu_milli = 0;
+  std::int64_t nominated_memory_mib = 0;
+  std::vector<GpuSlot> gpus;
+  std::set<std::int32_t> ports;                     // master ports in use
+  std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not over
+
+  bool takes_tasks() const { return status == NodeStatus::kReady && !cordoned; }
+  std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, free_cpu_milli - nominated_cpu_milli); }
+  std::int64_t available_memory_mib() const {
+    return std::max<std::int64_t>(0, free_memory_mib - nominated_memory_mib);
+  }
+};
+
+}  // namespace berth::state

@@ -1,0 +1,144 @@
+// Nodes: what comes, goes and is bound. bind_task and nominate_task are the choke points of P1.
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+GpuModelId State::model_id(const std::string& name) {
+  if (const auto known = gpu_model_named(name)) return *known;
+  BERTH_CHECK(models_.size() < kMaxGpuModels);
+  models_.push_back({name, 1000});
+  return GpuModelId(static_cast<std::uint16_t>(models_.size() - 1));
+}
+
+std::uint32_t State::pool_index(const std::string& name) {
+  for (std::uint32_t i = 0; i < pools_.size(); ++i) {
+    if (pools_[i].name == name) return i;
+  }
+  pools_.push_back({name, {}});
+  return static_cast<std::uint32_t>(pools_.size() - 1);
+}
+
+// Sets everything of the node that follows from its spec; what is bound there is subtracted again.
+void State::install_node(NodeState& node) {
+  node.pool = pool_index(node.spec.pool);
+  node.free_cpu_milli = node.spec.cpu_milli;
+  node.free_memory_mib = node.spec.memory_mib;
+  node.nominated_cpu_milli = 0;
+  node.nominated_memory_mib = 0;
+  node.gpus.clear();
+  for (const Gpu& gpu : node.spec.gpus) {
+    GpuSlot slot;
+    slot.model = model_id(gpu.model);
+    slot.healthy = gpu.healthy;
+    node.gpus.push_back(slot);
+  }
+}
+
+void State::recount_capacity() {
+  capacity_ = {};
+  for (const NodeState& node : nodes_) {
+    if (node.status == NodeStatus::kLost) continue;
+    capacity_[kDimCpu] = checked_add(capacity_[kDimCpu], node.spec.cpu_milli);
+    capacity_[kDimMemory] = checked_add(capacity_[kDimMemory], node.spec.memory_mib);
+    for (const GpuSlot& gpu : node.gpus) {
+      if (!gpu.healthy) continue;
+      capacity_[kDimGpu] += kMilli;
+      capacity_[kDimGpuEquivalent] += kMilli * models_[gpu.model.index()].weight_permille;
+      capacity_[dim_of(gpu.model)] += kMilli;
+    }
+  }
+}
+
+void State::on(const NodeRegistered& event) {
+  if (event.node.index() == nodes_.size()) {
+    NodeState node;
+    node.id = event.node;
+    nodes_.push_back(std::move(node));
+    node_names_.emplace(event.spec.name, event.node);
+  }
+  NodeState& node = node_mut(event.node);
+  const bool same = node.spec == event.spec;
+  node.lease = event.lease;
+  node.status = NodeStatus::kReady;
+  if (!same) {
+    node.spec = event.spec;
+    install_node(node);
+    // What is bound or promised on the node came before the change; count it again.
+    for (const JobId id : running_) {
+      const JobState& job = existing(id);
+      for (const TaskState& task : job.attempt->tasks) {
+        if (task.placement.node == node.id) bind_task(job, task.placement, +1);
+      }
+    }
+    for (const JobId id : nominated_) {
+      const JobState& job = existing(id);
+      for (const TaskPlacement& placement : job.nomination->placements) {
+        if (placement.node == node.id) nominate_task(job, placement, +1);
+      }
+    }
+  }
+  recount_capacity();
+  ++opportunity_;
+}
+
+void State::on(const NodeStatusChanged& event) {
+  node_mut(event.node).status = event.status;
+  recount_capacity();
+  for (const auto& [job, task] : node(event.node).tasks) unsettled_.insert(job);
+  for (const JobId id : nominated_) unsettled_.insert(id);
+  ++opportunity_;
+}
+
+void State::on(const NodeCordoned& event) {
+  NodeState& node = node_mut(event.node);
+  node.cordoned = event.cordoned;
+  node.draining = event.cordoned && event.draining;
+  for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
+  for (const JobId id : nominated_) unsettled_.insert(id);
+  ++opportunity_;
+}
+
+void State::on(const GpuHealthChanged& event) {
+  NodeState& node = node_mut(event.node);
+  node.gpus[event.gpu].healthy = event.healthy;
+  node.spec.gpus[event.gpu].healthy = event.healthy;
+  recount_capacity();
+  for (const JobId id : nominated_) unsettled_.insert(id);
+  ++opportunity_;
+}
+
+void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
+  NodeState& node = node_mut(placement.node);
+  node.free_cpu_milli -= sign * placement.cpu_milli;
+  node.free_memory_mib -= sign * placement.memory_mib;
+  BERTH_CHECK(node.free_cpu_milli >= 0);
+  BERTH_CHECK(node.free_memory_mib >= 0);
+  for (const std::uint8_t index : placement.gpus) {
+    GpuSlot& gpu = node.gpus[index];
+    gpu.free_milli = static_cast<std::int16_t>(gpu.free_milli - sign * placement.gpu_milli);
+    BERTH_CHECK(gpu.free_milli >= 0);
+    BERTH_CHECK(gpu.free_milli <= kMilli);
+    if (placement.gpu_milli < kMilli) {
+      gpu.sharers = static_cast<std::int16_t>(gpu.sharers + sign);
+      gpu.share_domain =
+          gpu.sharers > 0 ? (sign > 0 ? queue(job.queue).trust_domain : gpu.share_domain) : TrustDomainId();
+    }
+  }
+}
+
+void State::nominate_task(const JobState&, const TaskPlacement& placement, int sign) {
+  NodeState& node = node_mut(placement.node);
+  node.nominated_cpu_milli += sign * placement.cpu_milli;
+  node.nominated_memory_mib += sign * placement.memory_mib;
+  for (const std::uint8_t index : placement.gpus) {
+    GpuSlot& gpu = node.gpus[index];
+    gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
+    BERTH_CHECK(gpu.nominated_milli >= 0);
+  }
+}
+
+}  // namespace berth::state

@@ -1,0 +1,59 @@
+#pragma once
+// A node of the queue tree with its limits, what runs below it, and what waits in it. Depth 0 is the root.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/cluster_config.h"
+#include "model/ids.h"
+#include "model/resources.h"
+
+namespace berth::state {
+
+// Sorts the most deserving first: higher priority, then older, then smaller id.
+struct PendingKey {
+  std::int64_t negated_priority = 0;
+  Timestamp submitted;
+  JobId job;
+  auto operator<=>(const PendingKey&) const = default;
+};
+
+// A running charge that lies outside some guarantee; sorted by its place in the stack.
+struct BorrowedKey {
+  Seq order = 0;
+  JobId job;
+  std::uint32_t charge = 0;
+  auto operator<=>(const BorrowedKey&) const = default;
+};
+
+struct QueueState {
+  QueueId id;
+  QueueId parent;
+  std::uint32_t depth = 0;
+  std::string path;  // "" for the root
+  bool removed = false;
+  std::vector<QueueId> children;
+  QuotaAmounts guaranteed;
+  Amounts max = Amounts::unlimited();
+  Amounts lending_limit = Amounts::unlimited();
+  bool limits_lending = false;
+  std::int64_t weight = 1;
+  TrustDomainId trust_domain;
+  QueuePolicy policy = QueuePolicy::kBestEffort;
+
+  Amounts usage;                   // of everything bound below, terminating included
+  Amounts within_usage;            // the part that is within this queue's guarantee
+  Amounts nominated;               // promised to claimants below
+  std::set<BorrowedKey> borrowed;  // charges below that are not within here
+  std::set<PendingKey> pending;    // leaves: jobs that wait
+  std::int64_t pending_below = 0;  // jobs that wait in the whole subtree
+  std::int64_t running_below = 0;
+
+  bool is_leaf() const { return children.empty(); }
+};
+
+}  // namespace berth::state

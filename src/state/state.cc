@@ -1,0 +1,480 @@
+#include "state/state.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/codec.h"
+#include "base/hash.h"
+
+namespace berth::state {
+
+State::State() {
+  QueueState root;
+  root.id = QueueId(0);
+  queues_.push_back(std::move(root));
+  queue_paths_.emplace("", QueueId(0));
+  trust_domains_.emplace_back();  // the domain of those that name none
+  queues_[0].trust_domain = TrustDomainId(0);
+}
+
+void State::apply(const EventRecord& record) {
+  BERTH_CHECK(record.seq == last_seq_ + 1);
+  last_seq_ = record.seq;
+  now_ = std::max(now_, record.time);
+  std::visit([this](const auto& event) { on(event); }, record.event);
+}
+
+const NodeState* State::node_named(std::string_view name) const {
+  const auto found = node_names_.find(name);
+  return found == node_names_.end() ? nullptr : &nodes_[found->second.index()];
+}
+
+const QueueState* State::queue_at(std::string_view path) const {
+  const auto found = queue_paths_.find(path);
+  if (found == queue_paths_.end() || queues_[found->second.index()].removed) return nullptr;
+  return &queues_[found->second.index()];
+}
+
+std::optional<GpuModelId> State::gpu_model_named(std::string_view name) const {
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    if (models_[i].name == name) return GpuModelId(static_cast<std::uint16_t>(i));
+  }
+  return std::nullopt;
+}
+
+const KeyEntry* State::key_entry(std::string_view user, std::string_view key) const {
+  std::string name(user);
+  name.append("\n").append(key);
+  const auto found = keys_.find(name);
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+const FinishedJob* State::finished(JobId id) const {
+  const auto found = finished_.find(id);
+  return found == finished_.end() ? nullptr : &found->second;
+}
+
+JobState& State::existing(JobId id) {
+  JobState* job = jobs_.find(id);
+  BERTH_CHECK(job != nullptr);
+  return *job;
+}
+
+// --- waiting -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Everything of the spec that placement looks at.
+std::uint64_t shape_of(const JobSpec& spec) {
+  Hasher hash;
+  for (const TaskGroup& group : spec.groups) {
+    hash.add(encode(group.request)).add(encode(group.node_selector)).add(encode(group.tolerations)).add(group.pool);
+    hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
+  }
+  hash.add(encode(spec.topology))
+      .add(static_cast<std::uint64_t>(spec.exclusive))
+      .add(static_cast<std::uint64_t>(spec.spread));
+  return hash.digest();
+}
+
+PendingKey pending_key(const JobState& job) { return {-std::int64_t{job.priority}, job.submitted, job.id}; }
+
+}  // namespace
+
+void State::insert_pending(JobState& job) {
+  if (job.in_pending || job.phase != JobPhase::kPending || job.attempt || job.held || job.open_dependencies > 0 ||
+      job.is_parent()) {
+    return;
+  }
+  queue_mut(job.queue).pending.insert(pending_key(job));
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
+  job.in_pending = true;
+  ++opportunity_;
+}
+
+void State::remove_pending(JobState& job) {
+  if (!job.in_pending) return;
+  BERTH_CHECK(queue_mut(job.queue).pending.erase(pending_key(job)) == 1);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
+  job.in_pending = false;
+}
+
+void State::reset_timer(JobState& job) {
+  if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
+  job.timer = Timestamp::never();
+  if (job.attempt && job.attempt->stop) {
+    if (!job.attempt->stop->forced) job.timer = job.attempt->stop->deadline;
+  } else if (job.attempt && job.spec.time_limit_s > 0) {
+    job.timer = job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000);
+  } else if (!job.attempt && job.not_before > now_) {
+    job.timer = job.not_before;
+  }
+  if (!job.timer.is_never()) timers_.emplace(job.timer, job.id);
+}
+
+void State::release_due_timers(Timestamp now) {
+  std::vector<JobId> due;
+  for (const auto& [when, id] : timers_) {
+    if (when > now) break;
+    due.push_back(id);
+  }
+  for (const JobId id : due) {
+    unsettled_.insert(id);
+    JobState& job = existing(id);
+    if (job.attempt) continue;  // the event that follows moves its timer
+    timers_.erase({job.timer, id});
+    job.timer = Timestamp::never();
+    ++opportunity_;
+  }
+}
+
+void State::count_open_dependencies(JobState& job) {
+  job.open_dependencies = 0;
+  for (const Dependency& dependency : job.spec.dependencies) {
+    bool open = true;
+    if (const JobState* other = jobs_.find(dependency.job)) {
+      open = dependency.kind != DependencyKind::kAfter || other->attempts == 0;
+    } else if (const FinishedJob* done = finished(dependency.job)) {
+      open = dependency.kind == DependencyKind::kAfterOk && done->outcome != Outcome::kSucceeded;
+    } else {
+      open = dependency.kind == DependencyKind::kAfterOk;  // outcome forgotten: cannot be shown to have succeeded
+    }
+    if (open) ++job.open_dependencies;
+  }
+}
+
+void State::notify_dependents(JobId id) {
+  const auto found = dependents_.find(id);
+  if (found == dependents_.end()) return;
+  for (const JobId dependent : found->second) {
+    JobState& job = existing(dependent);
+    count_open_dependencies(job);
+    insert_pending(job);
+    unsettled_.insert(dependent);
+  }
+}
+
+void State::index_job(JobState& job) {
+  job.shape = shape_of(job.spec);
+  for (const Dependency& dependency : job.spec.dependencies) dependents_[dependency.job].insert(job.id);
+  count_open_dependencies(job);
+  if (job.is_parent()) children_[job.id];
+  if (job.parent.valid()) children_[job.parent].insert(job.id);
+  if (job.attempt) running_.insert(job.id);
+  if (job.nomination) nominated_.insert(job.id);
+  insert_pending(job);
+  reset_timer(job);
+}
+
+// --- submissions -------------------------------------------------------------------------------------------------
+
+void State::on(const JobSubmitted& event) {
+  BERTH_CHECK(event.job == next_job_);
+  next_job_ = JobId(next_job_.value() + 1);
+  const QueueState* leaf = queue_at(event.spec.queue);
+  BERTH_CHECK(leaf != nullptr);
+  JobState job;
+  job.id = event.job;
+  job.queue = leaf->id;
+  job.priority = event.priority;
+  job.held = event.spec.held;
+  job.submitted = now_;
+  job.waiting_since = now_;
+  job.not_before = event.spec.earliest_start.value_or(Timestamp{});
+  job.parent = event.parent;
+  job.index = event.index;
+  job.key = event.key;
+  job.body_hash = event.body_hash;
+  job.spec = event.spec;
+  if (JobState* parent = jobs_.find(event.parent)) {
+    job.submitted = parent->submitted;  // children are as old as what they belong to
+    ++parent->children_alive;
+    ++parent->children_spawned;
+  }
+  if (!event.key.empty()) {
+    std::string name = event.spec.user + "\n" + event.key;
+    keys_.emplace(name, KeyEntry{event.job, event.body_hash, now_});
+    key_ages_.emplace(now_, std::move(name));
+  }
+  forget_old_keys();
+  JobState& stored = jobs_.insert(event.job, std::move(job));
+  index_job(stored);
+  unsettled_.insert(event.job);
+}
+
+void State::forget_old_keys() {
+  while (!key_ages_.empty() && key_ages_.begin()->first + kKeyRetentionMs < now_) {
+    keys_.erase(key_ages_.begin()->second);
+    key_ages_.erase(key_ages_.begin());
+  }
+}
+
+void State::on(const JobHoldChanged& event) {
+  JobState& job = existing(event.job);
+  job.held = event.held;
+  if (job.held) {
+    remove_pending(job);
+  } else {
+    insert_pending(job);
+  }
+  unsettled_.insert(job.id);
+}
+
+void State::on(const JobPriorityChanged& event) {
+  JobState& job = existing(event.job);
+  remove_pending(job);
+  job.priority = event.priority;
+  insert_pending(job);
+  ++opportunity_;
+}
+
+void State::on(const JobCancelRequested& event) {
+  JobState& job = existing(event.job);
+  job.cancel_requested = true;
+  unsettled_.insert(job.id);
+}
+
+// --- attempts ----------------------------------------------------------------------------------------------------
+
+void State::on(const Nominated& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending);
+  BERTH_CHECK(!job.nomination.has_value());
+  Nomination nomination;
+  nomination.placements = event.placements;
+  nomination.victims = event.victims;
+  nomination.cause = event.cause;
+  nomination.amounts = amounts_of(job.spec, event.placements);
+  for (const TaskPlacement& placement : event.placements) nominate_task(job, placement, +1);
+  nominate_queues(job.queue, nomination.amounts, +1);
+  job.nomination = std::move(nomination);
+  nominated_.insert(job.id);
+}
+
+void State::drop_nomination(JobState& job) {
+  if (!job.nomination) return;
+  for (const TaskPlacement& placement : job.nomination->placements) nominate_task(job, placement, -1);
+  nominate_queues(job.queue, job.nomination->amounts, -1);
+  job.nomination.reset();
+  nominated_.erase(job.id);
+}
+
+void State::on(const NominationDropped& event) {
+  drop_nomination(existing(event.job));
+  unsettled_.insert(event.job);
+  ++opportunity_;
+}
+
+void State::on(const AttemptStarted& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending);
+  BERTH_CHECK(event.attempt == job.attempts + 1);
+  drop_nomination(job);
+  remove_pending(job);
+  job.attempts = event.attempt;
+  job.phase = JobPhase::kRunning;
+  AttemptState& attempt = job.attempt.emplace();
+  attempt.number = event.attempt;
+  attempt.started = now_;
+  attempt.master_port = event.master_port;
+  Charge charge;
+  charge.amounts = amounts_of(job.spec, event.placements);
+  charge.within = event.within;
+  charge.order = last_seq_;
+  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  for (const TaskPlacement& placement : event.placements) {
+    bind_task(job, placement, +1);
+    node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
+    attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
+  }
+  if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.insert(attempt.master_port);
+  attempt.charges.push_back(charge);
+  charge_queues(job, charge, 0, +1);
+  running_.insert(job.id);
+  reset_timer(job);
+  notify_dependents(job.id);
+  if (job.parent.valid()) unsettled_.insert(job.parent);
+}
+
+void State::on(const AttemptGrown& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kRunning);
+  AttemptState& attempt = *job.attempt;
+  Charge charge;
+  charge.amounts = amounts_of(job.spec, event.placements);
+  charge.within = event.within;
+  charge.order = last_seq_;
+  charge.first_task = static_cast<std::uint32_t>(attempt.tasks.size());
+  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  for (const TaskPlacement& placement : event.placements) {
+    bind_task(job, placement, +1);
+    node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
+    attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
+  }
+  attempt.charges.push_back(charge);
+  charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
+}
+
+void State::on(const ChargePromoted& event) {
+  JobState& job = existing(event.job);
+  Charge& charge = job.attempt->charges[event.charge];
+  charge_queues(job, charge, event.charge, -1);
+  charge.within = event.within;
+  charge_queues(job, charge, event.charge, +1);
+}
+
+void State::on(const TaskStarted& event) {
+  TaskState& task = existing(event.job).attempt->tasks[event.task];
+  BERTH_CHECK(task.phase == TaskPhase::kBound);
+  task.phase = TaskPhase::kRunning;
+}
+
+void State::on(const TaskExited& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  TaskState& task = attempt.tasks[event.task];
+  BERTH_CHECK(task.phase != TaskPhase::kExited);
+  task.phase = TaskPhase::kExited;
+  task.reason = event.reason;
+  task.code = event.code;
+  ++attempt.exited;
+  if (event.code != 0 && attempt.failure_code == 0) {
+    attempt.failure_code = event.code;
+    attempt.first_failure = "task " + std::to_string(event.task) + ": " +
+                            (event.message.empty() ? std::string(name_of(event.reason)) : event.message);
+  }
+  node_mut(task.placement.node).tasks.erase({job.id, event.task});
+  unsettled_.insert(job.id);
+}
+
+void State::on(const StopBegan& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kRunning);
+  job.phase = JobPhase::kStopping;
+  job.attempt->signalled = true;
+  Stop stop;
+  stop.cause = event.cause;
+  stop.claimant = event.claimant;
+  stop.began = now_;
+  stop.deadline = event.deadline;
+  job.attempt->stop = stop;
+  reset_timer(job);
+  unsettled_.insert(job.id);
+}
+
+void State::on(const StopCancelled& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kStopping);
+  job.phase = JobPhase::kRunning;
+  job.attempt->stop.reset();
+  reset_timer(job);
+  ++opportunity_;
+}
+
+void State::on(const StopForced& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.attempt->stop.has_value());
+  job.attempt->stop->forced = true;
+  reset_timer(job);
+}
+
+void State::on(const CheckpointReported& event) {
+  JobState& job = existing(event.job);
+  job.attempt->checkpoint_step = event.step;
+  job.attempt->checkpoint_at = now_;
+  if (job.attempt->stop) {
+    job.attempt->stop->acknowledged = true;
+    unsettled_.insert(job.id);
+  }
+}
+
+void State::release_attempt(JobState& job) {
+  AttemptState& attempt = *job.attempt;
+  for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
+    bind_task(job, attempt.tasks[i].placement, -1);
+    node_mut(attempt.tasks[i].placement.node).tasks.erase({job.id, i});
+  }
+  if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
+  for (std::uint32_t i = 0; i < attempt.charges.size(); ++i) charge_queues(job, attempt.charges[i], i, -1);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
+}
+
+void State::on(const AttemptEnded& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  BERTH_CHECK(attempt.number == event.attempt);
+  BERTH_CHECK(attempt.all_exited());
+  release_attempt(job);
+  AttemptRecord record;
+  record.number = attempt.number;
+  record.waited_from = job.waiting_since;
+  record.started = attempt.started;
+  record.ended = now_;
+  record.outcome = event.outcome;
+  if (attempt.stop) {
+    record.cause = attempt.stop->cause;
+    record.claimant = attempt.stop->claimant;
+  }
+  record.code = event.code;
+  record.message = event.message;
+  record.checkpoint_step = attempt.checkpoint_step;
+  for (const TaskState& task : attempt.tasks) {
+    const auto gpus = static_cast<std::int32_t>(task.placement.gpus.size());
+    if (!record.gpus_on.empty() && record.gpus_on.back().first == task.placement.node) {
+      record.gpus_on.back().second += gpus;
+    } else {
+      record.gpus_on.emplace_back(task.placement.node, gpus);
+    }
+  }
+  constexpr std::size_t kAttemptsKept = 100;
+  if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
+  job.past.push_back(std::move(record));
+  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job.failures;
+  job.attempt.reset();
+  job.phase = JobPhase::kPending;
+  job.waiting_since = now_;
+  running_.erase(job.id);
+  reset_timer(job);
+  unsettled_.insert(job.id);
+  ++opportunity_;
+}
+
+void State::on(const JobRequeued& event) {
+  JobState& job = existing(event.job);
+  job.not_before = event.not_before;
+  insert_pending(job);
+  reset_timer(job);
+}
+
+void State::on(const JobFinished& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(!job.attempt.has_value());
+  drop_nomination(job);
+  remove_pending(job);
+  if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
+  for (const Dependency& dependency : job.spec.dependencies) {
+    const auto found = dependents_.find(dependency.job);
+    if (found == dependents_.end()) continue;
+    found->second.erase(job.id);
+    if (found->second.empty()) dependents_.erase(found);
+  }
+  if (JobState* parent = jobs_.find(job.parent)) {
+    --parent->children_alive;
+    children_[parent->id].erase(job.id);
+    if (event.outcome != Outcome::kSucceeded) ++parent->children_failed;
+    unsettled_.insert(parent->id);
+  }
+  children_.erase(job.id);
+  unsettled_.erase(job.id);
+  finished_[event.job] = {event.outcome, event.code};
+  jobs_.erase(event.job);
+  notify_dependents(event.job);
+  if (finished_.size() > kFinishedRemembered) finished_.erase(finished_.begin());
+  ++opportunity_;
+}
+
+void State::on(const CycleRan&) {}
+
+}  // namespace berth::state

@@ -1,0 +1,216 @@
+#pragma once
+// State: the fold over all events, with its indexes kept current by `apply`.
+//
+// 1. `apply` accepts exactly the events that control emits; an impossible one is a CHECK, because it would mean that
+// berth
+//    contradicts itself. Damaged logs are caught before (hash chain, decoder), never here.
+// 2. Equal event sequences give equal states, on every machine (P7, P10); `digest()` compares them.
+// 3. Nothing here decides. What may follow from the state is computed by sched and control.
+// 4. Trials (state/trial.h) change nodes and queues tentatively and take everything back.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/timestamp.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "state/job_state.h"
+#include "state/job_table.h"
+#include "state/node_state.h"
+#include "state/queue_state.h"
+
+namespace berth::state {
+
+struct GpuModelState {
+  std::string name;
+  std::int64_t weight_permille = 1000;
+};
+
+struct PoolState {
+  std::string name;
+  std::vector<QueueId> queues;  // subtrees that may use it; empty: all
+};
+
+struct KeyEntry {
+  JobId job;
+  std::uint64_t body_hash = 0;
+  Timestamp time;
+};
+
+struct FinishedJob {
+  Outcome outcome = Outcome::kSucceeded;
+  std::int32_t code = 0;
+};
+
+inline constexpr std::size_t kFinishedRemembered = 100'000;        // outcomes kept for dependencies
+inline constexpr std::int64_t kKeyRetentionMs = 7LL * 86'400'000;  // idempotency keys are honoured this long
+inline constexpr std::int32_t kFirstMasterPort = 20'000;
+inline constexpr std::int32_t kLastMasterPort = 29'999;
+
+class State {
+ public:
+  State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  State(State&&) = default;
+  State& operator=(State&&) = default;
+
+  // Folds one event. Sequence numbers follow each other without a gap.
+  void apply(const EventRecord& record);
+
+  Seq last_seq() const { return last_seq_; }
+  Timestamp now() const { return now_; }  // time of the last event
+  JobId next_job_id() const { return next_job_; }
+  std::uint64_t config_version() const { return config_version_; }
+  const ClusterConfig& config() const { return config_; }
+
+  const JobTable<JobState>& jobs() const { return jobs_; }
+  const JobState* job(JobId id) const { return jobs_.find(id); }
+  const std::vector<NodeState>& nodes() const { return nodes_; }
+  const NodeState& node(NodeId id) const { return nodes_[id.index()]; }
+  const NodeState* node_named(std::string_view name) const;
+  const std::vector<QueueState>& queues() const { return queues_; }
+  const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
+  const QueueState* queue_at(std::string_view path) const;
+  QueueId root() const { return QueueId(0); }
+  const std::vector<PoolState>& pools() const { return pools_; }
+  const std::vector<GpuModelState>& gpu_models() const { return models_; }
+  std::optional<GpuModelId> gpu_model_named(std::string_view name) const;
+  const std::vector<std::string>& trust_domains() const { return trust_domains_; }
+  const Amounts& capacity() const { return capacity_; }  // of nodes that are not lost
+
+  const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
+  const FinishedJob* finished(JobId id) const;
+
+  // Indexes that control and sched walk.
+  const std::set<JobId>& running() const { return running_; }  // jobs with an attempt
+  const std::set<JobId>& nominated() const { return nominated_; }
+  const std::set<JobId>& unsettled() const { return unsettled_; }  // touched since control last looked
+  const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
+  const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
+  const std::set<QueueId>& roomier() const { return roomier_; }                   // queues whose guarantee gained room
+  const std::map<JobId, std::set<JobId>>& children() const { return children_; }  // of live services and arrays
+  // Moves jobs whose timer is due by `now` to the unsettled.
+  void release_due_timers(Timestamp now);
+  void clear_unsettled() { unsettled_.clear(); }
+  void clear_roomier() { roomier_.clear(); }
+
+  // Rises whenever something was given back or allowed that could let a waiting job start.
+  std::uint64_t opportunity() const { return opportunity_; }
+
+  // Queues from the root to `queue`, both included; index is depth.
+  std::vector<QueueId> path_to(QueueId queue) const;
+  bool is_below(QueueId queue, QueueId ancestor) const;
+
+  // What `placements` of a job count, by the GPU models they sit on.
+  Amounts amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
+  // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`.
+  std::uint64_t within_mask(QueueId queue, const Amounts& amounts) const;
+  // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
+  bool guaranteed(QueueId queue, std::uint64_t within) const;
+
+  // A hash over everything that is state (not indexes).
+  std::uint64_t digest() const;
+
+  // A checkpoint of the state and back. Indexes are rebuilt.
+  std::string save() const;
+  static Result<State> load(std::string_view bytes);
+
+  // Recomputes every index and sum from the primary facts and names the first that differs, or nothing (P10, tests).
+  std::optional<std::string> audit() const;
+
+ private:
+  friend class Trial;
+
+  void on(const ClusterConfigured& event);
+  void on(const NodeRegistered& event);
+  void on(const NodeStatusChanged& event);
+  void on(const NodeCordoned& event);
+  void on(const GpuHealthChanged& event);
+  void on(const JobSubmitted& event);
+  void on(const JobHoldChanged& event);
+  void on(const JobPriorityChanged& event);
+  void on(const JobCancelRequested& event);
+  void on(const Nominated& event);
+  void on(const NominationDropped& event);
+  void on(const AttemptStarted& event);
+  void on(const AttemptGrown& event);
+  void on(const ChargePromoted& event);
+  void on(const TaskStarted& event);
+  void on(const TaskExited& event);
+  void on(const StopBegan& event);
+  void on(const StopCancelled& event);
+  void on(const StopForced& event);
+  void on(const CheckpointReported& event);
+  void on(const AttemptEnded& event);
+  void on(const JobRequeued& event);
+  void on(const JobFinished& event);
+  void on(const CycleRan& event);
+
+  JobState& existing(JobId id);
+  NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
+  QueueState& queue_mut(QueueId id) { return queues_[id.index()]; }
+
+  // The choke points: every change of what is bound goes through these.
+  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);
+  void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);
+  void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
+  void nominate_queues(QueueId queue, const Amounts& amounts, int sign);
+  void release_attempt(JobState& job);
+  void drop_nomination(JobState& job);
+
+  void insert_pending(JobState& job);
+  void remove_pending(JobState& job);
+  void reset_timer(JobState& job);
+  void count_open_dependencies(JobState& job);
+  void notify_dependents(JobId id);
+  void index_job(JobState& job);
+  void forget_old_keys();
+
+  void configure_queues(const ClusterConfig& config);
+  void configure_limits(QueueState& queue, const QueueConfig& config);
+  GpuModelId model_id(const std::string& name);
+  TrustDomainId trust_domain_id(const std::string& name);
+  std::uint32_t pool_index(const std::string& name);
+  void install_node(NodeState& node);
+  void recount_capacity();
+  void recount_charges();
+
+  Seq last_seq_ = 0;
+  Timestamp now_;
+  JobId next_job_ = JobId(1);
+  ClusterConfig config_;
+  std::uint64_t config_version_ = 0;
+
+  JobTable<JobState> jobs_;
+  std::vector<NodeState> nodes_;
+  std::map<std::string, NodeId, std::less<>> node_names_;
+  std::vector<QueueState> queues_;
+  std::map<std::string, QueueId, std::less<>> queue_paths_;
+  std::vector<PoolState> pools_;
+  std::vector<GpuModelState> models_;
+  std::vector<std::string> trust_domains_;
+  Amounts capacity_;
+
+  std::map<std::string, KeyEntry, std::less<>> keys_;  // user '\n' key
+  std::set<std::pair<Timestamp, std::string>> key_ages_;
+  std::map<JobId, FinishedJob> finished_;
+
+  std::set<JobId> running_;
+  std::set<JobId> nominated_;
+  std::set<JobId> unsettled_;
+  std::map<JobId, std::set<JobId>> children_;
+  std::set<std::pair<Timestamp, JobId>> timers_;
+  std::map<JobId, std::set<JobId>> dependents_;
+  std::set<QueueId> roomier_;
+  std::uint64_t opportunity_ = 0;
+};
+
+}  // namespace berth::state

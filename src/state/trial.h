@@ -1,0 +1,57 @@
+#pragma once
+// A Trial is the undo log that scheduling thinks with: it places and removes gangs in the state for a while, so that
+// every question ("does it fit if these leave?") is asked of the real indexes, and takes everything back when it ends.
+// Nothing a trial does is an event; what it found is written into a Plan.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/job.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+class Trial {
+ public:
+  explicit Trial(State& state) : state_(state) {}
+  ~Trial() { rollback_to(0); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  using Mark = std::size_t;
+  Mark mark() const { return undo_.size(); }
+
+  // Binds a waiting job tentatively. Its charge stacks above all running ones.
+  void place(JobId job, std::span<const TaskPlacement> placements);
+  // Takes back what a running (or tentatively placed) job holds.
+  void remove(JobId job);
+  // Sets a nomination aside, so that its owner may be placed there.
+  void lift_nomination(JobId job);
+  // Promises the places to a waiting job, as the Nominated event will.
+  void nominate(JobId job, std::span<const TaskPlacement> placements);
+
+  void rollback_to(Mark mark);
+
+  // Jobs tentatively placed or removed so far.
+  bool holds(JobId job) const;
+  bool removed(JobId job) const;
+
+ private:
+  enum class Step { kPlaced, kRemoved, kLifted, kNominated };
+  struct Undo {
+    Step step;
+    JobId job;
+    std::vector<TaskPlacement> placements;
+    std::vector<Charge> charges;
+    Amounts amounts;
+  };
+  void bind(JobId job, const Undo& entry, int sign);
+  void nominate(JobId job, const Undo& entry, int sign);
+
+  State& state_;
+  std::vector<Undo> undo_;
+};
+
+}  // namespace berth::state
