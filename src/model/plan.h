@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/timestamp.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/job.h"
@@ -51,6 +52,7 @@ using Decision =
 struct Plan {
   std::vector<Decision> decisions;
   std::vector<std::pair<JobId, Reason>> refused;  // asked in this cycle and not started, with the reason
+  Timestamp ask_again_at = Timestamp::never();    // then a refused job may claim victims that are too young now
   std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;
 };

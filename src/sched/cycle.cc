@@ -119,6 +119,7 @@ Plan run_cycle(State& state, Timestamp now) {
   Order order(state, now);
   while (const auto job = order.next()) ask(cycle, order, *job);
   // 9. The plan; the trial takes everything back.
+  cycle.plan.ask_again_at = cycle.work.ask_again_at;
   cycle.plan.nodes_scored = cycle.work.nodes_scored;
   return std::move(cycle.plan);
 }

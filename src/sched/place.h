@@ -6,14 +6,17 @@
 #include <optional>
 #include <vector>
 
+#include "base/timestamp.h"
 #include "model/job.h"
 #include "model/reason.h"
 #include "state/state.h"
 
 namespace berth::sched {
 
+// What a cycle has done and found beside its decisions.
 struct PlaceWork {
   std::uint64_t nodes_scored = 0;
+  Timestamp ask_again_at = Timestamp::never();  // the first time at which a justified victim has run its minimum
 };
 
 // Bit m: GPU model m may be used.

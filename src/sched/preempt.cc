@@ -49,21 +49,24 @@ std::optional<StopCause> justification(const State& state, const JobState& claim
   return would_be_within(state, siblings.claimant, asked) ? std::optional(StopCause::kReclaim) : std::nullopt;
 }
 
-bool old_enough(const State& state, const JobState& victim, Timestamp now) {
-  return now - victim.attempt->started >= checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+Timestamp old_enough_at(const State& state, const JobState& victim) {
+  return victim.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
 }
 
-std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant) {
+std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant, PlaceWork& work) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
   std::vector<Victim> found;
   for (const JobId id : search.state.running()) {
     const JobState& job = *search.state.job(id);
-    if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id) || !old_enough(search.state, job, search.now))
-      continue;
+    if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
     const std::int64_t milli = gpu_milli_of(job);
     if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
     const auto cause = justification(search.state, claimant, asked, job);
     if (!cause) continue;
+    if (const Timestamp ripe = old_enough_at(search.state, job); ripe > search.now) {
+      work.ask_again_at = std::min(work.ask_again_at, ripe);
+      continue;
+    }
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, milli)};
     found.push_back({id, *cause, job.priority, loss, job.attempt->charges.front().order});
   }
@@ -106,7 +109,7 @@ std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
 }
 
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
-  std::vector<Victim> victims = candidates(search, *search.state.job(claimant));
+  std::vector<Victim> victims = candidates(search, *search.state.job(claimant), work);
   if (victims.size() > search.budget) victims.resize(search.budget);
   if (victims.empty() || !fits_without(search, claimant, victims, victims.size(), work)) return std::nullopt;
   // More victims never make it harder to fit, so the shortest sufficient prefix is found by halving.

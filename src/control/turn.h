@@ -1,0 +1,61 @@
+#pragma once
+// One turn of the loop, the same for the daemon and for simulation: commands, what follows from them, one scheduling
+// cycle if anything changed that could matter to it, and what follows from that. Pure: the caller makes the records
+// durable and only then lets replies and effects be seen. The cycle is handed in, because control and sched do not know
+// each other: `Plan cycle(state::State&, Timestamp now)`, in production sched::run_cycle.
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/timestamp.h"
+#include "control/batch.h"
+#include "control/commit.h"
+#include "control/handle.h"
+#include "control/settle.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "state/state.h"
+
+namespace berth::control {
+
+// What one turn leaves for the next. A restart begins with a fresh one, which makes the first turn run its cycle.
+struct TurnMemory {
+  std::optional<std::uint64_t> opportunity;     // State::opportunity() at the last cycle
+  Timestamp ask_again_at = Timestamp::never();  // time alone may let a waiting job start, or claim victims, then
+};
+
+struct Turn {
+  std::vector<EventRecord> records;    // to be appended as one batch; may be empty
+  std::vector<Result<Reply>> replies;  // one for each command, in order; not to be seen before the append
+  Plan plan;                           // of the cycle, if one ran: why the others do not run
+  bool cycle_ran = false;
+  bool again = false;                      // another turn, without waiting for anything, may start more
+  Timestamp wake_at = Timestamp::never();  // the next turn is due then, even without commands
+};
+
+template <class Cycle>
+Turn run_turn(state::State& state, Timestamp now, std::span<const Command> commands, TurnMemory& memory,
+              Cycle&& cycle) {
+  Batch batch(state, now);
+  Turn turn;
+  for (const Command& command : commands) turn.replies.push_back(handle(batch, command));
+  settle(batch);
+  if (memory.opportunity != state.opportunity() || memory.ask_again_at <= batch.now()) {
+    memory.opportunity = state.opportunity();
+    turn.plan = cycle(state, batch.now());
+    turn.cycle_ran = true;
+    memory.ask_again_at = turn.plan.ask_again_at;
+    commit(batch, turn.plan);
+    settle(batch);
+  }
+  turn.again = memory.opportunity != state.opportunity();
+  turn.wake_at = std::min(next_timer(state), memory.ask_again_at);
+  turn.records = batch.take_records();
+  return turn;
+}
+
+}  // namespace berth::control

@@ -1,0 +1,90 @@
+#include "control/turn.h"
+
+#include <doctest/doctest.h>
+
+#include "sched/cycle.h"
+
+namespace berth {
+namespace {
+
+struct Loop {
+  state::State state;
+  control::TurnMemory memory;
+  Timestamp now{1'000'000};
+
+  control::Turn turn(std::vector<Command> commands = {}) {
+    return control::run_turn(state, now, commands, memory, sched::run_cycle);
+  }
+};
+
+ClusterConfig two_teams(std::int64_t min_runtime_s) {
+  ClusterConfig config = default_cluster_config();
+  config.gpu_models = {{"H100", 1000, 81'920}};
+  config.queues.clear();
+  for (const char* path : {"a", "b"}) {
+    QueueConfig queue;
+    queue.path = path;
+    queue.guaranteed.gpu_milli = 4000;
+    config.queues.push_back(queue);
+  }
+  config.scheduling.min_runtime_s = min_runtime_s;
+  return config;
+}
+
+NodeSpec eight_gpus() {
+  NodeSpec node;
+  node.name = "n1";
+  node.cpu_milli = 64'000;
+  node.memory_mib = 512 * 1024;
+  for (int i = 0; i < 8; ++i) {
+    Gpu gpu;
+    gpu.uuid = "GPU-" + std::to_string(i);
+    gpu.model = "H100";
+    node.gpus.push_back(gpu);
+  }
+  return node;
+}
+
+SubmitJob job_in(const std::string& queue, std::int32_t gpus) {
+  JobSpec spec;
+  spec.name = "job";
+  spec.queue = queue;
+  spec.user = "ann";
+  TaskGroup group;
+  group.request.gpus = gpus;
+  group.command = {"true"};
+  spec.groups.push_back(group);
+  return {spec, ""};
+}
+
+}  // namespace
+
+TEST_CASE("a turn answers every command and starts what fits") {
+  Loop loop;
+  const auto turn =
+      loop.turn({ApplyConfig{two_teams(0), "op"}, RegisterNode{eight_gpus()}, job_in("a", 4), job_in("nowhere", 1)});
+  REQUIRE_EQ(turn.replies.size(), 4);
+  CHECK(turn.replies[2].has_value());
+  CHECK_FALSE(turn.replies[3].has_value());
+  CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
+  CHECK_EQ(turn.records.back().seq, loop.state.last_seq());
+}
+
+TEST_CASE("nothing new, no cycle") {
+  Loop loop;
+  loop.turn({ApplyConfig{two_teams(0), "op"}, RegisterNode{eight_gpus()}, job_in("a", 4)});
+  CHECK_FALSE(loop.turn().cycle_ran);
+}
+
+TEST_CASE("a claim that waits for a victim's minimum run time is served when it is over, without any other event") {
+  Loop loop;
+  loop.turn({ApplyConfig{two_teams(60), "op"}, RegisterNode{eight_gpus()}, job_in("b", 8)});
+  const auto waits = loop.turn({job_in("a", 4)});
+  CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
+  CHECK_EQ(waits.wake_at.ms, loop.now.ms + 60'000);
+  loop.now = waits.wake_at;
+  loop.turn();
+  CHECK(loop.state.job(JobId(1))->phase == JobPhase::kStopping);
+}
+
+}  // namespace berth
