@@ -101,6 +101,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.grace_ms = checked_multiply(own > 0 ? own : state.config().scheduling.default_grace_s, 1000);
   start.stop_signal = job.spec.checkpoint.signal;
   start.speaks = index == 0;
+  start.was_running = attempt.tasks[index].phase == TaskPhase::kRunning;
   return start;
 }
 

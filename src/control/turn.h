@@ -26,11 +26,13 @@ namespace berth::control {
 struct TurnMemory {
   std::optional<std::uint64_t> opportunity;     // State::opportunity() at the last cycle
   Timestamp ask_again_at = Timestamp::never();  // time alone may let a waiting job start, or claim victims, then
+  bool skip_cycle = false;  // the caller's wish for the next turn: commands only, the cycle stays due
 };
 
 struct Turn {
   std::vector<EventRecord> records;    // to be appended as one batch; may be empty
   std::vector<Result<Reply>> replies;  // one for each command, in order; not to be seen before the append
+  std::vector<Retired> retired;        // jobs that left the state; appended to history with the records
   Plan plan;                           // of the cycle, if one ran: why the others do not run
   bool cycle_ran = false;
   bool again = false;                      // another turn, without waiting for anything, may start more
@@ -44,7 +46,8 @@ Turn run_turn(state::State& state, Timestamp now, std::span<const Command> comma
   Turn turn;
   for (const Command& command : commands) turn.replies.push_back(handle(batch, command));
   settle(batch);
-  if (memory.opportunity != state.opportunity() || memory.ask_again_at <= batch.now()) {
+  const bool due = memory.opportunity != state.opportunity() || memory.ask_again_at <= batch.now();
+  if (due && !memory.skip_cycle) {
     memory.opportunity = state.opportunity();
     turn.plan = cycle(state, batch.now());
     turn.cycle_ran = true;
@@ -55,6 +58,7 @@ Turn run_turn(state::State& state, Timestamp now, std::span<const Command> comma
   turn.again = memory.opportunity != state.opportunity();
   turn.wake_at = std::min(next_timer(state), memory.ask_again_at);
   turn.records = batch.take_records();
+  turn.retired = batch.take_retired();
   return turn;
 }
 

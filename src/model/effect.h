@@ -40,7 +40,8 @@ struct StartTask {
   std::int64_t time_limit_ms = 0;  // 0: none; the executor enforces it even while the control plane is away
   std::int64_t grace_ms = 0;
   std::int32_t stop_signal = 15;
-  bool speaks = false;  // its checkpoint directory carries the job's acknowledgements
+  bool speaks = false;       // its checkpoint directory carries the job's acknowledgements
+  bool was_running = false;  // seen running before: where it is no longer known it must not be started again
 };
 
 // Send the checkpoint contract's signal to every rank.

@@ -1,0 +1,104 @@
+#pragma once
+// What the API asks of the daemon. Two ways only: a command goes to the inbox and is answered once it is durable; a
+// read is a function over the reader's state, which folds only durable events. Nothing here can stop the loop.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/timestamp.h"
+#include "control/batch.h"
+#include "control/handle.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "state/state.h"
+
+namespace berth::api {
+
+struct UsageRow {
+  std::string queue;
+  std::string user;
+  std::string gpu_model;
+  bool borrowed = false;
+  std::int64_t gpu_milli_ms = 0;  // thousandths of a GPU times milliseconds
+};
+
+struct UsageReport {
+  Timestamp from;
+  Timestamp to;
+  std::vector<UsageRow> rows;
+  std::int64_t idle_gpu_milli_ms = 0;
+  std::int64_t down_gpu_milli_ms = 0;
+  std::int64_t capacity_gpu_milli_ms = 0;
+};
+
+struct Explained {
+  std::string code;  // of the reason
+  bool never = false;
+  std::string summary;
+  std::vector<std::string> details;
+};
+
+// A job that has left the state.
+struct PastJob {
+  state::JobState job;
+  Outcome outcome = Outcome::kSucceeded;
+  std::int32_t code = 0;
+  std::string message;
+  Timestamp finished;
+  std::uint64_t cursor = 0;
+};
+
+// Everything a read may look at; valid only during the call.
+struct View {
+  state::State& state;  // durable; explain uses it as scratch paper
+  Timestamp now;
+};
+
+struct ServerFacts {
+  std::string version;
+  std::string data_dir;
+  bool simulated_gpus = false;
+  std::vector<std::string> warnings;
+  std::uint64_t pending_commands = 0;
+};
+
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  // Answered from another thread, once durable; at once with kUnavailable when the inbox is full or the server stops.
+  virtual void submit(Command command, std::function<void(Result<control::Reply>)> answer) = 0;
+
+  // Runs the function on the caller's thread with the reader's state locked. Keep it short.
+  virtual void read(const std::function<void(const View&)>& look) = 0;
+
+  virtual Explained explain(JobId job) = 0;
+  virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
+  // Finished jobs with a cursor below `before`, newest first; or the one job.
+  virtual Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) = 0;
+  virtual Result<PastJob> past_job(JobId job) = 0;
+
+  // Durable events from `from` on, at most `limit`; and a call for each event that becomes durable later, in order,
+  // without gap. The callback must not block.
+  virtual Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) = 0;
+  using Watcher = std::function<void(const EventRecord&)>;
+  virtual std::uint64_t watch(Watcher watcher) = 0;
+  virtual void unwatch(std::uint64_t id) = 0;
+
+  // Captured output of a task, from a byte offset (negative: from the end).
+  struct LogPart {
+    std::int64_t from = 0;
+    std::int64_t next = 0;
+    std::string bytes;
+    bool complete = false;  // the task is over and there is no more
+  };
+  virtual Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream,
+                                   std::int64_t from, std::int64_t max_bytes) = 0;
+
+  virtual ServerFacts facts() = 0;
+};
+
+}  // namespace berth::api

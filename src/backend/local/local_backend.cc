@@ -1,0 +1,222 @@
+#include "backend/local/local_backend.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "executor/executor.h"
+
+namespace berth::backend {
+
+namespace {
+
+executor::TaskKey executor_key(const TaskKey& key) { return {key.job.value(), key.attempt, key.task, key.incarnation}; }
+
+ExitReason reason_of(executor::ExitReason reason) {
+  switch (reason) {
+    case executor::ExitReason::kExited:
+      return ExitReason::kExited;
+    case executor::ExitReason::kSignalled:
+      return ExitReason::kSignalled;
+    case executor::ExitReason::kTimeLimit:
+      return ExitReason::kTimeLimit;
+    case executor::ExitReason::kOutOfMemory:
+      return ExitReason::kOutOfMemory;
+    case executor::ExitReason::kKilled:
+      return ExitReason::kKilled;
+    case executor::ExitReason::kStartFailed:
+      return ExitReason::kStartFailed;
+    case executor::ExitReason::kSupervisorLost:
+      return ExitReason::kSupervisorLost;
+    case executor::ExitReason::kLeaseExpired:
+      return ExitReason::kNodeLost;
+  }
+  return ExitReason::kExited;
+}
+
+TaskExited exit_event(const executor::Exited& exited) {
+  TaskExited event;
+  event.job = JobId(exited.key.job);
+  event.attempt = exited.key.attempt;
+  event.task = exited.key.task;
+  event.incarnation = exited.key.incarnation;
+  event.reason = reason_of(exited.reason);
+  event.code = exited.signal != 0 ? 128 + exited.signal : exited.code;
+  if (event.code == 0 && event.reason != ExitReason::kExited && event.reason != ExitReason::kKilled &&
+      event.reason != ExitReason::kTimeLimit) {
+    event.code = 1;
+  }
+  event.message = exited.message;
+  return event;
+}
+
+class LocalBackend final : public Backend {
+ public:
+  explicit LocalBackend(LocalOptions options) : options_(std::move(options)) {}
+  ~LocalBackend() override { stop(); }
+
+  Result<void> start(ReportSink sink) override {
+    sink_ = std::move(sink);
+    executor::ExecutorOptions options;
+    options.run_dir = options_.data_dir + "/run";
+    if (!options_.supervisor.empty()) options.supervisor = options_.supervisor;
+    auto opened = executor::Executor::open(options);
+    if (!opened) return opened.error();
+    executor_ = std::move(*opened);
+    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_ < 0) return Error{ErrorCode::kIo, "cannot make an event descriptor for the local backend"};
+    sink_(RegisterNode{options_.node});
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  void perform(std::span<const Effect> effects) override {
+    if (effects.empty()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.insert(queue_.end(), effects.begin(), effects.end());
+    }
+    ring();
+  }
+
+  void stop() override {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    ring();
+    thread_.join();
+    ::close(wake_);
+    executor_.reset();
+  }
+
+  std::vector<std::string> warnings() const override {
+    return executor_ ? executor_->capabilities().warnings : std::vector<std::string>();
+  }
+
+ private:
+  void ring() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+  }
+
+  void run() {
+    while (!stopping_) {
+      std::deque<Effect> work;
+      {
+        const std::lock_guard lock(mutex_);
+        work.swap(queue_);
+      }
+      for (const Effect& effect : work) {
+        std::visit([this](const auto& one) { on(one); }, effect);
+        report();
+      }
+      report();
+      wait();
+    }
+  }
+
+  void wait() {
+    pollfd fds[2] = {{wake_, POLLIN, 0}, {executor_->wait_fd(), POLLIN, 0}};
+    ::poll(fds, 2, 1000);
+    std::uint64_t drained = 0;
+    [[maybe_unused]] const auto got = ::read(wake_, &drained, sizeof drained);
+  }
+
+  void report() {
+    for (const executor::Observation& observation : executor_->observe()) {
+      std::visit([this](const auto& one) { tell(one); }, observation);
+    }
+  }
+
+  void tell(const executor::Started& started) {
+    sink_(ReportTaskStarted{JobId(started.key.job), started.key.attempt, started.key.task, started.key.incarnation});
+  }
+  void tell(const executor::Exited& exited) { sink_(ReportTaskExited{exit_event(exited)}); }
+  void tell(const executor::CheckpointReported& saved) {
+    sink_(ReportCheckpoint{JobId(saved.key.job), saved.attempt == 0 ? saved.key.attempt : saved.attempt, saved.step});
+  }
+
+  void refuse(const TaskKey& key, ExitReason reason, const std::string& message) {
+    sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, 1, message}});
+  }
+
+  bool knows(const executor::TaskKey& key) const {
+    for (const executor::TaskKey& one : executor_->known()) {
+      if (one == key) return true;
+    }
+    return false;
+  }
+
+  void on(const StartTask& start) {
+    const executor::TaskKey key = executor_key(start.key);
+    if (start.was_running && !knows(key)) {
+      refuse(start.key, ExitReason::kSupervisorLost, "the machine no longer knows this task");
+      return;
+    }
+    const std::string checkpoints = checkpoint_dir(options_.data_dir, key.job);
+    executor::TaskLaunch launch;
+    launch.key = key;
+    launch.argv = start.command;
+    launch.env = start.env;
+    launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
+    launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
+    launch.workdir = start.workdir;
+    launch.memory_limit_mib = start.memory_mib;
+    launch.cpu_milli = start.cpu_milli;
+    launch.time_limit_ms = start.time_limit_ms;
+    launch.grace_ms = start.grace_ms;
+    launch.stop_signal = start.stop_signal;
+    launch.log_dir = log_dir(options_.data_dir, key.job, key.attempt, key.task);
+    launch.max_log_bytes = options_.max_log_bytes;
+    if (start.speaks) {
+      launch.checkpoint_dir = checkpoints;
+    } else {
+      std::error_code ignored;
+      std::filesystem::create_directories(checkpoints, ignored);
+    }
+    if (auto started = executor_->start(launch); !started) {
+      refuse(start.key, ExitReason::kStartFailed, started.error().message);
+    }
+  }
+  void on(const SignalTask& signal) {
+    [[maybe_unused]] const auto sent = executor_->signal(executor_key(signal.key), signal.signal);
+  }
+  void on(const KillTask& kill) {
+    [[maybe_unused]] const auto sent = executor_->kill(executor_key(kill.key), kill.grace_ms);
+  }
+  void on(const ForgetTask& forget) { [[maybe_unused]] const auto gone = executor_->forget(executor_key(forget.key)); }
+
+  LocalOptions options_;
+  ReportSink sink_;
+  std::unique_ptr<executor::Executor> executor_;
+  std::mutex mutex_;
+  std::deque<Effect> queue_;
+  std::atomic<bool> stopping_{false};
+  int wake_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job) {
+  return data_dir + "/jobs/" + std::to_string(job) + "/checkpoint";
+}
+
+std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task) {
+  return data_dir + "/jobs/" + std::to_string(job) + "/attempt-" + std::to_string(attempt) + "/task-" +
+         std::to_string(task);
+}
+
+std::unique_ptr<Backend> make_local_backend(LocalOptions options) {
+  return std::make_unique<LocalBackend>(std::move(options));
+}
+
+}  // namespace berth::backend

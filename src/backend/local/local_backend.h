@@ -1,0 +1,26 @@
+#pragma once
+// The local backend: this machine is the one node, and its executor runs the tasks (decision 0004).
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "model/node.h"
+
+namespace berth::backend {
+
+struct LocalOptions {
+  NodeSpec node;
+  std::string data_dir;                 // jobs/ID/... below it: logs and checkpoints; run/: the executor's own files
+  std::vector<std::string> supervisor;  // empty: this program with `supervise`
+  std::int64_t max_log_bytes = 64 << 20;
+};
+
+// Where a job's checkpoints and a task's captured output are, for whoever reads them.
+std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job);
+std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task);
+
+std::unique_ptr<Backend> make_local_backend(LocalOptions options);
+
+}  // namespace berth::backend
