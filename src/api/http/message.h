@@ -46,7 +46,8 @@ struct Request {
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
-  std::vector<Header> headers;  // beyond Content-Type, Content-Length, Date and Connection, which the server writes
+  std::vector<Header> headers =
+      {};  // beyond Content-Type, Content-Length, Date and Connection, which the server writes
   std::string body;
 };
 

@@ -1,6 +1,7 @@
 #include "api/http/problem.h"
 
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 namespace berth::http {
@@ -29,13 +30,12 @@ int status_of(ErrorCode code) {
   return 500;
 }
 
-Response problem(int status, std::string_view code, std::string_view detail, std::string_view instance) {
+Response problem(int status, std::string_view code, std::string_view detail) {
   boost::json::object document;
   document["type"] = "urn:berth:problem:" + std::string(code);
   document["title"] = reason_phrase(status);
   document["status"] = status;
   document["detail"] = detail;
-  if (!instance.empty()) document["instance"] = instance;
   document["code"] = code;
   return {.status = status,
           .content_type = "application/problem+json",
@@ -47,6 +47,15 @@ Response problem(ErrorCode code, std::string_view detail) {
   Response response = problem(status_of(code), name_of(code), detail);
   if (response.status == 503) response.headers.push_back({"Retry-After", "1"});
   return response;
+}
+
+void state_instance(Response& response, std::string_view path) {
+  if (response.content_type != "application/problem+json") return;
+  boost::json::error_code ec;
+  boost::json::value document = boost::json::parse(response.body, ec);
+  if (ec || !document.is_object() || document.as_object().contains("instance")) return;
+  document.as_object()["instance"] = path;
+  response.body = boost::json::serialize(document);
 }
 
 }  // namespace berth::http

@@ -12,9 +12,13 @@ namespace berth::http {
 
 int status_of(ErrorCode code);
 
-// `type` is "urn:berth:problem:<code>". The server fills in `instance`, the path of the request.
-Response problem(int status, std::string_view code, std::string_view detail, std::string_view instance = {});
+// `type` is "urn:berth:problem:<code>".
+Response problem(int status, std::string_view code, std::string_view detail);
 Response problem(ErrorCode code, std::string_view detail);
 inline Response problem(const Error& error) { return problem(error.code, error.message); }
+
+// Adds `instance`, the path of the request, to a problem document; leaves any other response alone. The server does
+// this.
+void state_instance(Response& response, std::string_view path);
 
 }  // namespace berth::http

@@ -28,9 +28,9 @@ struct ParameterDoc {
   std::string name;
   std::string description;
   ParameterType type = ParameterType::kString;
-  bool required = false;            // path parameters always are
-  bool repeated = false;            // a query parameter that may be given several times
-  std::vector<std::string> values;  // the allowed values; empty for any
+  bool required = false;                 // path parameters always are
+  bool repeated = false;                 // a query parameter that may be given several times
+  std::vector<std::string> values = {};  // the allowed values; empty for any
 };
 
 ParameterDoc path_parameter(std::string name, std::string description);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -45,6 +46,8 @@ struct ServerOptions {
   std::size_t io_threads = 2;
   Limits limits;
   Timeouts timeouts;
+  // Told what a handler threw, or which header of its answer cannot be sent; the client only hears of a 500.
+  std::function<void(const std::string&)> on_fault = {};
 };
 
 struct ServerCounters {

@@ -19,9 +19,9 @@ namespace berth::http {
 using Chunk = std::shared_ptr<const std::string>;
 
 struct StreamEvent {
-  std::string id;    // resumption point (an SSE `id:` line); empty for none; must not contain line breaks
-  std::string name;  // SSE `event:`; empty for the default
-  std::string data;  // a JSON document on one line; in NDJSON it is the line, so it should carry its own id
+  std::string id = {};    // resumption point (an SSE `id:` line); empty for none; must not contain line breaks
+  std::string name = {};  // SSE `event:`; empty for the default
+  std::string data;       // a JSON document on one line; in NDJSON it is the line, so it should carry its own id
 };
 
 Chunk encode(const StreamEvent& event, StreamFormat format);
@@ -57,7 +57,7 @@ class Stream {
   // Called once, on an I/O thread, when the reader is gone or the stream was closed; at once if that was before.
   // The callback must not hold the Stream itself.
   void on_close(std::function<void()> callback) const;
-  // Called on an I/O thread each time everything sent so far has been handed to the kernel.
+  // Called on an I/O thread once at first, and then each time everything sent so far has been handed to the kernel.
   void on_drained(std::function<void()> callback) const;
 
  private:

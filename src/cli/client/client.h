@@ -46,6 +46,7 @@ struct StreamOptions {
   // Given up after this many reconnections in a row without one event.
   int reconnections = 10;
   std::chrono::milliseconds first_backoff{200};  // doubled each time, up to 5 s
+  std::function<bool()> stopped = {};            // asked about once a second, events or not; true ends the stream
 };
 
 class Client {
@@ -68,6 +69,7 @@ class Client {
 
  private:
   struct Connection;
+  struct StreamRun;
   std::unique_ptr<Connection> connection_;
 };
 

@@ -1,0 +1,562 @@
+#include "api/http/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <optional>
+
+#include "api/http/dispatch.h"
+#include "api/http/screen.h"
+#include "api/http/stream_queue.h"
+#include "api/http/wire.h"
+
+namespace berth::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using boost::system::error_code;
+
+constexpr std::size_t kHeadReadBytes = 4 * 1024;
+constexpr std::size_t kBodyReadBytes = 64 * 1024;
+constexpr std::size_t kStreamWriteBytes = 64 * 1024;
+constexpr std::size_t kLingerBytes = 16 * 1024 * 1024;  // read and thrown away so that a refusal arrives
+constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
+constexpr std::chrono::milliseconds kLingerTime{2'000};
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+class HttpConnection;
+
+// The slot that a Responder answers through. Whoever claims it first (an answer, a stream, the deadline) has it.
+class Exchange : public AnswerSlot {
+ public:
+  Exchange(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site, std::weak_ptr<HttpConnection> connection)
+      : io_(std::move(io)), site_(std::move(site)), connection_(std::move(connection)) {}
+
+  bool claim() { return !claimed_.exchange(true); }
+  bool answer(Response response) override;
+  std::shared_ptr<StreamSink> answer_with_stream(StreamFormat format) override;
+
+ private:
+  std::shared_ptr<asio::io_context> io_;  // outlives the server for as long as a late answer may come
+  std::shared_ptr<Site> site_;
+  std::weak_ptr<HttpConnection> connection_;
+  std::atomic<bool> claimed_ = false;
+};
+
+class HttpConnection : public Connection, public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site, asio::ip::tcp::socket socket,
+                 std::string peer)
+      : io_(std::move(io)), site_(std::move(site)), socket_(std::move(socket)), peer_(std::move(peer)) {}
+
+  void begin() override;
+  void begin_refused() override;
+  void tick(Clock::time_point now) override;
+  void drain() override;
+  void kill() override { close(); }
+  bool closed() const override { return state_ == State::kClosed; }
+
+  void deliver(Response response);
+  void begin_stream(std::shared_ptr<StreamQueue> queue, StreamFormat format);
+  void pump_stream();
+
+ private:
+  enum class State : std::uint8_t { kIdle, kHead, kBody, kHandling, kWriting, kStreaming, kLingering, kClosed };
+  using Step = void (HttpConnection::*)();
+
+  void enter(State state, std::chrono::milliseconds time);
+  void read(std::size_t at_most, Step next);
+  void write(std::string bytes, Step next);
+  void write_rest();
+
+  void await_request();
+  void read_head();
+  void parse_head(std::size_t size);
+  void begin_body();
+  void begin_admitted_body();
+  void read_body();
+  void feed_body();
+  void refuse_body(error_code ec);
+  void handle();
+  void answer_finished();
+
+  void refuse(const Refusal& refusal);
+  void refuse_late(std::string_view what);
+  void answer_unread(Response response);  // the rest of the request is not read
+  void send_response(Response response);
+  Response sendable(Response response) const;
+  void report(const std::string& fault) const;
+  void deadline_passed();
+
+  void watch_stream_reader();
+  void stream_chatter();
+  void stream_written();
+  void write_stream(std::string bytes);
+  void tick_stream(Clock::time_point now);
+  void end_stream();
+
+  void linger();
+  void linger_read();
+  void linger_on();
+  void close();
+
+  std::shared_ptr<asio::io_context> io_;
+  std::shared_ptr<Site> site_;
+  asio::ip::tcp::socket socket_;
+  std::string peer_;
+
+  State state_ = State::kIdle;
+  Clock::time_point deadline_ = Clock::time_point::max();
+
+  std::string in_;           // received and not yet parsed
+  std::size_t scanned_ = 0;  // of in_, in search of the end of the head
+  std::string out_;
+  std::size_t out_sent_ = 0;
+  Step after_write_ = nullptr;
+  std::uint64_t read_ticket_ = 0;  // a read that was given up finds another one here
+
+  std::optional<beast::http::request_parser<beast::http::string_body>> parser_;
+  Admitted admitted_{.route = nullptr, .request = {}};
+  std::shared_ptr<Exchange> exchange_;
+  std::string path_;  // of the request, once it is known to be one
+  bool keep_alive_ = false;
+  bool head_only_ = false;
+  bool http_1_0_ = false;
+
+  std::shared_ptr<StreamQueue> queue_;
+  StreamFormat stream_format_ = StreamFormat::kServerSentEvents;
+  bool stream_writing_ = false;
+  bool stream_ending_ = false;
+  Clock::time_point next_heartbeat_;
+  std::size_t discarded_bytes_ = 0;
+};
+
+bool Exchange::answer(Response response) {
+  if (!claim()) return false;
+  asio::dispatch(*io_, [connection = connection_, response = std::move(response)]() mutable {
+    if (const auto alive = connection.lock()) alive->deliver(std::move(response));
+  });
+  return true;
+}
+
+std::shared_ptr<StreamSink> Exchange::answer_with_stream(StreamFormat format) {
+  if (!claim()) return nullptr;
+  if (++site_->streams > site_->options.limits.streams) {
+    --site_->streams;
+    asio::dispatch(*io_, [connection = connection_] {
+      const Error full{ErrorCode::kUnavailable, "this server has as many open streams as it allows"};
+      if (const auto alive = connection.lock()) alive->deliver(problem(full));
+    });
+    return nullptr;
+  }
+  auto wake = [io = io_, connection = connection_] {
+    asio::post(*io, [connection] {
+      if (const auto alive = connection.lock()) alive->pump_stream();
+    });
+  };
+  auto queue = std::make_shared<StreamQueue>(site_->options.limits.stream_pending_bytes, std::move(wake));
+  queue->on_close([site = site_] { --site->streams; });
+  asio::dispatch(*io_, [connection = connection_, queue, format] {
+    if (const auto alive = connection.lock()) {
+      alive->begin_stream(queue, format);
+    } else {
+      queue->reader_gone();
+    }
+  });
+  return queue;
+}
+
+// --- The plumbing: one read, one write or one wait at a time.
+
+void HttpConnection::enter(State state, std::chrono::milliseconds time) {
+  state_ = state;
+  deadline_ = Clock::now() + time;
+}
+
+void HttpConnection::read(std::size_t at_most, Step next) {
+  const std::size_t had = in_.size();
+  in_.resize(had + at_most);
+  socket_.async_read_some(
+      asio::buffer(in_.data() + had, at_most),
+      [self = shared_from_this(), had, next, ticket = read_ticket_](error_code ec, std::size_t count) {
+        if (self->closed() || self->read_ticket_ != ticket) return;
+        self->in_.resize(had + count);
+        if (ec) return self->close();
+        (self.get()->*next)();
+      });
+}
+
+void HttpConnection::write(std::string bytes, Step next) {
+  out_ = std::move(bytes);
+  out_sent_ = 0;
+  after_write_ = next;
+  write_rest();
+}
+
+void HttpConnection::write_rest() {
+  deadline_ = Clock::now() + site_->options.timeouts.write;
+  socket_.async_write_some(asio::buffer(out_.data() + out_sent_, out_.size() - out_sent_),
+                           [self = shared_from_this()](error_code ec, std::size_t count) {
+                             if (self->closed()) return;
+                             if (ec) return self->close();
+                             self->out_sent_ += count;
+                             if (self->out_sent_ < self->out_.size()) return self->write_rest();
+                             self->out_.clear();
+                             (self.get()->*self->after_write_)();
+                           });
+}
+
+// --- Requests.
+
+void HttpConnection::begin() {
+  enter(State::kIdle, site_->options.timeouts.head);
+  read(kHeadReadBytes, &HttpConnection::read_head);
+}
+
+void HttpConnection::begin_refused() {
+  keep_alive_ = false;
+  send_response(problem({ErrorCode::kUnavailable, "this server has as many connections as it allows"}));
+}
+
+void HttpConnection::await_request() {
+  parser_.reset();
+  exchange_.reset();
+  scanned_ = 0;
+  if (in_.empty()) {
+    in_.shrink_to_fit();
+    enter(State::kIdle, site_->options.timeouts.idle);
+    return read(kHeadReadBytes, &HttpConnection::read_head);
+  }
+  read_head();
+}
+
+void HttpConnection::read_head() {
+  // RFC 9112, section 2.2: an empty line before the request line is passed over.
+  while (in_.starts_with("\r\n")) in_.erase(0, 2);
+  if (state_ != State::kHead) enter(State::kHead, site_->options.timeouts.head);
+  if (in_ == "\r") return read(kHeadReadBytes, &HttpConnection::read_head);
+  const HeadScan scan = scan_head(in_, scanned_, site_->options.limits);
+  if (scan.refusal) return refuse(*scan.refusal);
+  if (scan.size > 0) return parse_head(scan.size);
+  scanned_ = in_.size();
+  read(kHeadReadBytes, &HttpConnection::read_head);
+}
+
+void HttpConnection::parse_head(std::size_t size) {
+  ++site_->requests;
+  if (const auto refusal = screen_head(std::string_view(in_).substr(0, size), site_->options.limits)) {
+    return refuse(*refusal);
+  }
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(2 * site_->options.limits.head_bytes));  // the head, and a trailer
+  parser_->body_limit(site_->options.limits.body_bytes);
+  error_code ec;
+  const std::size_t consumed = parser_->put(asio::buffer(in_.data(), size), ec);
+  if (ec == beast::http::error::body_limit) return refuse_body(ec);
+  if (ec || !parser_->is_header_done()) return refuse({400, "bad-request", "the head is malformed: " + ec.message()});
+  in_.erase(0, consumed);
+  scanned_ = 0;
+  begin_body();
+}
+
+void HttpConnection::begin_body() {
+  const auto& message = parser_->get();
+  keep_alive_ = parser_->keep_alive() && !site_->stopping;
+  http_1_0_ = message.version() == 10;
+  head_only_ = message.method() == beast::http::verb::head;
+  Head head{.method = message.method_string(),
+            .target = message.target(),
+            .headers = {},
+            .has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0};
+  for (const auto& field : message)
+    head.headers.push_back({lower_case(field.name_string()), std::string(field.value())});
+  auto decision = admit(std::move(head), site_->router, site_->authenticator);
+  if (auto* answer = std::get_if<Response>(&decision)) {
+    if (parser_->is_done()) return send_response(std::move(*answer));
+    return answer_unread(std::move(*answer));
+  }
+  admitted_ = std::move(std::get<Admitted>(decision));
+  path_ = admitted_.request.path;
+  if (parser_->is_done()) return handle();
+  parser_->eager(true);
+  if (admitted_.expects_continue && in_.empty() && !http_1_0_) {
+    enter(State::kWriting, site_->options.timeouts.write);
+    return write(std::string(kContinue), &HttpConnection::begin_admitted_body);
+  }
+  begin_admitted_body();
+}
+
+void HttpConnection::begin_admitted_body() {
+  enter(State::kBody, site_->options.timeouts.body);
+  feed_body();
+}
+
+void HttpConnection::read_body() {
+  // Whatever the parser left over is the beginning of a chunk line; one this long is an attack by chunk extensions.
+  if (in_.size() > kHeadReadBytes) return refuse({400, "bad-request", "a chunk line is too long"});
+  read(kBodyReadBytes, &HttpConnection::feed_body);
+}
+
+void HttpConnection::feed_body() {
+  while (!parser_->is_done() && !in_.empty()) {
+    error_code ec;
+    const std::size_t consumed = parser_->put(asio::buffer(in_), ec);
+    in_.erase(0, consumed);
+    if (ec == beast::http::error::need_more) break;
+    if (ec) return refuse_body(ec);
+    if (consumed == 0) break;
+  }
+  if (!parser_->is_done()) return read_body();
+  handle();
+}
+
+void HttpConnection::refuse_body(error_code ec) {
+  if (ec == beast::http::error::body_limit) {
+    return refuse(
+        {413, "body-too-large", "the body is over " + std::to_string(site_->options.limits.body_bytes) + " bytes"});
+  }
+  refuse({400, "bad-request", "the body is malformed: " + ec.message()});
+}
+
+void HttpConnection::handle() {
+  Admitted admitted = std::move(admitted_);
+  admitted.request.body = std::move(parser_->get().body());
+  admitted.request.peer = peer_;
+  parser_.reset();
+  enter(State::kHandling, site_->options.timeouts.handler);
+  exchange_ = std::make_shared<Exchange>(io_, site_, weak_from_this());
+  const Responder responder(exchange_);
+  try {
+    admitted.route->handler(admitted.request, responder);
+  } catch (const std::exception& exception) {
+    report(admitted.route->doc.operation_id.text + ": " + exception.what());
+    responder.send(problem(500, "internal", "the request failed within the server"));
+  }
+}
+
+void HttpConnection::deliver(Response response) {
+  if (state_ == State::kHandling) send_response(std::move(response));
+}
+
+Response HttpConnection::sendable(Response response) const {
+  if (!can_be_sent(response)) {
+    report("an answer on " + path_ + " has a status or header that cannot be sent");
+    response = problem(500, "internal", "the request failed within the server");
+  }
+  if (!path_.empty()) state_instance(response, path_);
+  return response;
+}
+
+void HttpConnection::send_response(Response response) {
+  if (site_->stopping) keep_alive_ = false;
+  enter(State::kWriting, site_->options.timeouts.write);
+  write(to_wire(sendable(std::move(response)), {.head_only = head_only_, .keep_alive = keep_alive_}),
+        &HttpConnection::answer_finished);
+}
+
+void HttpConnection::answer_finished() {
+  path_.clear();
+  if (!keep_alive_ || site_->stopping) return linger();
+  await_request();
+}
+
+void HttpConnection::refuse(const Refusal& refusal) {
+  answer_unread(problem(refusal.status, refusal.code, refusal.detail));
+}
+
+void HttpConnection::refuse_late(std::string_view what) {
+  ++read_ticket_;
+  error_code ec;
+  socket_.cancel(ec);
+  refuse({408, "request-timeout", std::string(what) + " did not arrive in time"});
+}
+
+void HttpConnection::answer_unread(Response response) {
+  keep_alive_ = false;
+  send_response(std::move(response));
+}
+
+void HttpConnection::report(const std::string& fault) const {
+  if (site_->options.on_fault) site_->options.on_fault(fault);
+}
+
+// --- Deadlines and the end.
+
+void HttpConnection::tick(Clock::time_point now) {
+  if (state_ == State::kStreaming) tick_stream(now);
+  if (now >= deadline_) deadline_passed();
+}
+
+void HttpConnection::deadline_passed() {
+  if (state_ != State::kIdle && state_ != State::kLingering && state_ != State::kClosed) ++site_->timeouts;
+  switch (state_) {
+    case State::kHead:
+      return refuse_late("the head of the request");
+    case State::kBody:
+      return refuse_late("the body of the request");
+    case State::kHandling:
+      if (exchange_->claim()) send_response(problem({ErrorCode::kUnavailable, "the answer took too long"}));
+      return;
+    case State::kIdle:
+    case State::kWriting:
+    case State::kStreaming:
+    case State::kLingering:
+      return close();
+    case State::kClosed:
+      return;
+  }
+}
+
+void HttpConnection::drain() {
+  if (state_ == State::kIdle) return close();
+  if (state_ == State::kStreaming) queue_->close();
+}
+
+// A socket closed with bytes unread is reset, and a reset may overtake the answer. So the answer is followed by an end
+// of sending, and what still comes is read for a while and thrown away.
+void HttpConnection::linger() {
+  error_code ec;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ec);
+  if (ec) return close();
+  enter(State::kLingering, kLingerTime);
+  discarded_bytes_ = 0;
+  linger_read();
+}
+
+void HttpConnection::linger_read() {
+  in_.clear();
+  read(kBodyReadBytes, &HttpConnection::linger_on);
+}
+
+void HttpConnection::linger_on() {
+  discarded_bytes_ += in_.size();
+  if (discarded_bytes_ > kLingerBytes) return close();
+  linger_read();
+}
+
+void HttpConnection::close() {
+  if (closed()) return;
+  state_ = State::kClosed;
+  if (exchange_ != nullptr) exchange_->claim();
+  error_code ec;
+  socket_.close(ec);
+  site_->connection_closed();
+  if (queue_ != nullptr) queue_->reader_gone();
+}
+
+// --- Streams.
+
+void HttpConnection::begin_stream(std::shared_ptr<StreamQueue> queue, StreamFormat format) {
+  if (state_ != State::kHandling) return queue->reader_gone();
+  keep_alive_ = false;
+  if (head_only_ || site_->stopping) {
+    queue->reader_gone();
+    enter(State::kWriting, site_->options.timeouts.write);
+    return write(stream_head(format, !http_1_0_), &HttpConnection::answer_finished);
+  }
+  queue_ = std::move(queue);
+  stream_format_ = format;
+  state_ = State::kStreaming;
+  in_.clear();
+  in_.shrink_to_fit();
+  error_code ec;
+  socket_.non_blocking(true, ec);
+  watch_stream_reader();
+  write_stream(stream_head(format, !http_1_0_));
+}
+
+void HttpConnection::write_stream(std::string bytes) {
+  stream_writing_ = true;
+  next_heartbeat_ = Clock::now() + site_->options.timeouts.heartbeat;
+  write(std::move(bytes), &HttpConnection::stream_written);
+}
+
+void HttpConnection::stream_written() {
+  stream_writing_ = false;
+  deadline_ = Clock::time_point::max();
+  out_.shrink_to_fit();
+  queue_->taken_is_sent();
+  if (stream_ending_) return linger();
+  pump_stream();
+}
+
+// After each write, and whenever the queue wakes the connection.
+void HttpConnection::pump_stream() {
+  if (state_ != State::kStreaming) return;
+  if (queue_->overflowed()) {
+    ++site_->streams_dropped;
+    return close();
+  }
+  if (stream_writing_) return;
+  std::string bytes = queue_->take(kStreamWriteBytes);
+  if (!bytes.empty()) return write_stream(http_1_0_ ? std::move(bytes) : to_chunk(bytes));
+  if (queue_->ended()) return end_stream();
+  queue_->drained();
+}
+
+void HttpConnection::tick_stream(Clock::time_point now) {
+  if (stream_writing_ || now < next_heartbeat_) return;
+  queue_->write(std::make_shared<const std::string>(heartbeat(stream_format_)));
+}
+
+void HttpConnection::end_stream() {
+  queue_->reader_gone();
+  if (http_1_0_) return linger();
+  stream_ending_ = true;
+  write_stream(std::string(kLastChunk));
+}
+
+// Nothing is expected from a watcher but its end. Waiting instead of reading keeps no buffer for a thousand of them.
+void HttpConnection::watch_stream_reader() {
+  socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+    if (self->state_ != State::kStreaming) return;
+    if (ec) return self->close();
+    self->stream_chatter();
+  });
+}
+
+void HttpConnection::stream_chatter() {
+  std::array<char, 1024> scrap;
+  error_code ec;
+  discarded_bytes_ += socket_.read_some(asio::buffer(scrap), ec);
+  const bool gone = ec && ec != asio::error::would_block;
+  if (gone || discarded_bytes_ > kStreamChatterBytes) return close();
+  watch_stream_reader();
+}
+
+}  // namespace
+
+void Site::connection_closed() {
+  const std::lock_guard lock(mutex_);
+  if (--open == 0) emptied_.notify_all();
+}
+
+bool Site::wait_until_empty(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return emptied_.wait_for(lock, at_most, [this] { return open == 0; });
+}
+
+std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site,
+                                            int socket, std::string peer) {
+  asio::ip::tcp::socket stream(*io);
+  error_code ec;
+  stream.assign(asio::ip::tcp::v4(), socket, ec);  // the protocol matters only to bind and open
+  if (ec) return nullptr;
+  stream.set_option(asio::ip::tcp::no_delay(true), ec);
+  return std::make_shared<HttpConnection>(std::move(io), std::move(site), std::move(stream), std::move(peer));
+}
+
+}  // namespace berth::http

@@ -1,0 +1,63 @@
+#pragma once
+// One client's connection and its life: head, body, handler, answer, and again. Everything here happens on the I/O
+// thread of the connection's io_context; only Site's counters are shared. (Asio is named here, never included.)
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/http/server.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace berth::http {
+
+using Clock = std::chrono::steady_clock;
+
+// What all connections of a server share: its tables, which do not change, and its counters.
+struct Site {
+  Site(ServerOptions chosen, Router table, Authenticator tokens)
+      : options(std::move(chosen)), router(std::move(table)), authenticator(std::move(tokens)) {}
+
+  void connection_closed();
+  bool wait_until_empty(std::chrono::milliseconds at_most);
+
+  const ServerOptions options;
+  const Router router;
+  const Authenticator authenticator;
+  std::atomic<bool> stopping = false;
+  std::atomic<std::uint64_t> accepted = 0;
+  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> open = 0;
+  std::atomic<std::uint64_t> requests = 0;
+  std::atomic<std::uint64_t> streams = 0;
+  std::atomic<std::uint64_t> streams_dropped = 0;
+  std::atomic<std::uint64_t> timeouts = 0;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable emptied_;
+};
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  virtual void begin() = 0;
+  virtual void begin_refused() = 0;              // answers 503, whatever is asked
+  virtual void tick(Clock::time_point now) = 0;  // deadlines and heartbeats
+  virtual void drain() = 0;                      // no further request; ends a stream
+  virtual void kill() = 0;
+  virtual bool closed() const = 0;
+};
+
+// Takes over the connected socket.
+std::shared_ptr<Connection> make_connection(std::shared_ptr<boost::asio::io_context> io, std::shared_ptr<Site> site,
+                                            int socket, std::string peer);
+
+}  // namespace berth::http

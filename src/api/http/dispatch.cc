@@ -1,0 +1,238 @@
+#include "api/http/dispatch.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/http/screen.h"
+#include "api/http/url.h"
+
+namespace berth::http {
+namespace {
+
+Response bad_request(std::string_view detail) { return problem(400, "bad-request", detail); }
+
+Response with_header(Response response, std::string name, std::string value) {
+  response.headers.push_back({std::move(name), std::move(value)});
+  return response;
+}
+
+std::string allow_list(const std::vector<Method>& methods) {
+  std::string list;
+  for (const Method method : methods) list += (list.empty() ? "" : ", ") + std::string(name_of(method));
+  return list;
+}
+
+// The origin form of the target: "http://host/path" is as good as "/path" (RFC 9112, section 3.2.2).
+std::string_view origin_form(std::string_view target) {
+  const std::size_t scheme_end = target.find("://");
+  if (scheme_end == std::string_view::npos || !equals_ignoring_case(target.substr(0, scheme_end), "http"))
+    return target;
+  const std::size_t path = target.find_first_of("/?", scheme_end + 3);
+  if (path == std::string_view::npos) return "/";
+  return target.substr(path);
+}
+
+// Headers that decide something must not be given twice: which one counts would be a guess.
+std::optional<Response> refuse_repeated(const std::vector<Header>& headers) {
+  for (const std::string_view name :
+       {"authorization", "content-type", "content-encoding", "idempotency-key", "last-event-id", "expect"}) {
+    if (std::count_if(headers.begin(), headers.end(), [&](const Header& each) { return each.name == name; }) > 1) {
+      return bad_request("the header " + std::string(name) + " is given more than once");
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_plain_value(std::string_view text) {
+  return text.size() <= 255 && std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+std::optional<Response> take_headers(Request& request) {
+  request.idempotency_key = request.header("idempotency-key");
+  request.last_event_id = request.header("last-event-id");
+  if (!is_plain_value(request.idempotency_key) || !is_plain_value(request.last_event_id)) {
+    return bad_request("Idempotency-Key and Last-Event-ID are at most 255 visible ASCII characters");
+  }
+  if (request.header("accept").find("application/x-ndjson") != std::string_view::npos) {
+    request.stream_format = StreamFormat::kNdjson;
+  }
+  return std::nullopt;
+}
+
+bool is_json(std::string_view content_type) {
+  const std::string_view type = trim_whitespace(content_type.substr(0, content_type.find(';')));
+  return equals_ignoring_case(type, "application/json");
+}
+
+std::optional<Response> check_body_headers(const Route& route, const Request& request, bool has_body) {
+  const std::string_view encoding = request.header("content-encoding");
+  if (!encoding.empty() && !equals_ignoring_case(encoding, "identity")) {
+    return problem(415, "unsupported-media-type", "bodies are taken without Content-Encoding");
+  }
+  const bool takes_body = !route.doc.request_schema.empty();
+  if (has_body && !takes_body) return bad_request("this route takes no body");
+  if (takes_body && !has_body) return bad_request("this route needs a JSON body");
+  if (takes_body && !is_json(request.header("content-type"))) {
+    return problem(415, "unsupported-media-type", "the body has to be application/json");
+  }
+  return std::nullopt;
+}
+
+bool has_type(std::string_view value, ParameterType type) {
+  switch (type) {
+    case ParameterType::kString:
+      return true;
+    case ParameterType::kBoolean:
+      return value == "true" || value == "false";
+    case ParameterType::kInteger: {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      return error == std::errc() && end == value.data() + value.size();
+    }
+  }
+  return false;
+}
+
+const char* type_phrase(ParameterType type) {
+  switch (type) {
+    case ParameterType::kString:
+      return "a text";
+    case ParameterType::kBoolean:
+      return "true or false";
+    case ParameterType::kInteger:
+      return "a 64-bit integer";
+  }
+  return "?";
+}
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
+std::optional<Response> check_value(const ParameterDoc& parameter, const std::string& value) {
+  if (!has_type(value, parameter.type)) {
+    return bad_request("the query parameter " + parameter.name + " has to be " + type_phrase(parameter.type));
+  }
+  const auto& values = parameter.values;
+  if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+    return bad_request("the query parameter " + parameter.name + " has to be one of: " + joined(values));
+  }
+  return std::nullopt;
+}
+
+std::optional<Response> refuse_undocumented(const RouteDoc& doc, const Request& request) {
+  std::vector<std::string> known;
+  for (const ParameterDoc& parameter : doc.parameters) {
+    if (parameter.place == ParameterPlace::kQuery) known.push_back(parameter.name);
+  }
+  for (const auto& [name, value] : request.query) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (known.empty()) return bad_request("this route takes no query parameters");
+    return bad_request("unknown query parameter; this route takes: " + joined(known));
+  }
+  return std::nullopt;
+}
+
+std::optional<Response> check_query(const RouteDoc& doc, const Request& request) {
+  if (auto refusal = refuse_undocumented(doc, request)) return refusal;
+  for (const ParameterDoc& parameter : doc.parameters) {
+    if (parameter.place != ParameterPlace::kQuery) continue;
+    const auto [first, last] = request.query.equal_range(parameter.name);
+    if (parameter.required && first == last)
+      return bad_request("the query parameter " + parameter.name + " is missing");
+    if (!parameter.repeated && first != last && std::next(first) != last) {
+      return bad_request("the query parameter " + parameter.name + " is given more than once");
+    }
+    for (auto each = first; each != last; ++each) {
+      if (auto refusal = check_value(parameter, each->second)) return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+bool segments_are_decodable(std::string_view path) {
+  return decode_segment(path).has_value();  // a slash is a segment character to the decoder
+}
+
+Response answer_options(const RouteMatch& match, std::string_view path) {
+  if (path == "*")
+    return with_header({.status = 204, .content_type = {}, .headers = {}, .body = {}}, "Allow",
+                       "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+  if (match.allowed.empty()) return problem(404, "not-found", "no such path");
+  return with_header({.status = 204, .content_type = {}, .headers = {}, .body = {}}, "Allow",
+                     allow_list(match.allowed));
+}
+
+struct Target {
+  std::string_view path;
+  std::optional<std::string_view> query;
+};
+
+Target split(std::string_view sent) {
+  const std::string_view target = origin_form(sent);
+  const std::size_t question = target.find('?');
+  if (question == std::string_view::npos) return {target, std::nullopt};
+  return {question == 0 ? "/" : target.substr(0, question), target.substr(question + 1)};
+}
+
+std::variant<Admitted, Response> decide(Head head, const Target& target, const Router& router,
+                                        const Authenticator& authenticator) {
+  const auto method = method_named(head.method);
+  if (!method) return problem(501, "method-not-implemented", "this server has no such method");
+  const std::string_view path = target.path;
+  const bool asterisk = path == "*" && *method == Method::kOptions;
+  if (!asterisk && (path.front() != '/' || !segments_are_decodable(path))) {
+    return bad_request("the target is not a path of percent-encoded UTF-8 without control characters");
+  }
+  if (auto refusal = refuse_repeated(head.headers)) return *refusal;
+
+  RouteMatch match = router.match(*method, path);
+  Admitted admitted{.route = match.route, .request = {}};
+  Request& request = admitted.request;
+  request.method = *method;
+  request.path = path;
+  request.path_params = std::move(match.path_params);
+  request.headers = std::move(head.headers);
+  const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
+  if (!is_public) {
+    auto subject = authenticator.subject_of(request.header("authorization"));
+    if (!subject) {
+      return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
+                         "Bearer realm=\"berth\"");
+    }
+    request.subject = std::move(*subject);
+  }
+  if (*method == Method::kOptions) return answer_options(match, path);
+  if (match.allowed.empty()) return problem(404, "not-found", "no such path");
+  if (match.route == nullptr) {
+    return with_header(problem(405, "method-not-allowed", "this path serves: " + allow_list(match.allowed)), "Allow",
+                       allow_list(match.allowed));
+  }
+  if (target.query) {
+    auto query = decode_query(*target.query);
+    if (!query) return bad_request(query.error().message);
+    request.query = std::move(*query);
+  }
+  if (auto refusal = check_query(match.route->doc, request)) return *refusal;
+  if (auto refusal = check_body_headers(*match.route, request, head.has_body)) return *refusal;
+  if (auto refusal = take_headers(request)) return *refusal;
+  const std::string_view expect = request.header("expect");
+  if (!expect.empty() && !equals_ignoring_case(expect, "100-continue")) {
+    return problem(417, "expectation-failed", "the only expectation met is 100-continue");
+  }
+  admitted.expects_continue = !expect.empty();
+  return admitted;
+}
+
+}  // namespace
+
+std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator) {
+  const Target target = split(head.target);
+  auto decision = decide(std::move(head), target, router, authenticator);
+  if (auto* refusal = std::get_if<Response>(&decision)) state_instance(*refusal, target.path);
+  return decision;
+}
+
+}  // namespace berth::http

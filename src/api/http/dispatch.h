@@ -1,0 +1,32 @@
+#pragma once
+// What the head of a request decides before a byte of the body is read: which route serves it and who asks, or the
+// answer that refuses it. So nobody without a token can make the server read a body. Pure.
+
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/http/authenticator.h"
+#include "api/http/message.h"
+#include "api/http/router.h"
+
+namespace berth::http {
+
+struct Head {
+  std::string_view method;
+  std::string_view target;
+  std::vector<Header> headers;  // names in lower case
+  bool has_body = false;
+};
+
+struct Admitted {
+  const Route* route;
+  Request request;  // without its body
+  bool expects_continue = false;
+};
+
+// A Response is a refusal, or the whole answer (OPTIONS).
+std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator);
+
+}  // namespace berth::http

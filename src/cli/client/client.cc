@@ -1,0 +1,319 @@
+#include "cli/client/client.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <cerrno>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/client/event_parser.h"
+
+namespace berth::client {
+namespace {
+
+constexpr std::size_t kLargestReply = 512 * 1024 * 1024;
+constexpr std::size_t kLargestErrorBody = 64 * 1024;
+constexpr std::chrono::milliseconds kLongestBackoff{5'000};
+
+// libcurl wants one global initialisation before any thread uses it.
+void initialise_curl() {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  static_cast<void>(initialised);
+}
+
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using HeaderList = std::unique_ptr<curl_slist, FreeList>;
+
+HeaderList header_list(const std::vector<std::string>& lines) {
+  curl_slist* list = nullptr;
+  for (const std::string& line : lines) list = curl_slist_append(list, line.c_str());
+  return HeaderList(list);
+}
+
+std::string_view trim(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::size_t receive_header(char* bytes, std::size_t size, std::size_t count, void* reply) {
+  const std::string_view line(bytes, size * count);
+  auto& headers = static_cast<Reply*>(reply)->headers;
+  const std::size_t colon = line.find(':');
+  if (line.starts_with("HTTP/")) {
+    headers.clear();  // those before were of an interim response
+  } else if (colon != std::string_view::npos) {
+    headers[lower_case(line.substr(0, colon))] = trim(line.substr(colon + 1));
+  }
+  return size * count;
+}
+
+std::size_t receive_body(char* bytes, std::size_t size, std::size_t count, void* reply) {
+  auto& body = static_cast<Reply*>(reply)->body;
+  if (body.size() + size * count > kLargestReply) return 0;
+  body.append(bytes, size * count);
+  return size * count;
+}
+
+std::string seconds(std::chrono::milliseconds time) {
+  const auto tenths = time.count() / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+struct Client::Connection {
+  explicit Connection(ClientOptions chosen) : options(std::move(chosen)) {
+    initialise_curl();
+    handle = curl_easy_init();
+    while (options.base_url.ends_with('/')) options.base_url.pop_back();
+  }
+  ~Connection() { curl_easy_cleanup(handle); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    curl_easy_setopt(handle, option, value);
+  }
+
+  void prepare(std::string_view path);
+  std::vector<std::string> headers() const;
+  Result<Reply> call(const char* method, std::string_view path, std::optional<std::string_view> body,
+                     std::string_view idempotency_key);
+  CURLcode follow(std::string_view path, const StreamOptions& stream, const std::string& last_id, StreamRun& run);
+  Error failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const;
+  int status() const;
+
+  ClientOptions options;
+  CURL* handle = nullptr;
+};
+
+// Back to the defaults; the open connection stays with the handle.
+void Client::Connection::prepare(std::string_view path) {
+  curl_easy_reset(handle);
+  set(CURLOPT_URL, (options.base_url + std::string(path)).c_str());
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_NOPROXY, "*");  // the token is for the server alone
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
+}
+
+std::vector<std::string> Client::Connection::headers() const {
+  std::vector<std::string> lines{"Expect:"};
+  if (!options.token.empty()) lines.push_back("Authorization: Bearer " + options.token);
+  return lines;
+}
+
+int Client::Connection::status() const {
+  long status = 0;
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  return static_cast<int>(status);
+}
+
+Error Client::Connection::failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const {
+  long reason = 0;
+  curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &reason);
+  const std::string server = "the berth server at " + options.base_url;
+  if (code == CURLE_COULDNT_CONNECT && reason == ECONNREFUSED) {
+    return {ErrorCode::kUnavailable,
+            "nobody listens at " + options.base_url +
+                ": start a server with `berth serve --config FILE --data DIR`, or try berth on this machine with "
+                "`berth dev`"};
+  }
+  if (code == CURLE_OPERATION_TIMEDOUT) {
+    std::string message = server + " was silent for " + seconds(waited);
+    if (method != "GET") message += "; the request may have been carried out all the same";
+    return {ErrorCode::kUnavailable, std::move(message)};
+  }
+  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
+    return invalid("\"" + options.base_url + "\" is not a server's address, as http://127.0.0.1:8080 would be");
+  }
+  return {ErrorCode::kUnavailable, "no answer from " + server + ": " + curl_easy_strerror(code)};
+}
+
+Result<Reply> Client::Connection::call(const char* method, std::string_view path, std::optional<std::string_view> body,
+                                       std::string_view idempotency_key) {
+  prepare(path);
+  auto lines = headers();
+  if (body) lines.push_back("Content-Type: application/json");
+  if (!idempotency_key.empty()) lines.push_back("Idempotency-Key: " + std::string(idempotency_key));
+  const HeaderList list = header_list(lines);
+  Reply reply;
+  set(CURLOPT_HTTPHEADER, list.get());
+  set(CURLOPT_CUSTOMREQUEST, method);
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
+  set(CURLOPT_HEADERFUNCTION, &receive_header);
+  set(CURLOPT_HEADERDATA, &reply);
+  set(CURLOPT_WRITEFUNCTION, &receive_body);
+  set(CURLOPT_WRITEDATA, &reply);
+  if (body) {
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+    set(CURLOPT_POSTFIELDS, body->data());
+  }
+  if (const CURLcode code = curl_easy_perform(handle); code != CURLE_OK) return failure(code, method, options.timeout);
+  reply.status = status();
+  return reply;
+}
+
+Client::Client(ClientOptions options) : connection_(std::make_unique<Connection>(std::move(options))) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+Result<Reply> Client::get(std::string_view path) { return connection_->call("GET", path, std::nullopt, {}); }
+
+Result<Reply> Client::post(std::string_view path, std::string_view json, std::string_view idempotency_key) {
+  const auto body = json.empty() ? std::nullopt : std::optional(json);
+  return connection_->call("POST", path, body, idempotency_key);
+}
+
+Result<Reply> Client::put(std::string_view path, std::string_view json) {
+  return connection_->call("PUT", path, json, {});
+}
+
+Result<Reply> Client::del(std::string_view path) { return connection_->call("DELETE", path, std::nullopt, {}); }
+
+// One connection of a stream, as libcurl's callbacks see it.
+struct Client::StreamRun {
+  EventParser parser;
+  CURL* handle;
+  const std::function<bool()>& stopped;
+  Reply refusal = {};  // what came instead of a stream
+
+  static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* run) {
+    return static_cast<StreamRun*>(run)->take({bytes, size * count});
+  }
+  static int progress(void* run, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    const auto& stopped = static_cast<StreamRun*>(run)->stopped;
+    return stopped && stopped() ? 1 : 0;
+  }
+
+  std::size_t take(std::string_view bytes) {
+    long status = 0;
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200) return parser.feed(bytes) ? bytes.size() : 0;
+    refusal.body += bytes.substr(0, kLargestErrorBody - std::min(kLargestErrorBody, refusal.body.size()));
+    return bytes.size();
+  }
+};
+
+// Sets the handle up for one connection of a stream, and follows it to its end.
+CURLcode Client::Connection::follow(std::string_view path, const StreamOptions& stream, const std::string& last_id,
+                                    StreamRun& run) {
+  prepare(path);
+  auto lines = headers();
+  lines.push_back(stream.ndjson ? "Accept: application/x-ndjson" : "Accept: text/event-stream");
+  if (!last_id.empty()) lines.push_back("Last-Event-ID: " + last_id);
+  const HeaderList list = header_list(lines);
+  set(CURLOPT_HTTPHEADER, list.get());
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>((options.stream_silence.count() + 999) / 1000));
+  set(CURLOPT_WRITEFUNCTION, &StreamRun::receive);
+  set(CURLOPT_WRITEDATA, &run);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, &StreamRun::progress);
+  set(CURLOPT_XFERINFODATA, &run);
+  const CURLcode code = curl_easy_perform(handle);
+  run.refusal.status = status();
+  return code;
+}
+
+Result<void> Client::stream(std::string_view path, const StreamOptions& options,
+                            const std::function<StreamStep(const StreamEvent&)>& on_event) {
+  std::string last_id = options.last_event_id;
+  auto backoff = options.first_backoff;
+  bool was_open = false;
+  int failures = 0;
+  while (true) {
+    StreamRun run{
+        .parser = EventParser(options.ndjson, on_event), .handle = connection_->handle, .stopped = options.stopped};
+    const CURLcode code = connection_->follow(path, options, last_id, run);
+    if (run.parser.stopped() || code == CURLE_ABORTED_BY_CALLBACK) return {};
+    if (run.parser.too_long()) return Error{ErrorCode::kTooLarge, "the server sent an event beyond any measure"};
+    const int status = run.refusal.status;
+    const bool busy_again = was_open && status == 503;  // a server that is just starting up again
+    if (status != 0 && status != 200 && !busy_again) return error_of(run.refusal);
+    if (code == CURLE_OK && status == 200) return {};
+    was_open = was_open || status == 200;
+    if (!run.parser.last_id().empty()) last_id = run.parser.last_id();
+    if (run.parser.had_event()) {
+      failures = 0;
+      backoff = options.first_backoff;
+    }
+    const bool may_resume = options.resume && !options.ndjson && was_open;
+    if (!may_resume || ++failures > options.reconnections)
+      return connection_->failure(code, "GET", connection_->options.stream_silence);
+    std::this_thread::sleep_for(backoff);
+    if (options.stopped && options.stopped()) return {};
+    backoff = std::min(backoff * 2, kLongestBackoff);
+  }
+}
+
+Error error_of(const Reply& reply) {
+  Error error{ErrorCode::kUnavailable, "the server answered with status " + std::to_string(reply.status)};
+  switch (reply.status) {
+    case 404:
+      error.code = ErrorCode::kNotFound;
+      break;
+    case 409:
+      error.code = ErrorCode::kConflict;
+      break;
+    case 401:
+    case 403:
+      error.code = ErrorCode::kDenied;
+      break;
+    case 413:
+      error.code = ErrorCode::kTooLarge;
+      break;
+    case 422:
+      error.code = ErrorCode::kUnsupported;
+      break;
+    case 503:
+      error.code = ErrorCode::kUnavailable;
+      break;
+    default:
+      error.code = reply.status >= 500 ? ErrorCode::kIo : ErrorCode::kInvalid;
+  }
+  boost::json::error_code ec;
+  const boost::json::value document = boost::json::parse(reply.body, ec);
+  if (ec || !document.is_object()) return error;
+  const boost::json::value* detail = document.as_object().if_contains("detail");
+  if (detail != nullptr && detail->is_string()) error.message = std::string(detail->as_string());
+  return error;
+}
+
+std::string encode_segment(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                       c == '.' || c == '_' || c == '~';
+    if (plain) {
+      encoded += c;
+    } else {
+      encoded += '%';
+      encoded += "0123456789ABCDEF"[byte >> 4];
+      encoded += "0123456789ABCDEF"[byte & 15];
+    }
+  }
+  return encoded;
+}
+
+}  // namespace berth::client
