@@ -16,7 +16,7 @@ namespace berth::client {
 
 struct ClientOptions {
   std::string base_url = "http://127.0.0.1:8080";
-  std::string token;
+  std::string token = {};
   std::chrono::milliseconds connect_timeout{3'000};
   std::chrono::milliseconds timeout{60'000};         // for a whole call
   std::chrono::milliseconds stream_silence{45'000};  // a stream without a byte (heartbeats come every 15 s) is dead
@@ -40,9 +40,9 @@ struct StreamEvent {
 enum class StreamStep : bool { kStop, kContinue };
 
 struct StreamOptions {
-  bool ndjson = false;        // else server-sent events
-  std::string last_event_id;  // resume after this event
-  bool resume = true;         // reconnect when the connection breaks (server-sent events only: they carry ids)
+  bool ndjson = false;             // else server-sent events
+  std::string last_event_id = {};  // resume after this event
+  bool resume = true;              // reconnect when the connection breaks (server-sent events only: they carry ids)
   // Given up after this many reconnections in a row without one event.
   int reconnections = 10;
   std::chrono::milliseconds first_backoff{200};  // doubled each time, up to 5 s
