@@ -181,4 +181,19 @@ bool is_sound_name(std::string_view text) {
   return true;
 }
 
+std::string with_valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    std::string_view rest = text;
+    if (next_code_point(rest)) {
+      valid.append(text.substr(0, text.size() - rest.size()));
+      text = rest;
+    } else {
+      valid.append("\xef\xbf\xbd");
+      text.remove_prefix(1);
+    }
+  }
+  return valid;
+}
+
 }  // namespace berth::sim

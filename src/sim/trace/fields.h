@@ -29,4 +29,7 @@ std::optional<std::int64_t> parse_mebibytes(std::string_view text);
 // UTF-8 without control characters, at most 256 bytes: fit to be a name.
 bool is_sound_name(std::string_view text);
 
+// The text with every byte that is not UTF-8 replaced by U+FFFD, so that it may stand in JSON and HTML.
+std::string with_valid_utf8(std::string_view text);
+
 }  // namespace berth::sim

@@ -1,0 +1,57 @@
+#include "sim/measure/outcome.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+
+namespace berth::sim {
+namespace {
+
+// Upper ends of the size buckets in thousandths of a GPU; the last bucket has none.
+constexpr std::array<std::int64_t, kSizeBuckets - 1> kUpTo = {0, 999, 1000, 4000, 8000, 64'000, 512'000};
+constexpr std::array<std::string_view, kSizeBuckets> kNames = {
+    "CPU only", "under 1 GPU", "1 GPU", "2-4 GPUs", "5-8 GPUs", "9-64 GPUs", "65-512 GPUs", "over 512 GPUs"};
+
+}  // namespace
+
+const char* name_of(Ending ending) {
+  switch (ending) {
+    case Ending::kCompleted:
+      return "completed";
+    case Ending::kRunning:
+      return "running";
+    case Ending::kWaiting:
+      return "waiting";
+    case Ending::kRefused:
+      return "refused";
+  }
+  return "?";
+}
+
+std::optional<std::int64_t> completion_ms(const JobOutcome& job) {
+  if (job.ending != Ending::kCompleted || !job.finish_ms) return std::nullopt;
+  return checked_subtract(*job.finish_ms, job.submit_ms);
+}
+
+std::optional<std::int64_t> waiting_ms(const JobOutcome& job) {
+  const auto completion = completion_ms(job);
+  if (!completion) return std::nullopt;
+  return checked_subtract(*completion, job.useful_ms);
+}
+
+std::optional<double> slowdown(const JobOutcome& job) {
+  const auto completion = completion_ms(job);
+  if (!completion || job.useful_ms <= 0) return std::nullopt;
+  return static_cast<double>(*completion) / static_cast<double>(job.useful_ms);
+}
+
+int size_bucket_index(std::int64_t gpu_milli) {
+  return static_cast<int>(std::lower_bound(kUpTo.begin(), kUpTo.end(), gpu_milli) - kUpTo.begin());
+}
+
+std::string_view size_bucket(std::int64_t gpu_milli) {
+  return kNames[static_cast<std::size_t>(size_bucket_index(gpu_milli))];
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,31 @@
+#pragma once
+// What several seeds say together: the mean and its 95 % confidence interval by Student's t with n - 1 degrees of
+// freedom, and the paired difference of two policies on the same seeds, which takes out what the seeds have in common.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace berth::sim {
+
+struct Estimate {
+  std::int64_t count = 0;
+  double mean = 0;
+  std::optional<double> standard_deviation;  // of the values; needs two
+  std::optional<double> half_width;          // the interval is mean +- half_width; needs two
+
+  // True if the interval lies on one side of 0.
+  bool differs_from_zero() const { return half_width && (mean - *half_width > 0 || mean + *half_width < 0); }
+};
+
+// The p quantile of Student's t distribution, 0 < p < 1, df >= 1.
+double student_t_quantile(double p, std::int64_t degrees_of_freedom);
+
+Estimate estimate(const std::vector<double>& values);
+
+// `values - baseline` over the seeds that both have.
+using BySeed = std::map<std::uint64_t, double>;
+Estimate paired_difference(const BySeed& values, const BySeed& baseline);
+
+}  // namespace berth::sim

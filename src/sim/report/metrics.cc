@@ -1,0 +1,173 @@
+#include "sim/report/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace berth::sim {
+namespace {
+
+template <auto Member>
+std::optional<double> member(const RunMeasures& run) {
+  return run.*Member;
+}
+
+template <auto Member>
+std::optional<double> counted(const RunMeasures& run) {
+  return static_cast<double>(run.*Member);
+}
+
+using Group = Distribution GroupMeasures::*;
+using Statistic = double Distribution::*;
+
+// A statistic over completed jobs; absent when none completed.
+template <Group group, Statistic statistic>
+std::optional<double> over_jobs(const RunMeasures& run) {
+  const Distribution& distribution = run.all.*group;
+  if (distribution.count == 0) return std::nullopt;
+  return distribution.*statistic;
+}
+
+std::optional<double> makespan(const RunMeasures& run) {
+  if (run.completed == 0) return std::nullopt;
+  return run.makespan_s;
+}
+
+std::optional<double> longest_queue(const RunMeasures& run) {
+  if (!run.max_queue_length) return std::nullopt;
+  return static_cast<double>(*run.max_queue_length);
+}
+
+std::string with_decimals(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+// 1234567.8 -> "1,234,567.8"
+std::string grouped(double value, int decimals) {
+  std::string text = with_decimals(value, decimals);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  std::size_t point = std::min(text.find('.'), text.size());
+  while (point > first + 3) {
+    point -= 3;
+    text.insert(point, ",");
+  }
+  return text;
+}
+
+std::string format_seconds(double seconds) {
+  const double size = std::abs(seconds);
+  if (size < 120) return with_decimals(seconds, size < 10 ? 2 : 1) + " s";
+  if (size < 7200) return with_decimals(seconds / 60, 1) + " min";
+  if (size < 4 * 86'400.0) return with_decimals(seconds / 3600, 2) + " h";
+  return with_decimals(seconds / 86'400, 1) + " d";
+}
+
+}  // namespace
+
+const std::vector<Metric>& metrics() {
+  using M = RunMeasures;
+  using G = GroupMeasures;
+  using D = Distribution;
+  static const std::vector<Metric> kMetrics = {
+      {"gpu_allocation_pct", "GPUs allocated", "Fleet", MetricUnit::kPercent, Better::kHigher,
+       member<&M::gpu_allocation_pct>},
+      {"gpu_allocation_at_100_pct", "allocated at 100 % arrived", "Fleet", MetricUnit::kPercent, Better::kHigher,
+       member<&M::gpu_allocation_at_100_pct>},
+      {"gpu_allocation_at_130_pct", "allocated at 130 % arrived", "Fleet", MetricUnit::kPercent, Better::kHigher,
+       member<&M::gpu_allocation_at_130_pct>},
+      {"fragmentation_pct", "fragmented, of capacity", "Fleet", MetricUnit::kPercent, Better::kLower,
+       member<&M::fragmentation_pct>},
+      {"fragmentation_of_idle_pct", "fragmented, of idle", "Fleet", MetricUnit::kPercent, Better::kLower,
+       member<&M::fragmentation_of_idle_pct>},
+      {"utilization_pct", "allocated until the last completion", "Fleet", MetricUnit::kPercent, Better::kHigher,
+       member<&M::utilization_pct>},
+      {"makespan_s", "makespan", "Fleet", MetricUnit::kSeconds, Better::kLower, makespan},
+      {"mean_wait_s", "waiting, mean", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::mean>},
+      {"p50_wait_s", "waiting, median", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p50>},
+      {"p90_wait_s", "waiting, p90", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p90>},
+      {"p99_wait_s", "waiting, p99", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p99>},
+      {"max_wait_s", "waiting, longest", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::max>},
+      {"mean_jct_s", "completion time, mean", "Jobs", MetricUnit::kSeconds, Better::kLower,
+       over_jobs<&G::jct_s, &D::mean>},
+      {"p99_jct_s", "completion time, p99", "Jobs", MetricUnit::kSeconds, Better::kLower,
+       over_jobs<&G::jct_s, &D::p99>},
+      {"mean_slowdown", "slowdown, mean", "Jobs", MetricUnit::kRatio, Better::kLower,
+       over_jobs<&G::slowdown, &D::mean>},
+      {"p50_slowdown", "slowdown, median", "Jobs", MetricUnit::kRatio, Better::kLower,
+       over_jobs<&G::slowdown, &D::p50>},
+      {"p90_slowdown", "slowdown, p90", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p90>},
+      {"p99_slowdown", "slowdown, p99", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p99>},
+      {"max_slowdown", "slowdown, largest", "Jobs", MetricUnit::kRatio, Better::kLower,
+       over_jobs<&G::slowdown, &D::max>},
+      {"mean_queue_length", "jobs waiting, mean", "Jobs", MetricUnit::kCount, Better::kLower,
+       member<&M::mean_queue_length>},
+      {"max_queue_length", "jobs waiting, most", "Jobs", MetricUnit::kCount, Better::kLower, longest_queue},
+      {"completed", "jobs completed", "Jobs", MetricUnit::kCount, Better::kNeither, counted<&M::completed>},
+      {"refused", "jobs refused", "Jobs", MetricUnit::kCount, Better::kNeither, counted<&M::refused>},
+      {"jain_index", "Jain's index", "Fairness", MetricUnit::kRatio, Better::kHigher, member<&M::jain_index>},
+      {"mean_share_gap_pct", "dominant-share gap, mean", "Fairness", MetricUnit::kPercent, Better::kLower,
+       member<&M::mean_share_gap_pct>},
+      {"max_share_gap_pct", "dominant-share gap, largest", "Fairness", MetricUnit::kPercent, Better::kLower,
+       member<&M::max_share_gap_pct>},
+      {"guarantee_violation_s", "guarantees violated", "Fairness", MetricUnit::kSeconds, Better::kLower,
+       member<&M::guarantee_violation_s>},
+      {"guarantee_shortfall_gpu_h", "guarantees short of", "Fairness", MetricUnit::kGpuHours, Better::kLower,
+       member<&M::guarantee_shortfall_gpu_h>},
+      {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::preemptions>},
+      {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::restarts>},
+      {"moves", "moves", "Cost", MetricUnit::kCount, Better::kNeither, counted<&M::moves>},
+      {"gpu_hours_lost", "GPU-hours lost", "Cost", MetricUnit::kGpuHours, Better::kLower, member<&M::gpu_hours_lost>},
+      {"gpu_hours_useful", "GPU-hours useful", "Cost", MetricUnit::kGpuHours, Better::kNeither,
+       member<&M::gpu_hours_useful>},
+  };
+  return kMetrics;
+}
+
+std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs) {
+  std::vector<MeasuredRun> measured;
+  measured.reserve(runs.size());
+  for (const RunResult& run : runs) {
+    const MeasureInput input{run.jobs, run.fleet, run.arrivals, run.fairness, run.capacity_gpu_milli, run.end_ms};
+    measured.push_back({&run, measure_run(input)});
+  }
+  return measured;
+}
+
+std::vector<std::string> policies_of(const std::vector<MeasuredRun>& runs) {
+  std::vector<std::string> policies;
+  for (const MeasuredRun& run : runs) {
+    const std::string& name = run.result->policy;
+    if (std::find(policies.begin(), policies.end(), name) == policies.end()) policies.push_back(name);
+  }
+  return policies;
+}
+
+BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric) {
+  BySeed values;
+  for (const MeasuredRun& run : runs) {
+    if (run.result->policy != policy) continue;
+    if (const auto value = metric.value(run.measures)) values[run.result->seed] = *value;
+  }
+  return values;
+}
+
+std::string format_value(double value, MetricUnit unit) {
+  switch (unit) {
+    case MetricUnit::kPercent:
+      return with_decimals(value, 2) + " %";
+    case MetricUnit::kSeconds:
+      return format_seconds(value);
+    case MetricUnit::kCount:
+      return grouped(value, value == std::floor(value) ? 0 : 1);
+    case MetricUnit::kGpuHours:
+      return grouped(value, 1) + " GPU-h";
+    case MetricUnit::kRatio:
+      return grouped(value, std::abs(value) < 1000 ? 3 : 0);
+  }
+  return "?";
+}
+
+}  // namespace berth::sim
