@@ -54,4 +54,8 @@ std::string_view size_bucket(std::int64_t gpu_milli) {
   return kNames[static_cast<std::size_t>(size_bucket_index(gpu_milli))];
 }
 
+int size_bucket_rank(std::string_view name) {
+  return static_cast<int>(std::find(kNames.begin(), kNames.end(), name) - kNames.begin());
+}
+
 }  // namespace berth::sim

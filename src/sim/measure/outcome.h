@@ -51,5 +51,7 @@ std::optional<double> slowdown(const JobOutcome& job);
 std::string_view size_bucket(std::int64_t gpu_milli);
 inline constexpr int kSizeBuckets = 8;
 int size_bucket_index(std::int64_t gpu_milli);
+// The place of a bucket among the buckets, by its name; kSizeBuckets for any other text.
+int size_bucket_rank(std::string_view name);
 
 }  // namespace berth::sim

@@ -1,0 +1,391 @@
+// The report on results that are made up, and say so on the page: a toy queue of one kind of GPU drawn from a seed.
+// With BERTH_REPORT_SAMPLE set to a folder, the sample report is left there to be looked at in a browser.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/random.h"
+#include "sim/report/downsample.h"
+#include "sim/report/escape.h"
+#include "sim/report/page_data.h"
+#include "sim/report/report_page.h"
+#include "sim/report/summary.h"
+#include "sim/report/write_report.h"
+#include "sim/trace/csv.h"
+
+namespace berth::sim {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::int64_t kHourMs = 3'600'000;
+constexpr std::int64_t kNodes = 96;
+
+// Names that have done harm elsewhere.
+constexpr std::array kHostile = {"<script>alert(1)</script>",
+                                 "\"><img src=x onerror=alert(1)>",
+                                 "{{7*7}}",
+                                 "=cmd|'/C calc'!A0",
+                                 "+1+1",
+                                 "@SUM(A1)",
+                                 "a\r\nb",
+                                 "\x1b[31mred",
+                                 "\u202Egpj",
+                                 "zero\u200Bwidth",
+                                 "../..",
+                                 "'; DROP TABLE",
+                                 "\u2028line",
+                                 "</script><script>alert(2)//",
+                                 "-2+3",
+                                 "\t=1",
+                                 "%n%n"};
+
+struct FakeFleet {
+  std::vector<std::int64_t> free_at = std::vector<std::int64_t>(static_cast<std::size_t>(kNodes), 0);
+};
+
+JobOutcome fake_job(Random& random, int index, const RunResult& run, std::int64_t delay_ms, FakeFleet& fleet,
+                    std::vector<GanttBar>& bars) {
+  JobOutcome job;
+  job.id = "job-" + std::to_string(index);
+  const auto queue = std::min(random.below(run.queues.size()), random.below(run.queues.size()));
+  job.queue = run.queues[queue];
+  job.user = "u" + std::to_string(random.below(40));
+  job.job_class = random.chance(700) ? "training" : "inference";
+  job.gpu_milli = std::array<std::int64_t, 6>{500, 1000, 1000, 2000, 8000, 8000}[random.below(6)];
+  job.submit_ms = index * 4 * 60'000 + random.between(0, 200'000);
+  job.useful_ms = 60'000 + static_cast<std::int64_t>(std::exp(static_cast<double>(random.below(1000)) / 110.0) * 9000);
+  const auto node = std::min_element(fleet.free_at.begin(), fleet.free_at.end());
+  const std::int64_t start = std::max(job.submit_ms, *node) + (random.chance(600) ? 0 : random.between(0, delay_ms));
+  job.first_start_ms = start;
+  job.finish_ms = start + job.useful_ms;
+  job.preemptions = random.chance(80) ? 1 : 0;
+  job.lost_gpu_milli_ms = job.preemptions * 900 * job.gpu_milli * 1000;
+  job.ending = random.chance(990) ? Ending::kCompleted : Ending::kRefused;
+  *node = *job.finish_ms;
+  bars.push_back({static_cast<std::uint32_t>(node - fleet.free_at.begin()), static_cast<std::uint32_t>(queue),
+                  std::max<std::int64_t>(job.gpu_milli, 6000), start, *job.finish_ms});
+  return job;
+}
+
+void fake_series(Random& random, double level, RunResult& run) {
+  for (std::int64_t at = 0; at < run.end_ms; at += kHourMs / 3) {
+    const double day = std::sin(static_cast<double>(at) / (24.0 * kHourMs) * 2 * 3.14159);
+    const double noise = static_cast<double>(random.between(-40, 40)) / 1000;
+    const double busy = std::clamp(level + 0.08 * day + noise, 0.0, 1.0);
+    FleetSample sample;
+    sample.at_ms = at;
+    sample.capacity_gpu_milli = run.capacity_gpu_milli;
+    sample.allocated_gpu_milli = static_cast<std::int64_t>(busy * static_cast<double>(run.capacity_gpu_milli));
+    sample.fragmented_gpu_milli = (run.capacity_gpu_milli - sample.allocated_gpu_milli) / 2;
+    sample.waiting_jobs = std::max<std::int64_t>(0, static_cast<std::int64_t>(120 * (busy - level + 0.05) * 10));
+    sample.waiting_gpu_milli = sample.waiting_jobs * 3000;
+    run.fleet.push_back(sample);
+    const std::int64_t half = run.capacity_gpu_milli / 2;
+    const std::int64_t tilt = random.between(0, static_cast<std::int64_t>(static_cast<double>(half) * (1 - level)));
+    run.fairness.push_back({at,
+                            run.capacity_gpu_milli,
+                            {{0, half + tilt, run.capacity_gpu_milli, half, 1}, {1, half - tilt, half, half / 2, 1}}});
+  }
+}
+
+void fake_arrivals(Random& random, double level, RunResult& run) {
+  for (std::int64_t arrived = 0; arrived < run.capacity_gpu_milli * 13 / 10; arrived += 3000) {
+    const auto ceiling = static_cast<std::int64_t>(level * static_cast<double>(run.capacity_gpu_milli));
+    const std::int64_t allocated = std::min(arrived * 995 / 1000, ceiling - random.between(0, 4000));
+    run.arrivals.push_back({arrived, allocated, (run.capacity_gpu_milli - allocated) / 20 + arrived / 40});
+  }
+}
+
+RunResult fake_run(const std::string& policy, std::uint64_t seed, double level, std::int64_t delay_ms,
+                   const std::vector<std::string>& queues) {
+  Random random(seed * 1000 + policy.size());
+  RunResult run;
+  run.policy = policy;
+  run.seed = seed;
+  run.capacity_gpu_milli = kNodes * 8000;
+  run.queues = queues;
+  run.node_gpu_milli.assign(static_cast<std::size_t>(kNodes), 8000);
+  FakeFleet fleet;
+  for (int i = 0; i < 2500; ++i) run.jobs.push_back(fake_job(random, i, run, delay_ms, fleet, run.gantt));
+  for (const JobOutcome& job : run.jobs) run.end_ms = std::max(run.end_ms, job.finish_ms.value_or(0));
+  fake_series(random, level, run);
+  fake_arrivals(random, level + 0.04, run);
+  return run;
+}
+
+ReportInput fake_input() {
+  ReportInput input;
+  input.title = "Four policies on a week of made-up load";
+  input.command =
+      "berth simulate --jobs made-up.csv --nodes 96x8xV100 --seeds 1-3 --policy fifo --policy fgd --report out";
+  input.version = "0.0-test";
+  input.synthetic = true;
+  input.jobs = 2500;
+  input.nodes = kNodes;
+  input.gpu_milli = kNodes * 8000;
+  input.sources = {"made-up.csv (native, 2512 rows)"};
+  input.notes = {"days 22-58 of the trace; the cluster is empty at the beginning of the window"};
+  input.defaults_taken = {{"CPU of a job not stated: it asks for none", 2500},
+                          {"jobs of up to 8 GPUs whose number of workers is not stated: one worker", 2480}};
+  input.rows_left_out = {{"jobs submitted outside of days 22-58", 1928}};
+  input.overlay_taken = {{"checkpoint contract supplied", 700}};
+  input.bad_rows = {12, {{"submit_s: negative", 12}}, {{"made-up.csv", 17, "submit_s: negative"}}};
+  return input;
+}
+
+std::vector<RunResult> fake_runs(const std::vector<std::string>& queues) {
+  std::vector<RunResult> runs;
+  const std::array policies = {std::pair{"strict-fifo", 0.74}, std::pair{"fifo-best-fit", 0.80}, std::pair{"fgd", 0.89},
+                               std::pair{"sjf-oracle", 0.85}};
+  std::int64_t delay_ms = 16 * kHourMs;
+  for (const auto& [policy, level] : policies) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) runs.push_back(fake_run(policy, seed, level, delay_ms, queues));
+    delay_ms /= 3;
+  }
+  return runs;
+}
+
+std::vector<std::string> plain_queues() {
+  return {"research/vision", "research/nlp", "product/ads", "platform", "interns"};
+}
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("summary.json has the documented fields, and they are what the outcomes say") {
+  const std::vector<RunResult> runs = fake_runs(plain_queues());
+  const auto measured = measure_runs(runs);
+  const json::value summary = json::parse(summary_json(fake_input(), measured));
+  CHECK(summary.at("schema") == kSummarySchema);
+  CHECK(summary.at("input").at("bad_rows").at("total").as_int64() == 12);
+  CHECK(summary.at("input").at("defaults_taken").as_array().size() == 2);
+  REQUIRE(summary.at("runs").as_array().size() == runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const json::value& run = summary.at("runs").at(i);
+    CHECK(run.at("policy").as_string() == runs[i].policy);
+    for (const char* field :
+         {"seed", "gpu_allocation_pct", "gpu_allocation_at_100_pct", "fragmentation_pct", "mean_wait_s", "p99_wait_s",
+          "max_wait_s", "mean_jct_s", "preemptions", "gpu_hours_lost", "guarantee_violation_s", "moves"}) {
+      CHECK_MESSAGE(run.at(field).is_number(), field);
+    }
+    double wait = 0;
+    double completed = 0;
+    for (const JobOutcome& job : runs[i].jobs) {
+      if (job.ending != Ending::kCompleted) continue;
+      wait += static_cast<double>(*job.finish_ms - job.submit_ms - job.useful_ms) / 1000;
+      ++completed;
+    }
+    CHECK(run.at("mean_wait_s").to_number<double>() == doctest::Approx(wait / completed));
+  }
+  // Four policies, three of them compared with the first.
+  CHECK(summary.at("policies").as_array().size() == 4);
+  const json::array& comparisons = summary.at("comparisons").as_array();
+  CHECK(std::all_of(comparisons.begin(), comparisons.end(),
+                    [](const json::value& entry) { return entry.at("baseline") == "strict-fifo"; }));
+  const auto wait_of_fgd = std::find_if(comparisons.begin(), comparisons.end(), [](const json::value& entry) {
+    return entry.at("policy") == "fgd" && entry.at("measure") == "mean_wait_s";
+  });
+  REQUIRE(wait_of_fgd != comparisons.end());
+  CHECK(wait_of_fgd->at("count").as_int64() == 3);
+  CHECK(wait_of_fgd->at("mean").as_double() < 0);
+  CHECK(wait_of_fgd->at("ci95_low").as_double() < wait_of_fgd->at("ci95_high").as_double());
+}
+
+TEST_CASE("what a run did not measure is null, and nothing is divided by nothing") {
+  RunResult empty;
+  empty.policy = "nothing";
+  std::vector<RunResult> runs = {empty};
+  const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
+  const json::value& run = summary.at("runs").at(0);
+  CHECK(run.at("mean_wait_s").is_null());
+  CHECK(run.at("gpu_allocation_pct").is_null());
+  CHECK(run.at("jain_index").is_null());
+  CHECK(run.at("preemptions").to_number<double>() == 0);
+  CHECK(report_page({}, measure_runs(runs)).find("nothing") != std::string::npos);
+  CHECK(report_page({}, {}).find("</html>") != std::string::npos);
+}
+
+TEST_CASE("the per-job CSV reads back, row by row, and no cell is a formula") {
+  std::vector<std::string> queues(kHostile.begin(), kHostile.end());
+  RunResult run = fake_run("=policy", 1, 0.8, kHourMs, queues);
+  for (std::size_t i = 0; i < kHostile.size(); ++i) run.jobs[i].id = kHostile[i];
+  const std::vector<RunResult> runs = {run};
+  const std::string csv = jobs_csv(measure_runs(runs));
+  CsvReader reader(csv, {});
+  CsvRow row;
+  std::string reason;
+  REQUIRE(reader.next(row, reason) == CsvReader::Step::kRow);
+  const std::size_t columns = row.fields.size();
+  std::size_t rows = 0;
+  while (reader.next(row, reason) == CsvReader::Step::kRow) {
+    CHECK(row.fields.size() == columns);
+    for (const std::size_t text : {0U, 2U, 3U, 4U, 5U}) {
+      CHECK(std::string("=+-@\t\r\n").find((row.fields[text] + " ")[0]) == std::string::npos);
+    }
+    ++rows;
+  }
+  CHECK(rows == run.jobs.size());
+  CHECK(csv_cell("=1+1") == "\"'=1+1\"");
+  CHECK(csv_cell("  =1") == "\"'  =1\"");
+  CHECK(csv_cell("say \"x\"") == "\"say \"\"x\"\"\"");
+  CHECK(csv_cell("plain") == "\"plain\"");
+}
+
+TEST_CASE("hostile names are inert in the page, whatever they are the name of") {
+  std::vector<std::string> queues(kHostile.begin(), kHostile.end());
+  std::vector<RunResult> runs;
+  ReportInput input = fake_input();
+  for (const char* name : kHostile) {
+    RunResult run;
+    run.policy = name;
+    run.queues = queues;
+    run.capacity_gpu_milli = 8000;
+    run.node_gpu_milli = {8000};
+    run.end_ms = 10;
+    JobOutcome job;
+    job.id = job.queue = job.job_class = name;
+    job.finish_ms = 10;
+    job.useful_ms = 5;
+    job.ending = Ending::kCompleted;
+    run.jobs.push_back(job);
+    run.gantt.push_back({0, 0, 8000, 0, 10});
+    runs.push_back(run);
+    input.title += name;
+    input.command += name;
+    input.sources.push_back(name);
+    input.notes.push_back(name);
+    input.defaults_taken[name] = input.overlay_taken[name] = input.rows_left_out[name] = 1;
+    input.bad_rows.by_reason[name] = 1;
+    input.bad_rows.first.push_back({name, 1, name});
+  }
+  const std::string page = report_page(input, measure_runs(runs));
+  CHECK(page.find("<img") == std::string::npos);
+  CHECK(page.find("<script>alert") == std::string::npos);
+  CHECK(page.find("</script><script>alert") == std::string::npos);
+  CHECK(page.find("\x1b") == std::string::npos);
+  CHECK(page.find("\u2028") == std::string::npos);
+  // Two script elements and no more: the data and the program.
+  std::size_t scripts = 0;
+  for (std::size_t at = page.find("<script"); at != std::string::npos; at = page.find("<script", at + 1)) ++scripts;
+  CHECK(scripts == 2);
+  // No bidirectional control or zero-width character outside the data, where names are only ever set as text.
+  const std::string markup = page.substr(0, page.find("id=\"data\""));
+  CHECK(markup.find("\u202E") == std::string::npos);
+  CHECK(markup.find("\u200B") == std::string::npos);
+  CHECK(markup.find("[U+202E]") != std::string::npos);
+  CHECK_NOTHROW(json::parse(summary_json(input, measure_runs(runs))));
+}
+
+TEST_CASE("bytes that are not UTF-8 do not break summary or page") {
+  RunResult run;
+  run.policy = "bad\xff\xc3";
+  const std::vector<RunResult> runs = {run};
+  CHECK_NOTHROW(json::parse(summary_json({}, measure_runs(runs))));
+  CHECK(report_page({}, measure_runs(runs)).find("bad\xef\xbf\xbd") != std::string::npos);
+}
+
+TEST_CASE("the page needs no network") {
+  const std::vector<RunResult> runs = fake_runs(plain_queues());
+  const std::string page = report_page(fake_input(), measure_runs(runs));
+  CHECK(page.find("default-src 'none'") != std::string::npos);
+  for (const char* outside :
+       {"src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "WebSocket", "innerHTML"}) {
+    CHECK_MESSAGE(page.find(outside) == std::string::npos, outside);
+  }
+  CHECK(page.find("Synthetic results") != std::string::npos);
+  CHECK(page.size() < 3'000'000);
+}
+
+TEST_CASE("over time: equal stretches that keep the integral") {
+  Random random(3);
+  std::vector<FleetSample> samples;
+  std::int64_t at = 0;
+  double integral = 0;
+  for (int i = 0; i < 5000; ++i) {
+    FleetSample sample;
+    sample.at_ms = at;
+    sample.waiting_jobs = random.between(0, 100);
+    const std::int64_t held = random.between(0, 5000);
+    integral += static_cast<double>(sample.waiting_jobs * held);
+    at += held;
+    samples.push_back(sample);
+  }
+  const Curve curve = curve_over_time<FleetSample>(
+      samples, at, [](const FleetSample& s) { return static_cast<double>(s.waiting_jobs); });
+  REQUIRE(curve.size() == static_cast<std::size_t>(kCurvePoints));
+  double kept = 0;
+  for (const auto& point : curve) kept += point.second * static_cast<double>(at) / kCurvePoints;
+  CHECK(kept == doctest::Approx(integral).epsilon(1e-3));
+  CHECK(curve_over_time<FleetSample>({}, 10, [](const FleetSample&) { return 0.0; }).empty());
+}
+
+TEST_CASE("a distribution rises from its least value to 100 % at its largest") {
+  const Curve curve = distribution_curve({5, 1, 3});
+  CHECK(curve.size() == static_cast<std::size_t>(kQuantiles));
+  CHECK(curve.front() == std::pair{1.0, 0.0});
+  CHECK(curve.back() == std::pair{5.0, 100.0});
+  CHECK(std::is_sorted(curve.begin(), curve.end()));
+}
+
+TEST_CASE("a Gantt image is bounded, stays on the canvas, and shows who holds a node") {
+  RunResult run;
+  run.queues = {"a", "b"};
+  run.node_gpu_milli = {8000, 8000};
+  run.gantt = {{0, 0, 8000, 0, 120}, {1, 1, 4000, 120, 240}};
+  const GanttImage image = gantt_image(run);
+  CHECK(image.rows == 2);
+  CHECK(image.columns == 240);
+  REQUIRE(image.cells.size() == 2);
+  CHECK(image.queues == std::vector<std::string>{"a", "b"});
+  CHECK(image.cells[0].row == 0);
+  CHECK(image.cells[0].column == 0);
+  CHECK(image.cells[0].columns == 120);
+  CHECK(image.cells[0].level == kGanttLevels);
+  CHECK(image.cells[1].column == 120);
+  CHECK(image.cells[1].level == kGanttLevels / 2);
+  CHECK(image.cells[1].queue == 1);
+
+  std::vector<std::string> many;
+  for (int i = 0; i < 30; ++i) many.push_back("q" + std::to_string(i));
+  const GanttImage large = gantt_image(fake_run("p", 1, 0.8, kHourMs, many));
+  CHECK(large.rows == kGanttRows);
+  CHECK(large.queues.size() == static_cast<std::size_t>(kGanttQueues));
+  CHECK(large.queues.back() == "others (19)");
+  for (const GanttCell& cell : large.cells) {
+    CHECK(cell.column + cell.columns <= large.columns);
+    CHECK(cell.row < large.rows);
+  }
+}
+
+TEST_CASE("the report is written whole, and the terminal table names every policy") {
+  const char* kept = std::getenv("BERTH_REPORT_SAMPLE");
+  const std::filesystem::path folder = kept != nullptr
+                                           ? std::filesystem::path(kept)
+                                           : std::filesystem::temp_directory_path() / "berth-report-test" / "new";
+  const std::vector<RunResult> runs = fake_runs(plain_queues());
+  const auto written = write_report(folder.string(), fake_input(), runs);
+  CHECK_MESSAGE(written.has_value(), (written ? "" : written.error().message));
+  CHECK(file_text(folder / "report.html").ends_with("</html>\n"));
+  CHECK(json::parse(file_text(folder / "summary.json")).at("runs").as_array().size() == 12);
+  CHECK(std::filesystem::file_size(folder / "jobs.csv") > 100'000);
+  const std::string table = terminal_table(runs);
+  for (const char* word : {"strict-fifo", "fgd", "waiting, mean", "±"}) CHECK(table.find(word) != std::string::npos);
+  CHECK_FALSE(write_report("/proc/nowhere", fake_input(), {}).has_value());
+  if (kept == nullptr) std::filesystem::remove_all(folder.parent_path());
+}
+
+}  // namespace
+}  // namespace berth::sim
