@@ -50,6 +50,7 @@ def tally(output, ok, ran, seconds, filtered=False):
     if not ran:
         result.skipped = 1
     elif cases:
+        filtered = filtered or "test case CRASHED" in text  # what came after the crash was not skipped, it was lost
         for _, passed, failed, undone in cases:
             result.passed += int(passed)
             result.failed += int(failed)
@@ -105,6 +106,7 @@ def self_test():
         ((good, True, True), (5, 0, 0)),
         ((cases, False, True), (4, 1, 0)),
         ((good, False, True), (5, 1, 0)),  # every case passed, and then it crashed
+        ((cases.replace("| 0 skipped", "| 7 skipped") + "FATAL ERROR: test case CRASHED: SIGABRT", False, True), (4, 1, 0)),
         (("a.cc(3): MESSAGE: SKIPPED: needs root\n" + good, True, True), (4, 0, 1)),
         (("", False, True), (0, 1, 0)),
         (("", True, True), (1, 0, 0)),

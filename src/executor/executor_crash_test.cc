@@ -104,9 +104,9 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a server killed at any moment of its starts 
   std::istringstream witness(read_file("witness"));
   for (std::uint64_t job = 0; witness >> job;) ++runs[job];
   CHECK(runs.size() == kRounds * kTasks);
-  for (const auto& [job, count] : runs) {
-    CAPTURE(job);
-    CHECK(count == 1);
+  for (const auto& run : runs) {
+    CAPTURE(run.first);
+    CHECK(run.second == 1);
   }
 }
 

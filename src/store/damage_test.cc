@@ -73,12 +73,12 @@ TEST_CASE("spliced, swapped, dropped and added rows are refused at the first one
       {"UPDATE extent SET head_seq = 399", "begins and ends"},
       {"DELETE FROM extent", "begins and ends"},
   };
-  for (const auto& [sql, where] : splices) {
-    CAPTURE(sql);
+  for (const auto& splice : splices) {
+    CAPTURE(splice.first);
     const TemporaryDirectory directory;
     write_log(directory.path());
-    edit_database(directory.path(), sql);
-    check_refused(directory.path(), where);
+    edit_database(directory.path(), splice.first);
+    check_refused(directory.path(), splice.second);
   }
 }
 
