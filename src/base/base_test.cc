@@ -13,6 +13,31 @@ TEST_CASE("a timestamp prints as ISO 8601 in UTC, before and after the epoch") {
   CHECK_EQ(to_iso8601(Timestamp::never()), "never");
 }
 
+TEST_CASE("every instant of a four-digit year reads back from its text") {
+  Random random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const Timestamp time{random.between(-62'135'596'800'000, 253'402'300'799'999)};
+    CHECK_EQ(from_iso8601(to_iso8601(time)), time);
+  }
+  CHECK_EQ(from_iso8601("never"), Timestamp::never());
+}
+
+TEST_CASE("a timestamp is read with offset, decimals, or as a date alone") {
+  CHECK_EQ(from_iso8601("2026-06-21"), Timestamp{1'782'000'000'000});
+  CHECK_EQ(from_iso8601("2026-06-21T02:00:00.5+02:00"), Timestamp{1'782'000'000'500});
+  CHECK_EQ(from_iso8601("2026-06-20T23:30:00.123456789-00:30"), Timestamp{1'782'000'000'123});
+}
+
+TEST_CASE("what is no instant is not read as one") {
+  for (const char* text :
+       {"", "2026", "2026-13-01", "2026-02-29", "2026-04-31", "2026-06-21T", "2026-06-21T24:00:00Z",
+        "2026-06-21T00:00:00", "2026-06-21T00:00:00.Z", "2026-06-21T00:00:00.1234567890Z", "2026-06-21 00:00:00Z",
+        "2026-06-21T00:00:00Zx", "0000-01-01", "2026-06-21T00:00:60Z", "+2026-06-21", "2026-06-21T00:00:00+2:00"}) {
+    CAPTURE(text);
+    CHECK_FALSE(from_iso8601(text).has_value());
+  }
+}
+
 TEST_CASE("adding to a timestamp saturates at never") {
   CHECK_UNARY((Timestamp{5} + Timestamp::never().ms).is_never());
 }

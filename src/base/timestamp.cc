@@ -26,7 +26,112 @@ CivilDate civil_from_days(std::int64_t days) {
           day_of_year - (153 * shifted_month + 2) / 5 + 1};
 }
 
+// The same source, days_from_civil.
+std::int64_t days_from_civil(const CivilDate& date) {
+  const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0);
+  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const auto year_of_era = static_cast<unsigned>(year - era * 400);
+  const unsigned day_of_year = (153 * (date.month > 2 ? date.month - 3 : date.month + 9) + 2) / 5 + date.day - 1;
+  const unsigned day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+  return era * 146097 + static_cast<std::int64_t>(day_of_era) - 719468;
+}
+
+// Takes what it understands off the front of the text.
+class IsoReader {
+ public:
+  explicit IsoReader(std::string_view text) : text_(text) {}
+
+  bool at_end() const { return text_.empty(); }
+  bool take(char expected) {
+    if (text_.empty() || text_.front() != expected) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  // Exactly `digits` digits, making a number within [low, high].
+  std::optional<unsigned> number(std::size_t digits, unsigned low, unsigned high) {
+    if (text_.size() < digits) return std::nullopt;
+    unsigned value = 0;
+    for (const char c : text_.substr(0, digits)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      value = value * 10 + static_cast<unsigned>(c - '0');
+    }
+    text_.remove_prefix(digits);
+    if (value < low || value > high) return std::nullopt;
+    return value;
+  }
+  // The decimals after the point as milliseconds.
+  std::optional<unsigned> decimals() {
+    std::size_t length = 0;
+    unsigned ms = 0;
+    while (length < text_.size() && text_[length] >= '0' && text_[length] <= '9') {
+      if (length < 3) ms = ms * 10 + static_cast<unsigned>(text_[length] - '0');
+      ++length;
+    }
+    if (length == 0 || length > 9) return std::nullopt;
+    for (std::size_t i = length; i < 3; ++i) ms *= 10;
+    text_.remove_prefix(length);
+    return ms;
+  }
+
+ private:
+  std::string_view text_;
+};
+
+std::optional<std::int64_t> date_ms(IsoReader& reader) {
+  const auto year = reader.number(4, 1, 9999);
+  if (!year || !reader.take('-')) return std::nullopt;
+  const auto month = reader.number(2, 1, 12);
+  if (!month || !reader.take('-')) return std::nullopt;
+  const auto day = reader.number(2, 1, 31);
+  if (!day) return std::nullopt;
+  const std::int64_t days = days_from_civil({*year, *month, *day});
+  if (civil_from_days(days).day != *day) return std::nullopt;  // 31 April is 1 May
+  return days * 86'400'000;
+}
+
+std::optional<std::int64_t> time_of_day_ms(IsoReader& reader) {
+  const auto hour = reader.number(2, 0, 23);
+  if (!hour || !reader.take(':')) return std::nullopt;
+  const auto minute = reader.number(2, 0, 59);
+  if (!minute || !reader.take(':')) return std::nullopt;
+  const auto second = reader.number(2, 0, 59);
+  if (!second) return std::nullopt;
+  std::int64_t ms = (*hour * 60LL + *minute) * 60'000 + *second * 1000LL;
+  if (reader.take('.')) {
+    const auto decimals = reader.decimals();
+    if (!decimals) return std::nullopt;
+    ms += *decimals;
+  }
+  return ms;
+}
+
+// How far the text's zone is ahead of UTC.
+std::optional<std::int64_t> offset_ms(IsoReader& reader) {
+  if (reader.take('Z')) return 0;
+  const bool ahead = reader.take('+');
+  if (!ahead && !reader.take('-')) return std::nullopt;
+  const auto hour = reader.number(2, 0, 23);
+  if (!hour || !reader.take(':')) return std::nullopt;
+  const auto minute = reader.number(2, 0, 59);
+  if (!minute) return std::nullopt;
+  return (*hour * 60LL + *minute) * (ahead ? 60'000 : -60'000);
+}
+
 }  // namespace
+
+std::optional<Timestamp> from_iso8601(std::string_view text) {
+  if (text == "never") return Timestamp::never();
+  IsoReader reader(text);
+  const auto date = date_ms(reader);
+  if (!date) return std::nullopt;
+  if (reader.at_end()) return Timestamp{*date};
+  if (!reader.take('T')) return std::nullopt;
+  const auto time = time_of_day_ms(reader);
+  if (!time) return std::nullopt;
+  const auto offset = offset_ms(reader);
+  if (!offset || !reader.at_end()) return std::nullopt;
+  return Timestamp{*date + *time - *offset};
+}
 
 std::string to_iso8601(Timestamp time) {
   if (time.is_never()) return "never";

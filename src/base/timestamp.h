@@ -5,7 +5,9 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace berth {
 
@@ -26,5 +28,9 @@ constexpr std::int64_t operator-(Timestamp later, Timestamp earlier) { return la
 
 // "2026-11-21T08:15:30.250Z"
 std::string to_iso8601(Timestamp time);
+
+// "2026-11-21", "2026-11-21T08:15:30Z" with up to nine decimals (cut to milliseconds) or an offset such as +02:00, and
+// "never". Years 1 to 9999; a day that the calendar does not have is nothing.
+std::optional<Timestamp> from_iso8601(std::string_view text);
 
 }  // namespace berth

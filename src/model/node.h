@@ -59,7 +59,7 @@ struct NodeSpec {
                       field("labels", &NodeSpec::labels), field("taints", &NodeSpec::taints),
                       field("topology", &NodeSpec::topology), field("cpu_milli", &NodeSpec::cpu_milli),
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
-                      field("gpus", &NodeSpec::gpus));
+                      field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address));
   }
 };
 
