@@ -59,10 +59,17 @@ std::string grouped(double value, int decimals) {
 
 std::string format_seconds(double seconds) {
   const double size = std::abs(seconds);
+  if (size == 0) return "0 s";
   if (size < 120) return with_decimals(seconds, size < 10 ? 2 : 1) + " s";
   if (size < 7200) return with_decimals(seconds / 60, 1) + " min";
   if (size < 4 * 86'400.0) return with_decimals(seconds / 3600, 2) + " h";
   return with_decimals(seconds / 86'400, 1) + " d";
+}
+
+// Four digits say enough about a ratio of any size.
+std::string format_ratio(double value) {
+  const double size = std::abs(value);
+  return grouped(value, size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0);
 }
 
 }  // namespace
@@ -114,7 +121,7 @@ const std::vector<Metric>& metrics() {
        member<&M::max_share_gap_pct>},
       {"guarantee_violation_s", "guarantees violated", "Fairness", MetricUnit::kSeconds, Better::kLower,
        member<&M::guarantee_violation_s>},
-      {"guarantee_shortfall_gpu_h", "guarantees short of", "Fairness", MetricUnit::kGpuHours, Better::kLower,
+      {"guarantee_shortfall_gpu_h", "GPU-hours short of guarantees", "Fairness", MetricUnit::kGpuHours, Better::kLower,
        member<&M::guarantee_shortfall_gpu_h>},
       {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::preemptions>},
       {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::restarts>},
@@ -163,11 +170,18 @@ std::string format_value(double value, MetricUnit unit) {
     case MetricUnit::kCount:
       return grouped(value, value == std::floor(value) ? 0 : 1);
     case MetricUnit::kGpuHours:
-      return grouped(value, 1) + " GPU-h";
+      return grouped(value, 1);
     case MetricUnit::kRatio:
-      return grouped(value, std::abs(value) < 1000 ? 3 : 0);
+      return format_ratio(value);
   }
   return "?";
+}
+
+std::string format_difference(double value, MetricUnit unit) {
+  const std::string sign = value > 0 ? "+" : "";
+  // The difference of two percentages is in points, not in percent: no sign after it.
+  if (unit == MetricUnit::kPercent) return sign + with_decimals(value, 2);
+  return sign + format_value(value, unit);
 }
 
 }  // namespace berth::sim

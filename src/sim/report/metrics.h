@@ -43,5 +43,7 @@ BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view pol
 
 // "3.85 h", "95.4 %", "1,213"
 std::string format_value(double value, MetricUnit unit);
+// "+3.1 min"; of percentages in points, without a unit: "-0.42"
+std::string format_difference(double value, MetricUnit unit);
 
 }  // namespace berth::sim

@@ -61,11 +61,12 @@ std::string cell_html(const Cell& cell, MetricUnit unit) {
   return html += "</td>";
 }
 
-std::string policy_head(const std::vector<std::string>& policies) {
+// `first_colour`: the place of the first of these policies among all.
+std::string policy_head(const std::vector<std::string>& policies, std::size_t first_colour = 0) {
   std::string html = "<thead><tr><th></th>";
   for (std::size_t i = 0; i < policies.size(); ++i) {
-    html += "<th scope=\"col\"><span class=\"swatch c" + std::to_string(i % 8) + "\"></span>" + html_text(policies[i]) +
-            "</th>";
+    html += "<th scope=\"col\"><span class=\"swatch c" + std::to_string((first_colour + i) % 8) + "\"></span>" +
+            html_text(policies[i]) + "</th>";
   }
   return html += "</tr></thead>";
 }
@@ -89,42 +90,54 @@ std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector
   return html += "</tbody></table></div>";
 }
 
-// "better", "worse" or "no difference shown", by the interval and by which way is better.
-std::pair<std::string_view, std::string_view> judgement(const Comparison& comparison) {
-  if (comparison.difference.count < 2) return {"", "one seed: no interval"};
-  if (!comparison.difference.differs_from_zero()) return {"same", "no difference shown"};
-  if (comparison.metric->better == Better::kNeither) return {"", "differs"};
+// Better, worse or neither shown, by the interval and by which way is better.
+std::string_view judgement(const Comparison& comparison) {
+  if (!comparison.difference.differs_from_zero() || comparison.metric->better == Better::kNeither) return "same";
   const bool lower = comparison.difference.mean < 0;
-  return lower == (comparison.metric->better == Better::kLower) ? std::pair{"better", "better"}
-                                                                : std::pair{"worse", "worse"};
+  return lower == (comparison.metric->better == Better::kLower) ? "better" : "worse";
 }
 
-std::string comparison_row(const Comparison& comparison) {
-  const auto [style, words] = judgement(comparison);
+std::string comparison_cell(const Comparison& comparison) {
   const MetricUnit unit = comparison.metric->unit;
-  std::string html = element("<tr><th scope=\"row\">", comparison.policy, "</th>");
-  html += element("<td class=\"text\">", std::string(comparison.metric->label), "</td>");
-  html += "<td>" + std::string(comparison.difference.mean > 0 ? "+" : "") +
-          html_text(format_value(comparison.difference.mean, unit)) + "</td><td>";
-  if (comparison.difference.half_width) html += "± " + html_text(format_value(*comparison.difference.half_width, unit));
-  html += "</td><td>" + std::to_string(comparison.difference.count) + "</td>";
-  return html += "<td class=\"text " + std::string(style) + "\">" + std::string(words) + "</td></tr>";
+  std::string html = "<td class=\"" + std::string(judgement(comparison)) + "\">" +
+                     html_text(format_difference(comparison.difference.mean, unit));
+  if (comparison.difference.half_width) {
+    const std::string half = format_difference(*comparison.difference.half_width, unit);
+    html += "<span class=\"ci\">± " + html_text(half.substr(half.starts_with('+') ? 1 : 0)) + "</span>";
+  }
+  return html += "</td>";
+}
+
+// The row of one measure over the policies; empty where no policy differs from the baseline at all.
+std::string comparison_row(const std::vector<Comparison>& comparisons, const std::vector<std::string>& policies,
+                           const Metric& metric) {
+  std::string html = element("<tr><th scope=\"row\">", std::string(metric.label), "</th>");
+  bool any = false;
+  for (const std::string& policy : policies) {
+    const auto found = std::find_if(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
+      return comparison.policy == policy && comparison.metric == &metric;
+    });
+    html += found == comparisons.end() ? "<td class=\"none\">–</td>" : comparison_cell(*found);
+    any = any || (found != comparisons.end() && found->difference.mean != 0);
+  }
+  return any ? html + "</tr>" : std::string();
 }
 
 std::string comparison_section(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& policies) {
   if (policies.size() < 2) return {};
+  const std::vector<Comparison> comparisons = compare_policies(runs);
+  const std::vector<std::string> others(policies.begin() + 1, policies.end());
   std::string html = element("<section><h2>Against ", policies.front(), "</h2>");
   html +=
-      "<p class=\"note\">Difference seed by seed, with the 95 % interval of its mean (Student's t). Where the interval "
-      "holds 0, these runs show no difference.</p><details open><summary>Paired comparison</summary>"
-      "<div class=\"scroll\"><table><thead><tr><th>policy</th><th class=\"text\">measure</th><th>difference</th><th>95 "
-      "%"
-      "</th><th>seeds</th><th class=\"text\"></th></tr></thead><tbody>";
-  for (const Comparison& comparison : compare_policies(runs)) {
-    if (comparison.difference.mean == 0 && !comparison.difference.differs_from_zero()) continue;
-    html += comparison_row(comparison);
-  }
-  return html += "</tbody></table></div></details></section>";
+      "<p class=\"note\">Differences seed by seed, with the 95 % interval of their mean (Student's t); of percentages "
+      "in points. <span "
+      "class=\"better\">Green</span> is better, <span class=\"worse\">red</span> is worse; grey: the interval holds 0, "
+      "so "
+      "these runs show no difference, or one seed gives no interval.</p><div class=\"scroll\"><table "
+      "class=\"figures\">";
+  html += policy_head(others, 1) + "<tbody>";
+  for (const Metric& metric : metrics()) html += comparison_row(comparisons, others, metric);
+  return html += "</tbody></table></div></section>";
 }
 
 using GroupsOf = const std::map<std::string, GroupMeasures>& (*)(const RunMeasures&);
@@ -190,7 +203,7 @@ std::string group_section(const std::vector<MeasuredRun>& runs, const std::vecto
   const bool any_completed =
       std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.measures.completed > 0; });
   if (!any_completed) return {};
-  return "<section><h2>Who waits</h2><p class=\"note\">Mean waiting time, and below it the median slowdown (completion "
+  return "<section><h2>Who waits</h2><p class=\"note\">Mean waiting time, and after it the median slowdown (completion "
          "time over useful run). At most 16 groups, the largest.</p>" +
          group_table(
              runs, policies, "size", [](const RunMeasures& run) -> const auto& { return run.by_size; }) +

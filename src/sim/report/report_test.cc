@@ -287,6 +287,9 @@ TEST_CASE("hostile names are inert in the page, whatever they are the name of") 
   CHECK(markup.find("\u200B") == std::string::npos);
   CHECK(markup.find("[U+202E]") != std::string::npos);
   CHECK_NOTHROW(json::parse(summary_json(input, measure_runs(runs))));
+  if (const char* kept = std::getenv("BERTH_REPORT_SAMPLE")) {
+    CHECK(write_report(std::string(kept) + "/hostile", input, runs).has_value());
+  }
 }
 
 TEST_CASE("bytes that are not UTF-8 do not break summary or page") {

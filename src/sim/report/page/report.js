@@ -24,13 +24,13 @@
   const plain = (value) => Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en-US') : String(Number(value.toPrecision(3)));
   const percent = (value) => plain(value) + ' %';
   function seconds(value) {
-    if (value < 1) return '< 1 s';
+    if (value <= 1) return '≤ 1 s';
     if (value < 60) return plain(value) + ' s';
     if (value < HOUR) return plain(value / 60) + ' min';
     if (value < 2 * DAY) return plain(value / HOUR) + ' h';
     return plain(value / DAY) + ' d';
   }
-  const hours = (value) => value < 72 ? plain(value) + ' h' : plain(value / 24) + ' d';
+  const hours = (value) => value >= 72 || (value >= 24 && value % 24 === 0) ? plain(value / 24) + ' d' : plain(value) + ' h';
 
   // A scale maps values to 0..1 and names its ticks.
   function niceStep(span, wanted) {
@@ -54,7 +54,8 @@
   }
 
   const CHARTS = [
-    { key: 'allocation', title: 'Allocation over arrived load', note: 'GPUs allocated, % of capacity; load that has arrived, % of capacity', x: percent, y: percent, fromZero: false },
+    { key: 'allocation', title: 'Allocation over arrived load', note: 'GPUs allocated, % of capacity; load that has arrived, % of capacity', x: percent, y: percent },
+    { key: 'allocation', title: 'Allocation, the end of the load', note: 'the same from 80 % arrived on', x: percent, y: percent, from: 80, fromZero: false },
     { key: 'fragmentation', title: 'Fragmentation over arrived load', note: 'GPUs idle and of no use to the typical job, % of capacity', x: percent, y: percent },
     { key: 'wait', title: 'Waiting time', note: 'share of completed jobs that waited at most so long', x: seconds, y: percent, log: true, top: 100 },
     { key: 'jct', title: 'Completion time', note: 'share of completed jobs that were done within', x: seconds, y: percent, log: true, top: 100 },
@@ -66,10 +67,10 @@
     { key: 'jain', title: "Jain's index over time", note: '1: every queue has the same part of its entitlement', x: hours, y: plain, time: true, top: 1 },
   ];
 
-  function linesOf(key) {
+  function linesOf(chart) {
     const lines = [];
     for (const run of data.runs) {
-      const points = run.curves[key];
+      const points = run.curves[chart.key].filter((point) => chart.from === undefined || point[0] >= chart.from);
       if (points.length > 0) lines.push({ policy: data.policies.indexOf(run.policy), name: run.policy, seed: run.seed, points: points });
     }
     return lines;
@@ -97,10 +98,10 @@
       bottom = Math.min(bottom, point[1]); top = Math.max(top, point[1]);
     }
     if (chart.top) top = chart.top;
-    const low = chart.fromZero === false && bottom > 0.5 * top ? bottom - 0.1 * (top - bottom) : 0;
+    const low = chart.fromZero === false ? Math.max(0, bottom - 0.1 * (top - bottom)) : 0;
     const days = [1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 4320];
     const x = chart.log ? logSeconds(right) : linear(chart.time ? Math.min(0, left) : left, right, 6, chart.time ? days : null);
-    return { x: x, y: linear(low, top * (chart.top ? 1 : 1.04), 5) };
+    return { x: x, y: linear(low, chart.top ? top : top + 0.04 * (top - low), 5) };
   }
 
   function drawChart(figure, chart, lines) {
@@ -177,7 +178,7 @@
   function buildCharts() {
     const grid = document.getElementById('grid');
     for (const chart of CHARTS) {
-      const lines = linesOf(chart.key);
+      const lines = linesOf(chart);
       if (lines.length === 0 || !worthDrawing(lines)) continue;
       const figure = make('figure');
       const caption = make('figcaption', {}, chart.title);
