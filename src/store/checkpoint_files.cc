@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 
 #include "store/hash_chain.h"
@@ -76,10 +75,7 @@ Result<void> CheckpointFiles::sync_names() {
 Result<void> CheckpointFiles::save(std::uint64_t seq, const Hash& head_hash, std::string_view bytes) {
   const std::filesystem::path unfinished = directory_ / kUnfinished;
   if (auto ok = write_whole(unfinished, header_of(seq, head_hash, bytes), bytes); !ok) return ok;
-  if (std::rename(unfinished.c_str(), path_of(seq).c_str()) != 0) {
-    disk_->note_failure(io_error(path_of(seq).string(), "rename", errno).message);
-    return disk_->failure();
-  }
+  if (auto ok = disk_->rename(unfinished.string(), path_of(seq).string()); !ok) return ok;
   if (auto ok = sync_names(); !ok) return ok;
   const std::vector<std::uint64_t> kept = list();
   std::error_code ignored;  // an old file that stays takes space and harms nothing

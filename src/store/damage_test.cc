@@ -139,6 +139,22 @@ TEST_CASE("a damaged end of the write-ahead log is not taken for the remains of 
   }
 }
 
+TEST_CASE("what a crash left in the write-ahead log is in the database before anybody builds on it") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory crashed;
+  const auto log = opened(directory.path());
+  append_records(*log, log->take_epoch().value(), 30);
+  std::filesystem::create_directory(crashed.path());
+  for (const char* name : {"log.db", "log.db-wal", "head"}) {
+    std::filesystem::copy_file(directory.path() / name, crashed.path() / name);
+  }
+  REQUIRE(std::filesystem::file_size(crashed.path() / "log.db-wal") > 0);
+  const auto reopened = opened(crashed.path());
+  CHECK(std::filesystem::file_size(crashed.path() / "log.db-wal") == 0);
+  CHECK(reopened->counters().fsyncs >= 3);  // the write-ahead log, the database, the head file
+  CHECK(reopened->last() == log->last());
+}
+
 // What the log shows after damage is what it showed before, or an error.
 void check_shows_nothing_wrong(const std::filesystem::path& directory, const ChainReport& before) {
   const auto report = open_and_verify(directory);

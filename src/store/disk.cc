@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -184,6 +185,19 @@ Result<void> Disk::sync(int file, const std::string& path) {
     return failure();
   }
   if (undoes_) forget(path);
+  return {};
+}
+
+Result<void> Disk::rename(const std::string& from, const std::string& to) {
+  if (failed()) return failure();
+  if (std::rename(from.c_str(), to.c_str()) != 0) {
+    note_failure(io_error(to, "rename to it", errno).message);
+    return failure();
+  }
+  const std::lock_guard lock(mutex_);
+  for (Unsynced& write : unsynced_) {
+    if (write.path == from) write.path = to;
+  }
   return {};
 }
 

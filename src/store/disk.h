@@ -65,6 +65,7 @@ class Disk {
   // The same for files that SQLite knows nothing of.
   Result<void> write(int file, const std::string& path, std::uint64_t offset, std::string_view bytes);
   Result<void> sync(int file, const std::string& path);
+  Result<void> rename(const std::string& from, const std::string& to);
 
   std::uint64_t fsyncs() const { return syncs_.load(std::memory_order_relaxed); }
   std::uint64_t reads() const { return reads_.load(std::memory_order_relaxed); }

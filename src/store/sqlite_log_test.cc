@@ -152,6 +152,18 @@ TEST_CASE("a disk fault is read from its three parts, and anything else is refus
   }
 }
 
+TEST_CASE("after the first failure nothing is written or synced any more, though it would work again") {
+  Disk disk(parse_disk_fault("fsync:2:eio").value(), 0);
+  CHECK(disk.next_write("a") == DiskStep::kGo);
+  CHECK(disk.next_sync("a") == DiskStep::kGo);
+  CHECK_FALSE(disk.failed());
+  CHECK(disk.next_sync("a") == DiskStep::kFail);
+  CHECK(disk.failed());
+  CHECK(disk.next_sync("a") == DiskStep::kFail);
+  CHECK(disk.next_write("a") == DiskStep::kFail);
+  CHECK(disk.fsyncs() == 2);
+}
+
 TEST_CASE("the environment asks for a fault too, and a misspelt one is refused") {
   const TemporaryDirectory directory;
   ::setenv("BERTH_STORE_FAULT", "write:1:eoi", 1);
