@@ -130,11 +130,13 @@ Result<void> SqliteLog::writable() const {
   return usable();
 }
 
-// A refusal leaves the log as it was; anything else leaves it in a state that only the next open can tell.
+// A refusal, or a lock that somebody else holds, leaves the log as it was; anything else leaves it in a state that only
+// the next open can tell.
 Error SqliteLog::broken(const Error& error) {
   if (disk_.failed()) return disk_.failure();
-  if (error.code == ErrorCode::kConflict || error.code == ErrorCode::kTooLarge) return error;
-  disk_.note_failure(error.message);
+  const bool unchanged =
+      error.code == ErrorCode::kConflict || error.code == ErrorCode::kTooLarge || error.code == ErrorCode::kUnavailable;
+  if (!unchanged) disk_.note_failure(error.message);
   return error;
 }
 

@@ -36,6 +36,22 @@ TEST_CASE("a second server on one data directory is refused, and told which proc
   CHECK(opened(directory.path())->last().seq == 2);
 }
 
+TEST_CASE("where the lock does not hold, the stored epoch still keeps two writers apart") {
+  const TemporaryDirectory directory;
+  const auto older = opened(directory.path());
+  const std::uint64_t epoch = older->take_epoch().value();
+  append_records(*older, epoch, 2);
+  std::filesystem::remove(directory.path() / "lock");  // as on a file system without locks
+  const auto newer = opened(directory.path());
+  const std::uint64_t newer_epoch = newer->take_epoch().value();
+  const auto refused = older->append(epoch, 3, records_from(epoch, 3, 1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kConflict);
+  CHECK(refused.error().message.find("another writer has taken over") != std::string::npos);
+  append_records(*newer, newer_epoch, 1);
+  CHECK(seqs_from(*older, 1).size() == 3);
+}
+
 TEST_CASE("a database of a newer schema, or of somebody else's, is refused and left as it is") {
   const TemporaryDirectory directory;
   opened(directory.path()).reset();

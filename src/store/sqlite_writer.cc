@@ -142,6 +142,10 @@ Result<void> SqliteWriter::checkpoint_wal(bool everything) {
   int pages = 0;
   int moved = 0;
   const int code = sqlite3_wal_checkpoint_v2(connection_.raw(), nullptr, mode, &pages, &moved);
+  if (code == SQLITE_BUSY && !everything) {
+    wal_pages_left_ = wal_pages_;  // nothing was moved; there is no hurry
+    return {};
+  }
   if (code != SQLITE_OK) return sqlite_error(connection_.raw(), code);
   // Once all of it is moved the next commit starts it anew, and its count of pages with it.
   wal_pages_left_ = moved >= pages ? 0 : pages;
