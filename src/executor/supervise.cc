@@ -462,14 +462,19 @@ std::string Supervisor::describe_end(const Exited& exited, std::int64_t memory_k
   return text;
 }
 
-// A full disk delays the news of an exit; it never loses it, because this process stays until it is written.
+// A full disk delays the news of an exit; it never loses it, because this process stays until it is written. Only when
+// the directory is gone is there nobody left to tell: the exit was seen and forgotten, or somebody removed it all.
 void Supervisor::record_exit() {
   const Exited exited = describe_exit();
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (remove_task_cgroups(cgroups_)) break;
     sleep_ms(kSweepEveryMs);
   }
-  while (!replace_state_file(task_dir_ + "/exit.json", encode(exited))) sleep_ms(kRetryEveryMs);
+  while (true) {
+    const auto recorded = replace_state_file(task_dir_ + "/exit.json", encode(exited));
+    if (recorded || recorded.error().code == ErrorCode::kNotFound) break;
+    sleep_ms(kRetryEveryMs);
+  }
   ring_doorbell(run_dir_ + "/doorbell");
 }
 
