@@ -7,27 +7,18 @@
 #include <string_view>
 
 #include "base/checked.h"
+#include "model/name.h"
 #include "model/resources.h"
 
 namespace berth {
 namespace {
 
-constexpr std::size_t kMaxNameLength = 63;
 constexpr std::size_t kMaxQueueDepth = 32;
 constexpr std::size_t kMaxQueues = 20'000;
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
 
-// RFC 1123 labels with dots and underscores added: what is safe in paths, labels and tables alike.
-bool well_formed_name(std::string_view name) {
-  if (name.empty() || name.size() > kMaxNameLength) return false;
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
-  if (!plain(name.front()) || !plain(name.back())) return false;
-  return std::all_of(name.begin(), name.end(), [&](char c) { return plain(c) || c == '-' || c == '_' || c == '.'; });
-}
-
 std::string name_rule(std::string_view what, std::string_view name) {
-  return std::string(what) + " '" + std::string(name.substr(0, 80)) +
-         "' is not a name: use 1-63 letters, digits, '-', '_' or '.', starting and ending with a letter or digit";
+  return std::string(what) + " '" + std::string(name.substr(0, 80)) + "' is not a name: " + std::string(kNameRule);
 }
 
 using NamedAmount = std::pair<std::string, std::int64_t>;

@@ -1,0 +1,247 @@
+#include "model/document/config_document.h"
+
+#include <doctest/doctest.h>
+
+#include "base/random.h"
+
+namespace berth::document {
+namespace {
+
+// Reads the text below a valid `queues` when it has none of its own.
+std::string refusal(std::string text) {
+  if (text.find("queues:") == std::string::npos) text += "queues: {default: {}}\n";
+  const auto config = read_config(text, "cluster.yaml");
+  return config ? "accepted" : config.error().message;
+}
+
+ResourceAmounts random_amounts(Random& random, std::int64_t most) {
+  ResourceAmounts amounts;
+  if (random.chance(500)) amounts.gpu_milli = random.between(0, most);
+  if (random.chance(500)) amounts.cpu_milli = random.between(0, most);
+  if (random.chance(500)) amounts.memory_mib = random.between(0, most);
+  if (random.chance(300)) amounts.model_gpu_milli.emplace_back("H100", random.between(0, most));
+  if (random.chance(300)) amounts.model_gpu_milli.emplace_back("a.b_c-9", random.between(0, most));
+  return amounts;
+}
+
+void add_queues(Random& random, ClusterConfig& config, const std::string& parent, int depth) {
+  for (std::uint64_t n = random.below(4) + (depth == 0 ? 1 : 0); n > 0; --n) {
+    QueueConfig queue;
+    queue.path = parent + "q" + std::to_string(n);
+    if (depth == 0) queue.guaranteed = random_amounts(random, 100'000);
+    queue.max = random_amounts(random, 100'000);
+    for (auto* amount : {&queue.max.gpu_milli, &queue.max.cpu_milli, &queue.max.memory_mib}) {
+      if (*amount) **amount += 200'000;
+    }
+    for (auto& [model, amount] : queue.max.model_gpu_milli) amount += 200'000;
+    queue.lending_limit = random_amounts(random, 100'000);
+    queue.weight = random.chance(500) ? 1 : random.between(0, 9);
+    if (random.chance(300)) queue.trust_domain = "domain-" + std::to_string(random.below(3));
+    if (random.chance(300)) queue.policy = QueuePolicy::kStrict;
+    config.queues.push_back(queue);
+    if (depth < 3) add_queues(random, config, queue.path + "/", depth + 1);
+  }
+}
+
+ClusterConfig random_config(Random& random) {
+  ClusterConfig config;
+  config.name = "demo-" + std::to_string(random.below(9));
+  config.gpu_models = {{"H100", random.between(1, 3000), random.between(0, 100'000)}, {"a.b_c-9", 500, 0}};
+  if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
+  if (random.chance(500)) config.topology_levels = {"zone", "block", "rack"};
+  if (random.chance(700)) config.priority_classes = {{"high", 1000, false}, {"low", -5, true}};
+  if (random.chance(500)) config.scheduling = {600, 45, 3, 17, false, true};
+  add_queues(random, config, "", 0);
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a configuration as it is written") {
+  const auto config = read_config(R"(cluster: demo
+gpu_models: {H100-SXM5-80GB: {weight: 1.0, memory: 80GiB}}
+pools: [{name: default, queues: [research]}]
+topology: [zone, block, rack]
+priority_classes: {production: 1000, training: {value: 500, default: true}, dev: 100}
+queues:
+  research:
+    guaranteed: {gpus: 20000, cpus: 100000, memory: 2TiB, "gpus.H100-SXM5-80GB": 100}
+    max: {gpus: 30000}
+    weight: 2
+    lending_limit: {gpus: 1000}
+    trust_domain: research
+    policy: strict
+    queues:
+      nlp: {guaranteed: {gpus: 0.5}}
+      vision:
+scheduling: {min_runtime: 10m, grace: 30s, holds: 2, reclaim: true, preempt: false}
+)",
+                                  "cluster.yaml");
+  REQUIRE_MESSAGE(config.has_value(), config.error().message);
+  CHECK_EQ(config->name, "demo");
+  CHECK_EQ(config->gpu_models[0].memory_mib, 80 * 1024);
+  CHECK_EQ(config->gpu_models[0].weight_permille, 1000);
+  CHECK_EQ(config->pools[0].queues[0], "research");
+  CHECK_EQ(config->topology_levels[2], "rack");
+  CHECK_EQ(config->priority_classes[1].value, 500);
+  CHECK(config->priority_classes[1].global_default);
+  REQUIRE_EQ(config->queues.size(), 3);
+  const QueueConfig& research = config->queues[0];
+  CHECK_EQ(research.guaranteed.gpu_milli, 20'000'000);
+  CHECK_EQ(research.guaranteed.memory_mib, 2 * 1024 * 1024);
+  CHECK_EQ(research.guaranteed.model_gpu_milli[0].second, 100'000);
+  CHECK_EQ(research.policy, QueuePolicy::kStrict);
+  CHECK_EQ(config->queues[1].path, "research/nlp");
+  CHECK_EQ(config->queues[1].guaranteed.gpu_milli, 500);
+  CHECK_EQ(config->queues[2].path, "research/vision");
+  CHECK_EQ(config->scheduling.min_runtime_s, 600);
+  CHECK_EQ(config->scheduling.backfill_holds, 2);
+  CHECK_FALSE(config->scheduling.preempt);
+}
+
+TEST_CASE("what is not mentioned is as in the default configuration") {
+  const auto config = read_config("queues: {default: {}}\n", "cluster.yaml");
+  REQUIRE(config.has_value());
+  CHECK(*config == default_cluster_config());
+}
+
+TEST_CASE("a bad configuration is refused with its place, its path and what would be right") {
+  const std::string deep = [] {
+    std::string text = "queues: ";
+    for (int i = 0; i < 40; ++i) text += "{a: {queues: ";
+    return text + "{}" + std::string(80, '}') + "\n";
+  }();
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "accepted"},
+      {"[queues:]\n", "cluster.yaml:1:1: this is a list; give a map (key: value)"},
+      {"quues: {}\n", "cluster.yaml:1:1: there is no key 'quues'; did you mean 'queues'?"},
+      {"zzz: {}\n",
+       "cluster.yaml:1:1: there is no key 'zzz'; known are cluster, gpu_models, pools, topology, "
+       "priority_classes, queues, scheduling"},
+      {"cluster: [a]\n", "cluster.yaml:1:10: cluster: this is a list; give a string"},
+      {"cluster: ../x\n",
+       "cluster.yaml:1:10: cluster: '../x' is not a name; use 1-63 letters, digits, '-', '_' or "
+       "'.', starting and ending with a letter or digit"},
+      {"queues: {}\n", "cluster.yaml:1:9: queues is empty; at least one queue is needed to submit to"},
+      {"queues: {a: {max: {gpus: -3}}}\n", "cluster.yaml:1:26: queues.a.max.gpus: -3 is negative; give 0 or more"},
+      {"queues:\n  a:\n    queues:\n      b: {max: {gpus: 1e3}}\n",
+       "cluster.yaml:4:23: queues.a/b.max.gpus: '1e3' is not an amount; give a number such as 8 or 0.5"},
+      {"queues: {a: {max: {gpus: 0.0001}}}\n",
+       "cluster.yaml:1:26: queues.a.max.gpus: 0.0001 is finer than a thousandth; give at most three decimals"},
+      {"queues: {a: {max: {gpus: 9223372036854775808}}}\n",
+       "cluster.yaml:1:26: queues.a.max.gpus: 9223372036854775808 is too large"},
+      {"queues: {a: {max: {gpus: 9007199254740}}}\n",
+       "cluster.yaml:1:20: queue 'a'.max.gpus is too large; the most is 2^50 thousandths"},
+      {"queues: {a: {max: {memory: 64GB}}}\n",
+       "cluster.yaml:1:28: queues.a.max.memory: '64GB' has no binary unit; give KiB, MiB, GiB, TiB or PiB, such as "
+       "64GiB; did you mean GiB?"},
+      {"queues: {a: {max: {gpu: 1}}}\n",
+       "cluster.yaml:1:20: queues.a.max: there is no key 'gpu'; did you mean 'gpus'?"},
+      {"queues: {a: {max: {gpus.H100: 1}}}\n",
+       "cluster.yaml:1:20: queue 'a'.max.gpus.H100: no such GPU model; list it under gpu_models"},
+      {"queues: {a: {guaranteed: {gpus: 5}, max: {gpus: 3}}}\n",
+       "cluster.yaml:1:27: queue 'a': guaranteed gpus 5 is above its max 3"},
+      {"queues:\n  a:\n    guaranteed:\n      gpus: 10\n    queues:\n      b: {guaranteed: {gpus: 6}}\n"
+       "      c: {guaranteed: {gpus: 4.5}}\n",
+       "cluster.yaml:4:7: queue 'a': guarantees of its children sum to gpus 10.5, above its own 10; raise it or lower "
+       "theirs"},
+      {"queues: {a: {}, a: {}}\n", "cluster.yaml:1:17: 'a' is given twice; keep one"},
+      {"queues: {a/b: {}}\n",
+       "cluster.yaml:1:10: queues.a/b: 'a/b' is not a name; use 1-63 letters, digits, '-', '_' "
+       "or '.', starting and ending with a letter or digit"},
+      {"queues: {\"<script>\": {}}\n",
+       "cluster.yaml:1:10: queues.<script>: '<script>' is not a name; use 1-63 letters, digits, '-', '_' or '.', "
+       "starting and ending with a letter or digit"},
+      {"queues: {\"n\xc4\xb1p\": {}}\n",
+       "cluster.yaml:1:10: queues.n\xc4\xb1p: 'n\xc4\xb1p' is not a name; use 1-63 letters, digits, '-', '_' or '.', "
+       "starting and ending with a letter or digit"},
+      {"queues: {a: {parent: a}}\n",
+       "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
+       "trust_domain, policy, queues"},
+      {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
+      {"queues: {a: {weight: 1.5}}\n",
+       "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},
+      {"queues: {a: {policy: strickt}}\n",
+       "cluster.yaml:1:22: queues.a.policy: 'strickt' is none of best-effort, strict; did you mean 'strict'?"},
+      {deep, "cluster.yaml:1:416: nested more than 64 levels deep"},
+      {"scheduling: {reclaim: no}\n",
+       "cluster.yaml:1:23: scheduling.reclaim: 'no' is not a yes or no; give true or false"},
+      {"scheduling: {reclaim: \"true\"}\n",
+       "cluster.yaml:1:23: scheduling.reclaim: 'true' is not a yes or no; give true or false"},
+      {"scheduling: {grace: 30}\n",
+       "cluster.yaml:1:21: scheduling.grace: '30' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m"},
+      {"scheduling: {grace: 367d}\n", "cluster.yaml:1:14: scheduling.default_grace_s must be between 0 and one year"},
+      {"scheduling: {holds: 2147483648}\n",
+       "cluster.yaml:1:21: scheduling.holds: 2147483648 is out of range; give 0 to 1000"},
+      {"priority_classes: {a: 2147483648}\n",
+       "cluster.yaml:1:23: priority_classes.a: 2147483648 is out of range; give -2147483648 to 2147483647"},
+      {"priority_classes: {a: 2147483647}\n",
+       "cluster.yaml:1:20: priority class 'a': value must be between -1000000 and 1000000000"},
+      {"priority_classes: {a: {default: true}}\n",
+       "cluster.yaml:1:23: priority_classes.a: a priority class needs a value, such as 500"},
+      {"priority_classes: {a: {value: 1, default: true}, b: {value: 2, default: true}}\n",
+       "cluster.yaml:1:19: more than one priority class is the global default; keep one"},
+      {"gpu_models: {H100: {weight: 0}}\n",
+       "cluster.yaml:1:14: gpu model 'H100': weight must be between 0.001 and 1000"},
+      {"gpu_models: {H100: {weight: .nan}}\n",
+       "cluster.yaml:1:29: gpu_models.H100.weight: '.nan' is not an amount; give a number such as 8 or 0.5"},
+      {"pools: [{queues: [a]}]\n", "cluster.yaml:1:9: pools[0]: a pool needs a name"},
+      {"pools: [{name: a}, {name: a}]\n", "cluster.yaml:1:20: pools[1]: pool 'a' is listed twice; keep one"},
+      {"pools: [{name: a, queues: [zz]}]\nqueues: {a: {}}\n", "cluster.yaml:1:9: pool 'a': no such queue 'zz'"},
+      {"topology: [rack, rack]\n", "cluster.yaml:1:18: topology[1]: level 'rack' is listed twice; keep one"},
+      {"topology: rack\n", "cluster.yaml:1:11: topology: this is a single value; give a list"},
+  };
+  for (const auto& [text, message] : rows) {
+    CAPTURE(text);
+    CHECK_EQ(refusal(text), message);
+  }
+}
+
+TEST_CASE("any valid configuration reads back from its YAML, and differs from itself in nothing") {
+  Random random(11);
+  int valid = 0;
+  for (int i = 0; i < 600; ++i) {
+    const ClusterConfig config = random_config(random);
+    REQUIRE_MESSAGE(validate(config).has_value(), validate(config).error().message);
+    const std::string yaml = config_to_yaml(config);
+    CAPTURE(yaml);
+    const auto back = read_config(yaml, "cluster.yaml");
+    REQUIRE_MESSAGE(back.has_value(), back.error().message);
+    CHECK(*back == config);
+    CHECK(diff_configs(config, *back).empty());
+    ++valid;
+  }
+  CHECK_EQ(valid, 600);
+}
+
+TEST_CASE("two random configurations differ in nothing only when they are equal") {
+  Random random(12);
+  for (int i = 0; i < 300; ++i) {
+    const ClusterConfig a = random_config(random);
+    const ClusterConfig b = random_config(random);
+    CHECK_EQ(diff_configs(a, b).empty(), a == b);
+    CHECK_EQ(diff_configs(a, b).size(), diff_configs(b, a).size());
+  }
+}
+
+TEST_CASE("a difference names what changes, comes and goes") {
+  const auto from = read_config("queues: {a: {max: {gpus: 10}}, old: {}}\n", "a");
+  const auto to = read_config(
+      "queues: {a: {max: {gpus: 12, cpus: 4}, queues: {b: {weight: 2}}}}\n"
+      "pools: [{name: default}, {name: big, queues: [a]}]\nscheduling: {holds: 2}\n",
+      "b");
+  REQUIRE(from.has_value());
+  REQUIRE(to.has_value());
+  CHECK_EQ(diff_configs(*from, *to), std::vector<std::string>{
+                                         "+ pools.big.queues: [a]",
+                                         "+ queues.a.max.cpus: 4",
+                                         "~ queues.a.max.gpus: 10 -> 12",
+                                         "+ queues.a/b.policy: best-effort",
+                                         "+ queues.a/b.weight: 2",
+                                         "- queues.old.policy: best-effort",
+                                         "- queues.old.weight: 1",
+                                         "~ scheduling.holds: 1 -> 2",
+                                     });
+}
+
+}  // namespace berth::document

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "model/document/config_document.h"
+#include "model/document/reading.h"
+#include "model/name.h"
+#include "model/resources.h"
+
+namespace berth::document {
+namespace {
+
+constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMin32 = std::numeric_limits<std::int32_t>::min();
+constexpr std::string_view kModelPrefix = "gpus.";
+
+// Where the objects are that validate() speaks of, by the words with which its messages begin.
+class Places {
+ public:
+  void note(const std::string& words, Position at) { places_.emplace(words, at); }
+
+  // The place with the longest words that begin the message; 1:1 when none does.
+  Position of(std::string_view message) const {
+    Position best{1, 1};
+    std::size_t length = 0;
+    for (const auto& [words, at] : places_) {
+      if (words.size() > length && message.starts_with(words)) {
+        best = at;
+        length = words.size();
+      }
+    }
+    return best;
+  }
+
+ private:
+  std::map<std::string, Position> places_;
+};
+
+class ConfigReader {
+ public:
+  ConfigReader(ClusterConfig& config, Places& places) : config_(config), places_(places) {}
+
+  void read(const Value& document) {
+    document.map({
+        {"cluster", [this](const Value& value) { config_.name = value.name(); }},
+        {"gpu_models", [this](const Value& value) { read_gpu_models(value); }},
+        {"pools", [this](const Value& value) { read_pools(value); }},
+        {"topology", [this](const Value& value) { read_topology(value); }},
+        {"priority_classes", [this](const Value& value) { read_priority_classes(value); }},
+        {"queues", [this](const Value& value) { read_queues(value, ""); }},
+        {"scheduling", [this](const Value& value) { read_scheduling(value); }},
+    });
+  }
+
+ private:
+  void read_gpu_models(const Value& value) {
+    places_.note("gpu_models", value.node().at);
+    config_.gpu_models.clear();
+    value.each_entry([this](const Entry& entry, const Value& body) {
+      GpuModelConfig model;
+      model.name = read_key_as_name(entry, body);
+      places_.note("gpu model '" + model.name + "'", entry.at);
+      body.map({
+          {"weight", [&](const Value& v) { model.weight_permille = v.milli(); }},
+          {"memory", [&](const Value& v) { model.memory_mib = v.memory_mib(); }},
+      });
+      config_.gpu_models.push_back(std::move(model));
+    });
+  }
+
+  void read_pools(const Value& value) {
+    config_.pools.clear();
+    value.each_item([this](const Value& body) {
+      PoolConfig pool;
+      body.map({
+          {"name", [&](const Value& v) { pool.name = v.name(); }},
+          {"queues", [&](const Value& v) { pool.queues = v.strings(); }},
+      });
+      if (pool.name.empty()) body.refuse("a pool needs a name");
+      places_.note("pool '" + pool.name + "'", body.node().at);
+      const auto same = [&](const PoolConfig& one) { return one.name == pool.name; };
+      if (std::any_of(config_.pools.begin(), config_.pools.end(), same)) {
+        body.refuse("pool '" + pool.name + "' is listed twice; keep one");
+      }
+      config_.pools.push_back(std::move(pool));
+    });
+  }
+
+  void read_topology(const Value& value) {
+    config_.topology_levels.clear();
+    value.each_item([this](const Value& level) {
+      auto& levels = config_.topology_levels;
+      const std::string name = level.name();
+      if (std::find(levels.begin(), levels.end(), name) != levels.end()) {
+        level.refuse("level '" + name + "' is listed twice; keep one");
+      }
+      levels.push_back(name);
+    });
+  }
+
+  void read_priority_classes(const Value& value) {
+    config_.priority_classes.clear();
+    places_.note("more than one priority class", value.node().at);
+    value.each_entry([this](const Entry& entry, const Value& body) {
+      PriorityClassConfig one;
+      one.name = read_key_as_name(entry, body);
+      places_.note("priority class '" + one.name + "'", entry.at);
+      if (body.node().kind == NodeKind::kMap) {
+        body.map({
+            {"value", [&](const Value& v) { one.value = read_priority(v); }},
+            {"default", [&](const Value& v) { one.global_default = v.boolean(); }},
+        });
+        if (body.node().find("value") == nullptr) body.refuse("a priority class needs a value, such as 500");
+      } else {
+        one.value = read_priority(body);
+      }
+      config_.priority_classes.push_back(std::move(one));
+    });
+  }
+  static std::int32_t read_priority(const Value& value) {
+    return static_cast<std::int32_t>(value.integer(kMin32, kMax32));
+  }
+
+  void read_queues(const Value& value, const std::string& parent) {
+    if (parent.empty()) {
+      config_.queues.clear();
+      places_.note("queues is empty", value.node().at);
+      places_.note("more than", value.node().at);
+    }
+    const std::string above = parent.empty() ? "queues." : "queues." + parent + "/";
+    value.each_entry([&](const Entry& entry, const Value& body) {
+      read_queue(entry, Value(body.reading(), body.node(), above + entry.key.substr(0, 80)), parent);
+    });
+  }
+
+  void read_queue(const Entry& entry, const Value& body, const std::string& parent) {
+    const std::string name = read_key_as_name(entry, body);
+    QueueConfig queue;
+    queue.path = parent.empty() ? name : parent + "/" + name;
+    places_.note("queue '" + queue.path + "'", entry.at);
+    const Node* below = nullptr;
+    if (body.node().kind != NodeKind::kNull) {
+      body.map({
+          {"guaranteed", [&](const Value& v) { read_amounts(v, queue.guaranteed, queue.path, "guaranteed"); }},
+          {"max", [&](const Value& v) { read_amounts(v, queue.max, queue.path, "max"); }},
+          {"lending_limit", [&](const Value& v) { read_amounts(v, queue.lending_limit, queue.path, "lending_limit"); }},
+          {"weight", [&](const Value& v) { queue.weight = v.integer(0, 1'000'000); }},
+          {"trust_domain", [&](const Value& v) { queue.trust_domain = v.name(); }},
+          {"policy", [&](const Value& v) { queue.policy = v.word<QueuePolicy>(); }},
+          {"queues", [&](const Value& v) { below = &v.node(); }},
+      });
+    }
+    const std::string path = queue.path;
+    config_.queues.push_back(std::move(queue));
+    if (below != nullptr) read_queues(Value(body.reading(), *below, body.path()), path);
+  }
+
+  void read_amounts(const Value& value, ResourceAmounts& amounts, const std::string& queue, const std::string& what) {
+    value.map(
+        {
+            {"gpus", [&](const Value& v) { amounts.gpu_milli = v.milli(); }},
+            {"cpus", [&](const Value& v) { amounts.cpu_milli = v.milli(); }},
+            {"memory", [&](const Value& v) { amounts.memory_mib = v.memory_mib(); }},
+        },
+        [&](const Entry& entry, const Value& v) {
+          if (!entry.key.starts_with(kModelPrefix)) return false;
+          amounts.model_gpu_milli.emplace_back(entry.key.substr(kModelPrefix.size()), v.milli());
+          return true;
+        });
+    std::sort(amounts.model_gpu_milli.begin(), amounts.model_gpu_milli.end());
+    note_amounts(value, queue, what);
+  }
+  // Three rules of validate() speak of one amount of a queue, each in its own words.
+  void note_amounts(const Value& value, const std::string& queue, const std::string& what) {
+    const std::string of_queue = "queue '" + queue + "'";
+    for (const Entry& entry : value.node().entries) {
+      places_.note(of_queue + "." + what + "." + entry.key, entry.at);
+      if (what != "guaranteed") continue;
+      places_.note(of_queue + ": guaranteed " + entry.key + " ", entry.at);
+      places_.note(of_queue + ": guarantees of its children sum to " + entry.key + " ", entry.at);
+    }
+  }
+
+  void read_scheduling(const Value& value) {
+    SchedulingConfig& scheduling = config_.scheduling;
+    value.map({
+        {"min_runtime", [&](const Value& v) { scheduling.min_runtime_s = v.duration_s(); }},
+        {"grace", [&](const Value& v) { scheduling.default_grace_s = v.duration_s(); }},
+        {"holds", [&](const Value& v) { scheduling.backfill_holds = v.integer(0, 1000); }},
+        {"victims_per_cycle", [&](const Value& v) { scheduling.victims_per_cycle = v.integer(0, 1'000'000); }},
+        {"reclaim", [&](const Value& v) { scheduling.reclaim = v.boolean(); }},
+        {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
+    });
+    for (const Entry& entry : value.node().entries) {
+      if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
+      if (entry.key == "grace") places_.note("scheduling.default_grace_s", entry.at);
+    }
+  }
+
+  static std::string read_key_as_name(const Entry& entry, const Value& body) {
+    if (!well_formed_name(entry.key)) {
+      body.reading().refuse(
+          entry.at, body.path() + ": '" + entry.key.substr(0, 80) + "' is not a name; " + std::string(kNameRule));
+    }
+    return entry.key;
+  }
+
+  ClusterConfig& config_;
+  Places& places_;
+};
+
+}  // namespace
+
+Result<ClusterConfig> read_config(std::string_view text, std::string_view file) {
+  const auto tree = parse(text, file);
+  if (!tree) return tree.error();
+  // What the document does not mention is as in the default configuration; queues have no default.
+  ClusterConfig config = default_cluster_config();
+  config.queues.clear();
+  Reading reading(file);
+  Places places;
+  ConfigReader(config, places).read(Value(reading, *tree, ""));
+  if (reading.error()) return *reading.error();
+  if (const auto ok = validate(config); !ok) {
+    const std::string& message = ok.error().message;
+    return Error{ok.error().code, place(file, places.of(message)) + message};
+  }
+  return config;
+}
+
+}  // namespace berth::document

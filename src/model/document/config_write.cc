@@ -1,0 +1,187 @@
+#include <map>
+
+#include "model/document/config_document.h"
+#include "model/document/quantity.h"
+
+namespace berth::document {
+namespace {
+
+enum class Defaults { kOmitted, kShown };
+
+Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
+Node boolean_node(bool value) { return plain_node(value ? "true" : "false"); }
+Node strings_node(const std::vector<std::string>& items) {
+  Node list = list_node();
+  for (const std::string& item : items) list.items.push_back(string_node(item));
+  return list;
+}
+
+Node amounts_node(const ResourceAmounts& amounts) {
+  Node map = map_node();
+  if (amounts.gpu_milli) map.set("gpus", plain_node(milli_text(*amounts.gpu_milli)));
+  if (amounts.cpu_milli) map.set("cpus", plain_node(milli_text(*amounts.cpu_milli)));
+  if (amounts.memory_mib) map.set("memory", plain_node(memory_text(*amounts.memory_mib)));
+  for (const auto& [model, milli] : amounts.model_gpu_milli) map.set("gpus." + model, plain_node(milli_text(milli)));
+  return map;
+}
+
+// One queue without those below it.
+Node queue_node(const QueueConfig& queue, Defaults defaults) {
+  const bool all = defaults == Defaults::kShown;
+  const QueueConfig plain;
+  Node map = map_node();
+  if (queue.guaranteed != plain.guaranteed) map.set("guaranteed", amounts_node(queue.guaranteed));
+  if (queue.max != plain.max) map.set("max", amounts_node(queue.max));
+  if (queue.lending_limit != plain.lending_limit) map.set("lending_limit", amounts_node(queue.lending_limit));
+  if (all || queue.weight != plain.weight) map.set("weight", integer_node(queue.weight));
+  if (!queue.trust_domain.empty()) map.set("trust_domain", string_node(queue.trust_domain));
+  if (all || queue.policy != plain.policy) map.set("policy", string_node(name_of(queue.policy)));
+  return map;
+}
+
+Node gpu_models_node(const ClusterConfig& config) {
+  Node map = map_node();
+  for (const GpuModelConfig& model : config.gpu_models) {
+    Node body = map_node();
+    body.set("weight", plain_node(milli_text(model.weight_permille)));
+    if (model.memory_mib != 0) body.set("memory", plain_node(memory_text(model.memory_mib)));
+    map.set(model.name, std::move(body));
+  }
+  return map;
+}
+
+Node pools_node(const ClusterConfig& config) {
+  Node list = list_node();
+  for (const PoolConfig& pool : config.pools) {
+    Node body = map_node();
+    body.set("name", string_node(pool.name));
+    if (!pool.queues.empty()) body.set("queues", strings_node(pool.queues));
+    list.items.push_back(std::move(body));
+  }
+  return list;
+}
+
+Node priority_classes_node(const ClusterConfig& config) {
+  Node map = map_node();
+  for (const PriorityClassConfig& one : config.priority_classes) {
+    Node value = integer_node(one.value);
+    if (one.global_default) value = map_node().set("value", std::move(value)).set("default", boolean_node(true));
+    map.entries.push_back({one.name, {}, std::move(value)});
+  }
+  return map;
+}
+
+Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
+  const bool all = defaults == Defaults::kShown;
+  const SchedulingConfig plain;
+  Node map = map_node();
+  if (all || scheduling.min_runtime_s != plain.min_runtime_s) {
+    map.set("min_runtime", plain_node(duration_text(scheduling.min_runtime_s)));
+  }
+  if (all || scheduling.default_grace_s != plain.default_grace_s) {
+    map.set("grace", plain_node(duration_text(scheduling.default_grace_s)));
+  }
+  if (all || scheduling.backfill_holds != plain.backfill_holds) {
+    map.set("holds", integer_node(scheduling.backfill_holds));
+  }
+  if (all || scheduling.victims_per_cycle != plain.victims_per_cycle) {
+    map.set("victims_per_cycle", integer_node(scheduling.victims_per_cycle));
+  }
+  if (all || scheduling.reclaim != plain.reclaim) map.set("reclaim", boolean_node(scheduling.reclaim));
+  if (all || scheduling.preempt != plain.preempt) map.set("preempt", boolean_node(scheduling.preempt));
+  return map;
+}
+
+// The map of the queues below `parent`, with their own below them. `children` has the queues by the path of their
+// parent, so that a wide tree costs no more than a deep one.
+using Children = std::map<std::string, std::vector<const QueueConfig*>>;
+
+Node queues_node(const Children& children, const std::string& parent) {
+  Node map = map_node();
+  const auto below = children.find(parent);
+  if (below == children.end()) return map;
+  for (const QueueConfig* queue : below->second) {
+    Node body = queue_node(*queue, Defaults::kOmitted);
+    if (children.contains(queue->path)) body.set("queues", queues_node(children, queue->path));
+    const std::size_t slash = queue->path.rfind('/');
+    map.entries.push_back({queue->path.substr(slash == std::string::npos ? 0 : slash + 1), {}, std::move(body)});
+  }
+  return map;
+}
+
+Children children_of(const ClusterConfig& config) {
+  Children children;
+  for (const QueueConfig& queue : config.queues) {
+    const std::size_t slash = queue.path.rfind('/');
+    children[slash == std::string::npos ? "" : queue.path.substr(0, slash)].push_back(&queue);
+  }
+  return children;
+}
+
+using Lines = std::map<std::string, std::string>;  // path -> value
+
+std::string leaf_text(const Node& node) {
+  std::string text = to_yaml(node);
+  text.pop_back();
+  return text;
+}
+
+void flatten(const Node& node, const std::string& path, Lines& lines) {
+  if (node.kind != NodeKind::kMap || node.entries.empty()) {
+    lines[path] = leaf_text(node);
+    return;
+  }
+  for (const Entry& entry : node.entries) flatten(entry.value, path + "." + entry.key, lines);
+}
+
+Lines lines_of(const ClusterConfig& config) {
+  Lines lines;
+  lines["cluster"] = leaf_text(string_node(config.name));
+  lines["topology"] = leaf_text(strings_node(config.topology_levels));
+  if (!config.gpu_models.empty()) flatten(gpu_models_node(config), "gpu_models", lines);
+  for (const PoolConfig& pool : config.pools)
+    lines["pools." + pool.name + ".queues"] = leaf_text(strings_node(pool.queues));
+  if (!config.priority_classes.empty()) flatten(priority_classes_node(config), "priority_classes", lines);
+  for (const QueueConfig& queue : config.queues)
+    flatten(queue_node(queue, Defaults::kShown), "queues." + queue.path, lines);
+  flatten(scheduling_node(config.scheduling, Defaults::kShown), "scheduling", lines);
+  return lines;
+}
+
+}  // namespace
+
+Node config_node(const ClusterConfig& config) {
+  Node document = map_node();
+  document.set("cluster", string_node(config.name));
+  if (!config.gpu_models.empty()) document.set("gpu_models", gpu_models_node(config));
+  document.set("pools", pools_node(config));
+  if (!config.topology_levels.empty()) document.set("topology", strings_node(config.topology_levels));
+  document.set("priority_classes", priority_classes_node(config));
+  document.set("queues", queues_node(children_of(config), ""));
+  Node scheduling = scheduling_node(config.scheduling, Defaults::kOmitted);
+  if (!scheduling.entries.empty()) document.set("scheduling", std::move(scheduling));
+  return document;
+}
+
+std::string config_to_yaml(const ClusterConfig& config) { return to_yaml(config_node(config)); }
+
+std::vector<std::string> diff_configs(const ClusterConfig& from, const ClusterConfig& to) {
+  const Lines before = lines_of(from);
+  const Lines after = lines_of(to);
+  Lines changes;  // path -> the line, so that they come out sorted by path
+  for (const auto& [path, value] : before) {
+    const auto now = after.find(path);
+    if (now == after.end())
+      changes[path] = "- " + path + ": " + value;
+    else if (now->second != value)
+      changes[path] = "~ " + path + ": " + value + " -> " + now->second;
+  }
+  for (const auto& [path, value] : after) {
+    if (!before.contains(path)) changes[path] = "+ " + path + ": " + value;
+  }
+  std::vector<std::string> lines;
+  for (auto& [path, line] : changes) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace berth::document

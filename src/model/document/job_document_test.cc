@@ -1,0 +1,227 @@
+#include "model/document/job_document.h"
+
+#include <doctest/doctest.h>
+
+#include "base/random.h"
+
+namespace berth::document {
+namespace {
+
+std::string refusal(const std::string& text) {
+  const auto job = read_job(text, "job.yaml");
+  return job ? "accepted" : job.error().message;
+}
+
+JobSpec read(const std::string& text) {
+  auto job = read_job(text, "job.yaml");
+  REQUIRE_MESSAGE(job.has_value(), job.error().message);
+  return std::move(*job);
+}
+
+std::string random_word(Random& random) {
+  static const std::vector<std::string> kWords = {"a",   "true",  "12",  "x y",  "", "-1",
+                                                  "é\n", "\"q\"", "#no", "a: b", "~"};
+  return kWords[random.below(kWords.size())];
+}
+
+TaskGroup random_group(Random& random) {
+  TaskGroup group;
+  group.count = static_cast<std::int32_t>(random.between(1, 9));
+  if (random.chance(300)) group.min_count = static_cast<std::int32_t>(random.between(1, group.count));
+  if (random.chance(600)) group.request.gpus = static_cast<std::int32_t>(random.between(1, 8));
+  if (group.request.gpus == 1 && random.chance(500))
+    group.request.gpu_milli = static_cast<std::int32_t>(random.between(1, 1000));
+  if (random.chance(300)) group.request.gpu_models = {"H100", "A100"};
+  group.request.cpu_milli = random.between(0, 64'000);
+  group.request.memory_mib = random.between(0, 1'000'000);
+  group.command = random.chance(500) ? std::vector<std::string>{"/bin/sh", "-c", random_word(random)}
+                                     : std::vector<std::string>{"python3", random_word(random)};
+  if (random.chance(400)) group.env = {{"B", random_word(random)}, {"A", random_word(random)}};
+  if (random.chance(300)) group.workdir = "/srv/run";
+  if (random.chance(200)) group.image = "registry:5000/x@sha256:0";
+  group.launch = static_cast<Launch>(random.below(3));
+  if (random.chance(300)) group.pool = "big";
+  if (random.chance(300)) group.node_selector = {{"arch", "x86"}, {"zone", random_word(random)}};
+  if (random.chance(300)) group.tolerations = {"spot"};
+  return group;
+}
+
+JobSpec random_job(Random& random) {
+  JobSpec spec;
+  spec.name = random_word(random);
+  spec.queue = "research/nlp";
+  if (random.chance(500)) spec.user = random_word(random);
+  spec.kind = static_cast<JobKind>(random.below(4));
+  spec.job_class = static_cast<JobClass>(random.below(4));
+  if (random.chance(500)) spec.priority_class = "production";
+  const std::uint64_t groups = 1 + random.below(3);
+  for (std::uint64_t i = 0; i < groups; ++i) {
+    spec.groups.push_back(random_group(random));
+    if (groups > 1 || random.chance(200)) spec.groups.back().name = "g" + std::to_string(i);
+  }
+  if (random.chance(400)) spec.topology = {"rack", "block"};
+  if (random.chance(400)) spec.time_limit_s = random.between(1, 10'000'000);
+  if (random.chance(400)) spec.estimate_s = random.between(1, 10'000'000);
+  if (random.chance(500)) spec.checkpoint = {true, static_cast<std::int32_t>(random.between(10, 15)), 45, 600};
+  spec.retries = static_cast<std::int32_t>(random.below(4));
+  if (random.chance(300))
+    spec.dependencies = {
+        {DependencyKind::kAfter, JobId(3)}, {DependencyKind::kAfterOk, JobId(1)}, {DependencyKind::kAfterOk, JobId(0)}};
+  if (random.chance(300)) spec.deadline = Timestamp{random.between(0, 4'000'000'000'000)};
+  if (random.chance(300)) spec.earliest_start = Timestamp{random.between(0, 4'000'000'000'000)};
+  spec.held = random.chance(200);
+  spec.exclusive = random.chance(200);
+  spec.spread = random.chance(200);
+  if (random.chance(300)) spec.array_size = 100, spec.array_running = static_cast<std::int32_t>(random.below(5));
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("a job as it is written") {
+  const JobSpec job = read(R"(name: bert
+queue: research/nlp
+class: training
+priority: production
+tasks: 4
+min_tasks: 2
+gpus: 8
+gpu_models: [H100-SXM5-80GB]
+cpus: 32
+memory: 256GiB
+command: [python3, train.py]
+env: {EPOCHS: 3, DEBUG: no}
+launch: per-gpu
+topology: {required: rack}
+time_limit: 2h
+checkpoint: {on_signal: true, signal: SIGUSR1, grace: 2m}
+retries: 3
+afterok: [17, 18]
+deadline: 2026-12-01T00:00:00Z
+)");
+  CHECK_EQ(job.name, "bert");
+  CHECK_EQ(job.priority_class, "production");
+  REQUIRE_EQ(job.groups.size(), 1);
+  const TaskGroup& group = job.groups[0];
+  CHECK_EQ(group.name, "main");
+  CHECK_EQ(group.count, 4);
+  CHECK_EQ(group.least(), 2);
+  CHECK_EQ(group.request.gpus, 8);
+  CHECK_EQ(group.request.gpu_milli, 1000);
+  CHECK_EQ(group.request.cpu_milli, 32'000);
+  CHECK_EQ(group.request.memory_mib, 256 * 1024);
+  CHECK_EQ(group.env[1], std::pair<std::string, std::string>{"DEBUG", "no"});
+  CHECK_EQ(group.launch, Launch::kPerGpu);
+  CHECK_EQ(job.time_limit_s, 7200);
+  CHECK_EQ(job.checkpoint.signal, 10);
+  CHECK_EQ(job.checkpoint.grace_s, 120);
+  CHECK_EQ(job.dependencies[1].job, JobId(18));
+  CHECK_EQ(to_iso8601(*job.deadline), "2026-12-01T00:00:00.000Z");
+}
+
+TEST_CASE("a share of a GPU is one GPU in thousandths") {
+  const TaskRequest request = read("{gpus: 0.25, command: [x]}").groups[0].request;
+  CHECK_EQ(request.gpus, 1);
+  CHECK_EQ(request.gpu_milli, 250);
+}
+
+TEST_CASE("a command in one line is run by the shell") {
+  CHECK_EQ(read("command: sleep 1 && echo done\n").groups[0].command,
+           std::vector<std::string>{"/bin/sh", "-c", "sleep 1 && echo done"});
+}
+
+TEST_CASE("CPUs and memory that are not stated follow the GPUs, and stated ones stay") {
+  CHECK_EQ(read("command: x").groups[0].request.cpu_milli, kDefaultCpuMilli);
+  CHECK_EQ(read("command: x").groups[0].request.memory_mib, kDefaultMemoryMib);
+  CHECK_EQ(read("gpus: 4\n").groups[0].request.cpu_milli, 4 * kDefaultCpuMilli);
+  CHECK_EQ(read("gpus: 4\n").groups[0].request.memory_mib, 4 * kDefaultMemoryMibPerGpu);
+  CHECK_EQ(read("gpus: 0.5\n").groups[0].request.memory_mib, kDefaultMemoryMibPerGpu);
+  CHECK_EQ(read("{gpus: 4, cpus: 0, memory: 0}").groups[0].request, TaskRequest{0, 0, 4, 1000, {}, ""});
+}
+
+TEST_CASE("several task groups, each with its own fields") {
+  const JobSpec job = read("groups:\n  - {name: ps, tasks: 2, cpus: 4}\n  - {name: worker, tasks: 8, gpus: 1}\n");
+  REQUIRE_EQ(job.groups.size(), 2);
+  CHECK_EQ(job.groups[1].name, "worker");
+  CHECK_EQ(job.groups[1].count, 8);
+}
+
+TEST_CASE("flags may be laid over a document") {
+  auto tree = parse("queue: a\ngpus: 1\n", "job.yaml");
+  REQUIRE(tree.has_value());
+  tree->set("queue", string_node("b")).set("gpus", plain_node("two"));
+  CHECK_EQ(read_job(*tree, "job.yaml").error().message,
+           "job.yaml: gpus: 'two' is not an amount; give a number such as 8 or 0.5");
+  tree->set("gpus", plain_node("2"));
+  CHECK_EQ(read_job(*tree, "job.yaml")->queue, "b");
+}
+
+TEST_CASE("a bad job is refused with its place, its path and what would be right") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"gpu: 8\n", "job.yaml:1:1: there is no key 'gpu'; did you mean 'gpus'?"},
+      {"gpus: -1\n", "job.yaml:1:7: gpus: -1 is negative; give 0 or more"},
+      {"gpus: 1.5\n",
+       "job.yaml:1:7: gpus: 1.5 is neither whole GPUs nor a share of one; give 1, 2, ... or less than 1"},
+      {"gpus: 17\n", "job.yaml:1:7: gpus: 17 is more than one node has; give at most 16 per task and more tasks"},
+      {"gpus: \"1e3\"\n", "job.yaml:1:7: gpus: '1e3' is not an amount; give a number such as 8 or 0.5"},
+      {"cpus: 9223372036854775\n",
+       "job.yaml:1:7: cpus: 9223372036854775 is more than any node has; give at most 10000"},
+      {"memory: 8k\n",
+       "job.yaml:1:9: memory: '8k' has no binary unit; give KiB, MiB, GiB, TiB or PiB, such as 64GiB; did "
+       "you mean KiB?"},
+      {"tasks: 0\n", "job.yaml:1:8: tasks: 0 is out of range; give 1 to 2147483647"},
+      {"tasks: 2147483648\n", "job.yaml:1:8: tasks: 2147483648 is out of range; give 1 to 2147483647"},
+      {"tasks: 4\nmin_tasks: 5\n", "job.yaml:2:12: min_tasks: 5 is more than tasks 4; give at most that"},
+      {"min_tasks: 5\n", "job.yaml:1:12: min_tasks: 5 is more than tasks 1; give at most that"},
+      {"min_tasks: 0\n", "job.yaml:1:12: min_tasks: 0 is out of range; give 1 to 2147483647"},
+      {"time_limit: 0s\n",
+       "job.yaml:1:13: time_limit: 0 is no time; give one such as 10m or 2h, or leave it out for none"},
+      {"time_limit: -5m\n", "job.yaml:1:13: time_limit: -5m is negative; give a time such as 90s, 10m, 2h or 3d"},
+      {"time_limit: 60\n", "job.yaml:1:13: time_limit: '60' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m"},
+      {"kind: gangs\n",
+       "job.yaml:1:7: kind: 'gangs' is none of gang, service, array, interactive; did you mean 'gang'?"},
+      {"hold: yes\n", "job.yaml:1:7: hold: 'yes' is not a yes or no; give true or false"},
+      {"retries: -1\n", "job.yaml:1:10: retries: -1 is out of range; give 0 to 2147483647"},
+      {"checkpoint: {signal: SIGKILL}\n",
+       "job.yaml:1:22: checkpoint.signal: 'SIGKILL' is not a signal that a process can catch; give one such as SIGTERM "
+       "or SIGUSR1"},
+      {"checkpoint: true\n", "job.yaml:1:13: checkpoint: this is a single value; give a map (key: value)"},
+      {"afterok: [x]\n",
+       "job.yaml:1:11: afterok[0]: 'x' is not an integer; give decimal digits alone, without leading zeros"},
+      {"deadline: tomorrow\n",
+       "job.yaml:1:11: deadline: 'tomorrow' is not an instant; give one such as 2026-11-21T08:15:30Z"},
+      {"deadline: never\n",
+       "job.yaml:1:11: deadline: 'never' is not an instant; give one such as 2026-11-21T08:15:30Z"},
+      {"env: {A: [1]}\n", "job.yaml:1:10: env.A: this is a list; give a string"},
+      {"env: {A: }\n", "job.yaml:1:10: env.A: this is empty; give a string"},
+      {"command: {a: b}\n", "job.yaml:1:10: command: this is a map; give a list"},
+      {"gpus: 1\ngroups: [{gpus: 1}]\n",
+       "job.yaml:2:9: groups: the job also has fields of a task group beside it; move them into a group"},
+      {"groups:\n  - gpus: 1\n  - {gpus: 1, min_tasks: 2}\n",
+       "job.yaml:3:26: groups[1].min_tasks: 2 is more than tasks 1; give at most that"},
+      {"groups: [{queue: a}]\n",
+       "job.yaml:1:11: groups[0]: there is no key 'queue'; known are tasks, min_tasks, gpus, "
+       "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
+       "node_selector, tolerations, name"},
+      {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 2147483647"},
+      {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
+      {"", "job.yaml:1:1: this is empty; give a map (key: value)"},
+  };
+  for (const auto& [text, message] : rows) {
+    CAPTURE(text);
+    CHECK_EQ(refusal(text), message);
+  }
+}
+
+TEST_CASE("any job reads back from its YAML and from its JSON") {
+  Random random(21);
+  for (int i = 0; i < 1500; ++i) {
+    const JobSpec spec = random_job(random);
+    const std::string yaml = job_to_yaml(spec);
+    CAPTURE(yaml);
+    CHECK(read(yaml) == spec);
+    CHECK(read(to_json_text(job_node(spec))) == spec);
+  }
+}
+
+}  // namespace berth::document

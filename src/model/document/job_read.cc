@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "model/document/job_document.h"
+#include "model/document/quantity.h"
+#include "model/document/reading.h"
+
+namespace berth::document {
+namespace {
+
+constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxCpuMilli = 10'000 * kMilli;
+
+std::int32_t count(const Value& value, std::int64_t low) {
+  return static_cast<std::int32_t>(value.integer(low, kMax32));
+}
+
+// A time above zero; no limit is said by leaving the key out.
+std::int64_t positive_duration(const Value& value) {
+  const std::int64_t seconds = value.duration_s();
+  if (seconds == 0) value.refuse("0 is no time; give one such as 10m or 2h, or leave it out for none");
+  return seconds;
+}
+
+std::vector<std::string> command(const Value& value) {
+  if (value.node().kind == NodeKind::kScalar) return {"/bin/sh", "-c", value.string()};
+  return value.strings();
+}
+
+Labels labels(const Value& value) {
+  Labels all = value.string_map();
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void read_gpus(const Value& value, TaskRequest& request) {
+  const std::int64_t milli = value.milli();
+  if (milli > kMilli && milli % kMilli != 0) {
+    return value.refuse(milli_text(milli) + " is neither whole GPUs nor a share of one; give 1, 2, ... or less than 1");
+  }
+  if (milli > static_cast<std::int64_t>(kMaxGpusPerNode) * kMilli) {
+    return value.refuse(milli_text(milli) + " is more than one node has; give at most " +
+                        std::to_string(kMaxGpusPerNode) + " per task and more tasks");
+  }
+  const bool share = milli > 0 && milli < kMilli;
+  request.gpus = share ? 1 : static_cast<std::int32_t>(milli / kMilli);
+  request.gpu_milli = share ? static_cast<std::int32_t>(milli) : 1000;
+}
+
+std::int64_t read_cpus(const Value& value) {
+  const std::int64_t milli = value.milli();
+  if (milli > kMaxCpuMilli) value.refuse(milli_text(milli) + " is more than any node has; give at most 10000");
+  return milli;
+}
+
+// One task group as it is read, from the top of the document or from an item of `groups`.
+struct GroupReader {
+  TaskGroup group;
+  bool stated = false;  // any of its keys was there
+  std::optional<Position> min_tasks_at;
+  bool cpus_stated = false;
+  bool memory_stated = false;
+
+  std::vector<Key> keys() {
+    const auto key = [this](std::string_view name, auto read) {
+      return Key{name, [this, read](const Value& value) {
+                   stated = true;
+                   read(value);
+                 }};
+    };
+    return {
+        key("tasks", [this](const Value& v) { group.count = count(v, 1); }),
+        key("min_tasks", [this](const Value& v) { read_min_tasks(v); }),
+        key("gpus", [this](const Value& v) { read_gpus(v, group.request); }),
+        key("gpu_models", [this](const Value& v) { group.request.gpu_models = v.strings(); }),
+        key("mig_profile", [this](const Value& v) { group.request.mig_profile = v.string(); }),
+        key("cpus", [this](const Value& v) { cpus_stated = true, group.request.cpu_milli = read_cpus(v); }),
+        key("memory", [this](const Value& v) { memory_stated = true, group.request.memory_mib = v.memory_mib(); }),
+        key("command", [this](const Value& v) { group.command = command(v); }),
+        key("env", [this](const Value& v) { group.env = v.string_map(); }),
+        key("workdir", [this](const Value& v) { group.workdir = v.string(); }),
+        key("image", [this](const Value& v) { group.image = v.string(); }),
+        key("launch", [this](const Value& v) { group.launch = v.word<Launch>(); }),
+        key("pool", [this](const Value& v) { group.pool = v.string(); }),
+        key("node_selector", [this](const Value& v) { group.node_selector = labels(v); }),
+        key("tolerations", [this](const Value& v) { group.tolerations = v.strings(); }),
+    };
+  }
+
+  TaskGroup finish(const Value& value) {
+    if (min_tasks_at && group.min_count > group.count) {
+      value.reading().refuse(*min_tasks_at, (value.path().empty() ? "" : value.path() + ".") + "min_tasks: " +
+                                                std::to_string(group.min_count) + " is more than tasks " +
+                                                std::to_string(group.count) + "; give at most that");
+    }
+    fill_request(group.request, cpus_stated, memory_stated);
+    return std::move(group);
+  }
+
+ private:
+  void read_min_tasks(const Value& value) {
+    group.min_count = count(value, 1);
+    min_tasks_at = value.node().at;
+  }
+};
+
+void read_groups(const Value& value, std::vector<TaskGroup>& groups) {
+  value.each_item([&](const Value& item) {
+    GroupReader reader;
+    std::vector<Key> keys = reader.keys();
+    keys.push_back({"name", [&](const Value& v) { reader.group.name = v.string(); }});
+    item.map(keys);
+    groups.push_back(reader.finish(item));
+  });
+}
+
+void read_topology(const Value& value, TopologyConstraint& topology) {
+  value.map({{"required", [&](const Value& v) { topology.required = v.string(); }},
+             {"preferred", [&](const Value& v) { topology.preferred = v.string(); }}});
+}
+
+void read_signal(const Value& value, CheckpointContract& checkpoint) {
+  const auto signal = parse_signal(value.string());
+  if (!signal) return value.refuse(signal.error().message);
+  checkpoint.signal = *signal;
+}
+
+void read_checkpoint(const Value& value, CheckpointContract& checkpoint) {
+  value.map({{"on_signal", [&](const Value& v) { checkpoint.on_signal = v.boolean(); }},
+             {"signal", [&](const Value& v) { read_signal(v, checkpoint); }},
+             {"grace", [&](const Value& v) { checkpoint.grace_s = positive_duration(v); }},
+             {"interval", [&](const Value& v) { checkpoint.interval_s = positive_duration(v); }}});
+}
+
+void read_array(const Value& value, JobSpec& spec) {
+  value.map({{"size", [&](const Value& v) { spec.array_size = count(v, 1); }},
+             {"running", [&](const Value& v) { spec.array_running = count(v, 1); }}});
+}
+
+void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec) {
+  const auto add = [&](const Value& id) {
+    const std::int64_t number = id.integer(0, std::numeric_limits<std::int64_t>::max());
+    spec.dependencies.push_back({kind, JobId(static_cast<std::uint64_t>(number))});
+  };
+  if (value.node().kind == NodeKind::kScalar) return add(value);
+  value.each_item(add);
+}
+
+std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
+  return {
+      {"name", [&](const Value& v) { spec.name = v.string(); }},
+      {"queue", [&](const Value& v) { spec.queue = v.string(); }},
+      {"user", [&](const Value& v) { spec.user = v.string(); }},
+      {"kind", [&](const Value& v) { spec.kind = v.word<JobKind>(); }},
+      {"class", [&](const Value& v) { spec.job_class = v.word<JobClass>(); }},
+      {"priority", [&](const Value& v) { spec.priority_class = v.string(); }},
+      {"groups", [&](const Value& v) { groups = &v.node(); }},
+      {"topology", [&](const Value& v) { read_topology(v, spec.topology); }},
+      {"time_limit", [&](const Value& v) { spec.time_limit_s = positive_duration(v); }},
+      {"estimate", [&](const Value& v) { spec.estimate_s = positive_duration(v); }},
+      {"checkpoint", [&](const Value& v) { read_checkpoint(v, spec.checkpoint); }},
+      {"retries", [&](const Value& v) { spec.retries = count(v, 0); }},
+      {"after", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfter, spec); }},
+      {"afterok", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterOk, spec); }},
+      {"afterany", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterAny, spec); }},
+      {"deadline", [&](const Value& v) { spec.deadline = v.time(); }},
+      {"earliest_start", [&](const Value& v) { spec.earliest_start = v.time(); }},
+      {"hold", [&](const Value& v) { spec.held = v.boolean(); }},
+      {"exclusive", [&](const Value& v) { spec.exclusive = v.boolean(); }},
+      {"spread", [&](const Value& v) { spec.spread = v.boolean(); }},
+      {"array", [&](const Value& v) { read_array(v, spec); }},
+  };
+}
+
+}  // namespace
+
+void fill_request(TaskRequest& request, bool cpus_stated, bool memory_stated) {
+  const std::int64_t gpus = request.gpus;
+  if (!cpus_stated) request.cpu_milli = gpus > 0 ? gpus * kDefaultCpuMilli : kDefaultCpuMilli;
+  if (!memory_stated) request.memory_mib = gpus > 0 ? gpus * kDefaultMemoryMibPerGpu : kDefaultMemoryMib;
+}
+
+Result<JobSpec> read_job(const Node& document, std::string_view file) {
+  JobSpec spec;
+  Reading reading(file);
+  const Value top(reading, document, "");
+  GroupReader flat;
+  const Node* groups = nullptr;
+  std::vector<Key> keys = job_keys(spec, groups);
+  for (Key& key : flat.keys()) keys.push_back(std::move(key));
+  top.map(keys);
+  if (groups != nullptr) {
+    const Value value(reading, *groups, "groups");
+    if (flat.stated) value.refuse("the job also has fields of a task group beside it; move them into a group");
+    read_groups(value, spec.groups);
+  } else {
+    spec.groups.push_back(flat.finish(top));
+  }
+  if (reading.error()) return *reading.error();
+  return spec;
+}
+
+Result<JobSpec> read_job(std::string_view text, std::string_view file) {
+  const auto tree = parse(text, file);
+  if (!tree) return tree.error();
+  return read_job(*tree, file);
+}
+
+}  // namespace berth::document

@@ -1,0 +1,134 @@
+#include "model/document/job_document.h"
+#include "model/document/quantity.h"
+
+namespace berth::document {
+namespace {
+
+Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
+
+void set_text(Node& map, std::string_view key, const std::string& text) {
+  if (!text.empty()) map.set(key, string_node(text));
+}
+void set_strings(Node& map, std::string_view key, const std::vector<std::string>& items) {
+  if (items.empty()) return;
+  Node list = list_node();
+  for (const std::string& item : items) list.items.push_back(string_node(item));
+  map.set(key, std::move(list));
+}
+void set_pairs(Node& map, std::string_view key, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  if (pairs.empty()) return;
+  Node body = map_node();
+  for (const auto& [name, value] : pairs) body.set(name, string_node(value));
+  map.set(key, std::move(body));
+}
+void set_duration(Node& map, std::string_view key, std::int64_t seconds) {
+  if (seconds != 0) map.set(key, plain_node(duration_text(seconds)));
+}
+void set_flag(Node& map, std::string_view key, bool flag) {
+  if (flag) map.set(key, plain_node("true"));
+}
+void set_map(Node& map, std::string_view key, Node body) {
+  if (!body.entries.empty()) map.set(key, std::move(body));
+}
+
+// A command that is a line for the shell is written as that line.
+void set_command(Node& map, const std::vector<std::string>& command) {
+  if (command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c") {
+    map.set("command", string_node(command[2]));
+  } else {
+    set_strings(map, "command", command);
+  }
+}
+
+// CPUs and memory are always stated, so that a later default cannot change what was asked.
+void set_group(Node& map, const TaskGroup& group) {
+  map.set("tasks", integer_node(group.count));
+  if (group.min_count != 0) map.set("min_tasks", integer_node(group.min_count));
+  if (group.request.gpus != 0) map.set("gpus", plain_node(milli_text(group.request.total_gpu_milli())));
+  set_strings(map, "gpu_models", group.request.gpu_models);
+  set_text(map, "mig_profile", group.request.mig_profile);
+  map.set("cpus", plain_node(milli_text(group.request.cpu_milli)));
+  map.set("memory", plain_node(memory_text(group.request.memory_mib)));
+  set_command(map, group.command);
+  set_pairs(map, "env", group.env);
+  set_text(map, "workdir", group.workdir);
+  set_text(map, "image", group.image);
+  if (group.launch != Launch::kPerTask) map.set("launch", string_node(name_of(group.launch)));
+  set_text(map, "pool", group.pool);
+  set_pairs(map, "node_selector", group.node_selector);
+  set_strings(map, "tolerations", group.tolerations);
+}
+
+void set_groups(Node& map, const std::vector<TaskGroup>& groups) {
+  if (groups.size() == 1 && groups.front().name == TaskGroup().name) return set_group(map, groups.front());
+  Node list = list_node();
+  for (const TaskGroup& group : groups) {
+    Node& item = list.items.emplace_back(map_node());
+    item.set("name", string_node(group.name));
+    set_group(item, group);
+  }
+  map.set("groups", std::move(list));
+}
+
+Node topology_node(const TopologyConstraint& topology) {
+  Node map = map_node();
+  set_text(map, "required", topology.required);
+  set_text(map, "preferred", topology.preferred);
+  return map;
+}
+
+Node checkpoint_node(const CheckpointContract& checkpoint) {
+  Node map = map_node();
+  set_flag(map, "on_signal", checkpoint.on_signal);
+  if (checkpoint.signal != CheckpointContract().signal) map.set("signal", string_node(signal_text(checkpoint.signal)));
+  set_duration(map, "grace", checkpoint.grace_s);
+  set_duration(map, "interval", checkpoint.interval_s);
+  return map;
+}
+
+Node array_node(const JobSpec& spec) {
+  Node map = map_node();
+  if (spec.array_size != 0) map.set("size", integer_node(spec.array_size));
+  if (spec.array_running != 0) map.set("running", integer_node(spec.array_running));
+  return map;
+}
+
+void set_dependencies(Node& map, const std::vector<Dependency>& dependencies) {
+  for (const DependencyKind kind : {DependencyKind::kAfter, DependencyKind::kAfterOk, DependencyKind::kAfterAny}) {
+    Node list = list_node();
+    for (const Dependency& one : dependencies) {
+      if (one.kind == kind) list.items.push_back(plain_node(std::to_string(one.job.value())));
+    }
+    if (!list.items.empty()) map.set(name_of(kind), std::move(list));
+  }
+}
+
+}  // namespace
+
+Node job_node(const JobSpec& spec) {
+  Node map = map_node();
+  set_text(map, "name", spec.name);
+  set_text(map, "queue", spec.queue);
+  set_text(map, "user", spec.user);
+  if (spec.kind != JobKind::kGang) map.set("kind", string_node(name_of(spec.kind)));
+  if (spec.job_class != JobClass::kTraining) map.set("class", string_node(name_of(spec.job_class)));
+  set_text(map, "priority", spec.priority_class);
+  set_groups(map, spec.groups);
+  set_map(map, "topology", topology_node(spec.topology));
+  set_duration(map, "time_limit", spec.time_limit_s);
+  set_duration(map, "estimate", spec.estimate_s);
+  set_map(map, "checkpoint", checkpoint_node(spec.checkpoint));
+  if (spec.retries != 0) map.set("retries", integer_node(spec.retries));
+  set_dependencies(map, spec.dependencies);
+  if (spec.deadline) map.set("deadline", string_node(to_iso8601(*spec.deadline)));
+  if (spec.earliest_start) map.set("earliest_start", string_node(to_iso8601(*spec.earliest_start)));
+  set_flag(map, "hold", spec.held);
+  set_flag(map, "exclusive", spec.exclusive);
+  set_flag(map, "spread", spec.spread);
+  set_map(map, "array", array_node(spec));
+  return map;
+}
+
+std::string job_to_yaml(const JobSpec& spec) { return to_yaml(job_node(spec)); }
+
+}  // namespace berth::document

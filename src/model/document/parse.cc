@@ -1,0 +1,276 @@
+// The adapter of yaml-cpp: the only file that knows it. Its event interface is used, never its nodes, so that an alias
+// is refused when it is met instead of being expanded, and depth and size are refused while they grow. The parser
+// recurses once per level and reports each level before it enters it; stopping at kMaxDepth bounds its stack.
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <set>
+#include <sstream>
+
+#include "base/utf8.h"
+#include "model/document/document.h"
+
+namespace berth::document {
+namespace {
+
+Position position_of(const YAML::Mark& mark) {
+  if (mark.is_null()) return {1, 1};
+  return {mark.line + 1, mark.column + 1};
+}
+
+// Thrown inside yaml-cpp's callbacks, which have no other way to stop it; caught in parse().
+struct Refusal {
+  Position at;
+  std::string message;
+};
+
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::string_view text) : text_(text) {}
+  Node take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (started_) {
+      throw Refusal{position_of(mark), "a second document begins here; give one document in one file"};
+    }
+    started_ = true;
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    Node node;
+    node.at = position_of(mark);
+    add(std::move(node));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    throw Refusal{position_of(mark), "aliases (*name) are not accepted; write the value out"};
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_anchor(mark, anchor);
+    if (tag != "!" && tag != "?" && !tag.empty()) refuse_tag(mark);
+    if (tag == "!" && character_at(mark) == '!') refuse_tag(mark);
+    if (tag == "!" && !is_closed(mark))
+      throw Refusal{position_of(mark), "a string begins here and has no closing quote"};
+    if (value.find('\0') != std::string::npos) throw Refusal{position_of(mark), "a string holds a NUL; leave it out"};
+    Node node;
+    node.kind = NodeKind::kScalar;
+    node.at = position_of(mark);
+    node.text = value;
+    node.quoted = tag == "!";
+    add(std::move(node));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, NodeKind::kList);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, NodeKind::kMap);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or map that is being filled. A map meets its keys and values in turn.
+  struct Open {
+    Node node;
+    bool has_key = false;
+    Entry entry;
+    std::set<std::string> keys;
+  };
+
+  [[noreturn]] static void refuse_tag(const YAML::Mark& mark) {
+    throw Refusal{position_of(mark), "tags (!name) are not accepted; leave the tag out"};
+  }
+  static void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (anchor == YAML::NullAnchor) return;
+    throw Refusal{position_of(mark), "anchors (&name) are not accepted; write the value out where it is needed"};
+  }
+  // yaml-cpp calls a quoted string and the tag `!` by the same name; the text tells them apart.
+  char character_at(const YAML::Mark& mark) const {
+    const auto pos = static_cast<std::size_t>(mark.pos);
+    return mark.pos >= 0 && pos < text_.size() ? text_[pos] : '\0';
+  }
+  // yaml-cpp 0.7 takes the end of a text after a line break for a closing quote.
+  bool is_closed(const YAML::Mark& mark) const {
+    const char quote = character_at(mark);
+    if (quote != '"' && quote != '\'') return true;
+    for (std::size_t i = static_cast<std::size_t>(mark.pos) + 1; i < text_.size(); ++i) {
+      const bool doubled = quote == '\'' && text_.substr(i).starts_with("''");
+      if (doubled || (quote == '"' && text_[i] == '\\')) {
+        ++i;
+      } else if (text_[i] == quote) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, NodeKind kind) {
+    refuse_anchor(mark, anchor);
+    if (tag != "?" && !tag.empty()) refuse_tag(mark);
+    if (open_.size() >= kMaxDepth) {
+      throw Refusal{position_of(mark), "nested more than " + std::to_string(kMaxDepth) + " levels deep"};
+    }
+    Open& one = open_.emplace_back();
+    one.node.kind = kind;
+    one.node.at = position_of(mark);
+  }
+  void close() {
+    Node node = std::move(open_.back().node);
+    open_.pop_back();
+    add(std::move(node));
+  }
+
+  void add(Node node) {
+    if (++count_ > kMaxNodes) {
+      throw Refusal{node.at, "more than " + std::to_string(kMaxNodes) + " values; split the document"};
+    }
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == NodeKind::kList) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.has_key) {
+      begin_entry(parent, std::move(node));
+    } else {
+      parent.entry.value = std::move(node);
+      parent.node.entries.push_back(std::move(parent.entry));
+      parent.entry = {};
+      parent.has_key = false;
+    }
+  }
+  static void begin_entry(Open& parent, Node key) {
+    if (key.kind != NodeKind::kScalar) throw Refusal{key.at, "a key must be a name"};
+    if (key.text == "<<" && !key.quoted) {
+      throw Refusal{key.at, "merge keys (<<) are not accepted; write the entries out"};
+    }
+    if (!parent.keys.insert(key.text).second) {
+      throw Refusal{key.at, "'" + key.text + "' is given twice; keep one"};
+    }
+    parent.entry.key = std::move(key.text);
+    parent.entry.at = key.at;
+    parent.has_key = true;
+  }
+
+  std::string_view text_;
+  std::vector<Open> open_;
+  Node root_;
+  std::size_t count_ = 0;
+  bool started_ = false;
+};
+
+Position position_at(std::string_view text, std::size_t offset) {
+  Position at{1, 1};
+  for (const char c : text.substr(0, offset)) {
+    ++at.column;
+    if (c == '\n') at = {at.line + 1, 1};
+  }
+  return at;
+}
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+// JSON may be indented with tabs, which YAML forbids: each becomes one space, so columns stay.
+std::string spaces_for_tabs(std::string_view text) {
+  std::string spaced(text);
+  bool indentation = true;
+  for (char& c : spaced) {
+    if (indentation && c == '\t') c = ' ';
+    indentation = c == '\n' || (indentation && c == ' ');
+  }
+  return spaced;
+}
+
+// Four hexadecimal digits after "\u", or -1.
+long escaped_unit(std::string_view text, std::size_t at) {
+  if (text.size() < at + 6 || text[at] != '\\' || text[at + 1] != 'u') return -1;
+  long unit = 0;
+  for (const char c : text.substr(at + 2, 4)) {
+    const std::size_t digit =
+        std::string_view("0123456789abcdef").find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
+    if (digit == std::string_view::npos) return -1;
+    unit = unit * 16 + static_cast<long>(digit);
+  }
+  return unit;
+}
+
+// JSON writes a character beyond U+FFFF as two escapes; YAML has one for it.
+std::string joined_surrogates(std::string_view text) {
+  std::string joined;
+  joined.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const long high = escaped_unit(text, i);
+    const long low = high >= 0xd800 && high < 0xdc00 ? escaped_unit(text, i + 6) : -1;
+    if (low >= 0xdc00 && low < 0xe000) {
+      std::ostringstream code;
+      code << std::hex << 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+      joined += "\\U" + std::string(8 - code.str().size(), '0') + code.str();
+      i += 12;
+      continue;
+    }
+    const std::size_t length = text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
+    joined += text.substr(i, length);
+    i += length;
+  }
+  return joined;
+}
+
+// What can be said of the bytes before they are parsed.
+void check_bytes(std::string_view text) {
+  if (const std::size_t bad = first_not_utf8(text); bad != std::string_view::npos) {
+    throw Refusal{position_at(text, bad), "this is not UTF-8; save the file as UTF-8"};
+  }
+  const bool json = looks_like_json(text);
+  bool indentation = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\0') throw Refusal{position_at(text, i), "the text holds a NUL byte; leave it out"};
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') {
+      throw Refusal{position_at(text, i), "the text holds a control character; write it as an escape in double quotes"};
+    }
+    if (c == '\t' && indentation && !json) {
+      throw Refusal{position_at(text, i), "a tab in the indentation; indent with spaces"};
+    }
+    indentation = c == '\n' || (indentation && c == ' ');
+  }
+}
+
+Node build(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  TreeBuilder builder(text);
+  if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
+  return builder.take();
+}
+
+}  // namespace
+
+Result<Node> parse(std::string_view text, std::string_view file) {
+  if (text.size() > kMaxBytes) {
+    return Error{ErrorCode::kTooLarge,
+                 std::string(file) + ": " + std::to_string(text.size()) + " bytes; a document has at most 1 MiB"};
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  try {
+    check_bytes(text);
+    Node root = build(looks_like_json(text) ? joined_surrogates(spaces_for_tabs(text)) : std::string(text));
+    if (root.kind == NodeKind::kNull) root.at = {1, 1};
+    return root;
+  } catch (const Refusal& refusal) {
+    return invalid(place(file, refusal.at) + refusal.message);
+  } catch (const YAML::Exception& error) {
+    return invalid(place(file, position_of(error.mark)) + "this is not YAML or JSON: " + error.msg);
+  }
+}
+
+}  // namespace berth::document
