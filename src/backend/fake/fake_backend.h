@@ -1,0 +1,174 @@
+#pragma once
+// A fleet in virtual time: nodes whose supervisors run tasks by script, lose contact, lie low, come back, die and boot
+// again. It performs the same effects and makes the same reports as a real backend, and it keeps the truth of what runs
+// where, which the control plane can never see. Breaches of the promises that only this truth shows (P9, I1, I13) are
+// remembered in `violation`.
+//
+//  1. An execution is one life of one task, named by its TaskKey. Effects are idempotent by that key.
+//  2. A report is delayed, repeated and reordered as the faults in force say; reports about nodes keep their order. One
+//     that is lost with the control plane is made again by `reconnect`, until its exit was forgotten by effect.
+//  3. A node out of contact holds back its reports, and effects wait for it. After `unknown_after_ms` the backend
+//  reports
+//     it unknown. Its supervisor kills every task when `lease_ms` have passed without contact; only `kill_margin_ms`
+//     later, when its tasks are provably dead, is it reported lost, and what waited for it is dropped.
+//  4. A dead node's tasks are dead at once, whatever the control plane believes. When it boots within its lease, its
+//     supervisor reports them as lost with it.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/timestamp.h"
+#include "model/command.h"
+#include "model/effect.h"
+
+namespace berth::backend {
+
+// What one execution does. Times are counted from its start, or from the signal; a negative one means never.
+struct TaskScript {
+  std::int64_t start_delay_ms = 100;
+  bool starts = true;            // false: the executor cannot start it
+  std::int64_t run_ms = 60'000;  // then it exits with `exit_code`
+  std::int32_t exit_code = 0;
+  std::int64_t save_every_ms = -1;
+  std::int64_t ack_after_ms = -1;      // saves and acknowledges so long after the signal
+  std::int64_t leave_after_ms = 1000;  // leaves by itself so long after the signal, with `leave_code`
+  std::int32_t leave_code = 143;
+  std::int64_t die_after_ms = 50;  // from the kill to the exit
+};
+
+struct FakeTimes {
+  std::int64_t unknown_after_ms = 10'000;
+  std::int64_t lease_ms = 60'000;
+  std::int64_t kill_margin_ms = 15'000;
+};
+
+struct ReportFaults {
+  std::uint64_t repeated_per_mille = 0;
+  std::uint64_t delayed_per_mille = 0;
+  std::int64_t longest_delay_ms = 0;
+};
+
+struct Execution {
+  enum class Phase { kStarting, kLive, kOver };
+  TaskKey key;
+  std::uint32_t node = 0;
+  Phase phase = Phase::kStarting;
+  std::vector<std::uint8_t> gpus;
+  std::int32_t gpu_milli = 1000;
+  TaskScript script;
+  std::int64_t time_limit_ms = 0;
+  std::int64_t grace_ms = 0;
+  bool speaks = false;
+  bool signalled = false;
+  bool killed = false;
+  Timestamp live_since;
+  Timestamp leaves_at = Timestamp::never();
+  std::uint64_t plan = 0;  // of the planned exit; an older plan is void
+  ExitReason reason = ExitReason::kExited;
+  std::int32_t code = 0;
+};
+
+class FakeBackend {
+ public:
+  using ScriptFor = std::function<TaskScript(const StartTask&)>;
+
+  FakeBackend(std::uint64_t seed, ScriptFor script_for);
+
+  void add_node(const NodeSpec& spec, Timestamp now);
+  void perform(const Effect& effect, Timestamp now);
+  // Lets everything happen that is due by `now`.
+  void advance(Timestamp now);
+  // The reports that have arrived, in order.
+  std::vector<Command> take_reports();
+  // When something happens next, or never.
+  Timestamp next_due() const;
+  bool has_reports() const { return !arrived_.empty(); }
+  // A new control plane asks again: every node's standing and every task that was not forgotten.
+  void reconnect(Timestamp now);
+
+  // Faults.
+  void lose_contact(const std::string& node, Timestamp now);
+  void regain_contact(const std::string& node, Timestamp now);  // nothing for a dead node
+  void kill_node(const std::string& node, Timestamp now);
+  void boot_node(const std::string& node, Timestamp now);
+  // Ends every live execution of a job, as if the program had left by itself.
+  void exit_job(JobId job, std::int32_t code, Timestamp now);
+  void set_report_faults(ReportFaults faults) { faults_ = faults; }
+  void set_times(FakeTimes times) { times_ = times; }
+
+  // The truth.
+  const std::map<TaskKey, Execution>& executions() const { return executions_; }
+  const std::string& node_name(std::uint32_t node) const { return nodes_[node].spec.name; }
+  bool node_alive(const std::string& node) const { return nodes_[index_of(node)].alive; }
+  bool node_in_contact(const std::string& node) const { return nodes_[index_of(node)].in_contact; }
+  std::uint64_t live_count() const { return live_; }
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  enum class Standing { kReady, kUnknown, kLost };
+  struct Node {
+    NodeSpec spec;
+    bool alive = true;
+    bool in_contact = true;
+    Standing standing = Standing::kReady;
+    std::uint64_t silence = 0;  // counts losses of contact; an older one's deadlines are void
+    std::vector<std::int32_t> live_milli;
+    std::vector<Command> withheld;
+    std::vector<Effect> waiting;
+  };
+  enum class What { kStart, kExit, kAcknowledge, kSave, kTimeLimit, kDeliver, kUnknown, kLeaseOver, kLost };
+  struct Due {
+    Timestamp when;
+    std::uint64_t order = 0;
+    What what = What::kStart;
+    TaskKey key;
+    std::uint32_t node = 0;
+    std::uint64_t plan = 0;    // kExit: of the execution; node deadlines: the silence
+    std::uint64_t letter = 0;  // kDeliver
+  };
+  struct Later {
+    bool operator()(const Due& a, const Due& b) const { return a.when != b.when ? a.when > b.when : a.order > b.order; }
+  };
+
+  std::uint32_t index_of(const std::string& node) const;
+  void schedule(Due due);
+  void happen(const Due& due);
+  void do_effect(const StartTask& start, Timestamp now);
+  void do_effect(const SignalTask& signal, Timestamp now);
+  void do_effect(const KillTask& kill, Timestamp now);
+  void do_effect(const ForgetTask& forget, Timestamp now);
+  void become_live(Execution& execution, Timestamp now);
+  void signal(Execution& execution, Timestamp now);
+  void plan_exit(Execution& execution, Timestamp when, ExitReason reason, std::int32_t code);
+  void finish(Execution& execution, Timestamp now, ExitReason reason, std::int32_t code);
+  void end_all_on(std::uint32_t node, Timestamp now, ExitReason reason);
+  void report(std::uint32_t node, Command command, Timestamp now);
+  void report_exit(const Execution& execution, Timestamp now);
+  void fall_silent(std::uint32_t node, Timestamp now);
+  void speak_again(std::uint32_t node, Timestamp now);
+  void post(Command command, Timestamp when);
+  void breach(std::string what);
+
+  Random random_;
+  ScriptFor script_for_;
+  FakeTimes times_;
+  ReportFaults faults_;
+  std::vector<Node> nodes_;
+  std::map<std::string, std::uint32_t, std::less<>> names_;
+  std::map<TaskKey, Execution> executions_;
+  std::priority_queue<Due, std::vector<Due>, Later> agenda_;
+  std::uint64_t next_order_ = 0;
+  std::map<std::uint64_t, Command> letters_;
+  std::uint64_t next_letter_ = 0;
+  std::vector<Command> arrived_;
+  std::uint64_t live_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace berth::backend

@@ -1,0 +1,29 @@
+#pragma once
+// Golden scenarios: a script of a cluster's life with the decisions that are expected, in blocks of the form
+//
+//   submit train queue=research gpus=8 tasks=2
+//   ----
+//   train is job 1
+//   0s     train starts on n1[0-7] n2[0-7], within
+//
+// A block is a directive with `name=value` words, for some directives indented lines below it, then `----` and what is
+// expected up to the next empty line. Lines that begin with `#` between blocks are comments. docs/scenarios.md has the
+// language.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace berth::sim {
+
+// The script again, with what really happened after each `----`. Equal to `text` when all is as expected. A line that
+// is not understood becomes the output of its block, as "error: ...".
+std::string run_scenario(std::string_view text);
+
+// The lines that differ, "-" expected and "+" actual, each with the directive it belongs to; empty when equal.
+std::string scenario_diff(std::string_view expected, std::string_view actual);
+
+// `scenario FILE... [--rewrite]`: runs each file; prints a diff and returns 1 if one differs, 2 if one cannot be read.
+int scenario_main(std::span<const std::string_view> args);
+
+}  // namespace berth::sim

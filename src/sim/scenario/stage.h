@@ -1,0 +1,68 @@
+#pragma once
+// The stage on which a scenario plays: a World, the names that the script gave its jobs, and the lines that tell what
+// happened.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/scenario/words.h"
+#include "sim/world/world.h"
+
+namespace berth::sim {
+
+class Stage : private Witness {
+ public:
+  Stage();
+
+  // One block's directive and the indented lines below it; the lines that it gives rise to.
+  std::vector<std::string> play(std::string_view directive, const std::vector<std::string>& below);
+
+ private:
+  using Done = Result<void>;
+
+  Done act(const std::string& verb, const Line& line, const std::vector<std::string>& below);
+  Done configure(const std::vector<std::string>& below);
+  Done add_nodes(const Line& line);
+  Done submit(const Line& line);
+  Done node_fault(const std::string& verb, const Line& line);
+  Done gpu_health(const Line& line);
+  Done run(const Line& line);
+  Done die(const Line& line);
+  Done exit(const Line& line);
+  Done why(const Line& line);
+  Done on_job(const std::string& verb, const Line& line);
+  void list_jobs();
+  void list_queues();
+  void list_nodes();
+  void check();
+
+  void ask(Command command);
+  Result<JobId> job_named(const std::string& name) const;
+  std::string name_of_job(JobId job) const;
+  std::string places_text(const std::vector<TaskPlacement>& placements) const;
+  void say(std::string line) { said_.push_back(std::move(line)); }
+  void tell(const EventRecord& record, const state::State& durable);
+  backend::TaskScript script_of(const StartTask& start) const;
+
+  void on_records(std::span<const EventRecord> records, const state::State& durable) override;
+  void on_effect(const Effect&, const state::State&) override {}
+  void on_answer(const Answer& answer) override;
+  void on_turn_end(const state::State&, Timestamp, bool) override {}
+
+  struct Behaviour {
+    backend::TaskScript script;
+    std::uint32_t failing_attempts = 0;  // so many attempts exit with 1 first
+  };
+  std::map<std::string, Behaviour> behaviours_;
+  std::map<std::string, JobId> jobs_;
+  std::map<JobId, std::string> names_;
+  std::string submitting_;
+  std::vector<std::string> said_;
+  ClusterConfig config_;
+  World world_;
+};
+
+}  // namespace berth::sim

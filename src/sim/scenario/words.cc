@@ -1,0 +1,145 @@
+#include "sim/scenario/words.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/checked.h"
+#include "model/resources.h"
+
+namespace berth::sim {
+
+const std::string* Line::option(std::string_view key) const {
+  for (const auto& [name, value] : options) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(at);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Line parse_line(std::string_view text) {
+  Line line;
+  for (const std::string& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    if (const std::size_t equals = word.find('='); equals != std::string::npos) {
+      line.options.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+    } else {
+      line.names.push_back(word);
+    }
+  }
+  return line;
+}
+
+Result<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
+    return invalid("'" + std::string(text) + "' is not a whole number");
+  }
+  return value;
+}
+
+Result<std::int64_t> parse_milli(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  const auto whole = parse_integer(text.substr(0, dot));
+  if (!whole) return whole;
+  if (dot == std::string_view::npos) return checked_multiply(*whole, kMilli);
+  std::string digits(text.substr(dot + 1));
+  digits.resize(3, '0');
+  const auto rest = parse_integer(digits);
+  if (!rest) return rest;
+  return checked_multiply(*whole, kMilli) + *rest;
+}
+
+namespace {
+
+Result<std::int64_t> with_unit(std::string_view text,
+                               std::initializer_list<std::pair<std::string_view, std::int64_t>> units) {
+  for (const auto& [unit, factor] : units) {
+    if (!text.ends_with(unit)) continue;
+    const auto count = parse_integer(text.substr(0, text.size() - unit.size()));
+    if (!count) return count;
+    return checked_multiply(*count, factor);
+  }
+  return invalid("'" + std::string(text) + "' has no unit that is known here");
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_duration(std::string_view text) {
+  return with_unit(text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}});
+}
+
+std::string duration_text(std::int64_t ms) {
+  std::string text;
+  for (const auto& [unit, factor] :
+       {std::pair("h", 3'600'000), std::pair("m", 60'000), std::pair("s", 1000), std::pair("ms", 1)}) {
+    if (ms >= factor) text += std::to_string(ms / factor) + unit;
+    ms %= factor;
+  }
+  return text.empty() ? "0s" : text;
+}
+
+Result<std::int64_t> parse_mib(std::string_view text) { return with_unit(text, {{"GiB", 1024}, {"MiB", 1}}); }
+
+Result<ResourceAmounts> parse_amounts(std::string_view text) {
+  ResourceAmounts amounts;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t colon = part.find(':');
+    if (colon == std::string::npos) return invalid("'" + part + "' is not resource:amount");
+    const std::string name = part.substr(0, colon);
+    const std::string value = part.substr(colon + 1);
+    const auto amount = name == "memory" ? parse_mib(value) : parse_milli(value);
+    if (!amount) return amount.error();
+    if (name == "gpus") {
+      amounts.gpu_milli = *amount;
+    } else if (name == "cpus") {
+      amounts.cpu_milli = *amount;
+    } else if (name == "memory") {
+      amounts.memory_mib = *amount;
+    } else {
+      amounts.model_gpu_milli.emplace_back(name, *amount);
+    }
+  }
+  std::sort(amounts.model_gpu_milli.begin(), amounts.model_gpu_milli.end());
+  return amounts;
+}
+
+std::vector<std::string> expand_names(std::string_view text) {
+  const std::size_t open = text.find('[');
+  const std::size_t dash = text.find('-', open);
+  if (open == std::string_view::npos || dash == std::string_view::npos || !text.ends_with(']')) {
+    return {std::string(text)};
+  }
+  const auto first = parse_integer(text.substr(open + 1, dash - open - 1));
+  const auto last = parse_integer(text.substr(dash + 1, text.size() - dash - 2));
+  if (!first || !last) return {std::string(text)};
+  std::vector<std::string> names;
+  for (std::int64_t i = *first; i <= *last; ++i) {
+    names.push_back(std::string(text.substr(0, open)) + std::to_string(i));
+  }
+  return names;
+}
+
+std::string ranges_text(const std::vector<std::uint8_t>& sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i;
+    while (end + 1 < sorted.size() && sorted[end + 1] == sorted[end] + 1) ++end;
+    if (!text.empty()) text += ",";
+    text += std::to_string(sorted[i]);
+    if (end > i) text += "-" + std::to_string(sorted[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,42 @@
+#pragma once
+// The words of a scenario's lines: names, `key=value` pairs, amounts and times.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/cluster_config.h"
+
+namespace berth::sim {
+
+struct Line {
+  std::vector<std::string> names;                            // words without `=`, in order
+  std::vector<std::pair<std::string, std::string>> options;  // words with `=`
+
+  const std::string* option(std::string_view key) const;
+};
+
+Line parse_line(std::string_view text);
+std::vector<std::string> split(std::string_view text, char at);
+
+// "90s", "10m", "2h", "500ms" in milliseconds.
+Result<std::int64_t> parse_duration(std::string_view text);
+std::string duration_text(std::int64_t ms);
+
+Result<std::int64_t> parse_integer(std::string_view text);
+// "8", "0.5": thousandths.
+Result<std::int64_t> parse_milli(std::string_view text);
+// "512GiB", "100MiB" in MiB.
+Result<std::int64_t> parse_mib(std::string_view text);
+// "gpus:8,cpus:64,memory:512GiB,H100:4"
+Result<ResourceAmounts> parse_amounts(std::string_view text);
+// "n[1-4]" is n1 n2 n3 n4.
+std::vector<std::string> expand_names(std::string_view text);
+// {0,1,2,5} is "0-2,5".
+std::string ranges_text(const std::vector<std::uint8_t>& sorted);
+
+}  // namespace berth::sim

@@ -1,0 +1,175 @@
+#include "sim/world/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/codec.h"
+#include "control/effects.h"
+#include "sched/cycle.h"
+
+namespace berth::sim {
+
+namespace {
+
+store::Record to_record(const EventRecord& record, std::uint64_t epoch) {
+  return {record.seq, epoch, record.time, kind_of(record.event), 1, encode(record.event)};
+}
+
+EventRecord from_record(const store::Record& record) {
+  auto event = decode<Event>(record.payload);
+  BERTH_CHECK(event.has_value());
+  return {record.seq, record.time, std::move(*event)};
+}
+
+}  // namespace
+
+World::World(std::uint64_t seed, backend::FakeBackend::ScriptFor script_for) : fleet_(seed, std::move(script_for)) {
+  epoch_ = *log_.take_epoch();
+}
+
+void World::breach(std::string what) {
+  if (!violation_) violation_ = std::move(what);
+}
+
+std::uint64_t World::send(Command command) {
+  inbox_.push_back({next_ticket_, std::move(command)});
+  return next_ticket_++;
+}
+
+void World::settle() {
+  constexpr int kMostTurnsAtOnce = 1000;
+  for (int turns = 0; turns < kMostTurnsAtOnce; ++turns) {
+    turn();
+    fleet_.advance(now_);
+    if (!again_ && inbox_.empty() && !fleet_.has_reports() && wake_at_ > now_) return;
+  }
+  breach("P13: the loop does not come to rest at " + std::to_string(now_.ms) + " ms");
+}
+
+void World::advance_to(Timestamp when) {
+  while (true) {
+    const Timestamp next = std::min(fleet_.next_due(), wake_at_);
+    if (next > when || violation_) break;
+    now_ = std::max(now_, next);
+    fleet_.advance(now_);
+    settle();
+  }
+  now_ = when;
+}
+
+bool World::append(std::span<const EventRecord> records) {
+  std::vector<store::Record> rows;
+  rows.reserve(records.size());
+  for (const EventRecord& record : records) rows.push_back(to_record(record, epoch_));
+  return log_.append(epoch_, records.front().seq, rows).has_value();
+}
+
+void World::make_durable(std::span<const EventRecord> records) {
+  for (const EventRecord& record : records) durable_.apply(record);
+  durable_.clear_unsettled();
+  durable_.clear_roomier();
+  if (witness_ != nullptr) witness_->on_records(records, durable_);
+}
+
+void World::perform(std::span<const Effect> effects) {
+  for (const Effect& effect : effects) {
+    if (witness_ != nullptr) witness_->on_effect(effect, durable_);
+    fleet_.perform(effect, now_);
+  }
+}
+
+// The exit of a task that the state no longer knows is old news: the fleet need not keep it.
+void World::forget_old_exits(std::span<const Letter> letters, std::span<const Result<control::Reply>> replies) {
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const auto* report = std::get_if<ReportTaskExited>(&letters[i].command);
+    if (report == nullptr || !replies[i].has_value() || !replies[i].value().unchanged) continue;
+    const TaskExited& exit = report->exit;
+    fleet_.perform(ForgetTask{{exit.job, exit.attempt, exit.task, exit.incarnation}, {}}, now_);
+  }
+}
+
+void World::turn() {
+  ++turns_;
+  std::vector<Letter> letters;
+  for (Command& report : fleet_.take_reports()) letters.push_back({0, std::move(report)});
+  std::move(inbox_.begin(), inbox_.end(), std::back_inserter(letters));
+  inbox_.clear();
+  std::vector<Command> commands;
+  commands.reserve(letters.size());
+  for (const Letter& letter : letters) commands.push_back(letter.command);
+
+  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle);
+  again_ = turn.again;
+  wake_at_ = turn.wake_at;
+  if (turn.cycle_ran) last_plan_ = std::move(turn.plan);
+
+  const Death death = std::exchange(death_, Death::kNone);
+  if (!turn.records.empty()) {
+    if (death == Death::kBeforeAppend) return restart();
+    if (death == Death::kInAppendNothingKept) log_.fail_append(1, store::FailedAppend::kNothingKept);
+    if (death == Death::kInAppendAllKept) log_.fail_append(1, store::FailedAppend::kAllKept);
+    if (!append(turn.records)) return restart();
+    if (death == Death::kAfterAppend) return restart();
+    make_durable(turn.records);
+  }
+  std::vector<Effect> effects = control::effects_of(working_, turn.records);
+  if (death == Death::kAmongEffects) effects.resize(effects.size() / 2);
+  perform(effects);
+  if (death == Death::kAmongEffects) return restart();
+  forget_old_exits(letters, turn.replies);
+  if (witness_ != nullptr) {
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      if (letters[i].ticket != 0) witness_->on_answer({letters[i].ticket, turn.replies[i]});
+    }
+    witness_->on_turn_end(durable_, now_, !again_);
+  }
+}
+
+void World::read_what_was_missed() {
+  std::vector<EventRecord> missed;
+  const auto read = log_.read(durable_.last_seq() + 1, [&](const store::Record& record) -> Result<bool> {
+    missed.push_back(from_record(record));
+    return true;
+  });
+  BERTH_CHECK(read.has_value());
+  if (!missed.empty()) make_durable(missed);
+}
+
+void World::restart() {
+  ++restarts_;
+  log_.reopen();
+  epoch_ = *log_.take_epoch();
+  inbox_.clear();
+  memory_ = {};
+  working_ = state::State();
+  const auto checkpoint = log_.load_checkpoint();
+  BERTH_CHECK(checkpoint.has_value());
+  if (*checkpoint) {
+    auto loaded = state::State::load((*checkpoint)->bytes);
+    BERTH_CHECK(loaded.has_value());
+    working_ = std::move(*loaded);
+  }
+  const auto folded = log_.read(working_.last_seq() + 1, [&](const store::Record& record) -> Result<bool> {
+    working_.apply(from_record(record));
+    return true;
+  });
+  BERTH_CHECK(folded.has_value());
+  read_what_was_missed();
+  if (working_.digest() != durable_.digest()) breach("P10: the state folded by a restart differs from the durable one");
+  if (const auto wrong = working_.audit()) breach("P10: after a restart, " + *wrong);
+  perform(control::all_effects(working_));
+  fleet_.reconnect(now_);
+  again_ = true;
+}
+
+void World::save_checkpoint() {
+  if (durable_.last_seq() == 0) return;
+  BERTH_CHECK(log_.save_checkpoint(durable_.last_seq(), durable_.save()).has_value());
+}
+
+void World::compare_states() {
+  if (working_.digest() != durable_.digest())
+    breach("P10: the working state differs from the durable one after a turn");
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,111 @@
+#pragma once
+// The whole control plane in virtual time: the same turn as the daemon's, with the log in memory and the fake fleet.
+//
+// One turn, in this order: the reports and commands that have arrived -> control::run_turn -> append -> the durable
+// state folds the records -> replies and effects. The process can be made to die at each of the arrows; a restart
+// throws the working state away, folds the log again (from its checkpoint, if there is one) and derives the effects
+// again. The durable state survives like a reader in another process and must equal what the restart folded (P10).
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/fake/fake_backend.h"
+#include "control/handle.h"
+#include "control/turn.h"
+#include "model/command.h"
+#include "model/effect.h"
+#include "model/event.h"
+#include "state/state.h"
+#include "store/memory_log.h"
+
+namespace berth::sim {
+
+// Where the process dies in its next turn.
+enum class Death { kNone, kBeforeAppend, kInAppendNothingKept, kInAppendAllKept, kAfterAppend, kAmongEffects };
+
+struct Answer {
+  std::uint64_t ticket = 0;
+  Result<control::Reply> reply;
+};
+
+// Sees what is durable and what the fleet is told, and nothing else.
+class Witness {
+ public:
+  virtual ~Witness() = default;
+  // `durable` is the state after the records.
+  virtual void on_records(std::span<const EventRecord> records, const state::State& durable) = 0;
+  virtual void on_effect(const Effect& effect, const state::State& durable) = 0;
+  virtual void on_answer(const Answer& answer) = 0;
+  // After each turn that no death cut short. `quiet`: nothing more would start without something happening.
+  virtual void on_turn_end(const state::State& durable, Timestamp now, bool quiet) = 0;
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, backend::FakeBackend::ScriptFor script_for);
+
+  void set_witness(Witness* witness) { witness_ = witness; }
+
+  Timestamp now() const { return now_; }
+  const state::State& durable() const { return durable_; }
+  // As scratch paper for explain; it is as it was afterwards.
+  state::State& working() { return working_; }
+  backend::FakeBackend& fleet() { return fleet_; }
+  store::MemoryLog& log() { return log_; }
+
+  // Puts a command into the inbox; its answer carries the ticket.
+  std::uint64_t send(Command command);
+  // Runs turns at the present time until nothing more follows.
+  void settle();
+  // Moves time, with turns whenever something is due.
+  void advance_to(Timestamp when);
+
+  void die_next(Death death) { death_ = death; }
+  void restart();
+  void save_checkpoint();
+  // Working and durable state, compared. Dear: both are written out.
+  void compare_states();
+
+  // The first promise that broke here (P8, P9, P10), or nothing.
+  const std::optional<std::string>& violation() const { return violation_; }
+  std::uint64_t events() const { return durable_.last_seq(); }
+  std::uint64_t restarts() const { return restarts_; }
+  std::uint64_t turns() const { return turns_; }
+  const Plan& last_plan() const { return last_plan_; }
+
+ private:
+  struct Letter {
+    std::uint64_t ticket = 0;  // 0: a report of the fleet
+    Command command;
+  };
+  void turn();
+  bool append(std::span<const EventRecord> records);
+  void make_durable(std::span<const EventRecord> records);
+  void perform(std::span<const Effect> effects);
+  void forget_old_exits(std::span<const Letter> letters, std::span<const Result<control::Reply>> replies);
+  void read_what_was_missed();
+  void breach(std::string what);
+
+  state::State working_;
+  state::State durable_;
+  store::MemoryLog log_;
+  std::uint64_t epoch_ = 0;
+  backend::FakeBackend fleet_;
+  control::TurnMemory memory_;
+  Timestamp now_{0};
+  Timestamp wake_at_ = Timestamp::never();
+  bool again_ = true;
+  std::vector<Letter> inbox_;
+  std::uint64_t next_ticket_ = 1;
+  Death death_ = Death::kNone;
+  Witness* witness_ = nullptr;
+  Plan last_plan_;
+  std::uint64_t restarts_ = 0;
+  std::uint64_t turns_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace berth::sim
