@@ -112,7 +112,7 @@ std::string json_for_script(std::string_view json) {
   });
 }
 
-std::string terminal_text(std::string_view text) {
+std::string visible_text(std::string_view text) {
   return for_each_code_point(text, [](const CodePoint& code, std::string& result) {
     result += hides(code.value) ? shown(code.value) : std::string(code.bytes);
   });

@@ -17,7 +17,8 @@ std::string csv_cell(std::string_view text);
 // JSON that may stand inside a <script> element: < > & and the line separators U+2028, U+2029 as \u escapes.
 std::string json_for_script(std::string_view json);
 
-// For a terminal: no control characters, no bidirectional controls.
-std::string terminal_text(std::string_view text);
+// Valid UTF-8 in which what would be invisible or reorder text is shown as its code point: for a terminal, and for
+// names that a script sets as text.
+std::string visible_text(std::string_view text);
 
 }  // namespace berth::sim

@@ -8,7 +8,7 @@
 
 #include "sim/measure/fairness.h"
 #include "sim/report/downsample.h"
-#include "sim/trace/fields.h"
+#include "sim/report/escape.h"
 
 namespace berth::sim {
 namespace {
@@ -73,7 +73,7 @@ json::object curves_of(const RunResult& run) {
 json::object gantt_object(const RunResult& run) {
   const GanttImage image = gantt_image(run);
   json::array queues;
-  for (const std::string& queue : image.queues) queues.emplace_back(with_valid_utf8(queue));
+  for (const std::string& queue : image.queues) queues.emplace_back(visible_text(queue));
   // One flat list of numbers, five to a cell: an array of objects would be four times the size.
   json::array cells;
   for (const GanttCell& cell : image.cells) {
@@ -92,13 +92,13 @@ json::object gantt_object(const RunResult& run) {
 
 std::string page_data(const std::vector<MeasuredRun>& runs) {
   json::array policies;
-  for (const std::string& policy : policies_of(runs)) policies.emplace_back(with_valid_utf8(policy));
+  for (const std::string& policy : policies_of(runs)) policies.emplace_back(visible_text(policy));
   std::map<std::string, std::size_t> drawn;
   json::array run_array;
   for (const MeasuredRun& run : runs) {
     const std::size_t earlier = drawn[run.result->policy]++;
     if (earlier >= kSeedsDrawn) continue;
-    json::object object = {{"policy", with_valid_utf8(run.result->policy)},
+    json::object object = {{"policy", visible_text(run.result->policy)},
                            {"seed", std::to_string(run.result->seed)},
                            {"curves", curves_of(*run.result)}};
     // A Gantt shows one run well and ten badly: the first seed of each policy.

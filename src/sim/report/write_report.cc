@@ -88,7 +88,7 @@ std::string terminal_table(const std::vector<RunResult>& results) {
   const std::vector<MeasuredRun> runs = measure_runs(results);
   const std::vector<std::string> policies = policies_of(runs);
   Rows rows(1, {""});
-  for (const std::string& policy : policies) rows.front().push_back(terminal_text(policy));
+  for (const std::string& policy : policies) rows.front().push_back(visible_text(policy));
   for (const Metric& metric : metrics()) {
     if (std::find(kTerminalMetrics.begin(), kTerminalMetrics.end(), metric.key) == kTerminalMetrics.end()) continue;
     std::vector<std::string> row = {std::string(metric.label)};
