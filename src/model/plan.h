@@ -51,7 +51,7 @@ using Decision =
 
 struct Plan {
   std::vector<Decision> decisions;
-  std::vector<std::pair<JobId, Reason>> refused;  // asked in this cycle and not started, with the reason
+  std::vector<std::pair<JobId, Reason>> refused;  // asked and not started; stands for all of its queue and shape
   Timestamp ask_again_at = Timestamp::never();    // then a refused job may claim victims that are too young now
   std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;

@@ -1,7 +1,6 @@
 #include "sched/cycle.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -26,8 +25,7 @@ struct Cycle {
   Trial trial;
   Plan plan;
   PlaceWork work;
-  std::set<JobId> victims;                                      // chosen in this cycle
-  std::map<std::pair<QueueId, std::uint64_t>, Reason> refused;  // by leaf and shape: the next like it need not be asked
+  std::set<JobId> victims;  // chosen in this cycle
 
   Cycle(State& s, Timestamp t) : state(s), now(t), trial(s) {}
 };
@@ -91,21 +89,15 @@ bool nominate(Cycle& cycle, JobId id) {
 
 void ask(Cycle& cycle, Order& order, JobId id) {
   const JobState& job = *cycle.state.job(id);
-  const auto like_it = cycle.refused.find({job.queue, job.shape});
   Reason why;
-  if (like_it != cycle.refused.end()) {
-    why = like_it->second;
-  } else {
-    ++cycle.plan.jobs_asked;
-    if (auto placements = fit_now(cycle, job, why)) {
-      start(cycle, id, std::move(*placements));
-      return;
-    }
-    if (!is_never(why.code) && nominate(cycle, id)) return;
-    cycle.refused.emplace(std::pair(job.queue, job.shape), why);
+  ++cycle.plan.jobs_asked;
+  if (auto placements = fit_now(cycle, job, why)) {
+    start(cycle, id, std::move(*placements));
+    return;
   }
+  if (!is_never(why.code) && nominate(cycle, id)) return;
   cycle.plan.refused.emplace_back(id, why);
-  if (cycle.state.queue(job.queue).policy == QueuePolicy::kStrict) order.close(job.queue);
+  order.refuse(id);
 }
 
 }  // namespace

@@ -7,50 +7,59 @@ namespace berth::sched {
 using state::QueueState;
 using state::State;
 
-Order::Order(const State& state, Timestamp now) : state_(state), now_(now) {}
+struct Order::Rank {
+  int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
+  Fraction share;
+};
 
-void Order::close(QueueId leaf) { exhausted_.insert(leaf); }
+Order::Order(const State& state, Timestamp now) : state_(state), now_(now), standings_(state.queues().size()) {}
 
-std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
-  auto [cursor, fresh] = cursors_.try_emplace(leaf.id, leaf.pending.begin());
-  for (auto& at = cursor->second; at != leaf.pending.end(); ++at) {
-    const state::JobState& job = *state_.job(at->job);
-    if (job.not_before > now_ || job.nomination) continue;  // too early, or served before the others
-    return Candidate{at->job, at->negated_priority, at->submitted};
+std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
+  const auto [found, fresh] = lanes_.try_emplace(leaf.id);
+  if (!fresh) return found->second;
+  for (const auto& [shape, jobs] : leaf.lanes) {
+    const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
+    found->second.push_back({shape, jobs.begin(), jobs.end(), asked});
   }
-  exhausted_.insert(leaf.id);
-  return std::nullopt;
+  return found->second;
 }
 
-std::optional<Order::Candidate> Order::head(QueueId id) {
-  const QueueState& queue = state_.queue(id);
-  if (queue.pending_below == 0 || exhausted_.contains(id)) return std::nullopt;
-  if (queue.is_leaf()) return leaf_head(queue);
+std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
+  std::vector<Lane>& lanes = lanes_of(leaf);
+  std::optional<Candidate> best;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    Lane& lane = lanes[i];
+    while (lane.at != lane.end) {
+      const state::JobState& job = *state_.job(lane.at->job);
+      if (job.not_before <= now_ && !job.nomination) break;
+      ++lane.at;  // too early, or a claimant, who is served before the others
+    }
+    if (lane.at != lane.end && (!best || *lane.at < best->key)) best = Candidate{lane.at->job, leaf.id, i, *lane.at};
+  }
+  return best;
+}
 
-  struct Rank {
-    int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
-    Fraction share;
-  };
+const Amounts& Order::asked_by(const Candidate& candidate) const {
+  return lanes_.at(candidate.leaf)[candidate.lane].asked;
+}
+
+std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
   std::optional<Candidate> best;
   Rank best_rank;
-  for (const QueueId child_id : queue.children) {
-    const auto candidate = head(child_id);
+  for (const QueueId id : queue.children) {
+    const std::optional<Candidate>& candidate = head(id);
     if (!candidate) continue;
-    const QueueState& child = state_.queue(child_id);
-    const Amounts asked = least_amounts(state_, state_.job(candidate->job)->spec);
+    const QueueState& child = state_.queue(id);
     Rank rank;
-    rank.standing = would_be_within(state_, child_id, asked) ? 0 : (child.weight == 0 ? 2 : 1);
+    rank.standing = would_be_within(state_, id, asked_by(*candidate)) ? 0 : (child.weight == 0 ? 2 : 1);
     rank.share = dominant_share(state_, child);
     bool better = !best.has_value();
     if (!better) {
       const int by_share = compare(rank.share, best_rank.share);
       if (rank.standing != best_rank.standing) {
         better = rank.standing < best_rank.standing;
-      } else if (by_share != 0) {
-        better = by_share < 0;
       } else {
-        better = std::tie(candidate->negated_priority, candidate->submitted, candidate->job) <
-                 std::tie(best->negated_priority, best->submitted, best->job);
+        better = by_share != 0 ? by_share < 0 : candidate->key < best->key;
       }
     }
     if (better) {
@@ -58,15 +67,38 @@ std::optional<Order::Candidate> Order::head(QueueId id) {
       best_rank = rank;
     }
   }
-  if (!best) exhausted_.insert(id);
   return best;
 }
 
+const std::optional<Order::Candidate>& Order::head(QueueId id) {
+  Standing& standing = standings_[id.index()];
+  if (!standing.known) {
+    const QueueState& queue = state_.queue(id);
+    if (queue.pending_below > 0) standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
+    standing.known = true;
+  }
+  return standing.candidate;
+}
+
+void Order::forget_path(QueueId leaf) {
+  for (QueueId id = leaf; id.valid(); id = state_.queue(id).parent) standings_[id.index()] = {};
+}
+
 std::optional<JobId> Order::next() {
-  const auto candidate = head(state_.root());
+  const std::optional<Candidate> candidate = head(state_.root());
   if (!candidate) return std::nullopt;
-  ++cursors_.at(state_.job(candidate->job)->queue);
+  ++lanes_.at(candidate->leaf)[candidate->lane].at;
+  forget_path(candidate->leaf);
   return candidate->job;
+}
+
+void Order::refuse(JobId id) {
+  const state::JobState& job = *state_.job(id);
+  const bool strict = state_.queue(job.queue).policy == QueuePolicy::kStrict;
+  for (Lane& lane : lanes_.at(job.queue)) {
+    if (strict || lane.shape == job.shape) lane.at = lane.end;
+  }
+  forget_path(job.queue);
 }
 
 }  // namespace berth::sched

@@ -2,14 +2,20 @@
 // Order: which waiting job is asked next. From the root down, the most deserving child: one whose next job would lie
 // within its guarantee before one that would borrow, then the smaller dominant share over weight, then the job's own
 // priority and age. A total order; no ties are left open.
+//
+// What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
+// shape, and when one job of a lane is refused, the rest of the lane would be too. Standings are remembered per queue
+// and recomputed only on the path of the job that was asked last, because only there anything can have changed.
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <vector>
 
 #include "base/timestamp.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -21,22 +27,40 @@ class Order {
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
-  // No further job of this leaf is asked in this cycle (strict queues whose head is blocked).
-  void close(QueueId leaf);
+  // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
+  // strict queue nobody else of the queue is.
+  void refuse(JobId job);
 
  private:
   struct Candidate {
     JobId job;
-    std::int64_t negated_priority = 0;
-    Timestamp submitted;
+    QueueId leaf;
+    std::size_t lane = 0;
+    state::PendingKey key;
   };
-  std::optional<Candidate> head(QueueId queue);
+  struct Lane {
+    std::uint64_t shape = 0;
+    std::set<state::PendingKey>::const_iterator at;
+    std::set<state::PendingKey>::const_iterator end;
+    Amounts asked;  // at least, by one job of the lane
+  };
+  struct Standing {
+    bool known = false;
+    std::optional<Candidate> candidate;
+  };
+  struct Rank;
+
+  const std::optional<Candidate>& head(QueueId queue);
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
+  std::optional<Candidate> best_child(const state::QueueState& queue);
+  const Amounts& asked_by(const Candidate& candidate) const;
+  std::vector<Lane>& lanes_of(const state::QueueState& leaf);
+  void forget_path(QueueId leaf);
 
   const state::State& state_;
   Timestamp now_;
-  std::map<QueueId, std::set<state::PendingKey>::const_iterator> cursors_;
-  std::set<QueueId> exhausted_;
+  std::map<QueueId, std::vector<Lane>> lanes_;
+  std::vector<Standing> standings_;  // by queue
 };
 
 }  // namespace berth::sched

@@ -110,6 +110,9 @@ std::optional<std::string> State::audit() const {
     if (!(queue.within_usage == sums.within)) return name + "usage within the guarantee differs";
     if (!(queue.nominated == sums.nominated)) return name + "nominated usage differs";
     if (queue.borrowed.size() != sums.borrowed) return name + "the stack of borrowed charges differs";
+    std::size_t in_lanes = 0;
+    for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();
+    if (in_lanes != sums.pending) return name + "the lanes of the waiting differ";
     if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)
       return name + "the waiting differ";
     if (queue.running_below != sums.running_below) return name + "the count of running jobs differs";

@@ -2,6 +2,7 @@
 // A node of the queue tree with its limits, what runs below it, and what waits in it. Depth 0 is the root.
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -45,12 +46,13 @@ struct QueueState {
   TrustDomainId trust_domain;
   QueuePolicy policy = QueuePolicy::kBestEffort;
 
-  Amounts usage;                   // of everything bound below, terminating included
-  Amounts within_usage;            // the part that is within this queue's guarantee
-  Amounts nominated;               // promised to claimants below
-  std::set<BorrowedKey> borrowed;  // charges below that are not within here
-  std::set<PendingKey> pending;    // leaves: jobs that wait
-  std::int64_t pending_below = 0;  // jobs that wait in the whole subtree
+  Amounts usage;                                        // of everything bound below, terminating included
+  Amounts within_usage;                                 // the part that is within this queue's guarantee
+  Amounts nominated;                                    // promised to claimants below
+  std::set<BorrowedKey> borrowed;                       // charges below that are not within here
+  std::set<PendingKey> pending;                         // leaves: jobs that wait
+  std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
+  std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
   std::int64_t running_below = 0;
 
   bool is_leaf() const { return children.empty(); }

@@ -87,6 +87,7 @@ void State::insert_pending(JobState& job) {
     return;
   }
   queue_mut(job.queue).pending.insert(pending_key(job));
+  queue_mut(job.queue).lanes[job.shape].insert(pending_key(job));
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
   job.in_pending = true;
   ++opportunity_;
@@ -94,7 +95,11 @@ void State::insert_pending(JobState& job) {
 
 void State::remove_pending(JobState& job) {
   if (!job.in_pending) return;
-  BERTH_CHECK(queue_mut(job.queue).pending.erase(pending_key(job)) == 1);
+  QueueState& leaf = queue_mut(job.queue);
+  BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
+  const auto lane = leaf.lanes.find(job.shape);
+  lane->second.erase(pending_key(job));
+  if (lane->second.empty()) leaf.lanes.erase(lane);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
   job.in_pending = false;
 }
