@@ -32,6 +32,7 @@ namespace berth::executor {
 namespace {
 
 constexpr int kSpawnTries = 3;
+constexpr std::int64_t kLockPatienceMs = 3'000;
 
 std::string random_token() {
   std::random_device device;
@@ -57,6 +58,16 @@ Descriptor try_lock(const std::string& path) {
   Descriptor lock = open_lock(path);
   if (lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
   return lock;
+}
+
+// A server that was killed while it executed a supervisor leaves a child that holds all its locks until it executes, a
+// moment later. Who comes next waits that moment; who really is the second is refused after it.
+Descriptor wait_for_lock(const std::string& path) {
+  for (const std::int64_t begin = boot_clock_ms(); boot_clock_ms() - begin < kLockPatienceMs;) {
+    if (Descriptor lock = try_lock(path); lock.is_open()) return lock;
+    ::usleep(10'000);
+  }
+  return {};
 }
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
@@ -384,7 +395,7 @@ Result<std::unique_ptr<Executor>> Executor::open(const ExecutorOptions& options)
   ExecutorOptions absolute = options;
   absolute.run_dir = std::filesystem::canonical(options.run_dir, error);
   if (error) return system_error("resolve", options.run_dir, error.value());
-  Descriptor lock = try_lock(absolute.run_dir + "/lock");
+  Descriptor lock = wait_for_lock(absolute.run_dir + "/lock");
   if (!lock.is_open()) return conflict("another executor runs in " + absolute.run_dir);
   auto impl = std::make_unique<Impl>(std::move(absolute), std::move(lock));
   if (auto prepared = impl->prepare(); !prepared) return prepared.error();

@@ -1,6 +1,8 @@
 // What happens to tasks when the control plane or a supervisor dies. The "server" here is a child process with an
 // Executor in it, which is killed with SIGKILL.
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -108,6 +110,22 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a server killed at any moment of its starts 
     CAPTURE(run.first);
     CHECK(run.second == 1);
   }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a lock that a dying server's child still holds for a moment is waited for") {
+  open();
+  close();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int lock = ::open(path("run/lock").c_str(), O_RDWR);
+    ::flock(lock, LOCK_EX);
+    std::ofstream(path("held")) << "held";
+    ::usleep(300'000);
+    ::_exit(0);
+  }
+  wait_for_file("held");
+  open();
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a start cut short before the supervisor is finished, not repeated") {

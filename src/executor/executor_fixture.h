@@ -38,13 +38,12 @@ class ExecutorFixture {
   }
 
   ~ExecutorFixture() {
-    if (!executor_) open();
-    for (const auto& key : executor_->known()) (void)executor_->kill(key, 0).has_value();
-    CHECK(wait_until([&] { return exits.size() >= executor_->known().size(); }));
-    for (const auto& key : executor_->known()) CHECK(executor_->forget(key).has_value());
-    executor_.reset();
+    if (!executor_) reopen();
+    CHECK(executor_ != nullptr);
+    if (executor_) end_all();
     CHECK(wait_until_quiet());
-    std::filesystem::remove_all(directory_);
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
   }
 
   ExecutorFixture(const ExecutorFixture&) = delete;
@@ -53,13 +52,8 @@ class ExecutorFixture {
   ExecutorOptions options() const { return {directory_ + "/run", {BERTH_SUPERVISE}}; }
 
   Executor& open() {
-    executor_.reset();
-    started.clear();
-    exits.clear();
-    checkpoints.clear();
-    auto opened = Executor::open(options());
-    REQUIRE(opened.has_value());
-    executor_ = std::move(*opened);
+    reopen();
+    REQUIRE(executor_ != nullptr);
     return *executor_;
   }
   void close() { executor_.reset(); }
@@ -134,6 +128,22 @@ class ExecutorFixture {
   std::vector<CheckpointReported> checkpoints;
 
  private:
+  void reopen() {
+    executor_.reset();
+    started.clear();
+    exits.clear();
+    checkpoints.clear();
+    auto opened = Executor::open(options());
+    if (opened) executor_ = std::move(*opened);
+  }
+
+  void end_all() {
+    for (const auto& key : executor_->known()) (void)executor_->kill(key, 0).has_value();
+    CHECK(wait_until([&] { return exits.size() >= executor_->known().size(); }));
+    for (const auto& key : executor_->known()) CHECK(executor_->forget(key).has_value());
+    executor_.reset();
+  }
+
   void absorb() {
     for (auto& observation : executor_->observe()) {
       if (auto* start = std::get_if<Started>(&observation)) {
