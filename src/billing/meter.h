@@ -1,20 +1,25 @@
 #pragma once
-// The meter: a fold over durable events that accounts for every millisecond of every GPU (P12). Each thousandth of a
-// GPU is at any instant in exactly one account: used by (queue, user, model, within or borrowed), idle, or down
-// (unhealthy, or its node lost). What is bound counts from the event that binds it to the event that ends the attempt,
-// start-up, checkpointing and unknown included, because nobody else could have it.
+// The meter: usage as a fold over the events of the log, in exact integers, so that it can be recomputed and must come
+// out the same. Two books are kept side by side.
+//
+//   rows    what jobs hold, by queue, user, GPU model, and guaranteed or borrowed: from the event that binds an attempt
+//           (or a step of its growth) to the event that ends it, by what its placements name. CPUs and memory go to the
+//           row of the task's first GPU, or to the row without a model when it has none.
+//   fleet   every milli-GPU of every model is, at every instant, in exactly one of used (guaranteed or borrowed), idle
+//           and down (P12). Down is what nobody uses on a GPU that is unhealthy or whose node is unknown or lost: a
+//           task on a node that lost contact still counts as used, as its GPUs are not anybody else's.
+//
+// Times are the events' own. docs/usage.md says the same for users.
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/result.h"
-#include "base/timestamp.h"
-#include "billing/step_series.h"
+#include "billing/series.h"
 #include "model/event.h"
 
 namespace berth::billing {
@@ -22,7 +27,7 @@ namespace berth::billing {
 struct Account {
   std::string queue;
   std::string user;
-  std::string gpu_model;
+  std::string gpu_model;  // empty: tasks without GPUs
   bool borrowed = false;
   auto operator<=>(const Account&) const = default;
   static constexpr auto fields() {
@@ -31,74 +36,99 @@ struct Account {
   }
 };
 
+// Thousandths of a GPU times milliseconds are millionths of a GPU-second; 64 bits hold 290,000 GPU-years of them.
 struct UsageRow {
   Account account;
-  std::int64_t gpu_milli_ms = 0;  // thousandths of a GPU times milliseconds
+  std::int64_t gpu_milli_ms = 0;
+  Int128 cpu_milli_ms = 0;
+  Int128 memory_mib_ms = 0;
+};
+
+// In gpu_milli_ms; capacity = used_guaranteed + used_borrowed + idle + down.
+struct FleetRow {
+  std::string gpu_model;
+  std::int64_t capacity = 0;
+  std::int64_t used_guaranteed = 0;
+  std::int64_t used_borrowed = 0;
+  std::int64_t idle = 0;
+  std::int64_t down = 0;
 };
 
 struct Usage {
   Timestamp from;
   Timestamp to;
-  std::vector<UsageRow> rows;  // sorted by account; none is zero
-  std::int64_t idle = 0;       // in gpu_milli_ms, as all of these
+  std::vector<UsageRow> rows;   // by account; none is all zero
+  std::vector<FleetRow> fleet;  // by model
+  std::int64_t idle = 0;        // of all models, as the next two
   std::int64_t down = 0;
-  std::int64_t capacity = 0;  // rows + idle + down, counted on its own
+  std::int64_t capacity = 0;
 };
 
 class Meter {
  public:
   void apply(const EventRecord& record);
 
-  // The window [from, to); `to` may lie in the future of the last event, the rates of now go on until then.
-  Usage usage(Timestamp from, Timestamp to) const;
+  Timestamp now() const { return now_; }  // of the last event
+  Seq last_seq() const { return last_seq_; }
+
   Timestamp first_event() const { return first_; }
 
-  // The first account that does not add up, or nothing.
+  // What was used in [from, to). Beyond the last event the present state is taken to go on, so the caller ends the
+  // window at its own now. Where usage is only kept by the hour (more than kRecentHours before the last event), an edge
+  // that is no full hour of UTC moves back to one: `from` and `to` of the result are the window that was counted.
+  Usage usage(Timestamp from, Timestamp to) const;
+
+  // P12 at this instant and summed from the beginning: the first account that does not add up, or nothing. Cheap
+  // enough to ask after every event.
   std::optional<std::string> check() const;
+  // The same, with what the running attempts hold counted again and every row added up.
+  std::optional<std::string> check_from_scratch() const;
 
   std::string save() const;
   static Result<Meter> load(std::string_view bytes);
 
  private:
-  struct MeteredGpu {
+  struct GpuCount {
     std::string model;
-    std::int64_t bound_milli = 0;
+    std::int64_t capacity_milli = 0;  // 1000, or 0 once the GPU is gone from its node
+    std::int64_t used_milli = 0;
     bool healthy = true;
     static constexpr auto fields() {
-      return std::tuple(field("model", &MeteredGpu::model), field("bound_milli", &MeteredGpu::bound_milli),
-                        field("healthy", &MeteredGpu::healthy));
+      return std::tuple(field("model", &GpuCount::model), field("capacity_milli", &GpuCount::capacity_milli),
+                        field("used_milli", &GpuCount::used_milli), field("healthy", &GpuCount::healthy));
     }
   };
-  struct MeteredNode {
-    std::vector<MeteredGpu> gpus;
-    bool lost = false;
+  struct NodeCount {
+    std::vector<GpuCount> gpus;
+    NodeStatus status = NodeStatus::kReady;
     static constexpr auto fields() {
-      return std::tuple(field("gpus", &MeteredNode::gpus), field("lost", &MeteredNode::lost));
+      return std::tuple(field("gpus", &NodeCount::gpus), field("status", &NodeCount::status));
     }
   };
-  struct MeteredCharge {
-    std::vector<TaskPlacement> placements;
+  struct Charge {
     bool guaranteed = false;
+    std::vector<TaskPlacement> placements;
     static constexpr auto fields() {
-      return std::tuple(field("placements", &MeteredCharge::placements),
-                        field("guaranteed", &MeteredCharge::guaranteed));
+      return std::tuple(field("guaranteed", &Charge::guaranteed), field("placements", &Charge::placements));
     }
   };
-  struct MeteredJob {
-    std::uint64_t id = 0;
+  struct Job {
     std::string queue;
     std::string user;
-    std::vector<MeteredCharge> charges;
+    std::vector<Charge> charges;  // of the running attempt
     static constexpr auto fields() {
-      return std::tuple(field("id", &MeteredJob::id), field("queue", &MeteredJob::queue),
-                        field("user", &MeteredJob::user), field("charges", &MeteredJob::charges));
+      return std::tuple(field("queue", &Job::queue), field("user", &Job::user), field("charges", &Job::charges));
     }
   };
-
-  void bind(const MeteredJob& job, const MeteredCharge& charge, int sign);
-  void count_used(const MeteredJob& job, const MeteredCharge& charge, int sign);
-  void count_gpu(const MeteredNode& node, const MeteredGpu& gpu, int sign);
-  MeteredJob& job(JobId id);
+  // One GPU model's accounts; each flows in kGpu alone.
+  struct Fleet {
+    Series capacity, used_guaranteed, used_borrowed, idle, down;
+    static constexpr auto fields() {
+      return std::tuple(field("capacity", &Fleet::capacity), field("used_guaranteed", &Fleet::used_guaranteed),
+                        field("used_borrowed", &Fleet::used_borrowed), field("idle", &Fleet::idle),
+                        field("down", &Fleet::down));
+    }
+  };
 
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
@@ -109,18 +139,26 @@ class Meter {
   void on(const ChargePromoted& event);
   void on(const AttemptEnded& event);
   void on(const JobFinished& event);
-  template <class Other>
-  void on(const Other&) {}
+
+  void begin_hour(Timestamp now);
+  Job& job(JobId id);
+  void count_charge(const Job& job, const Charge& charge, int sign);
+  void count_task(const Job& job, bool guaranteed, const TaskPlacement& task, int sign);
+  void count_gpu(const NodeCount& node, const GpuCount& gpu, int sign);
+  template <class Visitor>
+  void for_each_charge_on(NodeId node, Visitor&& visit);
+  Timestamp exact_edge(Timestamp edge) const;
 
   Timestamp now_;
   Timestamp first_;
-  bool any_ = false;
-  std::vector<MeteredNode> nodes_;
-  std::map<std::uint64_t, MeteredJob> jobs_;
-  std::map<Account, StepSeries> accounts_;
-  StepSeries idle_;
-  StepSeries down_;
-  StepSeries capacity_;
+  Seq last_seq_ = 0;
+  std::vector<NodeCount> nodes_;  // by NodeId
+  std::map<JobId, Job> jobs_;     // that are not finished
+  std::map<Account, Series> rows_;
+  std::map<std::string, Fleet> fleet_;  // by GPU model
 };
+
+// "1234.500000": micro units as a decimal of whole ones, exactly.
+std::string micro_text(Int128 micro);
 
 }  // namespace berth::billing

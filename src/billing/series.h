@@ -1,0 +1,80 @@
+#pragma once
+// A quantity that flows at a rate which changes now and then, integrated over time in exact integers: milli-GPUs times
+// milliseconds are micro-GPU-seconds, milli-cores times milliseconds micro-core-seconds, MiB times milliseconds.
+//
+// What has flowed is kept by the hour for ever (hours of UTC, split exactly where an interval crosses one), and as the
+// intervals themselves for kRecentHours, so that a window on full hours is exact at any age and any other window is
+// exact while its edges are recent.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/fields.h"
+#include "base/timestamp.h"
+
+namespace berth::billing {
+
+inline constexpr std::int64_t kHourMs = 3'600'000;
+inline constexpr std::int64_t kRecentHours = 24;
+
+constexpr std::int64_t hour_of(Timestamp time) {
+  return time.ms >= 0 ? time.ms / kHourMs : -((-time.ms + kHourMs - 1) / kHourMs);
+}
+constexpr bool on_the_hour(Timestamp time) { return time.ms % kHourMs == 0; }
+
+// GPUs, CPUs and memory that flow together.
+inline constexpr std::size_t kGpu = 0;
+inline constexpr std::size_t kCpu = 1;
+inline constexpr std::size_t kMemory = 2;
+using Rates = std::array<std::int64_t, 3>;
+using Amounts = std::array<Int128, 3>;
+
+class Series {
+ public:
+  const Rates& rates() const { return rates_; }
+  bool is_still() const { return rates_ == Rates{}; }
+
+  // From `now` on the rates differ by `delta`; `now` never goes backwards.
+  void change(const Rates& delta, Timestamp now);
+  // What flowed in [from, to). After the last change the present rates are taken to go on. Windows as in the head
+  // comment; the caller has checked their edges.
+  Amounts between(Timestamp from, Timestamp to) const;
+  // What flowed since the beginning, until `now`.
+  Amounts total(Timestamp now) const;
+  // Intervals that end before this hour are given up.
+  void forget_intervals_before(std::int64_t hour);
+
+  static constexpr auto fields() {
+    return std::tuple(field("rates", &Series::rates_), field("since", &Series::since_), field("hours", &Series::hours_),
+                      field("recent", &Series::recent_));
+  }
+
+ private:
+  struct Hour {
+    std::int64_t hour = 0;
+    Rates amounts{};
+    static constexpr auto fields() { return std::tuple(field("hour", &Hour::hour), field("amounts", &Hour::amounts)); }
+  };
+  struct Interval {
+    Timestamp begin;
+    Timestamp end;
+    Rates rates{};
+    static constexpr auto fields() {
+      return std::tuple(field("begin", &Interval::begin), field("end", &Interval::end),
+                        field("rates", &Interval::rates));
+    }
+  };
+
+  void close(Timestamp now);
+  void add_hours(std::int64_t first, std::int64_t past, Amounts& sum) const;
+  void add_intervals(Timestamp from, Timestamp to, Amounts& sum) const;
+
+  Rates rates_{};
+  Timestamp since_;               // the present rates hold from here on
+  std::vector<Hour> hours_;       // ascending; hours without flow are absent
+  std::vector<Interval> recent_;  // ascending, disjoint
+};
+
+}  // namespace berth::billing
