@@ -63,6 +63,9 @@ struct ServerFacts {
   bool simulated_gpus = false;
   std::vector<std::string> warnings;
   std::uint64_t pending_commands = 0;
+  std::uint64_t log_appends = 0;  // since the start, as are the next two
+  std::uint64_t log_records = 0;
+  std::uint64_t log_fsyncs = 0;
 };
 
 class Service {

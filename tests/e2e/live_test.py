@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""The real daemon with real processes, killed again and again: at random moments, and at each write and sync of its log.
+
+Afterwards everything is reconciled: every acknowledged job is there and has ended well, no task ran twice, no two tasks held
+one GPU, no process is left, every GPU-second is in one account, and the log verifies.
+
+    live_test.py [--seed N] [--kills N] [--points N]      BERTH_LONG=1 multiplies both by ten
+"""
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+from server import Problem, Server, berth_binary, fresh_directory, processes_of
+
+CONFIG = """
+cluster: live
+queues:
+  a: {guaranteed: {gpus: 4}}
+  b: {guaranteed: {gpus: 4}}
+scheduling: {grace: 5s}
+"""
+WITNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "witness.py")
+
+
+class Submitter(threading.Thread):
+    """Submits jobs with keys until told to stop; keeps its own journal of what was acknowledged."""
+
+    def __init__(self, server, evidence, seed):
+        super().__init__(daemon=True)
+        self.server, self.evidence = server, evidence
+        self.random = random.Random(seed)
+        self.acknowledged = {}
+        self.sent = {}
+        self.stopped = threading.Event()
+
+    def body(self):
+        tasks = self.random.choice([1, 1, 2])
+        return {"name": "witness", "queue": self.random.choice("ab"), "tasks": tasks,
+                "gpus": self.random.choice([1, 2, 4]), "cpus": 0.1, "memory": "64MiB", "retries": 0,
+                "checkpoint": {"on_signal": True, "signal": "SIGUSR1", "grace": "5s"},
+                "command": [sys.executable, WITNESS, self.evidence, str(self.random.choice([0.05, 0.2, 0.6]))]}
+
+    def run(self):
+        number = 0
+        while not self.stopped.is_set():
+            key = f"key-{number}"
+            body = self.sent.setdefault(key, self.body())
+            try:
+                answer = self.server.ask("POST", "/v1/jobs", body, {"Idempotency-Key": key}, timeout=5)
+            except (OSError, Problem, Exception) as error:  # the server is being killed: the same key goes again
+                if isinstance(error, Problem) and error.status < 500:
+                    raise
+                time.sleep(0.05)
+                continue
+            earlier = self.acknowledged.setdefault(key, answer["id"])
+            assert earlier == answer["id"], f"{key} was job {earlier} and is now job {answer['id']}"
+            number += 1
+            time.sleep(self.random.choice([0.02, 0.1]))
+
+
+def kill_at_random(server, chance, kills):
+    for _ in range(kills):
+        time.sleep(chance.uniform(0.05, 0.8))
+        server.kill()
+        if not server.start():
+            raise SystemExit("the server did not come back:\n" + server.tail())
+
+
+def kill_at_points(server, kind, points):
+    """Each start dies at its n-th write or sync; the next one must take over from wherever that was."""
+    died = 0
+    for point in points:
+        server.kill()
+        if server.start({"BERTH_STORE_FAULT": f"{kind}:{point}:kill"}):
+            try:
+                server.process.wait(15)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.start()
+                continue
+        died += 1
+        if not server.start():
+            raise SystemExit(f"the server did not come back from {kind} {point}:\n" + server.tail())
+    return died
+
+
+def wait_for_the_end(server):
+    end = time.monotonic() + 240
+    while time.monotonic() < end:
+        if not server.all("/v1/jobs"):
+            return
+        time.sleep(0.3)
+    raise SystemExit("jobs are still not done: " + json.dumps(server.all("/v1/jobs"))[:3000])
+
+
+def attempts_of(events):
+    """(job, attempt) -> number of tasks bound, and how each job ended, as the event log says."""
+    bound, ended = {}, {}
+    for event in events:
+        if event["kind"] == "attempt-started":
+            bound[event["job"], event["attempt"]] = len(event["placements"])
+        if event["kind"] == "job-finished":
+            ended[event["job"]] = event["outcome"]
+    return bound, ended
+
+
+def all_events(server):
+    events, begin = [], 1
+    while True:
+        page = server.ask("GET", f"/v1/events?from={begin}&limit=1000")
+        if not page["items"]:
+            return events
+        events += page["items"]
+        begin = page["next_from"]
+
+
+def integrate(events):
+    """GPU-milliseconds of every attempt, from the events alone."""
+    begun, total = {}, 0
+    for event in events:
+        when = event["time_ms"] if "time_ms" in event else parse_ms(event["time"])
+        if event["kind"] == "attempt-started":
+            begun[event["job"]] = (when, sum(len(p["gpus"]) * p["gpu_milli"] for p in event["placements"]))
+        if event["kind"] == "attempt-ended":
+            start, milli = begun.pop(event["job"])
+            total += (when - start) * milli
+    assert not begun, f"attempts that never ended: {begun}"
+    return total
+
+
+def parse_ms(text):
+    import calendar
+    whole, fraction = text.rstrip("Z").split(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) * 1000 + int(fraction)
+
+
+def reconcile(server, submitter, evidence):
+    problems = []
+    violations = os.path.join(evidence, "violations")
+    if os.path.exists(violations):
+        with open(violations) as file:
+            problems += file.read().splitlines()
+    events = all_events(server)
+    seqs = [event["seq"] for event in events]
+    if seqs != list(range(1, len(seqs) + 1)):
+        problems.append("the event stream has a gap or a repeat")
+    bound, ended = attempts_of(events)
+    for key, job in submitter.acknowledged.items():
+        if ended.get(job) != "succeeded":
+            problems.append(f"{key} was acknowledged as job {job}, which ended as {ended.get(job)}")
+    if len(set(submitter.acknowledged.values())) != len(submitter.acknowledged):
+        problems.append("two keys are one job")
+    for run in os.listdir(evidence):
+        if run.startswith("run-"):
+            _, job, attempt, task = run.split("-")
+            if int(task) >= bound.get((int(job), int(attempt)), 0):
+                problems.append(f"{run}: a process of an attempt that was never bound")
+    usage = server.ask("GET", "/v1/usage")
+    used = sum(row["gpu_milli_ms"] for row in usage["rows"])
+    if used != integrate(events):
+        problems.append(f"usage says {used} thousandths of GPU-milliseconds, the events say {integrate(events)}")
+    if used + usage["idle_gpu_milli_ms"] + usage["down_gpu_milli_ms"] != usage["capacity_gpu_milli_ms"]:
+        problems.append("used, idle and down do not add up to the capacity")
+    left = processes_of(server.directory)
+    if left:
+        problems.append(f"processes are left: {left}")
+    return problems, len(events), len(bound)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--points", type=int, default=10)
+    options = parser.parse_args()
+    times = 10 if os.environ.get("BERTH_LONG") else 1
+    directory = fresh_directory()
+    evidence = os.path.join(directory, "evidence")
+    os.mkdir(evidence)
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config, flags=["--checkpoint-every", "40"])
+    assert server.start(), server.tail()
+    submitter = Submitter(server, evidence, options.seed)
+    submitter.start()
+    kill_at_random(server, random.Random(options.seed), options.kills * times)
+    writes = kill_at_points(server, "write", range(1, 1 + 3 * options.points * times, 3))
+    syncs = kill_at_points(server, "fsync", range(1, 1 + options.points * times))
+    submitter.stopped.set()
+    submitter.join(30)
+    wait_for_the_end(server)
+    problems, events, attempts = reconcile(server, submitter, evidence)
+    server.stop()
+    verified = subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
+    if verified.returncode != 0:
+        problems.append("berth verify: " + verified.stderr.strip())
+    for problem in problems:
+        print("FAILED:", problem)
+    print(f"{options.kills * times} kills at random, {writes} at writes, {syncs} at syncs; "
+          f"{len(submitter.acknowledged)} jobs acknowledged, {attempts} attempts, {events} events")
+    print(verified.stdout.strip())
+    if not problems:
+        shutil.rmtree(directory, ignore_errors=True)
+    else:
+        print("evidence is in", directory)
+    print(f"{0 if problems else 1} passed, {1 if problems else 0} failed")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

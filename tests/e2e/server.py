@@ -1,0 +1,121 @@
+"""A berth server of the tests' own: started in a fresh directory, asked over HTTP, killed at will."""
+import http.client
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def berth_binary():
+    found = os.environ.get("BERTH") or os.path.join(ROOT, "build", "dev", "berth")
+    if not os.path.exists(found):
+        raise SystemExit(f"no berth program at {found}; set BERTH")
+    return found
+
+
+class Problem(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status, self.body = status, body
+
+
+class Server:
+    def __init__(self, directory, config=None, gpus="8xH100-SXM5-80GB", flags=()):
+        self.directory = directory
+        self.data = os.path.join(directory, "data")
+        self.log = os.path.join(directory, "server.log")
+        self.config = config
+        self.gpus = gpus
+        self.flags = list(flags)
+        self.process = None
+        self.port = None
+
+    def start(self, environment=None, patience_s=60):
+        """Starts the server; False if it ended before it was ready (as a fault may make it)."""
+        ready = os.path.join(self.directory, "ready")
+        if os.path.exists(ready):
+            os.remove(ready)
+        command = [berth_binary(), "serve", "--data", self.data, "--node-name", "n1", "--ready-file", ready, *self.flags]
+        if self.gpus:
+            command += ["--simulate-gpus", self.gpus]
+        if self.config:
+            command += ["--config", self.config]
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True,
+                                            env={**os.environ, "SECRET_OF_THE_SERVER": "hush", **(environment or {})})
+        end = time.monotonic() + patience_s
+        while not os.path.exists(ready):
+            if self.process.poll() is not None:
+                return False
+            if time.monotonic() > end:
+                raise SystemExit("the server is not ready in time:\n" + self.tail())
+            time.sleep(0.01)
+        with open(ready) as file:
+            self.port = int(file.read().strip().rsplit(":", 1)[1])
+        with open(os.path.join(self.data, "token")) as file:
+            self.token = file.read().strip()
+        return True
+
+    def tail(self):
+        with open(self.log, errors="replace") as file:
+            return file.read()[-3000:]
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+    def ask(self, method, path, body=None, headers=None, timeout=20):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            text = json.dumps(body) if body is not None else None
+            given = {"Authorization": "Bearer " + self.token, **(headers or {})}
+            if text is not None:
+                given["Content-Type"] = "application/json"
+            connection.request(method, path, text, given)
+            answer = connection.getresponse()
+            content = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise Problem(answer.status, content.decode(errors="replace"))
+        return json.loads(content) if content else None
+
+    def all(self, path):
+        """Every item of a paged list."""
+        items, cursor = [], None
+        while True:
+            page = self.ask("GET", path + ("&" if "?" in path else "?") + "limit=500" + (f"&cursor={cursor}" if cursor else ""))
+            items += page["items"]
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return items
+
+
+def fresh_directory():
+    return tempfile.mkdtemp(prefix="berth-e2e-")
+
+
+def processes_of(directory):
+    """Every live process that was started for a task of this data directory, by its environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environment = file.read()
+            with open(f"/proc/{pid}/stat") as file:
+                state = file.read().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and directory.encode() in environment and b"BERTH_JOB=" in environment:
+            found.append(int(pid))
+    return found
