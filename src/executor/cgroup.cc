@@ -10,6 +10,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "executor/descriptor.h"
 #include "executor/state_file.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr std::int64_t kCpuPeriodUs = 100'000;
 constexpr std::int64_t kLeastQuotaUs = 1'000;  // the kernel refuses less
 constexpr std::int64_t kMib = 1 << 20;
+constexpr std::string_view kOwnLeaf = "/berth-control";  // where this process steps aside to
 
 struct Hierarchy {
   std::string mount_point;
@@ -87,6 +89,7 @@ std::string own_directory(const Hierarchy& hierarchy) {
   if (hierarchy.mount_root != "/" && path.starts_with(hierarchy.mount_root)) {
     path = path.substr(hierarchy.mount_root.size());
   }
+  if (hierarchy.unified && path.ends_with(kOwnLeaf)) path.resize(path.size() - kOwnLeaf.size());
   while (path.ends_with('/')) path.pop_back();
   const std::string directory = hierarchy.mount_point + path;
   return exists(directory) ? directory : hierarchy.mount_point;
@@ -125,20 +128,26 @@ Result<void> try_place(const std::string& place, const std::string& control, con
   return tried;
 }
 
-// Version 2 lets a group hold processes or limited children, not both. When this process is alone in its group (a
-// service with Delegate=yes) it steps aside into a leaf; where it has company it leaves everything as it is.
-Result<void> enable_for_children(const std::string& directory, const std::string& controller) {
-  const std::string control = directory + "/cgroup.subtree_control";
-  auto enabled = write_control(control, "+" + controller);
-  if (enabled) return enabled;
+// Version 2 lets a group hold processes or limited children, not both; enabling even what it lets pass would turn ours
+// into a threaded group that no limited child can live in. When this process is alone in its group (a service with
+// Delegate=yes) it steps aside into a leaf; where it has company everything is left as it is.
+Result<void> step_aside(const std::string& directory) {
   std::ifstream members(directory + "/cgroup.procs");
   std::vector<pid_t> pids;
   for (pid_t pid = 0; members >> pid;) pids.push_back(pid);
-  if (pids != std::vector<pid_t>{::getpid()}) return enabled;
-  const std::string leaf = directory + "/berth-control";
-  if (::mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST) return enabled;
-  if (auto moved = write_control(leaf + "/cgroup.procs", "0"); !moved) return enabled;
-  return write_control(control, "+" + controller);
+  if (pids.empty()) return {};
+  if (pids != std::vector<pid_t>{::getpid()}) {
+    return Error{ErrorCode::kUnsupported, directory + " holds other processes than this one"};
+  }
+  const std::string leaf = directory + std::string(kOwnLeaf);
+  if (::mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", leaf, errno);
+  return write_control(leaf + "/cgroup.procs", "0");
+}
+
+Result<void> enable_for_children(const std::string& directory, const std::string& controller) {
+  const bool is_root = !exists(directory + "/cgroup.type");  // which may hold both
+  if (auto clear = is_root ? Result<void>() : step_aside(directory); !clear) return clear;
+  return write_control(directory + "/cgroup.subtree_control", "+" + controller);
 }
 
 struct Controller {
@@ -156,8 +165,7 @@ Result<std::string> find_place(const std::vector<Hierarchy>& all, const Controll
   }
   const auto unified = find_unified(all);
   if (!unified) return not_found("no cgroup hierarchy is mounted");
-  std::string own = own_directory(*unified);
-  if (own.ends_with("/berth-control")) own.resize(own.rfind('/'));
+  const std::string own = own_directory(*unified);
   if (!offers_controller(own, controller.name))
     return not_found(own + " does not offer the " + controller.name + " controller");
   if (auto enabled = enable_for_children(own, controller.name); !enabled) return enabled.error();

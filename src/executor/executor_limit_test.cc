@@ -49,8 +49,9 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task under its limits ends as it would, an
   const auto supervisor = read_supervisor(path("run/tasks/" + to_string(task.key)));
   REQUIRE(supervisor.has_value());
   CHECK(wait_for_exit(task.key).reason == ExitReason::kExited);
+  // Where no limit can be set there may still be a group that only keeps track.
   const bool any = executor.capabilities().memory_limit || executor.capabilities().cpu_limit;
-  CHECK(any == (read_log(1, LogStream::kStdout).find("/" + to_string(task.key)) != std::string::npos));
+  if (any) CHECK(read_log(1, LogStream::kStdout).find("/" + to_string(task.key)) != std::string::npos);
   for (const auto& directory : supervisor->cgroups.directories) CHECK_FALSE(std::filesystem::exists(directory));
 }
 
