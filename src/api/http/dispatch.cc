@@ -59,9 +59,16 @@ std::optional<Response> take_headers(Request& request) {
   return std::nullopt;
 }
 
-bool is_json(std::string_view content_type) {
+bool is_one_of(std::string_view content_type, const std::vector<std::string>& types) {
   const std::string_view type = trim_whitespace(content_type.substr(0, content_type.find(';')));
-  return equals_ignoring_case(type, "application/json");
+  return std::any_of(types.begin(), types.end(),
+                     [&](const std::string& each) { return equals_ignoring_case(type, each); });
+}
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
 }
 
 std::optional<Response> check_body_headers(const Route& route, const Request& request, bool has_body) {
@@ -71,9 +78,9 @@ std::optional<Response> check_body_headers(const Route& route, const Request& re
   }
   const bool takes_body = !route.doc.request_schema.empty();
   if (has_body && !takes_body) return bad_request("this route takes no body");
-  if (takes_body && !has_body) return bad_request("this route needs a JSON body");
-  if (takes_body && !is_json(request.header("content-type"))) {
-    return problem(415, "unsupported-media-type", "the body has to be application/json");
+  if (takes_body && !has_body) return bad_request("this route needs a body: " + joined(route.doc.request_types));
+  if (takes_body && !is_one_of(request.header("content-type"), route.doc.request_types)) {
+    return problem(415, "unsupported-media-type", "the body has to be " + joined(route.doc.request_types));
   }
   return std::nullopt;
 }
@@ -103,12 +110,6 @@ const char* type_phrase(ParameterType type) {
       return "a 64-bit integer";
   }
   return "?";
-}
-
-std::string joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-  return text;
 }
 
 std::optional<Response> check_value(const ParameterDoc& parameter, const std::string& value) {

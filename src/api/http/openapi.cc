@@ -106,8 +106,11 @@ json::object operation_of(const Route& route) {
   for (const ParameterDoc& parameter : route.doc.parameters) parameters.push_back(document_of(parameter));
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
   if (!route.doc.request_schema.empty()) {
-    operation["requestBody"] = json::object{
-        {"required", true}, {"content", content_of("application/json", reference_to(route.doc.request_schema))}};
+    json::object content;
+    for (const std::string& type : route.doc.request_types) {
+      content[type] = json::object{{"schema", reference_to(route.doc.request_schema)}};
+    }
+    operation["requestBody"] = json::object{{"required", true}, {"content", std::move(content)}};
   }
   operation["responses"] = responses_of(route);
   if (route.access == Access::kPublic) operation["security"] = json::array{};

@@ -59,7 +59,8 @@ struct RouteDoc {
   std::vector<std::string> tags = {};
   std::vector<ParameterDoc> parameters = {};
   std::string request_schema = {};  // a name among the schemas; empty if the route takes no body
-  bool streams = false;             // answers as server-sent events or NDJSON, by Accept
+  std::vector<std::string> request_types = {"application/json"};  // what the body may be
+  bool streams = false;                                           // answers as server-sent events or NDJSON, by Accept
 };
 
 enum class Access : std::uint8_t { kToken, kPublic };

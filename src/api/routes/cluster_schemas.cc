@@ -1,0 +1,167 @@
+// Schemas of the cluster, its queues and nodes, usage and events; the objects are made in views.cc.
+
+#include "api/routes/schema.h"
+#include "api/routes/schemas.h"
+#include "model/cluster_config.h"
+#include "model/event.h"
+#include "model/node.h"
+
+namespace berth::api {
+namespace {
+
+using namespace schema;
+
+Schema health() {
+  return object("Health.", {{"status", word("Always ok.", {"ok"})}, {"version", text("The server's version.")}});
+}
+
+Schema cluster() {
+  return object("The cluster in numbers.", {{"name", text("Its name.")},
+                                            {"version", text("The server's version.")},
+                                            {"config_version", integer("The version of the configuration in force.")},
+                                            {"seq", integer("The last event.")},
+                                            {"time", time("The server's time.")},
+                                            {"simulated_gpus", boolean("Some GPUs are simulated.")},
+                                            {"warnings", list("What the operator should know.", text("A sentence."))},
+                                            {"nodes", integer("Nodes that are not lost.")},
+                                            {"gpus", integer("Their GPUs.")},
+                                            {"gpus_free", number("Of healthy GPUs, what is not bound.")},
+                                            {"gpus_allocated", number("What is bound.")},
+                                            {"gpus_unhealthy", integer("GPUs that take no work.")},
+                                            {"jobs_pending", integer("Jobs that wait, held ones included.")},
+                                            {"jobs_running", integer("Jobs that run and are not asked to stop.")},
+                                            {"jobs_stopping", integer("Jobs that are asked to stop.")},
+                                            {"allocated_pct", number("Bound GPUs in percent of all.")}});
+}
+
+Schema amounts(std::string_view description) {
+  return object(description, {{"gpus?", number("GPUs of any model.")},
+                              {"gpu_equivalents?", number("GPUs by the weight of their model.")},
+                              {"cpus?", number("Cores.")},
+                              {"memory_mib?", integer("MiB of memory.")},
+                              {"models", map("GPUs by model.", number("GPUs."))}});
+}
+
+Schema queue() {
+  return object("A queue with its limits and what runs and waits below it.",
+                {{"path", text("Its path, such as research/nlp.")},
+                 {"parent", text("The parent's path; empty: the root.")},
+                 {"depth", integer("1 below the root.")},
+                 {"leaf", boolean("It has no queues below it, and takes jobs.")},
+                 {"weight", integer("Its share of what is left beyond guarantees.")},
+                 {"policy", word_of<QueuePolicy>("Whether a job that cannot start blocks those behind it.")},
+                 {"trust_domain", text("Its trust domain; may be the parent's.")},
+                 {"guaranteed", amounts("What it always gets back, as far as stated.")},
+                 {"max", amounts("What it never exceeds, as far as stated.")},
+                 {"lending_limit", amounts("What of its guarantee others may use, as far as stated.")},
+                 {"usage", amounts("What is bound below it.")},
+                 {"within", amounts("The part of it that is within its guarantee.")},
+                 {"borrowed_gpus", number("GPUs beyond its guarantee.")},
+                 {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
+                 {"pending", integer("Jobs that wait below it and may be asked.")},
+                 {"running", integer("Jobs that run below it.")},
+                 {"dominant_share", text("The largest part of the cluster's GPU-equivalents, cores or memory that it "
+                                         "uses, with four decimals.")}});
+}
+
+Schema gpu() {
+  return object("A GPU of a node.", {{"index", integer("Its place on the node.")},
+                                     {"uuid", text("Its UUID.")},
+                                     {"model", text("Its model.")},
+                                     {"memory_mib", integer("Its memory.")},
+                                     {"numa", integer("The NUMA node it is next to.")},
+                                     {"nvlink_island", integer("GPUs of one island see each other over NVLink.")},
+                                     {"healthy", boolean("It takes work.")},
+                                     {"simulated", boolean("It does not exist.")},
+                                     {"free", number("0 to 1: what of it is not bound.")},
+                                     {"nominated", number("0 to 1: what of it is promised.")},
+                                     {"jobs", list("Jobs bound to it.", integer("A job."))}});
+}
+
+Schema node() {
+  return object("A node.",
+                {{"name", text("Its name.")},
+                 {"pool", text("The pool it is in.")},
+                 {"cell", text("The backend cluster it is in.")},
+                 {"status", word_of<NodeStatus>("Whether berth is in contact with it.")},
+                 {"cordoned", boolean("It takes no new tasks.")},
+                 {"draining", boolean("What runs on it is moved away.")},
+                 {"labels", map("Its labels.", text("A value."))},
+                 {"taints", list("What jobs have to tolerate to run on it.",
+                                 object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}))},
+                 {"topology", list("Where it is, outermost first.", text("A domain."))},
+                 {"cpus", number("Its cores.")},
+                 {"cpus_free", number("Cores that are not bound.")},
+                 {"memory_mib", integer("Its memory.")},
+                 {"memory_free_mib", integer("Memory that is not bound.")},
+                 {"gpus", list("Its GPUs.", reference("Gpu"))},
+                 {"gpus_total", integer("How many.")},
+                 {"gpus_free", number("Of healthy ones, what is not bound.")},
+                 {"tasks", list("Tasks bound to it.",
+                                object("A task.", {{"job", integer("The job.")}, {"task", integer("Its number.")}}))},
+                 {"lease", integer("How often it has registered.")}});
+}
+
+Schema usage() {
+  const Schema row = object("A row.", {{"queue", text("The queue.")},
+                                       {"user", text("The user.")},
+                                       {"gpu_model", text("The GPU model.")},
+                                       {"kind", word("Inside the guarantees or beyond.", {"within", "borrowed"})},
+                                       {"gpu_seconds", number("GPU time, rounded to milliseconds.")},
+                                       {"gpu_milli_ms", integer("The same, exact: thousandths of a GPU times ms.")}});
+  return object("GPU time used.", {{"from", time("Start of the time counted.")},
+                                   {"to", time("End of the time counted.")},
+                                   {"rows", list("Who used it.", row)},
+                                   {"idle_gpu_seconds", number("Nobody used it.")},
+                                   {"down_gpu_seconds", number("Nobody could use it.")},
+                                   {"capacity_gpu_seconds", number("All there was.")},
+                                   {"idle_gpu_milli_ms", integer("idle, exact.")},
+                                   {"down_gpu_milli_ms", integer("down, exact.")},
+                                   {"capacity_gpu_milli_ms", integer("capacity, exact.")}});
+}
+
+template <std::size_t... I>
+boost::json::array event_kinds(std::index_sequence<I...>) {
+  return {boost::json::string(kind_name(Event(std::in_place_index<I>)))...};
+}
+
+Schema event() {
+  Schema schema =
+      object("An event, with further members by its kind (docs/api.md).",
+             {{"seq", integer("Its place in the log.")},
+              {"time", time("When it happened.")},
+              {"kind", word("What happened.", event_kinds(std::make_index_sequence<std::variant_size_v<Event>>()))}});
+  schema["additionalProperties"] = true;
+  return schema;
+}
+
+}  // namespace
+
+void add_cluster_schemas(boost::json::object& schemas) {
+  schemas["Health"] = health();
+  schemas["OpenApi"] = map("A document after OpenAPI 3.0.", {});
+  schemas["Cluster"] = cluster();
+  schemas["Queue"] = queue();
+  schemas["QueueList"] = object("All queues.", {{"items", list("The queues, by path.", reference("Queue"))},
+                                                {"seq", integer("The last event that the list reflects.")}});
+  schemas["Gpu"] = gpu();
+  schemas["Node"] = node();
+  schemas["NodeList"] = object("Nodes.", {{"items", list("The nodes, by name.", reference("Node"))},
+                                          {"next_cursor", nullable(text("Where to go on; null: the end."))},
+                                          {"seq", integer("The last event that the list reflects.")}});
+  schemas["NodeChanged"] = object("A command about a node that was taken.",
+                                  {{"name", text("The node.")}, {"unchanged", boolean("It already was as asked.")}});
+  schemas["Usage"] = usage();
+  schemas["Event"] = event();
+  schemas["EventList"] = object("A page of events.", {{"items", list("The events, in order.", reference("Event"))},
+                                                      {"next_from", integer("Where to go on.")},
+                                                      {"seq", integer("The last event there is.")}});
+  schemas["Snapshot"] = object("Everything at one moment.", {{"seq", integer("The last event that it reflects.")},
+                                                             {"time", time("The time of that event.")},
+                                                             {"config", reference("ConfigDocument")},
+                                                             {"queues", list("By path.", reference("Queue"))},
+                                                             {"nodes", list("All nodes.", reference("Node"))},
+                                                             {"jobs", list("All live jobs.", reference("Job"))}});
+}
+
+}  // namespace berth::api

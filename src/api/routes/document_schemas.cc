@@ -1,0 +1,165 @@
+// Schemas of the documents that users write: docs/jobs.md and docs/configuration.md say what they mean. What reads them
+// is model/document.
+
+#include "api/routes/schema.h"
+#include "api/routes/schemas.h"
+#include "model/cluster_config.h"
+#include "model/job.h"
+
+namespace berth::api {
+namespace {
+
+using namespace schema;
+
+Schema amount(std::string_view description) {
+  return either(description, {number("As a number."), text("As a text, such as \"0.5\".")});
+}
+
+Schema size(std::string_view description) {
+  return either(description, {text("With a binary unit, such as 64GiB."), integer("0 needs no unit.")});
+}
+
+Schema duration(std::string_view description) {
+  return either(description, {text("Such as 90s, 10m, 2h or 3d."), integer("0 needs no unit.")});
+}
+
+Schema words(std::string_view description) {
+  return either(description, {text("One."), list("Several.", text("One of them."))});
+}
+
+Schema values(std::string_view description) {
+  return map(description, either("A value.", {text("A text."), number("A number."), boolean("true or false.")}));
+}
+
+Schema job_ids(std::string_view description) {
+  return either(description, {integer("A job."), list("Several.", integer("A job."))});
+}
+
+void add_members(Schema& schema, const Schema& more) {
+  for (const auto& [name, member] : more.at("properties").as_object()) schema["properties"].as_object()[name] = member;
+}
+
+Schema group_members() {
+  return object("", {{"tasks?", integer("How many tasks; 1 if absent.")},
+                     {"min_tasks?", integer("The fewest it starts with; tasks if absent.")},
+                     {"gpus?", amount("GPUs per task; below 1 a share of one.")},
+                     {"gpu_models?", words("Any of these GPU models; any at all if absent.")},
+                     {"mig_profile?", text("A MIG profile, such as 1g.10gb.")},
+                     {"cpus?", amount("Cores per task.")},
+                     {"memory?", size("Memory per task.")},
+                     {"command?", words("The program and its arguments, or a line for the shell.")},
+                     {"env?", values("Environment.")},
+                     {"workdir?", text("An absolute path.")},
+                     {"image?", text("A container image.")},
+                     {"launch?", word_of<Launch>("How processes are started.")},
+                     {"pool?", text("Only nodes of this pool.")},
+                     {"node_selector?", values("Only nodes with these labels.")},
+                     {"tolerations?", words("Keys of taints that it bears.")}});
+}
+
+Schema task_group() {
+  Schema group = object("Tasks that are alike.", {{"name?", text("The group's name.")}});
+  add_members(group, group_members());
+  return closed(group);
+}
+
+Schema job() {
+  Schema job = object(
+      "A job as its user writes it (docs/jobs.md). A job with one task group may have the members of the group at the "
+      "top.",
+      {{"name?", text("A name to find it by.")},
+       {"queue", text("The path of a queue that has none below it.")},
+       {"user?", text("Whose it is; the token's subject if absent.")},
+       {"kind?", word_of<JobKind>("Its kind; gang if absent.")},
+       {"class?", word_of<JobClass>("What it is for; training if absent.")},
+       {"priority?", text("A priority class.")},
+       {"groups?", list("Its task groups.", reference("TaskGroupDocument"))},
+       {"topology?", closed(object("How close its tasks have to be.",
+                                   {{"required?", text("All in one domain of this level.")},
+                                    {"preferred?", text("In one domain of this level if possible.")}}))},
+       {"time_limit?", duration("It is stopped after this time.")},
+       {"estimate?", duration("How long it will probably run.")},
+       {"checkpoint?", closed(object("How it saves its work.",
+                                     {{"on_signal?", boolean("It saves and leaves when it gets the signal.")},
+                                      {"signal?", either("The signal; SIGTERM if absent.",
+                                                         {text("Its name."), integer("Its number.")})},
+                                      {"grace?", duration("How long it may take; the cluster's default if absent.")},
+                                      {"interval?", duration("How often it saves by itself.")}}))},
+       {"retries?", integer("How often a failure is tried again.")},
+       {"after?", job_ids("Starts after these have started.")},
+       {"afterok?", job_ids("Starts after these have succeeded.")},
+       {"afterany?", job_ids("Starts after these are over.")},
+       {"deadline?", time("It should be over by then.")},
+       {"earliest_start?", time("Not before then.")},
+       {"hold?", boolean("Waits until it is released.")},
+       {"exclusive?", boolean("Whole nodes.")},
+       {"spread?", boolean("One task per node as far as possible.")},
+       {"array?", closed(object("Elements of an array job.", {{"size", integer("How many.")},
+                                                              {"running?", integer("At most so many at once.")}}))}});
+  add_members(job, group_members());
+  return closed(job);
+}
+
+Schema quota(std::string_view description) {
+  Schema schema =
+      object(description,
+             {{"gpus?", amount("GPUs of any model.")}, {"cpus?", amount("Cores.")}, {"memory?", size("Memory.")}});
+  schema["additionalProperties"] = amount("GPUs of the model with this name.");
+  return schema;
+}
+
+Schema queue() {
+  return closed(object("A queue; null: without any limit.",
+                       {{"guaranteed?", quota("What it always gets back.")},
+                        {"max?", quota("What it never exceeds.")},
+                        {"lending_limit?", quota("What of its guarantee others may use.")},
+                        {"weight?", integer("Its share of the surplus; 1 if absent.")},
+                        {"trust_domain?", text("The parent's if absent.")},
+                        {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
+                        {"queues?", map("The queues below it, by name.", reference("QueueDocument"))}}));
+}
+
+Schema scheduling() {
+  return closed(object("Knobs of scheduling.", {{"min_runtime?", duration("Nobody is evicted before it has run so "
+                                                                          "long.")},
+                                                {"grace?", duration("Time to save before the kill.")},
+                                                {"holds?", integer("Blocked jobs per pool that get a promised start.")},
+                                                {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
+                                                {"reclaim?", boolean("Borrowed GPUs are taken back.")},
+                                                {"preempt?", boolean("Higher priority displaces lower.")}}));
+}
+
+Schema config() {
+  const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
+                                                      {"memory?", size("Memory of one.")}}));
+  const Schema pool = closed(
+      object("A pool of nodes.", {{"name", text("Its name.")}, {"queues?", words("Only these subtrees may use it.")}}));
+  const Schema priority = closed(object("A priority class.", {{"value", integer("More goes first.")},
+                                                              {"default?", boolean("For jobs that name none.")}}));
+  return closed(object(
+      "The cluster as its operators write it (docs/configuration.md).",
+      {{"cluster?", text("Its name.")},
+       {"gpu_models?", map("GPU models, by name.", model)},
+       {"pools?", list("Pools of nodes.", pool)},
+       {"topology?", list("Levels above the node, outermost first.", text("A level."))},
+       {"priority_classes?", map("Priority classes, by name.", either("A class.", {integer("Its value."), priority}))},
+       {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
+       {"scheduling?", scheduling()}}));
+}
+
+}  // namespace
+
+void add_document_schemas(boost::json::object& schemas) {
+  schemas["TaskGroupDocument"] = task_group();
+  schemas["JobDocument"] = job();
+  schemas["QueueDocument"] = nullable(queue());
+  schemas["ConfigDocument"] = config();
+  schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
+                                                             {"config", reference("ConfigDocument")},
+                                                             {"yaml", text("The same as a YAML document.")}});
+  schemas["ConfigApplied"] = object("A configuration that was taken.",
+                                    {{"version", integer("Its version.")}, {"unchanged", boolean("It was in force.")}});
+  schemas["ConfigDiff"] = object("What would change.", {{"changes", list("By path.", text("A change."))}});
+}
+
+}  // namespace berth::api

@@ -1,0 +1,48 @@
+#include "api/routes/documents.h"
+
+#include "api/http/json_decode.h"
+#include "base/check.h"
+#include "model/document/config_document.h"
+#include "model/document/job_document.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::string_view kFile = "body";
+
+// What readers of JSON could understand differently is refused before the document is read.
+Result<void> check_json(const http::Request& request) {
+  if (request.header("content-type").find("json") == std::string_view::npos) return {};
+  if (auto value = http::decode_json(request.body); !value) return value.error();
+  return {};
+}
+
+boost::json::value to_value(const document::Node& node) {
+  auto value = http::decode_json(document::to_json_text(node), {.bytes = 64 * 1024 * 1024, .depth = 64});
+  BERTH_CHECK(value.has_value());
+  return std::move(*value);
+}
+
+}  // namespace
+
+Result<JobSpec> decode_job(const http::Request& request) {
+  if (auto ok = check_json(request); !ok) return ok.error();
+  return document::read_job(request.body, kFile);
+}
+
+Result<ClusterConfig> decode_config(const http::Request& request) {
+  if (auto ok = check_json(request); !ok) return ok.error();
+  return document::read_config(request.body, kFile);
+}
+
+boost::json::value job_document(const JobSpec& spec) { return to_value(document::job_node(spec)); }
+
+boost::json::value config_document(const ClusterConfig& config) { return to_value(document::config_node(config)); }
+
+std::string config_yaml(const ClusterConfig& config) { return document::config_to_yaml(config); }
+
+std::vector<std::string> config_changes(const ClusterConfig& from, const ClusterConfig& to) {
+  return document::diff_configs(from, to);
+}
+
+}  // namespace berth::api

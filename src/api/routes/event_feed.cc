@@ -1,0 +1,82 @@
+#include "api/routes/event_feed.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "model/json.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::size_t kPage = 256;
+constexpr std::size_t kPagesPerStep = 8;  // looked through at once for a filter that leaves most out
+
+}  // namespace
+
+bool EventFilter::wants(const EventRecord& record) const {
+  if (!kind.empty() && kind_name(record.event) != kind) return false;
+  return !job || job_of(record.event) == *job;
+}
+
+http::StreamEvent stream_event(const EventRecord& record) {
+  return {.id = std::to_string(record.seq),
+          .name = std::string(kind_name(record.event)),
+          .data = boost::json::serialize(event_json(record))};
+}
+
+void EventFeed::start(Service& service, http::Stream stream, EventFilter filter, Seq from) {
+  const std::shared_ptr<EventFeed> feed(new EventFeed(service, std::move(stream), std::move(filter), from));
+  const std::uint64_t watch = service.watch([feed](const EventRecord& record) { feed->on_durable(record); });
+  // The watch holds the feed and the feed the stream; when the reader is gone the watch is given up, and all with it.
+  feed->stream_.on_drained([weak = std::weak_ptr(feed)] {
+    if (const auto alive = weak.lock()) alive->catch_up();
+  });
+  feed->stream_.on_close([&service, watch] { service.unwatch(watch); });
+}
+
+bool EventFeed::send(const EventRecord& record) {
+  if (!filter_.wants(record)) return false;
+  return stream_.send(stream_event(record));
+}
+
+bool EventFeed::go_live() {
+  live_ = watched_ < next_;
+  return live_;
+}
+
+void EventFeed::catch_up() {
+  Seq from = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (live_) return;
+    from = next_;
+  }
+  bool sent = false;
+  for (std::size_t page = 0; page < kPagesPerStep && !sent; ++page) {
+    const auto events = service_.events(from, kPage);
+    if (!events) {
+      stream_.close();  // archived meanwhile, or the log cannot be read: asking again says which
+      return;
+    }
+    for (const EventRecord& record : events.value()) {
+      sent = send(record) || sent;
+      from = record.seq + 1;
+    }
+    const std::lock_guard lock(mutex_);
+    next_ = from;
+    if (events.value().size() < kPage && go_live()) return;
+  }
+  // Whatever leaves brings the next step; when the filter left out everything, a heartbeat does.
+  if (!sent) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));
+}
+
+void EventFeed::on_durable(const EventRecord& record) {
+  const std::lock_guard lock(mutex_);
+  watched_ = record.seq;
+  if (!live_ || record.seq < next_) return;
+  send(record);
+  next_ = record.seq + 1;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,52 @@
+#pragma once
+// One reader's stream of events, from a sequence number on, for ever: pages of history first, then live. The hand-over
+// has neither gap nor repeat: the feed watches before it reads the first page, notes how far the watched events have
+// come, and goes live only when a page ended beyond that; an event at or below what was sent is not sent again.
+//
+// A page is sent when everything before it has left (Stream::on_drained), so a long history costs no memory. Once live,
+// a reader that is too slow is dropped by its stream; it comes back with Last-Event-ID.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/http/stream.h"
+#include "api/service.h"
+#include "model/event.h"
+
+namespace berth::api {
+
+struct EventFilter {
+  std::string kind;  // empty: all
+  std::optional<JobId> job;
+  bool wants(const EventRecord& record) const;
+};
+
+http::StreamEvent stream_event(const EventRecord& record);
+
+class EventFeed : public std::enable_shared_from_this<EventFeed> {
+ public:
+  // Keeps itself alive as long as the stream is open.
+  static void start(Service& service, http::Stream stream, EventFilter filter, Seq from);
+
+ private:
+  EventFeed(Service& service, http::Stream stream, EventFilter filter, Seq from)
+      : service_(service), stream_(std::move(stream)), filter_(std::move(filter)), next_(from) {}
+
+  void catch_up();                          // on an I/O thread, when everything sent has left
+  void on_durable(const EventRecord& one);  // on the reader's thread
+  bool send(const EventRecord& record);     // false if the filter leaves it out
+  bool go_live();
+
+  Service& service_;
+  const http::Stream stream_;
+  const EventFilter filter_;
+  std::mutex mutex_;  // all below
+  Seq next_;          // everything below it was sent, or left out by the filter
+  Seq watched_ = 0;   // the last event that came by watching
+  bool live_ = false;
+};
+
+}  // namespace berth::api

@@ -1,0 +1,147 @@
+// The events that made the state what it is: by pages, or as a stream that goes on.
+
+#include <boost/json/array.hpp>
+#include <charconv>
+#include <limits>
+
+#include "api/routes/event_feed.h"
+#include "api/routes/json_text.h"
+#include "api/routes/request_reading.h"
+#include "api/routes/route_groups.h"
+#include "model/json.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Method;
+using http::ParameterType;
+using http::query_parameter;
+using http::Request;
+using http::Responder;
+
+constexpr std::size_t kRowsPerCall = 5000;  // looked at for one answer with a filter; next_from goes on from there
+constexpr std::size_t kPage = 500;
+
+bool wants_stream(const Request& request) {
+  if (const auto follow = request.query_value("follow")) return *follow == "true";
+  return request.header("accept").find("text/event-stream") != std::string_view::npos;
+}
+
+// What was sent last wins over `from`: a client that reconnects repeats its first request and adds Last-Event-ID.
+Result<Seq> start_of(const Request& request) {
+  if (!request.last_event_id.empty()) {
+    const std::string& text = request.last_event_id;
+    Seq last = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), last);
+    if (error != std::errc() || end != text.data() + text.size() || last >= std::numeric_limits<std::int64_t>::max()) {
+      return invalid("Last-Event-ID must be the id of an event, a number");
+    }
+    return last + 1;
+  }
+  const auto from = integer_of(request, "from", 1, 0, std::numeric_limits<std::int64_t>::max() - 1);
+  if (!from) return from.error();
+  return static_cast<Seq>(std::max<std::int64_t>(from.value(), 1));
+}
+
+Result<EventFilter> filter_of(const Request& request) {
+  const auto job = integer_of(request, "job", 0, 1, std::numeric_limits<std::int64_t>::max());
+  if (!job) return job.error();
+  EventFilter filter{.kind = text_of(request, "kind"), .job = {}};
+  if (job.value() != 0) filter.job = JobId(static_cast<std::uint64_t>(job.value()));
+  return filter;
+}
+
+// An archived start is gone for good: 410, and a snapshot is where to begin again.
+http::Response refusal(const Error& error) {
+  if (error.code == ErrorCode::kNotFound) return http::problem(410, "gone", error.message);
+  return http::problem(error);
+}
+
+http::Response list_events(Service& service, const EventFilter& filter, Seq from, std::size_t limit) {
+  json::array items;
+  std::size_t seen = 0;
+  bool more = true;
+  while (more && items.size() < limit && seen < kRowsPerCall) {
+    const auto events = service.events(from, kPage);
+    if (!events) return refusal(events.error());
+    more = events.value().size() == kPage;
+    for (const EventRecord& record : events.value()) {
+      if (items.size() == limit) break;
+      ++seen;
+      from = record.seq + 1;
+      if (filter.wants(record)) items.push_back(event_json(record));
+    }
+  }
+  Seq last = 0;
+  service.read([&](const View& view) { last = view.state.last_seq(); });
+  return json_answer(json::object{{"items", std::move(items)}, {"next_from", from}, {"seq", last}});
+}
+
+void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from) {
+  if (const auto first = service.events(from, 1); !first) {
+    responder.send(refusal(first.error()));
+    return;
+  }
+  http::Stream stream = responder.stream(request.stream_format);
+  if (stream.open()) EventFeed::start(service, std::move(stream), std::move(filter), from);
+}
+
+void get_events(Service& service, const Request& request, const Responder& responder) {
+  auto filter = filter_of(request);
+  const auto from = start_of(request);
+  const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
+  for (const Error* error :
+       {filter ? nullptr : &filter.error(), from ? nullptr : &from.error(), limit ? nullptr : &limit.error()}) {
+    if (error == nullptr) continue;
+    responder.fail(*error);
+    return;
+  }
+  if (wants_stream(request)) {
+    stream_events(service, request, responder, std::move(*filter), from.value());
+  } else {
+    responder.send(list_events(service, *filter, from.value(), static_cast<std::size_t>(limit.value())));
+  }
+}
+
+template <std::size_t... I>
+std::vector<std::string> kind_names(std::index_sequence<I...>) {
+  return {std::string(kind_name(Event(std::in_place_index<I>)))...};
+}
+
+}  // namespace
+
+std::vector<std::string> event_kinds() { return kind_names(std::make_index_sequence<std::variant_size_v<Event>>()); }
+
+void add_event_routes(http::Router& router, Service& service) {
+  http::ParameterDoc kind = query_parameter("kind", "Only events of this kind.");
+  kind.values = event_kinds();
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/events",
+       .access = Access::kToken,
+       .doc = {.operation_id = "listEvents",
+               .summary = "Events in the order in which they happened; with follow=true a stream that goes on.",
+               .responses = {{.status = 200, .description = "A page of events, or the stream.", .schema = "EventList"},
+                             {.status = 410, .description = "The start was archived; begin from a snapshot."}},
+               .description = "As a page: go on from next_from; it was the last page when next_from is above seq. A "
+                              "page may be short or empty before that. As a stream: every event once, in order, "
+                              "without gap. Server-sent events carry the sequence number as id, and Last-Event-ID "
+                              "goes on behind it; with Accept: application/x-ndjson each line is one event. A reader "
+                              "that is too slow is disconnected.",
+               .tags = {"events"},
+               .parameters = {query_parameter("from", "The first sequence number; 1 if absent.",
+                                              ParameterType::kInteger),
+                              limit_parameter(), kind,
+                              query_parameter("job", "Only events about this job.", ParameterType::kInteger),
+                              query_parameter("follow", "true: a stream. Asking for text/event-stream is the same.",
+                                              ParameterType::kBoolean),
+                              http::header_parameter("Last-Event-ID",
+                                                     "The last event seen; a stream goes on behind "
+                                                     "it.")},
+               .streams = true},
+       .handler = [&service](const Request& request, const Responder& to) { get_events(service, request, to); }});
+}
+
+}  // namespace berth::api

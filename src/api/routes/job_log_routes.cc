@@ -1,0 +1,134 @@
+// What a job's tasks wrote.
+
+#include <limits>
+
+#include "api/routes/request_reading.h"
+#include "api/routes/route_groups.h"
+
+namespace berth::api {
+namespace {
+
+using http::Access;
+using http::Method;
+using http::ParameterType;
+using http::query_parameter;
+using http::Request;
+using http::Responder;
+
+constexpr std::int64_t kDefaultLogBytes = 64 * 1024;
+constexpr std::int64_t kMaxLogBytes = 1024 * 1024;
+
+struct LogQuery {
+  JobId job;
+  std::uint32_t attempt = 0;  // 0: the current or last one
+  std::uint32_t task = 0;
+  bool error_stream = false;
+  std::int64_t from = 0;
+  std::int64_t limit = kDefaultLogBytes;
+};
+
+Result<LogQuery> query_of(const Request& request) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto job = job_id_of(request);
+  if (!job) return job.error();
+  const auto attempt = integer_of(request, "attempt", 0, 1, std::numeric_limits<std::int32_t>::max());
+  if (!attempt) return attempt.error();
+  const auto task = integer_of(request, "task", 0, 0, std::numeric_limits<std::int32_t>::max());
+  if (!task) return task.error();
+  const auto from = integer_of(request, "from", 0, -kMost, kMost);
+  if (!from) return from.error();
+  const auto limit = integer_of(request, "limit", kDefaultLogBytes, 1, kMaxLogBytes);
+  if (!limit) return limit.error();
+  return LogQuery{.job = job.value(),
+                  .attempt = static_cast<std::uint32_t>(attempt.value()),
+                  .task = static_cast<std::uint32_t>(task.value()),
+                  .error_stream = text_of(request, "stream") == "stderr",
+                  .from = from.value(),
+                  .limit = limit.value()};
+}
+
+std::uint32_t last_attempt(const state::JobState& job) {
+  if (job.attempt) return job.attempt->number;
+  return job.past.empty() ? 0 : job.past.back().number;
+}
+
+// The attempts that the job has had. An attempt that was not is no file to look for.
+Result<std::uint32_t> attempts_of(Service& service, JobId id) {
+  std::optional<std::uint32_t> attempts;
+  service.read([&](const View& view) {
+    if (const state::JobState* job = view.state.job(id)) attempts = last_attempt(*job);
+  });
+  if (attempts) return *attempts;
+  const auto past = service.past_job(id);
+  if (!past) return past.error();
+  return last_attempt(past.value().job);
+}
+
+http::Response log_answer(const Service::LogPart& part, std::uint32_t attempt) {
+  return {.status = 200,
+          .content_type = "application/octet-stream",
+          .headers = {{"Berth-Log-From", std::to_string(part.from)},
+                      {"Berth-Log-Next", std::to_string(part.next)},
+                      {"Berth-Log-Attempt", std::to_string(attempt)},
+                      {"Berth-Log-Complete", part.complete ? "true" : "false"}},
+          .body = part.bytes};
+}
+
+Result<http::Response> read_log(Service& service, const Request& request) {
+  auto query = query_of(request);
+  if (!query) return query.error();
+  const auto attempts = attempts_of(service, query->job);
+  if (!attempts) return attempts.error();
+  if (query->attempt > attempts.value()) {
+    return not_found("the job has had " + std::to_string(attempts.value()) + " attempts");
+  }
+  if (query->attempt == 0) query->attempt = attempts.value();
+  if (query->attempt == 0) return log_answer({}, 0);  // it has not started yet
+  const auto part =
+      service.task_log(query->job, query->attempt, query->task, query->error_stream, query->from, query->limit);
+  if (!part) return part.error();
+  return log_answer(part.value(), query->attempt);
+}
+
+void get_log(Service& service, const Request& request, const Responder& responder) {
+  auto answer = read_log(service, request);
+  if (answer) {
+    responder.send(std::move(*answer));
+  } else {
+    responder.fail(answer.error());
+  }
+}
+
+}  // namespace
+
+void add_job_log_routes(http::Router& router, Service& service) {
+  http::ParameterDoc stream = query_parameter("stream", "Which output; stdout if absent.");
+  stream.values = {"stdout", "stderr"};
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/jobs/{id}/logs",
+       .access = Access::kToken,
+       .doc = {.operation_id = "getJobLog",
+               .summary = "What a task of a job wrote, byte by byte.",
+               .responses = {{.status = 200,
+                              .description = "The bytes. Berth-Log-From and Berth-Log-Next are the offsets of the "
+                                             "first one and of the one after the last; Berth-Log-Attempt names the "
+                                             "attempt; Berth-Log-Complete is true when no more will come.",
+                              .schema = {},
+                              .content_type = "application/octet-stream"},
+                             {.status = 404, .description = "There is no such job, attempt or task."}},
+               .description = "To follow a log ask again from Berth-Log-Next until Berth-Log-Complete is true.",
+               .tags = {"jobs"},
+               .parameters = {job_parameter(),
+                              query_parameter("attempt", "Which attempt, from 1; the current or last one if absent.",
+                                              ParameterType::kInteger),
+                              query_parameter("task", "Which task, from 0; 0 if absent.", ParameterType::kInteger),
+                              stream,
+                              query_parameter("from", "First byte; a negative one counts from the end.",
+                                              ParameterType::kInteger),
+                              query_parameter("limit", "At most so many bytes, up to 1048576; 65536 if absent.",
+                                              ParameterType::kInteger)}},
+       .handler = [&service](const Request& request, const Responder& to) { get_log(service, request, to); }});
+}
+
+}  // namespace berth::api

@@ -1,0 +1,141 @@
+// Schemas of jobs and what is asked of them; the objects are made in job_view.cc.
+
+#include "api/routes/schema.h"
+#include "api/routes/schemas.h"
+#include "model/event.h"
+#include "model/job.h"
+#include "model/reason.h"
+
+namespace berth::api {
+namespace {
+
+using namespace schema;
+
+Schema checkpoint() {
+  return object("The last work that was saved.", {{"step", integer("Up to this step.")}, {"at?", time("When.")}});
+}
+
+Schema stop() {
+  return object("Why and how the running attempt is asked to stop.",
+                {{"cause", word_of<StopCause>("Why.")},
+                 {"claimant?", integer("The job for which it makes room.")},
+                 {"began", time("Since when.")},
+                 {"deadline", time("When what still runs is killed.")},
+                 {"acknowledged", boolean("It has saved its work.")},
+                 {"forced", boolean("It is being killed.")}});
+}
+
+Schema placement() {
+  return object("Where a task runs, or is to run.", {{"task", integer("The task's number, from 0.")},
+                                                     {"group", text("Its task group.")},
+                                                     {"node", text("The node.")},
+                                                     {"gpus", list("UUIDs of its GPUs.", text("A UUID."))}});
+}
+
+Schema nomination() {
+  return object("Places that are promised to a waiting job and become free when its victims have left.",
+                {{"cause", word_of<StopCause>("Why the victims leave.")},
+                 {"victims", list("The jobs that leave.", integer("A job."))},
+                 {"placements", list("The places.", reference("Placement"))}});
+}
+
+Schema task() {
+  return object("A task of the running attempt.", {{"task", integer("The task's number, from 0.")},
+                                                   {"group", text("Its task group.")},
+                                                   {"node", text("The node it is bound to.")},
+                                                   {"gpus", list("UUIDs of its GPUs.", text("A UUID."))},
+                                                   {"phase", word_of<TaskPhase>("Where in its life it is.")},
+                                                   {"code?", integer("Once exited: the exit status, or 128 + signal.")},
+                                                   {"reason?", word_of<ExitReason>("Once exited: how.")}});
+}
+
+Schema attempt() {
+  return object("An attempt that is over.",
+                {{"attempt", integer("Its number, from 1.")},
+                 {"waited_from", time("Since when the job had waited for it.")},
+                 {"started", time("When it started.")},
+                 {"ended", time("When every task of it was over.")},
+                 {"outcome", word_of<Outcome>("How it ended.")},
+                 {"cause?", word_of<StopCause>("Why it was asked to stop.")},
+                 {"claimant?", integer("The job for which it made room.")},
+                 {"code", integer("Its exit code.")},
+                 {"message", text("What the first task that failed said.")},
+                 {"checkpoint_step", integer("The step up to which it had saved its work; 0: none.")},
+                 {"gpus_on", list("What it held.", object("GPUs of a node.", {{"node", text("The node.")},
+                                                                              {"gpus", integer("How many.")}}))}});
+}
+
+Schema summary() {
+  return object("A job in a list.",
+                {{"id", integer("Its id.")},
+                 {"name", text("Its name; may be empty.")},
+                 {"queue", text("The path of its queue.")},
+                 {"user", text("Whose it is.")},
+                 {"kind", word_of<JobKind>("Its kind.")},
+                 {"class", word_of<JobClass>("What it is for.")},
+                 {"priority", integer("Its priority; more goes first.")},
+                 {"priority_class", text("The priority class that it named; empty: the default.")},
+                 {"phase", word_of<JobPhase>("Where in its life it is.")},
+                 {"outcome?", word_of<Outcome>("Once finished: how.")},
+                 {"held", boolean("A user keeps it from starting.")},
+                 {"submitted", time("When it was submitted.")},
+                 {"waiting_since", time("Since when it has waited, or had waited before it started.")},
+                 {"started?", time("When its current or last attempt started.")},
+                 {"finished?", time("When it finished.")},
+                 {"gpus", number("GPUs of all its tasks together.")},
+                 {"tasks_total", integer("Its tasks.")},
+                 {"attempt", integer("Its current or last attempt; 0: none yet.")},
+                 {"attempts", integer("How many attempts it has had.")},
+                 {"failures", integer("How many of them failed.")},
+                 {"parent?", integer("The service or array it belongs to.")},
+                 {"index?", integer("Which replica or element of it.")},
+                 {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
+                 {"checkpoint?", reference("Checkpoint")},
+                 {"stop?", reference("Stop")},
+                 {"nodes", list("Where it runs.", text("A node."))}});
+}
+
+Schema in_full() {
+  Schema job = summary();
+  job["description"] = "A job in full.";
+  const Schema more = object("", {{"nomination?", reference("Nomination")},
+                                  {"tasks", list("The tasks of its running attempt.", reference("Task"))},
+                                  {"past", list("Its earlier attempts.", reference("Attempt"))},
+                                  {"spec", reference("JobDocument")}});
+  for (const auto& [name, member] : more.at("properties").as_object()) job["properties"].as_object()[name] = member;
+  for (const auto& name : more.at("required").as_array()) job["required"].as_array().push_back(name);
+  return job;
+}
+
+}  // namespace
+
+void add_job_schemas(boost::json::object& schemas) {
+  schemas["Checkpoint"] = checkpoint();
+  schemas["Stop"] = stop();
+  schemas["Placement"] = placement();
+  schemas["Nomination"] = nomination();
+  schemas["Task"] = task();
+  schemas["Attempt"] = attempt();
+  schemas["JobSummary"] = summary();
+  schemas["Job"] = in_full();
+  schemas["JobList"] = object("A page of jobs.", {{"items", list("The jobs.", reference("JobSummary"))},
+                                                  {"next_cursor", nullable(text("Where to go on; null: the end."))},
+                                                  {"seq", integer("The last event that the page reflects.")}});
+  schemas["JobSubmitted"] =
+      object("A submission that was taken.",
+             {{"id", integer("The job.")}, {"name", text("Its name.")}, {"repeated", boolean("It was taken before.")}});
+  schemas["JobChanged"] = object("A command about a job that was taken.",
+                                 {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});
+  schemas["Explanation"] = object("Why a job waits.", {{"id", integer("The job.")},
+                                                       {"phase", word_of<JobPhase>("Where in its life it is.")},
+                                                       {"code", word_of<ReasonCode>("What blocks it.")},
+                                                       {"never", boolean("Waiting cannot help.")},
+                                                       {"summary", text("One sentence, with the numbers.")},
+                                                       {"details", list("What else matters.", text("A sentence."))}});
+  schemas["PriorityChange"] =
+      closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
+  schemas["CheckpointReport"] = closed(object("Saved work.", {{"attempt", integer("The attempt that saved, from 1.")},
+                                                              {"step", integer("Up to this step; it only grows.")}}));
+}
+
+}  // namespace berth::api

@@ -1,0 +1,248 @@
+// Jobs as the API shows them.
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <set>
+
+#include "api/routes/documents.h"
+#include "api/routes/json_text.h"
+#include "api/routes/views.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using state::AttemptRecord;
+using state::JobState;
+using state::State;
+
+json::string text(std::string_view value) { return json::string(value); }
+
+std::int64_t tasks_of(const JobSpec& spec) {
+  std::int64_t tasks = 0;
+  for (const TaskGroup& group : spec.groups) tasks += group.count;
+  return tasks;
+}
+
+bool has_started_child(const State& state, JobId parent) {
+  const auto found = state.children().find(parent);
+  if (found == state.children().end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](JobId child) {
+    const JobState* job = state.job(child);
+    return job != nullptr && job->attempt.has_value();
+  });
+}
+
+std::optional<bool> within_of(const State& state, const JobState& job) {
+  if (!job.attempt) return std::nullopt;
+  const auto& charges = job.attempt->charges;
+  return std::all_of(charges.begin(), charges.end(),
+                     [&](const state::Charge& charge) { return state.guaranteed(job.queue, charge.within); });
+}
+
+void add_names(const State& state, NodeId id, Names& names) {
+  if (names.contains(id)) return;
+  const NodeSpec& spec = state.node(id).spec;
+  NodeNames& added = names[id];
+  added.node = spec.name;
+  for (const Gpu& gpu : spec.gpus) added.gpus.push_back(gpu.uuid);
+}
+
+Names names_for(const State& state, const JobState& job) {
+  Names names;
+  if (job.attempt) {
+    for (const state::TaskState& task : job.attempt->tasks) add_names(state, task.placement.node, names);
+  }
+  if (job.nomination) {
+    for (const TaskPlacement& placement : job.nomination->placements) add_names(state, placement.node, names);
+  }
+  for (const AttemptRecord& record : job.past) {
+    for (const auto& [node, gpus] : record.gpus_on) add_names(state, node, names);
+  }
+  return names;
+}
+
+// Where it runs, in the order of its tasks.
+json::array nodes_view(const ShownJob& shown) {
+  json::array nodes;
+  std::set<NodeId> seen;
+  if (!shown.job.attempt) return nodes;
+  for (const state::TaskState& task : shown.job.attempt->tasks) {
+    const NodeId id = task.placement.node;
+    if (seen.insert(id).second) nodes.emplace_back(shown.names.at(id).node);
+  }
+  return nodes;
+}
+
+std::optional<Timestamp> started_of(const JobState& job) {
+  if (job.attempt) return job.attempt->started;
+  if (!job.past.empty()) return job.past.back().started;
+  return std::nullopt;
+}
+
+std::uint32_t current_attempt(const JobState& job) {
+  if (job.attempt) return job.attempt->number;
+  return job.past.empty() ? 0 : job.past.back().number;
+}
+
+// The first line of a job's view: what does not depend on where it is in its life.
+json::object identity(const ShownJob& shown) {
+  const JobState& job = shown.job;
+  json::object view{{"id", job.id.value()},
+                    {"name", job.spec.name},
+                    {"queue", job.spec.queue},
+                    {"user", job.spec.user},
+                    {"kind", text(name_of(job.spec.kind))},
+                    {"class", text(name_of(job.spec.job_class))},
+                    {"priority", job.priority},
+                    {"priority_class", job.spec.priority_class},
+                    {"phase", text(name_of(shown.phase))},
+                    {"held", job.held},
+                    {"submitted", to_iso8601(job.submitted)},
+                    {"waiting_since", to_iso8601(job.waiting_since)},
+                    {"gpus", from_thousandths(gpu_milli_of(job.spec))},
+                    {"tasks_total", tasks_of(job.spec)},
+                    {"attempt", current_attempt(job)},
+                    {"attempts", job.attempts},
+                    {"failures", job.failures}};
+  if (shown.outcome) view["outcome"] = text(name_of(*shown.outcome));
+  if (shown.finished) view["finished"] = to_iso8601(*shown.finished);
+  if (const auto started = started_of(job)) view["started"] = to_iso8601(*started);
+  if (job.parent.valid()) {
+    view["parent"] = job.parent.value();
+    view["index"] = job.index;
+  }
+  return view;
+}
+
+void add_checkpoint(const JobState& job, json::object& view) {
+  if (job.attempt && job.attempt->checkpoint_at) {
+    view["checkpoint"] =
+        json::object{{"step", job.attempt->checkpoint_step}, {"at", to_iso8601(*job.attempt->checkpoint_at)}};
+    return;
+  }
+  const auto last = std::find_if(job.past.rbegin(), job.past.rend(),
+                                 [](const AttemptRecord& record) { return record.checkpoint_step > 0; });
+  if (last != job.past.rend()) view["checkpoint"] = json::object{{"step", last->checkpoint_step}};
+}
+
+json::object stop_view(const state::Stop& stop) {
+  json::object view{{"cause", text(name_of(stop.cause))},
+                    {"began", to_iso8601(stop.began)},
+                    {"deadline", to_iso8601(stop.deadline)},
+                    {"acknowledged", stop.acknowledged},
+                    {"forced", stop.forced}};
+  if (stop.claimant.valid()) view["claimant"] = stop.claimant.value();
+  return view;
+}
+
+json::object placement_view(const JobSpec& spec, std::size_t number, const TaskPlacement& placement,
+                            const Names& names) {
+  const NodeNames& place = names.at(placement.node);
+  json::array gpus;
+  for (const std::uint8_t index : placement.gpus) gpus.emplace_back(place.gpus[index]);
+  return {
+      {"task", number}, {"group", spec.groups[placement.group].name}, {"node", place.node}, {"gpus", std::move(gpus)}};
+}
+
+json::object nomination_view(const JobState& job, const Names& names) {
+  json::array victims;
+  for (const JobId victim : job.nomination->victims) victims.emplace_back(victim.value());
+  json::array placements;
+  for (std::size_t i = 0; i < job.nomination->placements.size(); ++i) {
+    placements.push_back(placement_view(job.spec, i, job.nomination->placements[i], names));
+  }
+  return {{"cause", text(name_of(job.nomination->cause))},
+          {"victims", std::move(victims)},
+          {"placements", std::move(placements)}};
+}
+
+json::array tasks_view(const JobState& job, const Names& names) {
+  json::array tasks;
+  if (!job.attempt) return tasks;
+  for (std::size_t i = 0; i < job.attempt->tasks.size(); ++i) {
+    const state::TaskState& task = job.attempt->tasks[i];
+    json::object view = placement_view(job.spec, i, task.placement, names);
+    view["phase"] = text(name_of(task.phase));
+    if (task.phase == TaskPhase::kExited) {
+      view["code"] = task.code;
+      view["reason"] = text(name_of(task.reason));
+    }
+    tasks.push_back(std::move(view));
+  }
+  return tasks;
+}
+
+json::object attempt_view(const AttemptRecord& record, const Names& names) {
+  json::array gpus_on;
+  for (const auto& [node, gpus] : record.gpus_on) {
+    gpus_on.push_back(json::object{{"node", names.at(node).node}, {"gpus", gpus}});
+  }
+  json::object view{{"attempt", record.number},
+                    {"waited_from", to_iso8601(record.waited_from)},
+                    {"started", to_iso8601(record.started)},
+                    {"ended", to_iso8601(record.ended)},
+                    {"outcome", text(name_of(record.outcome))},
+                    {"code", record.code},
+                    {"message", record.message},
+                    {"checkpoint_step", record.checkpoint_step},
+                    {"gpus_on", std::move(gpus_on)}};
+  if (record.cause) view["cause"] = text(name_of(*record.cause));
+  if (record.claimant.valid()) view["claimant"] = record.claimant.value();
+  return view;
+}
+
+}  // namespace
+
+JobPhase phase_of(const State& state, const JobState& job) {
+  if (job.is_parent() && has_started_child(state, job.id)) return JobPhase::kRunning;
+  return job.phase;
+}
+
+std::int64_t gpu_milli_of(const JobSpec& spec) {
+  std::int64_t milli = 0;
+  for (const TaskGroup& group : spec.groups) milli += group.count * group.request.total_gpu_milli();
+  return milli;
+}
+
+ShownJob show_job(const State& state, const JobState& job) {
+  return {.job = job,
+          .phase = phase_of(state, job),
+          .within = within_of(state, job),
+          .outcome = {},
+          .finished = {},
+          .names = names_for(state, job)};
+}
+
+ShownJob show_past_job(const State& state, PastJob past) {
+  Names names = names_for(state, past.job);
+  return {.job = std::move(past.job),
+          .phase = JobPhase::kFinished,
+          .within = {},
+          .outcome = past.outcome,
+          .finished = past.finished,
+          .names = std::move(names)};
+}
+
+json::object job_summary(const ShownJob& shown) {
+  json::object view = identity(shown);
+  if (shown.within) view["within"] = *shown.within;
+  add_checkpoint(shown.job, view);
+  if (shown.job.attempt && shown.job.attempt->stop) view["stop"] = stop_view(*shown.job.attempt->stop);
+  view["nodes"] = nodes_view(shown);
+  return view;
+}
+
+json::object job_in_full(const ShownJob& shown) {
+  json::object view = job_summary(shown);
+  const JobState& job = shown.job;
+  if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
+  view["tasks"] = tasks_view(job, shown.names);
+  json::array past;
+  for (const AttemptRecord& record : job.past) past.push_back(attempt_view(record, shown.names));
+  view["past"] = std::move(past);
+  view["spec"] = job_document(job.spec);
+  return view;
+}
+
+}  // namespace berth::api

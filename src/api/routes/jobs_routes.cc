@@ -1,0 +1,425 @@
+// Jobs: submit, list, look at, cancel, hold, release, reprioritise, explain; and checkpoints that a job reports.
+
+#include <boost/json/array.hpp>
+#include <limits>
+
+#include "api/routes/documents.h"
+#include "api/routes/job_list.h"
+#include "api/routes/json_text.h"
+#include "api/routes/request_reading.h"
+#include "api/routes/route_groups.h"
+#include "api/routes/views.h"
+#include "model/reason.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Method;
+using http::ParameterDoc;
+using http::ParameterType;
+using http::query_parameter;
+using http::Request;
+using http::Responder;
+using http::ResponseDoc;
+
+constexpr std::string_view kAdmin = "admin";
+
+// --- submit ---
+
+// A job belongs to whoever submits it, unless an admin names somebody else.
+Result<void> settle_user(JobSpec& spec, const std::string& subject) {
+  if (spec.user.empty()) spec.user = subject;
+  if (spec.user == subject || subject == kAdmin) return {};
+  return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject + "' only"};
+}
+
+http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
+  http::Response response =
+      json_answer(json::object{{"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}},
+                  reply.repeated ? 200 : 201);
+  response.headers.push_back({"Location", "/v1/jobs/" + std::to_string(reply.job.value())});
+  return response;
+}
+
+void submit_job(Service& service, const Request& request, const Responder& responder) {
+  auto spec = decode_job(request);
+  if (!spec) {
+    responder.fail(spec.error());
+    return;
+  }
+  if (auto ok = settle_user(*spec, request.subject); !ok) {
+    responder.fail(ok.error());
+    return;
+  }
+  const std::string name = spec->name;
+  service.submit(SubmitJob{std::move(*spec), request.idempotency_key},
+                 [responder, name](const Result<control::Reply>& reply) {
+                   if (reply) {
+                     responder.send(submitted_answer(reply.value(), name));
+                   } else {
+                     responder.fail(reply.error());
+                   }
+                 });
+}
+
+// --- list ---
+
+template <class E>
+std::optional<E> word_of(const Request& request, const std::string& name) {
+  return enum_from_name<E>(text_of(request, name));
+}
+
+Result<JobQuery> query_of(const Request& request) {
+  JobQuery query;
+  query.filter = {.queue = text_of(request, "queue"),
+                  .user = text_of(request, "user"),
+                  .name = text_of(request, "name"),
+                  .node = text_of(request, "node"),
+                  .phase = word_of<JobPhase>(request, "phase"),
+                  .kind = word_of<JobKind>(request, "kind"),
+                  .parent = {}};
+  const auto parent = integer_of(request, "parent", 0, 1, std::numeric_limits<std::int64_t>::max());
+  if (!parent) return parent.error();
+  if (parent.value() != 0) query.filter.parent = JobId(static_cast<std::uint64_t>(parent.value()));
+  const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
+  if (!limit) return limit.error();
+  query.limit = static_cast<std::size_t>(limit.value());
+  std::string sort = request.query_value("sort").value_or("id");
+  query.descending = sort.front() == '-';
+  query.sort = enum_from_name<JobSort>(query.descending ? sort.substr(1) : sort).value_or(JobSort::kId);
+  const bool only_finished = query.filter.phase == JobPhase::kFinished;
+  query.live = !only_finished;
+  query.finished = only_finished || (flag_of(request, "finished") && !query.filter.phase);
+  if (const auto cursor = request.query_value("cursor")) {
+    auto position = decode_cursor(*cursor, query.sort, query.descending);
+    if (!position) return position.error();
+    query.after = std::move(*position);
+  }
+  return query;
+}
+
+void get_jobs(Service& service, const Request& request, const Responder& responder) {
+  const auto query = query_of(request);
+  if (!query) {
+    responder.fail(query.error());
+    return;
+  }
+  const auto page = list_jobs(service, query.value());
+  if (!page) {
+    responder.fail(page.error());
+    return;
+  }
+  json::array items;
+  for (const ShownJob& job : page.value().jobs) items.push_back(job_summary(job));
+  json::value next = nullptr;
+  if (page.value().next) {
+    next = json::string(encode_cursor(*page.value().next, query.value().sort, query.value().descending));
+  }
+  responder.send(json_answer(
+      json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", page.value().seq}}));
+}
+
+// --- one job ---
+
+void get_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  std::optional<ShownJob> shown;
+  service.read([&](const View& view) {
+    if (const state::JobState* job = view.state.job(id.value())) shown = show_job(view.state, *job);
+  });
+  if (!shown) {
+    auto past = service.past_job(id.value());
+    if (!past) {
+      responder.fail(past.error());
+      return;
+    }
+    service.read([&](const View& view) { shown = show_past_job(view.state, std::move(*past)); });
+  }
+  responder.send(json_answer(job_in_full(*shown)));
+}
+
+// Answers with `what` as the reason for a job that no constraint holds back, because it waits no more.
+json::object not_waiting(JobId id, JobPhase phase, const std::string& what) {
+  return {{"id", id.value()},
+          {"phase", json::string(name_of(phase))},
+          {"code", json::string(name_of(ReasonCode::kNone))},
+          {"never", false},
+          {"summary", what},
+          {"details", json::array()}};
+}
+
+void explain_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  std::optional<JobPhase> phase;
+  service.read([&](const View& view) {
+    if (const state::JobState* job = view.state.job(id.value())) phase = phase_of(view.state, *job);
+  });
+  if (!phase) {
+    const auto past = service.past_job(id.value());
+    if (!past) {
+      responder.fail(past.error());
+      return;
+    }
+    responder.send(json_answer(not_waiting(id.value(), JobPhase::kFinished,
+                                           "the job is over: " + std::string(name_of(past.value().outcome)))));
+    return;
+  }
+  const Explained explained = service.explain(id.value());
+  json::object body = not_waiting(id.value(), *phase, explained.summary);
+  body["code"] = explained.code;
+  body["never"] = explained.never;
+  body["details"] = json::array(explained.details.begin(), explained.details.end());
+  responder.send(json_answer(body));
+}
+
+// --- commands ---
+
+void cancel_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  service.submit(CancelJob{id.value(), request.subject}, answer_job_command(responder, id.value(), 202));
+}
+
+void hold_job(Service& service, const Request& request, const Responder& responder, bool held) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  service.submit(HoldJob{id.value(), held, request.subject}, answer_job_command(responder, id.value()));
+}
+
+Result<std::int32_t> priority_in(const Request& request) {
+  auto body = object_of(request);
+  if (!body) return body.error();
+  const auto priority = take_integer(*body, "priority", std::numeric_limits<std::int32_t>::min(),
+                                     std::numeric_limits<std::int32_t>::max());
+  if (!priority) return priority.error();
+  if (auto ok = refuse_rest(*body); !ok) return ok.error();
+  return static_cast<std::int32_t>(priority.value());
+}
+
+void prioritize_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  const auto priority = priority_in(request);
+  if (!priority) {
+    responder.fail(priority.error());
+    return;
+  }
+  service.submit(PrioritizeJob{id.value(), priority.value(), request.subject},
+                 answer_job_command(responder, id.value()));
+}
+
+Result<ReportCheckpoint> checkpoint_in(const Request& request, JobId job) {
+  auto body = object_of(request);
+  if (!body) return body.error();
+  const auto attempt = take_integer(*body, "attempt", 1, std::numeric_limits<std::int32_t>::max());
+  if (!attempt) return attempt.error();
+  const auto step = take_integer(*body, "step", 0, std::numeric_limits<std::int64_t>::max());
+  if (!step) return step.error();
+  if (auto ok = refuse_rest(*body); !ok) return ok.error();
+  return ReportCheckpoint{job, static_cast<std::uint32_t>(attempt.value()), step.value()};
+}
+
+void report_checkpoint(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  const auto report = checkpoint_in(request, id.value());
+  if (!report) {
+    responder.fail(report.error());
+    return;
+  }
+  service.submit(report.value(), answer_job_command(responder, id.value()));
+}
+
+// --- the table ---
+
+ParameterDoc one_of(ParameterDoc parameter, std::vector<std::string> values) {
+  parameter.values = std::move(values);
+  return parameter;
+}
+
+template <class E>
+std::vector<std::string> words() {
+  return {EnumNames<E>::kNames.begin(), EnumNames<E>::kNames.end()};
+}
+
+std::vector<std::string> sortings() {
+  std::vector<std::string> all = words<JobSort>();
+  for (const std::string& word : words<JobSort>()) all.push_back("-" + word);
+  return all;
+}
+
+std::vector<ParameterDoc> list_parameters() {
+  return {query_parameter("queue", "Only jobs of this queue and the queues below it."),
+          query_parameter("user", "Only jobs of this user."),
+          query_parameter("name", "Only jobs of this name."),
+          query_parameter("node", "Only jobs that run, or ran, on this node."),
+          one_of(query_parameter("phase", "Only jobs in this phase."), words<JobPhase>()),
+          one_of(query_parameter("kind", "Only jobs of this kind."), words<JobKind>()),
+          query_parameter("parent", "Only the replicas or elements of this job.", ParameterType::kInteger),
+          query_parameter("finished", "Also jobs that have finished, after the others, newest first.",
+                          ParameterType::kBoolean),
+          one_of(query_parameter("sort", "The order of the live jobs; - before it turns it round."), sortings()),
+          limit_parameter(),
+          cursor_parameter()};
+}
+
+const ResponseDoc kNoSuchJob = {.status = 404, .description = "There is no such job."};
+const ResponseDoc kWrongMoment = {.status = 409,
+                                  .description = "The job has finished, or its phase does not allow it."};
+
+void add_submit(http::Router& router, Service& service) {
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/jobs",
+       .access = Access::kToken,
+       .doc = {.operation_id = "submitJob",
+               .summary = "Submits a job; answered when it is durable.",
+               .responses =
+                   {{.status = 201, .description = "A new job.", .schema = "JobSubmitted"},
+                    {.status = 200, .description = "The same submission was taken before.", .schema = "JobSubmitted"},
+                    {.status = 400, .description = "The document is malformed or breaks a rule."},
+                    {.status = 403, .description = "The token may not submit for this user."},
+                    {.status = 409, .description = "The key was used for another submission."},
+                    {.status = 422, .description = "Understood, and not there yet."}},
+               .description = "The document is that of docs/jobs.md. Without `user` the job belongs to the token's "
+                              "subject; only the subject admin may name somebody else. With an Idempotency-Key the "
+                              "same document may be sent again and stays one job, for seven days.",
+               .tags = {"jobs"},
+               .parameters = {http::header_parameter(
+                   "Idempotency-Key", "At most 255 visible ASCII characters; the same key of a user is the same job.")},
+               .request_schema = "JobDocument",
+               .request_types = {"application/json", "application/yaml"}},
+       .handler = [&service](const Request& request, const Responder& to) { submit_job(service, request, to); }});
+}
+
+void add_reads(http::Router& router, Service& service) {
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/jobs",
+              .access = Access::kToken,
+              .doc = {.operation_id = "listJobs",
+                      .summary = "Jobs, filtered, sorted and by pages.",
+                      .responses = {{.status = 200, .description = "A page of jobs.", .schema = "JobList"}},
+                      .description = "A job that is there all the time is in exactly one page. One that finishes "
+                                     "while pages are read may be in two: as live and as finished. A page among the "
+                                     "finished may be short or empty and still have a next_cursor.",
+                      .tags = {"jobs"},
+                      .parameters = list_parameters()},
+              .handler = [&service](const Request& request, const Responder& to) { get_jobs(service, request, to); }});
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/jobs/{id}",
+              .access = Access::kToken,
+              .doc = {.operation_id = "getJob",
+                      .summary = "One job in full, also when it has finished.",
+                      .responses = {{.status = 200, .description = "The job.", .schema = "Job"}, kNoSuchJob},
+                      .tags = {"jobs"},
+                      .parameters = {job_parameter()}},
+              .handler = [&service](const Request& request, const Responder& to) { get_job(service, request, to); }});
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/jobs/{id}/why",
+       .access = Access::kToken,
+       .doc = {.operation_id = "explainJob",
+               .summary = "Why a job waits, with the numbers of now.",
+               .responses = {{.status = 200, .description = "The reason.", .schema = "Explanation"}, kNoSuchJob},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()}},
+       .handler = [&service](const Request& request, const Responder& to) { explain_job(service, request, to); }});
+}
+
+void add_commands(http::Router& router, Service& service) {
+  router.add(
+      {.method = Method::kDelete,
+       .pattern = "/v1/jobs/{id}",
+       .access = Access::kToken,
+       .doc = {.operation_id = "cancelJob",
+               .summary = "Cancels a job: it is taken off the queue, or asked to stop.",
+               .responses = {{.status = 202, .description = "It will end.", .schema = "JobChanged"},
+                             kNoSuchJob,
+                             kWrongMoment},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()}},
+       .handler = [&service](const Request& request, const Responder& to) { cancel_job(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/jobs/{id}/hold",
+       .access = Access::kToken,
+       .doc = {.operation_id = "holdJob",
+               .summary = "Keeps a waiting job from starting.",
+               .responses = {{.status = 200, .description = "It is held.", .schema = "JobChanged"},
+                             kNoSuchJob,
+                             kWrongMoment},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()}},
+       .handler = [&service](const Request& request, const Responder& to) { hold_job(service, request, to, true); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/jobs/{id}/release",
+       .access = Access::kToken,
+       .doc = {.operation_id = "releaseJob",
+               .summary = "Lets a held job start.",
+               .responses = {{.status = 200, .description = "It is not held.", .schema = "JobChanged"},
+                             kNoSuchJob,
+                             kWrongMoment},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()}},
+       .handler = [&service](const Request& request, const Responder& to) { hold_job(service, request, to, false); }});
+  router.add(
+      {.method = Method::kPut,
+       .pattern = "/v1/jobs/{id}/priority",
+       .access = Access::kToken,
+       .doc = {.operation_id = "prioritizeJob",
+               .summary = "Gives a job another priority.",
+               .responses = {{.status = 200, .description = "It has it.", .schema = "JobChanged"},
+                             kNoSuchJob,
+                             kWrongMoment},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()},
+               .request_schema = "PriorityChange"},
+       .handler = [&service](const Request& request, const Responder& to) { prioritize_job(service, request, to); }});
+  router.add({.method = Method::kPost,
+              .pattern = "/v1/jobs/{id}/checkpoint",
+              .access = Access::kToken,
+              .doc = {.operation_id = "reportCheckpoint",
+                      .summary = "Reports that a running attempt has saved its work up to a step.",
+                      .responses = {{.status = 200,
+                                     .description = "Noted; unchanged if the attempt is not the running one.",
+                                     .schema = "JobChanged"}},
+                      .tags = {"jobs"},
+                      .parameters = {job_parameter()},
+                      .request_schema = "CheckpointReport"},
+              .handler = [&service](const Request& request, const Responder& to) {
+                report_checkpoint(service, request, to);
+              }});
+}
+
+}  // namespace
+
+void add_job_routes(http::Router& router, Service& service) {
+  add_submit(router, service);
+  add_reads(router, service);
+  add_commands(router, service);
+}
+
+}  // namespace berth::api

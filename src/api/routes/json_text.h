@@ -1,0 +1,19 @@
+#pragma once
+// JSON as people like to read it in a terminal: numbers without exponents where they fit (0.5, not 5E-1).
+
+#include <boost/json/value.hpp>
+#include <string>
+
+#include "api/http/message.h"
+
+namespace berth::api {
+
+std::string json_text(const boost::json::value& value);
+http::Response json_answer(const boost::json::value& value, int status = 200);
+
+// Thousandths as a number: 8000 is 8, 500 is 0.5.
+boost::json::value from_thousandths(std::int64_t amount);
+// Millionths likewise, rounded to thousandths.
+boost::json::value from_millionths(std::int64_t amount);
+
+}  // namespace berth::api

@@ -1,0 +1,152 @@
+// Nodes: what they have, what is bound on them, and what operators do to them.
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "api/routes/json_text.h"
+#include "api/routes/request_reading.h"
+#include "api/routes/route_groups.h"
+#include "api/routes/views.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Method;
+using http::Request;
+using http::Responder;
+
+constexpr std::int64_t kMaxNodes = 1'000'000;
+
+struct NodePage {
+  std::vector<ShownNode> nodes;  // by name
+  Seq seq = 0;
+  bool more = false;
+};
+
+NodePage nodes_after(const View& view, const std::string& after, std::size_t limit) {
+  std::vector<const state::NodeState*> nodes;
+  for (const state::NodeState& node : view.state.nodes()) {
+    if (node.spec.name > after) nodes.push_back(&node);
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->spec.name < b->spec.name; });
+  NodePage page{.nodes = {}, .seq = view.state.last_seq(), .more = nodes.size() > limit};
+  if (page.more) nodes.resize(limit);
+  for (const state::NodeState* node : nodes) page.nodes.push_back(show_node(view.state, *node));
+  return page;
+}
+
+void list_nodes(Service& service, const Request& request, const Responder& responder) {
+  const auto limit = integer_of(request, "limit", kMaxNodes, 1, kMaxNodes);
+  if (!limit) {
+    responder.fail(limit.error());
+    return;
+  }
+  NodePage page;
+  service.read([&](const View& view) {
+    page = nodes_after(view, text_of(request, "cursor"), static_cast<std::size_t>(limit.value()));
+  });
+  json::array items;
+  for (const ShownNode& node : page.nodes) items.push_back(node_view(node));
+  json::value next = nullptr;
+  if (page.more) next = json::string(page.nodes.back().node.spec.name);
+  responder.send(
+      json_answer(json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", page.seq}}));
+}
+
+void get_node(Service& service, const Request& request, const Responder& responder) {
+  const std::string& name = request.path_params.at("name");
+  std::optional<ShownNode> shown;
+  service.read([&](const View& view) {
+    if (const state::NodeState* node = view.state.node_named(name)) shown = show_node(view.state, *node);
+  });
+  if (!shown) {
+    responder.fail(not_found("no such node '" + name.substr(0, 200) + "'"));
+    return;
+  }
+  responder.send(json_answer(node_view(*shown)));
+}
+
+void command_node(Service& service, Command command, const std::string& name, const Responder& responder) {
+  service.submit(std::move(command), [responder, name](const Result<control::Reply>& reply) {
+    if (!reply) {
+      responder.fail(reply.error());
+      return;
+    }
+    responder.send(json_answer(json::object{{"name", name}, {"unchanged", reply.value().unchanged}}));
+  });
+}
+
+struct NodeAction {
+  const char* name;
+  const char* operation_id;
+  const char* summary;
+  Command (*command)(const std::string& node, const std::string& user);
+};
+
+const NodeAction kActions[] = {
+    {"cordon", "cordonNode", "Nothing new is started on the node.",
+     [](const std::string& node, const std::string& user) -> Command {
+       return CordonNode{node, true, false, user};
+     }},
+    {"uncordon", "uncordonNode", "The node takes tasks again.",
+     [](const std::string& node, const std::string& user) -> Command {
+       return CordonNode{node, false, false, user};
+     }},
+    {"drain", "drainNode", "Nothing new is started on the node, and what runs there is moved away.",
+     [](const std::string& node, const std::string& user) -> Command {
+       return CordonNode{node, true, true, user};
+     }},
+    {"fence", "fenceNode", "An operator vouches that nothing runs on the node any more.",
+     [](const std::string& node, const std::string& user) -> Command {
+       return FenceNode{node, user};
+     }},
+};
+
+void add_action(http::Router& router, Service& service, const NodeAction& action) {
+  router.add({.method = Method::kPost,
+              .pattern = std::string("/v1/nodes/{name}/") + action.name,
+              .access = Access::kToken,
+              .doc = {.operation_id = action.operation_id,
+                      .summary = action.summary,
+                      .responses = {{.status = 200, .description = "Done.", .schema = "NodeChanged"},
+                                    {.status = 404, .description = "There is no such node."},
+                                    {.status = 409, .description = "The node's status does not allow it."}},
+                      .tags = {"nodes"},
+                      .parameters = {http::path_parameter("name", "The node's name.")}},
+              .handler = [&service, action](const Request& request, const Responder& to) {
+                const std::string& name = request.path_params.at("name");
+                command_node(service, action.command(name, request.subject), name, to);
+              }});
+}
+
+}  // namespace
+
+void add_node_routes(http::Router& router, Service& service) {
+  http::ParameterDoc limit = limit_parameter();
+  limit.description = "At most so many items; all if absent.";
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/nodes",
+       .access = Access::kToken,
+       .doc = {.operation_id = "listNodes",
+               .summary = "All nodes, by name.",
+               .responses = {{.status = 200, .description = "The nodes.", .schema = "NodeList"}},
+               .tags = {"nodes"},
+               .parameters = {limit, cursor_parameter()}},
+       .handler = [&service](const Request& request, const Responder& to) { list_nodes(service, request, to); }});
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/nodes/{name}",
+              .access = Access::kToken,
+              .doc = {.operation_id = "getNode",
+                      .summary = "One node.",
+                      .responses = {{.status = 200, .description = "The node.", .schema = "Node"},
+                                    {.status = 404, .description = "There is no such node."}},
+                      .tags = {"nodes"},
+                      .parameters = {http::path_parameter("name", "The node's name.")}},
+              .handler = [&service](const Request& request, const Responder& to) { get_node(service, request, to); }});
+  for (const NodeAction& action : kActions) add_action(router, service, action);
+}
+
+}  // namespace berth::api

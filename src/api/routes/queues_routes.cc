@@ -1,0 +1,61 @@
+// The queue tree with its limits and what runs and waits below each queue.
+
+#include <boost/json/array.hpp>
+
+#include "api/routes/json_text.h"
+#include "api/routes/route_groups.h"
+#include "api/routes/views.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Method;
+using http::Request;
+using http::Responder;
+
+void list_queues(Service& service, const Responder& responder) {
+  json::object body;
+  service.read([&](const View& view) { body = {{"items", queue_views(view.state)}, {"seq", view.state.last_seq()}}; });
+  responder.send(json_answer(body));
+}
+
+void get_queue(Service& service, const Request& request, const Responder& responder) {
+  const std::string& path = request.path_params.at("path");
+  std::optional<json::object> body;
+  service.read([&](const View& view) {
+    if (const state::QueueState* queue = view.state.queue_at(path)) body = queue_view(view.state, *queue);
+  });
+  if (!body) {
+    responder.fail(not_found("no such queue '" + path.substr(0, 200) + "'"));
+    return;
+  }
+  responder.send(json_answer(*body));
+}
+
+}  // namespace
+
+void add_queue_routes(http::Router& router, Service& service) {
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/queues",
+              .access = Access::kToken,
+              .doc = {.operation_id = "listQueues",
+                      .summary = "All queues, by path.",
+                      .responses = {{.status = 200, .description = "The queues.", .schema = "QueueList"}},
+                      .description = "The root of the tree is the cluster itself and is not listed.",
+                      .tags = {"queues"}},
+              .handler = [&service](const Request&, const Responder& to) { list_queues(service, to); }});
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/queues/{path}",
+              .access = Access::kToken,
+              .doc = {.operation_id = "getQueue",
+                      .summary = "One queue.",
+                      .responses = {{.status = 200, .description = "The queue.", .schema = "Queue"},
+                                    {.status = 404, .description = "There is no such queue."}},
+                      .tags = {"queues"},
+                      .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
+              .handler = [&service](const Request& request, const Responder& to) { get_queue(service, request, to); }});
+}
+
+}  // namespace berth::api

@@ -1,0 +1,100 @@
+#include "api/routes/request_reading.h"
+
+#include <charconv>
+
+#include "api/http/json_decode.h"
+#include "api/routes/json_text.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+
+template <class Integer>
+std::optional<Integer> parse(std::string_view text) {
+  Integer number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string between(std::int64_t low, std::int64_t high) {
+  return " must be an integer between " + std::to_string(low) + " and " + std::to_string(high);
+}
+
+}  // namespace
+
+Result<JobId> job_id_of(const http::Request& request) {
+  const auto number = parse<std::uint64_t>(request.path_params.at("id"));
+  if (!number || *number == 0 || !JobId(*number).valid()) return invalid("a job's id is a number from 1 on");
+  return JobId(*number);
+}
+
+Result<std::int64_t> integer_of(const http::Request& request, const std::string& name, std::int64_t fallback,
+                                std::int64_t low, std::int64_t high) {
+  const auto text = request.query_value(name);
+  if (!text) return fallback;
+  const auto number = parse<std::int64_t>(*text);
+  if (!number || *number < low || *number > high) return invalid(name + between(low, high));
+  return *number;
+}
+
+Result<Timestamp> time_of(const http::Request& request, const std::string& name, Timestamp fallback) {
+  const auto text = request.query_value(name);
+  if (!text) return fallback;
+  const auto time = from_iso8601(*text);
+  if (!time) return invalid(name + " must be a time such as 2026-11-21T08:15:30Z or a date such as 2026-11-21");
+  return *time;
+}
+
+bool flag_of(const http::Request& request, const std::string& name) { return request.query_value(name) == "true"; }
+
+std::string text_of(const http::Request& request, const std::string& name) {
+  return request.query_value(name).value_or("");
+}
+
+Result<json::object> object_of(const http::Request& request) {
+  auto value = http::decode_json(request.body);
+  if (!value) return value.error();
+  if (!value->is_object()) return invalid("the body must be a JSON object");
+  return std::move(value->get_object());
+}
+
+Result<std::int64_t> take_integer(json::object& object, const std::string& name, std::int64_t low, std::int64_t high) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr) return invalid(name + " is missing");
+  std::optional<std::int64_t> number;
+  if (value->is_int64()) number = value->get_int64();
+  if (!number || *number < low || *number > high) return invalid(name + between(low, high));
+  object.erase(name);
+  return *number;
+}
+
+Result<void> refuse_rest(const json::object& object) {
+  if (object.empty()) return {};
+  return invalid("unknown member '" + std::string(object.begin()->key()).substr(0, 80) + "'");
+}
+
+http::ParameterDoc job_parameter() { return http::path_parameter("id", "The job's id."); }
+
+http::ParameterDoc limit_parameter() {
+  return http::query_parameter("limit", "At most so many items, 1 to 1000; 100 if absent.",
+                               http::ParameterType::kInteger);
+}
+
+http::ParameterDoc cursor_parameter() {
+  return http::query_parameter("cursor", "Where to go on: next_cursor of the page before, with the same sorting.");
+}
+
+std::function<void(Result<control::Reply>)> answer_job_command(const http::Responder& responder, JobId job,
+                                                               int status) {
+  return [responder, job, status](const Result<control::Reply>& reply) {
+    if (!reply) {
+      responder.fail(reply.error());
+      return;
+    }
+    responder.send(json_answer(json::object{{"id", job.value()}, {"unchanged", reply.value().unchanged}}, status));
+  };
+}
+
+}  // namespace berth::api

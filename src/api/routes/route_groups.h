@@ -1,0 +1,19 @@
+#pragma once
+// The routes of each resource, added to one table (see routes.h).
+
+#include "api/http/router.h"
+#include "api/service.h"
+
+namespace berth::api {
+
+void add_cluster_routes(http::Router& router, Service& service);
+void add_config_routes(http::Router& router, Service& service);
+void add_job_routes(http::Router& router, Service& service);
+void add_job_log_routes(http::Router& router, Service& service);
+void add_queue_routes(http::Router& router, Service& service);
+void add_node_routes(http::Router& router, Service& service);
+void add_usage_routes(http::Router& router, Service& service);
+void add_event_routes(http::Router& router, Service& service);
+void add_snapshot_routes(http::Router& router, Service& service);
+
+}  // namespace berth::api

@@ -1,0 +1,20 @@
+#pragma once
+// The schemas of everything that the API takes and gives, by name: components/schemas of /openapi.json.
+
+#include <boost/json/object.hpp>
+
+namespace berth::api {
+
+void add_job_schemas(boost::json::object& schemas);
+void add_cluster_schemas(boost::json::object& schemas);
+void add_document_schemas(boost::json::object& schemas);
+
+inline boost::json::object all_schemas() {
+  boost::json::object schemas;
+  add_cluster_schemas(schemas);
+  add_job_schemas(schemas);
+  add_document_schemas(schemas);
+  return schemas;
+}
+
+}  // namespace berth::api

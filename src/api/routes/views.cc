@@ -1,0 +1,248 @@
+#include "api/routes/views.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "api/routes/json_text.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using state::NodeState;
+using state::QueueState;
+using state::State;
+
+json::string text(std::string_view value) { return json::string(value); }
+
+json::value amount(std::size_t dim, std::int64_t value) {
+  if (dim == kDimMemory) return value;
+  if (dim == kDimGpuEquivalent) return from_millionths(value);
+  return from_thousandths(value);
+}
+
+// The dimensions for which `shows` says so, under their names.
+template <class Shows>
+json::object amounts_view(const State& state, const Amounts& amounts, Shows&& shows) {
+  json::object view;
+  const std::pair<std::size_t, const char*> named[] = {
+      {kDimGpu, "gpus"}, {kDimGpuEquivalent, "gpu_equivalents"}, {kDimCpu, "cpus"}, {kDimMemory, "memory_mib"}};
+  for (const auto& [dim, name] : named) {
+    if (shows(dim)) view[name] = amount(dim, amounts[dim]);
+  }
+  json::object models;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const std::size_t dim = kDimFirstModel + m;
+    if (shows(dim)) models[state.gpu_models()[m].name] = amount(dim, amounts[dim]);
+  }
+  view["models"] = std::move(models);
+  return view;
+}
+
+json::object limits_view(const State& state, const Amounts& limits) {
+  return amounts_view(state, limits, [&](std::size_t dim) { return limits[dim] != kUnlimited; });
+}
+
+json::object usage_amounts_view(const State& state, const Amounts& used) {
+  return amounts_view(state, used, [&](std::size_t dim) { return dim < kDimFirstModel || used[dim] != 0; });
+}
+
+// The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses: the dominant share of the
+// DRF paper (section 4), before weights. In ten-thousandths, rounded down.
+std::string dominant_share_text(const State& state, const QueueState& queue) {
+  std::int64_t largest = 0;
+  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
+    const std::int64_t capacity = state.capacity()[dim];
+    if (capacity == 0) continue;
+    largest = std::max(largest, static_cast<std::int64_t>(Int128{queue.usage[dim]} * 10'000 / capacity));
+  }
+  const std::string fraction = std::to_string(10'000 + largest % 10'000).substr(1);
+  return std::to_string(largest / 10'000) + "." + fraction;
+}
+
+json::object gpu_view(const ShownNode& shown, std::size_t index) {
+  const Gpu& gpu = shown.node.spec.gpus[index];
+  const state::GpuSlot& slot = shown.node.gpus[index];
+  json::array jobs;
+  for (const JobId job : shown.jobs_on_gpu[index]) jobs.emplace_back(job.value());
+  return {{"index", index},
+          {"uuid", gpu.uuid},
+          {"model", gpu.model},
+          {"memory_mib", gpu.memory_mib},
+          {"numa", gpu.numa},
+          {"nvlink_island", gpu.nvlink_island},
+          {"healthy", slot.healthy},
+          {"simulated", gpu.simulated},
+          {"free", from_thousandths(slot.free_milli)},
+          {"nominated", from_thousandths(slot.nominated_milli)},
+          {"jobs", std::move(jobs)}};
+}
+
+json::object labels_view(const Labels& labels) {
+  json::object view;
+  for (const auto& [key, value] : labels) view[key] = value;
+  return view;
+}
+
+json::array taints_view(const std::vector<Taint>& taints) {
+  json::array view;
+  for (const Taint& taint : taints) view.push_back(json::object{{"key", taint.key}, {"value", taint.value}});
+  return view;
+}
+
+std::int64_t healthy_free_milli(const NodeState& node) {
+  std::int64_t milli = 0;
+  for (const state::GpuSlot& slot : node.gpus) milli += slot.healthy ? slot.free_milli : 0;
+  return milli;
+}
+
+struct FleetSums {
+  std::int64_t gpus = 0;
+  std::int64_t free_milli = 0;
+  std::int64_t allocated_milli = 0;
+  std::int64_t unhealthy = 0;
+};
+
+FleetSums sum_fleet(const State& state) {
+  FleetSums sums;
+  for (const NodeState& node : state.nodes()) {
+    if (node.status == NodeStatus::kLost) continue;
+    for (const state::GpuSlot& slot : node.gpus) {
+      ++sums.gpus;
+      sums.unhealthy += slot.healthy ? 0 : 1;
+      sums.allocated_milli += kMilli - slot.free_milli;
+    }
+    sums.free_milli += healthy_free_milli(node);
+  }
+  return sums;
+}
+
+std::int64_t count_stopping(const State& state) {
+  return std::count_if(state.running().begin(), state.running().end(),
+                       [&](JobId id) { return state.job(id)->attempt->stop.has_value(); });
+}
+
+json::object usage_row_view(const UsageRow& row) {
+  return {{"queue", row.queue},
+          {"user", row.user},
+          {"gpu_model", row.gpu_model},
+          {"kind", row.borrowed ? "borrowed" : "within"},
+          {"gpu_seconds", from_millionths(row.gpu_milli_ms)},
+          {"gpu_milli_ms", row.gpu_milli_ms}};
+}
+
+}  // namespace
+
+ShownNode show_node(const State& state, const NodeState& node) {
+  ShownNode shown{.node = node, .jobs_on_gpu = {}};
+  shown.jobs_on_gpu.resize(node.gpus.size());
+  for (const auto& [job, task] : node.tasks) {
+    for (const std::uint8_t gpu : state.job(job)->attempt->tasks[task].placement.gpus) {
+      auto& jobs = shown.jobs_on_gpu[gpu];
+      if (jobs.empty() || jobs.back() != job) jobs.push_back(job);
+    }
+  }
+  return shown;
+}
+
+json::object node_view(const ShownNode& shown) {
+  const NodeState& node = shown.node;
+  json::array gpus;
+  for (std::size_t i = 0; i < node.gpus.size(); ++i) gpus.push_back(gpu_view(shown, i));
+  json::array tasks;
+  for (const auto& [job, task] : node.tasks) tasks.push_back(json::object{{"job", job.value()}, {"task", task}});
+  return {{"name", node.spec.name},
+          {"pool", node.spec.pool},
+          {"cell", node.spec.cell},
+          {"status", text(name_of(node.status))},
+          {"cordoned", node.cordoned},
+          {"draining", node.draining},
+          {"labels", labels_view(node.spec.labels)},
+          {"taints", taints_view(node.spec.taints)},
+          {"topology", json::array(node.spec.topology.begin(), node.spec.topology.end())},
+          {"cpus", from_thousandths(node.spec.cpu_milli)},
+          {"cpus_free", from_thousandths(node.free_cpu_milli)},
+          {"memory_mib", node.spec.memory_mib},
+          {"memory_free_mib", node.free_memory_mib},
+          {"gpus", std::move(gpus)},
+          {"gpus_total", node.gpus.size()},
+          {"gpus_free", from_thousandths(healthy_free_milli(node))},
+          {"tasks", std::move(tasks)},
+          {"lease", node.lease}};
+}
+
+json::object queue_view(const State& state, const QueueState& queue) {
+  const Amounts borrowed = queue.usage - queue.within_usage;
+  const auto& guaranteed = queue.guaranteed;
+  return {
+      {"path", queue.path},
+      {"parent", queue.parent.valid() ? state.queue(queue.parent).path : std::string()},
+      {"depth", queue.depth},
+      {"leaf", queue.is_leaf()},
+      {"weight", queue.weight},
+      {"policy", text(name_of(queue.policy))},
+      {"trust_domain", queue.trust_domain.valid() ? state.trust_domains()[queue.trust_domain.index()] : std::string()},
+      {"guaranteed", amounts_view(state, guaranteed.amounts, [&](std::size_t dim) { return guaranteed.states(dim); })},
+      {"max", limits_view(state, queue.max)},
+      {"lending_limit", limits_view(state, queue.lending_limit)},
+      {"usage", usage_amounts_view(state, queue.usage)},
+      {"within", usage_amounts_view(state, queue.within_usage)},
+      {"borrowed_gpus", from_thousandths(borrowed[kDimGpu])},
+      {"nominated_gpus", from_thousandths(queue.nominated[kDimGpu])},
+      {"pending", queue.pending_below},
+      {"running", queue.running_below},
+      {"dominant_share", dominant_share_text(state, queue)}};
+}
+
+json::array queue_views(const State& state) {
+  std::vector<const QueueState*> shown;
+  for (const QueueState& queue : state.queues()) {
+    if (!queue.removed && queue.id != state.root()) shown.push_back(&queue);
+  }
+  std::sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->path < b->path; });
+  json::array views;
+  for (const QueueState* queue : shown) views.push_back(queue_view(state, *queue));
+  return views;
+}
+
+json::object cluster_view(const View& view, const ServerFacts& facts) {
+  const State& state = view.state;
+  const FleetSums fleet = sum_fleet(state);
+  const auto nodes = std::count_if(state.nodes().begin(), state.nodes().end(),
+                                   [](const NodeState& node) { return node.status != NodeStatus::kLost; });
+  const std::size_t running = state.running().size();
+  const std::int64_t stopping = count_stopping(state);
+  const std::int64_t permille = fleet.gpus == 0 ? 0 : fleet.allocated_milli / fleet.gpus;
+  return {{"name", state.config().name},
+          {"version", facts.version},
+          {"config_version", state.config_version()},
+          {"seq", state.last_seq()},
+          {"time", to_iso8601(view.now)},
+          {"simulated_gpus", facts.simulated_gpus},
+          {"warnings", json::array(facts.warnings.begin(), facts.warnings.end())},
+          {"nodes", nodes},
+          {"gpus", fleet.gpus},
+          {"gpus_free", from_thousandths(fleet.free_milli)},
+          {"gpus_allocated", from_thousandths(fleet.allocated_milli)},
+          {"gpus_unhealthy", fleet.unhealthy},
+          {"jobs_pending", state.jobs().size() - running - state.children().size()},
+          {"jobs_running", static_cast<std::int64_t>(running) - stopping},
+          {"jobs_stopping", stopping},
+          {"allocated_pct", from_thousandths(permille * 100)}};
+}
+
+json::object usage_view(const UsageReport& report) {
+  json::array rows;
+  for (const UsageRow& row : report.rows) rows.push_back(usage_row_view(row));
+  return {{"from", to_iso8601(report.from)},
+          {"to", to_iso8601(report.to)},
+          {"rows", std::move(rows)},
+          {"idle_gpu_seconds", from_millionths(report.idle_gpu_milli_ms)},
+          {"down_gpu_seconds", from_millionths(report.down_gpu_milli_ms)},
+          {"capacity_gpu_seconds", from_millionths(report.capacity_gpu_milli_ms)},
+          {"idle_gpu_milli_ms", report.idle_gpu_milli_ms},
+          {"down_gpu_milli_ms", report.down_gpu_milli_ms},
+          {"capacity_gpu_milli_ms", report.capacity_gpu_milli_ms}};
+}
+
+}  // namespace berth::api

@@ -1,0 +1,59 @@
+#pragma once
+// The model as the API shows it: names instead of ids, GPUs and cores as decimal numbers, times as ISO 8601. The
+// schemas of the same objects are in schemas.cc.
+//
+// What needs the state is copied out of it first (show_*, under the reader's lock) and turned into JSON afterwards, so
+// that a large answer does not hold up the reader.
+
+#include <boost/json/object.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/service.h"
+#include "state/state.h"
+
+namespace berth::api {
+
+// Names of the nodes that a job has to do with, and the uuids of their GPUs by index.
+struct NodeNames {
+  std::string node;
+  std::vector<std::string> gpus;
+};
+using Names = std::map<NodeId, NodeNames>;
+
+// A live or finished job with what only the state can tell about it.
+struct ShownJob {
+  state::JobState job;
+  JobPhase phase = JobPhase::kPending;
+  std::optional<bool> within;  // while it runs: wholly inside the guarantees
+  std::optional<Outcome> outcome;
+  std::optional<Timestamp> finished;
+  Names names;
+};
+
+// A service or array runs when one of its children does.
+JobPhase phase_of(const state::State& state, const state::JobState& job);
+std::int64_t gpu_milli_of(const JobSpec& spec);  // of all its tasks
+
+ShownJob show_job(const state::State& state, const state::JobState& job);
+ShownJob show_past_job(const state::State& state, PastJob past);
+boost::json::object job_summary(const ShownJob& shown);
+boost::json::object job_in_full(const ShownJob& shown);
+
+struct ShownNode {
+  state::NodeState node;
+  std::vector<std::vector<JobId>> jobs_on_gpu;
+};
+ShownNode show_node(const state::State& state, const state::NodeState& node);
+boost::json::object node_view(const ShownNode& shown);
+
+// The root, which no document names, is left out.
+boost::json::object queue_view(const state::State& state, const state::QueueState& queue);
+boost::json::array queue_views(const state::State& state);
+
+boost::json::object cluster_view(const View& view, const ServerFacts& facts);
+boost::json::object usage_view(const UsageReport& report);
+
+}  // namespace berth::api
