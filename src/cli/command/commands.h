@@ -1,0 +1,31 @@
+#pragma once
+// The commands: each does what its options ask and returns the exit code. One file per command, named after it.
+
+#include "cli/options.h"
+#include "cli/session.h"
+
+namespace berth::cli {
+
+Result<int> run(const SubmitOptions& options, Session& session);
+Result<int> run(const RunOptions& options, Session& session);
+Result<int> run(const JobsOptions& options, Session& session);
+Result<int> run(const JobViewOptions& options, Session& session);
+Result<int> run(const WhyOptions& options, Session& session);
+Result<int> run(const JobActionOptions& options, Session& session);
+Result<int> run(const PrioritizeOptions& options, Session& session);
+Result<int> run(const LogsOptions& options, Session& session);
+Result<int> run(const QueuesOptions& options, Session& session);
+Result<int> run(const NodesOptions& options, Session& session);
+Result<int> run(const NodeActionOptions& options, Session& session);
+Result<int> run(const EventsOptions& options, Session& session);
+Result<int> run(const UsageOptions& options, Session& session);
+Result<int> run(const ApplyOptions& options, Session& session);
+Result<int> run(const DiffOptions& options, Session& session);
+Result<int> run(const ConfigOptions& options, Session& session);
+Result<int> run(const CheckpointDoneOptions& options, Session& session);
+Result<int> run(const SnapshotOptions& options, Session& session);
+Result<int> run(const StatusOptions& options, Session& session);
+Result<int> run(const VersionOptions& options, Session& session);
+Result<int> run(const CompletionOptions& options, Session& session);
+
+}  // namespace berth::cli

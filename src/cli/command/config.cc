@@ -1,0 +1,65 @@
+#include "cli/command/commands.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "model/document/config_document.h"
+
+namespace berth::cli {
+namespace {
+
+// The document as the server takes it. It is read here first, so that a mistake is told with its file and line.
+Result<std::string> config_body(const std::string& file) {
+  const auto text = read_file(file, document::kMaxBytes);
+  if (!text) return text.error();
+  if (const auto config = document::read_config(*text, file); !config) return config.error();
+  const auto tree = document::parse(*text, file);
+  if (!tree) return tree.error();
+  return document::to_json_text(*tree);
+}
+
+}  // namespace
+
+Result<int> run(const ApplyOptions& options, Session& session) {
+  const auto body = config_body(options.file);
+  if (!body) return body.error();
+  const auto answer = answer_of(session.server.put("/v1/config", *body));
+  if (!answer) return answer.error();
+  session.out << formatted(*answer, options.format, [&] {
+    const std::string version = show(*answer, "version");
+    return is_true(*answer, "unchanged") ? "nothing changes; version " + version + " stays in force\n"
+                                         : "version " + version + " is in force\n";
+  });
+  return kOk;
+}
+
+// As diff(1): 0 for no change, 1 for changes, 2 for trouble that has no code of its own.
+Result<int> run(const DiffOptions& options, Session& session) {
+  const auto body = config_body(options.file);
+  if (!body) return body.error();
+  const auto answer = answer_of(session.server.post("/v1/config/diff", *body));
+  if (!answer && exit_code_of(answer.error().code) == kFailed) {
+    session.err << "berth: " << printable(answer.error().message) << "\n";
+    return kUsage;
+  }
+  if (!answer) return answer.error();
+  session.out << formatted(*answer, options.format, [&] {
+    std::string text;
+    for (const Json& change : items(*answer, "changes")) text += printable(show(change)) + "\n";
+    return text;
+  });
+  return items(*answer, "changes").empty() ? kOk : kFailed;
+}
+
+Result<int> run(const ConfigOptions& options, Session& session) {
+  const auto answer = get(session, "/v1/config");
+  if (!answer) return answer.error();
+  if (options.format == Format::kJson) {
+    session.out << json_text(at(*answer, "config"));
+  } else {
+    session.out << "# version " << show(*answer, "version") << "\n" << show(*answer, "yaml");
+  }
+  return kOk;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,123 @@
+#include "cli/command/event_line.h"
+
+#include <array>
+#include <string_view>
+
+#include "cli/command/job_words.h"
+#include "cli/output.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kLongestField = 80;
+
+std::string job(const Json& event) { return "job " + show(event, "job"); }
+std::string attempt(const Json& event) { return job(event) + " attempt " + show(event, "attempt"); }
+std::string task(const Json& event) { return attempt(event) + " task " + show(event, "task"); }
+std::string node(const Json& event) { return "node " + show(event, "node"); }
+std::string colon(const std::string& text) { return text.empty() ? "" : ": " + text; }
+std::string by(const Json& event) {
+  return has(event, "user") && !show(event, "user").empty() ? " by " + show(event, "user") : "";
+}
+std::string code(const Json& event) { return integer(event, "code") == 0 ? "" : ", code " + show(event, "code"); }
+std::string billed(const Json& event) { return is_true(event, "guaranteed") ? ", within its guarantee" : ", borrowed"; }
+
+std::string placements(const Json& event) {
+  const auto& places = items(event, "placements");
+  std::size_t gpus = 0;
+  for (const Json& place : places) gpus += items(place, "gpus").size();
+  return counted(std::to_string(places.size()), "task") + " on " + counted(std::to_string(gpus), "GPU");
+}
+
+std::string submitted(const Json& event) {
+  const Json& spec = at(event, "spec");
+  return job(event) + " \"" + show(spec, "name") + "\" to " + show(spec, "queue") + ", priority " +
+         show(event, "priority");
+}
+
+std::string exited(const Json& event) {
+  return task(event) + " over: " + show(event, "reason") + code(event) + colon(show(event, "message"));
+}
+
+std::string stop_began(const Json& event) {
+  return attempt(event) + " asked to stop: " + stop_words(event) + ", until " + show(event, "deadline");
+}
+
+std::string nominated(const Json& event) {
+  return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of jobs " +
+         joined(at(event, "victims"), ", ");
+}
+
+std::string cordoned(const Json& event) {
+  const char* what = is_true(event, "draining") ? " drains" : is_true(event, "cordoned") ? " cordoned" : " uncordoned";
+  return node(event) + what + by(event);
+}
+
+std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
+
+struct Telling {
+  std::string_view kind;
+  std::string (*words)(const Json& event);
+};
+
+constexpr std::array kTellings{
+    Telling{"cluster-configured", [](const Json& e) { return "configuration version " + show(e, "version") + by(e); }},
+    Telling{
+        "node-registered",
+        [](const Json& e) { return node(e) + " \"" + show(at(e, "spec"), "name") + "\" lease " + show(e, "lease"); }},
+    Telling{"node-status-changed",
+            [](const Json& e) { return node(e) + " " + show(e, "status") + colon(show(e, "why")); }},
+    Telling{"node-cordoned", &cordoned},
+    Telling{"gpu-health-changed",
+            [](const Json& e) {
+              return node(e) + " GPU " + show(e, "gpu") + (is_true(e, "healthy") ? " healthy" : " unhealthy") +
+                     colon(show(e, "why"));
+            }},
+    Telling{"job-submitted", &submitted},
+    Telling{"job-hold-changed",
+            [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},
+    Telling{"job-priority-changed", [](const Json& e) { return job(e) + " priority " + show(e, "priority") + by(e); }},
+    Telling{"job-cancel-requested", [](const Json& e) { return job(e) + " to be cancelled" + by(e); }},
+    Telling{"nominated", &nominated},
+    Telling{"nomination-dropped", [](const Json& e) { return job(e) + " loses its promise" + colon(show(e, "why")); }},
+    Telling{"attempt-started", [](const Json& e) { return attempt(e) + " starts " + placements(e) + billed(e); }},
+    Telling{"attempt-grown", [](const Json& e) { return attempt(e) + " grows by " + placements(e) + billed(e); }},
+    Telling{"charge-promoted", [](const Json& e) { return attempt(e) + " charged" + billed(e).substr(1); }},
+    Telling{"task-started", [](const Json& e) { return task(e) + " runs"; }},
+    Telling{"task-exited", &exited},
+    Telling{"stop-began", &stop_began},
+    Telling{"stop-cancelled", [](const Json& e) { return attempt(e) + " may go on"; }},
+    Telling{"stop-forced", [](const Json& e) { return attempt(e) + " is killed where it still runs"; }},
+    Telling{"checkpoint-reported", [](const Json& e) { return attempt(e) + " saved step " + show(e, "step"); }},
+    Telling{"attempt-ended", [](const Json& e) { return attempt(e) + " " + ended(e); }},
+    Telling{"job-requeued", [](const Json& e) { return job(e) + " waits again"; }},
+    Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
+    Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
+};
+
+std::string fields_of(const Json& event) {
+  const auto* object = event.if_object();
+  if (object == nullptr) return "";
+  std::string words;
+  for (const auto& member : *object) {
+    const std::string_view name(member.key().data(), member.key().size());
+    if (name == "seq" || name == "time" || name == "kind") continue;
+    std::string value = json_line(member.value());
+    value.pop_back();
+    if (value.size() > kLongestField) value = value.substr(0, kLongestField) + "...";
+    words += (words.empty() ? "" : " ") + std::string(name) + "=" + value;
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string event_words(const Json& event) {
+  const std::string kind = show(event, "kind");
+  for (const Telling& telling : kTellings) {
+    if (telling.kind == kind) return telling.words(event);
+  }
+  return fields_of(event);
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,210 @@
+#include <algorithm>
+
+#include "cli/command/commands.h"
+#include "cli/command/job_words.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "cli/when.h"
+#include "model/document/quantity.h"
+
+namespace berth::cli {
+namespace {
+
+void fact(std::string& out, const std::string& name, const std::string& value) {
+  if (!value.empty())
+    out += "  " + name + std::string(12 - std::min<std::size_t>(12, name.size()), ' ') + printable(value) + "\n";
+}
+
+std::string per_task(const Json& group) {
+  const auto amount = [&group](const char* name, const char* unit) {
+    const std::string value = show(group, name);
+    return value.empty() || value == "0" ? "" : value + unit;
+  };
+  std::vector<std::string> parts;
+  const std::string gpus = amount("gpus", "");
+  const std::string models = joined(at(group, "gpu_models"), " or ");
+  if (!gpus.empty()) parts.push_back(counted(gpus, "GPU") + (models.empty() ? "" : " (" + models + ")"));
+  if (const std::string cpus = amount("cpus", ""); !cpus.empty()) parts.push_back(counted(cpus, "CPU"));
+  if (const std::string memory = amount("memory", ""); !memory.empty()) parts.push_back(memory);
+  return joined(parts, ", ");
+}
+
+std::string asks(const Json& group) {
+  const std::string tasks = show(group, "tasks").empty() ? "1" : show(group, "tasks");
+  std::string text = counted(tasks, "task") + (tasks == "1" ? " with " : ", each ") + per_task(group);
+  if (has(group, "launch")) text += ", launched " + show(group, "launch");
+  return text;
+}
+
+std::string command_words(const Json& group) {
+  const Json& command = at(group, "command");
+  return command.is_string() ? show(command) : joined(command, " ");
+}
+
+std::string state_line(const Json& job, Timestamp now) {
+  const std::string phase = show(job, "phase");
+  std::string line = state_words(job);
+  if (phase == "pending") line += " for " + age_text(show(job, "waiting_since"), now);
+  if (phase == "running" || phase == "stopping") {
+    line += " for " + age_text(show(job, "started"), now) + ", attempt " + show(job, "attempt");
+  }
+  if (phase == "running" && is_true(job, "within")) line += ", within its guarantee";
+  if (phase == "stopping") line += ": " + stop_words(at(job, "stop"));
+  return line;
+}
+
+std::string heading(const Json& job, Timestamp now) {
+  std::string out = "job " + show(job, "id") + "  " + printable(show(job, "name")) + "\n";
+  fact(out, "state", state_line(job, now));
+  fact(out, "queue", show(job, "queue"));
+  fact(out, "user", show(job, "user"));
+  fact(out, "kind", show(job, "kind") + ", " + show(job, "class"));
+  const std::string priority_class = show(job, "priority_class");
+  fact(out, "priority", show(job, "priority") + (priority_class.empty() ? "" : " (" + priority_class + ")"));
+  const Json& spec = at(job, "spec");
+  if (has(spec, "groups")) {
+    for (const Json& group : items(spec, "groups")) {
+      fact(out, "group", show(group, "name") + ": " + asks(group));
+      fact(out, "", command_words(group));
+    }
+  } else if (spec.is_object()) {
+    fact(out, "asks for", asks(spec));
+    fact(out, "command", command_words(spec));
+  }
+  fact(out, "time limit", show(spec, "time_limit"));
+  if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
+  if (has(job, "checkpoint")) {
+    const Json& checkpoint = at(job, "checkpoint");
+    fact(out, "checkpoint", "step " + show(checkpoint, "step") + ", " + clock_text(show(checkpoint, "at")));
+  }
+  return out;
+}
+
+std::string where(const Json& gpus_on) {
+  std::vector<std::string> parts;
+  for (const Json& place : items(gpus_on)) {
+    const Json& gpus = at(place, "gpus");
+    const std::size_t listed = items(gpus).size();
+    const std::string count = gpus.is_array() ? std::to_string(listed) : show(gpus);
+    const std::string with = count.empty() || count == "0" ? "" : " (" + counted(count, "GPU") + ")";
+    parts.push_back(show(place, "node") + with);
+  }
+  return joined(parts, ", ");
+}
+
+// The nodes of the running attempt, each once, with how many GPUs of it.
+std::string where_now(const Json& job) {
+  std::vector<std::pair<std::string, std::size_t>> nodes;
+  for (const Json& task : items(job, "tasks")) {
+    const std::string node = show(task, "node");
+    auto place = std::find_if(nodes.begin(), nodes.end(), [&node](const auto& one) { return one.first == node; });
+    if (place == nodes.end()) place = nodes.insert(nodes.end(), {node, 0});
+    place->second += items(task, "gpus").size();
+  }
+  std::vector<std::string> parts;
+  for (const auto& [node, gpus] : nodes) {
+    parts.push_back(node + (gpus == 0 ? "" : " (" + counted(std::to_string(gpus), "GPU") + ")"));
+  }
+  return joined(parts, ", ");
+}
+
+std::string waited(const std::string& from, const std::string& until) {
+  const auto begin = from_iso8601(from);
+  const auto end = from_iso8601(until);
+  return begin && end && *end - *begin >= 1000 ? ", after a wait of " + span_text(*end - *begin) : "";
+}
+
+std::string ending(const Json& attempt) {
+  std::string words = show(attempt, "outcome");
+  if (has(attempt, "cause")) words += " (" + stop_words(attempt) + ")";
+  if (integer(attempt, "code") != 0) words += ", exit code " + show(attempt, "code");
+  if (const std::string message = show(attempt, "message"); !message.empty()) words += ": " + message;
+  if (integer(attempt, "checkpoint_step") > 0) words += ", saved at step " + show(attempt, "checkpoint_step");
+  const auto begin = from_iso8601(show(attempt, "started"));
+  const auto end = from_iso8601(show(attempt, "ended"));
+  if (begin && end) words += ", ran " + span_text(*end - *begin);
+  return words;
+}
+
+class Story {
+ public:
+  void tell(const std::string& iso, const std::string& what) {
+    out_ += "  " + clock_text(iso) + "  " + printable(what) + "\n";
+  }
+  std::string text() const { return out_; }
+
+ private:
+  std::string out_ = "\n";
+};
+
+void tell_stop(const Json& job, Story& story) {
+  const Json& stop = at(job, "stop");
+  if (!stop.is_object()) return;
+  story.tell(show(stop, "began"), "attempt " + show(job, "attempt") + " asked to stop: " + stop_words(stop) +
+                                      ", until " + clock_text(show(stop, "deadline")));
+}
+
+std::string story_of(const Json& job) {
+  Story story;
+  story.tell(show(job, "submitted"), "submitted");
+  for (const Json& attempt : items(job, "past")) {
+    const std::string number = "attempt " + show(attempt, "attempt");
+    const std::string places = where(at(attempt, "gpus_on"));
+    story.tell(show(attempt, "started"), number + " started" + (places.empty() ? "" : " on " + places) +
+                                             waited(show(attempt, "waited_from"), show(attempt, "started")));
+    story.tell(show(attempt, "ended"), number + " ended: " + ending(attempt));
+  }
+  const std::string phase = show(job, "phase");
+  if (phase == "running" || phase == "stopping") {
+    story.tell(show(job, "started"), "attempt " + show(job, "attempt") + " started on " + where_now(job) +
+                                         waited(show(job, "waiting_since"), show(job, "started")));
+  }
+  tell_stop(job, story);
+  if (phase == "finished") story.tell(show(job, "finished"), "finished: " + show(job, "outcome"));
+  return story.text();
+}
+
+std::string tasks_table(const Json& job, bool wide, std::size_t width) {
+  if (items(job, "tasks").empty()) return "";
+  std::vector<Column> columns{
+      {"TASK", Align::kRight}, {"GROUP"}, {"NODE", Align::kLeft, true}, {"GPUS", Align::kRight}, {"STATE"}};
+  if (wide) columns.push_back({"DEVICES"});
+  Table table(columns);
+  for (const Json& task : items(job, "tasks")) {
+    std::string state = show(task, "phase");
+    if (state == "exited") state += " " + show(task, "code") + " (" + show(task, "reason") + ")";
+    std::vector<std::string> cells{show(task, "task"), show(task, "group"), show(task, "node"),
+                                   std::to_string(items(task, "gpus").size()), state};
+    if (wide) cells.push_back(joined(at(task, "gpus"), ","));
+    table.add(cells);
+  }
+  return "\n" + table.text(width);
+}
+
+// Why it waits, of a job that waits.
+Result<std::string> waiting_for(const Json& job, Session& session) {
+  if (show(job, "phase") != "pending") return std::string();
+  const auto why = get(session, "/v1/jobs/" + show(job, "id") + "/why");
+  if (!why) return why.error();
+  return "\n  waits: " + printable(show(*why, "summary")) + "\n";
+}
+
+}  // namespace
+
+Result<int> run(const JobViewOptions& options, Session& session) {
+  const auto path = job_path(options.id);
+  if (!path) return path.error();
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto job = get(session, *path);
+    if (!job) return job.error();
+    const Format format = options.show.format;
+    if (format != Format::kTable && format != Format::kWide) return formatted(*job, format, {});
+    const auto waits = waiting_for(*job, session);
+    if (!waits) return waits.error();
+    return heading(*job, clock_now()) + story_of(*job) + *waits +
+           tasks_table(*job, format == Format::kWide, table_width(session, format));
+  });
+}
+
+}  // namespace berth::cli

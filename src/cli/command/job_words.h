@@ -1,0 +1,19 @@
+#pragma once
+// How a job's state is said, the same in every command.
+
+#include <string>
+
+#include "cli/answer.h"
+
+namespace berth::cli {
+
+// One or two words: "pending", "held", "running", "running, borrowed", "stopping", or how it finished.
+std::string state_words(const Json& job);
+
+// "2 tasks", "1 task", "0.5 GPUs", "1 GPU".
+std::string counted(const std::string& amount, const std::string& noun);
+
+// Why an attempt was stopped, and for whom: "reclaim, for job 9".
+std::string stop_words(const Json& stopped);
+
+}  // namespace berth::cli

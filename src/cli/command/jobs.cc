@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include "cli/command/commands.h"
+#include "cli/command/job_words.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/when.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::int64_t kPage = 1000;
+
+// Follows the cursor until `limit` jobs have come.
+Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session) {
+  boost::json::array all;
+  std::string cursor;
+  do {
+    const std::int64_t left = options.limit - static_cast<std::int64_t>(all.size());
+    const auto page = get(session, query("/v1/jobs", {{"queue", options.queue},
+                                                      {"user", options.user},
+                                                      {"phase", options.phase},
+                                                      {"kind", options.kind},
+                                                      {"name", options.name},
+                                                      {"node", options.node},
+                                                      {"parent", options.parent},
+                                                      {"finished", options.all ? "true" : ""},
+                                                      {"sort", options.sort},
+                                                      {"limit", std::to_string(std::min(left, kPage))},
+                                                      {"cursor", cursor}}));
+    if (!page) return page.error();
+    for (const Json& job : items(*page, "items")) all.push_back(job);
+    cursor = show(*page, "next_cursor");
+  } while (!cursor.empty() && static_cast<std::int64_t>(all.size()) < options.limit);
+  return all;
+}
+
+// How long it has been in its phase: waiting, running, or over.
+std::string since(const Json& job, Timestamp now) {
+  const std::string phase = show(job, "phase");
+  if (phase == "pending") return age_text(show(job, "waiting_since"), now);
+  return age_text(show(job, phase == "finished" ? "finished" : "started"), now);
+}
+
+std::vector<Column> columns(bool wide) {
+  std::vector<Column> columns{{"ID", Align::kRight},
+                              {"NAME", Align::kLeft, true},
+                              {"QUEUE", Align::kLeft, true},
+                              {"USER", Align::kLeft, true},
+                              {"STATE"},
+                              {"FOR", Align::kRight},
+                              {"TASKS", Align::kRight},
+                              {"GPUS", Align::kRight},
+                              {"NODES", Align::kLeft, true}};
+  if (wide) {
+    for (const char* title : {"KIND", "CLASS", "PRIORITY", "ATTEMPT", "FAILURES", "SUBMITTED", "STARTED"}) {
+      columns.push_back({title});
+    }
+  }
+  return columns;
+}
+
+std::string table(const boost::json::array& jobs, const JobsOptions& options, std::size_t width) {
+  if (jobs.empty()) return options.all ? "no jobs\n" : "no jobs (finished ones: --all)\n";
+  const bool wide = options.show.format == Format::kWide;
+  const Timestamp now = clock_now();
+  Table table(columns(wide));
+  for (const Json& job : jobs) {
+    std::vector<std::string> cells{show(job, "id"),          show(job, "name"), show(job, "queue"),
+                                   show(job, "user"),        state_words(job),  since(job, now),
+                                   show(job, "tasks_total"), show(job, "gpus"), joined(at(job, "nodes"), ",")};
+    if (wide) {
+      for (const char* name : {"kind", "class", "priority", "attempt", "failures"}) cells.push_back(show(job, name));
+      cells.push_back(clock_text(show(job, "submitted")));
+      cells.push_back(clock_text(show(job, "started")));
+    }
+    table.add(cells);
+  }
+  return table.text(width);
+}
+
+}  // namespace
+
+Result<int> run(const JobsOptions& options, Session& session) {
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto jobs = all_jobs(options, session);
+    if (!jobs) return jobs.error();
+    return formatted(*jobs, options.show.format,
+                     [&] { return table(*jobs, options, table_width(session, options.show.format)); });
+  });
+}
+
+}  // namespace berth::cli

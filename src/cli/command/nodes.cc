@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "cli/command/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "model/document/quantity.h"
+
+namespace berth::cli {
+namespace {
+
+std::string condition(const Json& node) {
+  std::string words = show(node, "status");
+  if (is_true(node, "draining")) return words + ", draining";
+  return is_true(node, "cordoned") ? words + ", cordoned" : words;
+}
+
+std::string of_total(const std::string& left, const std::string& total) { return left + " of " + total; }
+
+// "H100-SXM5-80GB (simulated)"; several models are named once each.
+std::string models(const Json& node) {
+  std::vector<std::string> names;
+  for (const Json& gpu : items(node, "gpus")) {
+    const std::string name = show(gpu, "model") + (is_true(gpu, "simulated") ? " (simulated)" : "");
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return joined(names, ", ");
+}
+
+std::string unhealthy(const Json& node) {
+  std::int64_t count = 0;
+  for (const Json& gpu : items(node, "gpus")) count += at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy") ? 1 : 0;
+  return count == 0 ? "" : ", " + std::to_string(count) + " unhealthy";
+}
+
+std::string memory(const Json& node, const char* name) { return document::memory_text(integer(node, name)); }
+
+std::string list_table(const boost::json::array& nodes, bool wide, std::size_t width) {
+  if (nodes.empty()) return "no nodes\n";
+  std::vector<Column> columns{{"NODE", Align::kLeft, true},     {"STATE"},
+                              {"GPUS FREE", Align::kRight},     {"CPUS FREE", Align::kRight},
+                              {"MEMORY FREE", Align::kRight},   {"TASKS", Align::kRight},
+                              {"GPU MODEL", Align::kLeft, true}};
+  if (wide) {
+    for (const char* title : {"POOL", "CELL", "LEASE", "TAINTS", "TOPOLOGY", "LABELS"}) columns.push_back({title});
+  }
+  Table table(columns);
+  for (const Json& node : nodes) {
+    std::vector<std::string> cells{show(node, "name"),
+                                   condition(node),
+                                   of_total(show(node, "gpus_free"), show(node, "gpus_total")) + unhealthy(node),
+                                   of_total(show(node, "cpus_free"), show(node, "cpus")),
+                                   of_total(memory(node, "memory_free_mib"), memory(node, "memory_mib")),
+                                   std::to_string(items(node, "tasks").size()),
+                                   models(node)};
+    if (wide) {
+      for (const char* name : {"pool", "cell", "lease"}) cells.push_back(show(node, name));
+      cells.push_back(joined(at(node, "taints"), ","));
+      cells.push_back(joined(at(node, "topology"), "/"));
+      std::vector<std::string> labels;
+      if (const auto* object = at(node, "labels").if_object()) {
+        for (const auto& label : *object) labels.push_back(std::string(label.key()) + "=" + show(label.value()));
+      }
+      cells.push_back(joined(labels, ","));
+    }
+    table.add(cells);
+  }
+  return table.text(width);
+}
+
+std::string gpu_state(const Json& gpu) {
+  if (at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy")) return "unhealthy";
+  const double free = number(gpu, "free");
+  if (free >= 1) return has(gpu, "nominated") && show(gpu, "nominated") != "no" ? "promised" : "free";
+  return free > 0 ? show(gpu, "free") + " free" : "in use";
+}
+
+// One node in full: its line, and its GPUs one by one.
+std::string detail(const Json& node, bool wide, std::size_t width) {
+  Table table({{"GPU", Align::kRight},
+               {"STATE"},
+               {"JOBS"},
+               {"MODEL", Align::kLeft, true},
+               {"MEMORY", Align::kRight},
+               {"NVLINK", Align::kRight},
+               {"NUMA", Align::kRight},
+               {"UUID"}});
+  for (const Json& gpu : items(node, "gpus")) {
+    table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","),
+               show(gpu, "model") + (is_true(gpu, "simulated") ? " (simulated)" : ""), memory(gpu, "memory_mib"),
+               show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
+  }
+  return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width));
+}
+
+}  // namespace
+
+Result<int> run(const NodesOptions& options, Session& session) {
+  const bool one = !options.name.empty();
+  const std::string path = one ? "/v1/nodes/" + client::encode_segment(options.name) : "/v1/nodes";
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto answer = get(session, path);
+    if (!answer) return answer.error();
+    const Format format = options.show.format;
+    const bool wide = format == Format::kWide;
+    const std::size_t width = table_width(session, format);
+    return formatted(one ? *answer : at(*answer, "items"), format, [&] {
+      return one ? detail(*answer, wide, width) : list_table(items(*answer, "items"), wide, width);
+    });
+  });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "cli/command/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "model/document/quantity.h"
+
+namespace berth::cli {
+namespace {
+
+// The last part of the path, indented by its depth, so that the table reads as the tree it is.
+std::string branch(const Json& queue) {
+  const std::string path = show(queue, "path");
+  const auto depth = static_cast<std::size_t>(std::clamp<std::int64_t>(integer(queue, "depth"), 0, 32));
+  return std::string(2 * depth, ' ') + path.substr(path.rfind('/') + 1);
+}
+
+// GPUs of a limit; with the models it names: "8 (H100: 4)".
+std::string gpus_of(const Json& amounts) {
+  std::string text = show(amounts, "gpus");
+  std::vector<std::string> models;
+  if (const auto* object = at(amounts, "models").if_object()) {
+    for (const auto& model : *object) models.push_back(std::string(model.key()) + ": " + show(model.value()));
+  }
+  if (!models.empty()) text += (text.empty() ? "" : " ") + ("(" + joined(models, ", ") + ")");
+  return text;
+}
+
+std::string rest_of(const Json& amounts) {
+  std::vector<std::string> parts;
+  if (has(amounts, "cpus")) parts.push_back(show(amounts, "cpus") + " CPUs");
+  if (has(amounts, "memory_mib")) parts.push_back(document::memory_text(integer(amounts, "memory_mib")));
+  return joined(parts, ", ");
+}
+
+std::vector<Column> columns(bool wide) {
+  std::vector<Column> columns{{"QUEUE", Align::kLeft, true}, {"GUARANTEED", Align::kRight}, {"MAX", Align::kRight},
+                              {"USED", Align::kRight},       {"BORROWED", Align::kRight},   {"RUNNING", Align::kRight},
+                              {"PENDING", Align::kRight},    {"SHARE", Align::kRight}};
+  if (wide) {
+    columns.push_back({"WEIGHT", Align::kRight});
+    columns.push_back({"LENDS", Align::kRight});
+    for (const char* title : {"GUARANTEED CPU, MEMORY", "USED CPU, MEMORY", "POLICY", "TRUST DOMAIN"}) {
+      columns.push_back({title});
+    }
+  }
+  return columns;
+}
+
+std::string table(const boost::json::array& queues, bool tree, bool wide, std::size_t width) {
+  if (queues.empty()) return "no queues; `berth apply -f cluster.yaml` makes them\n";
+  Table table(columns(wide));
+  for (const Json& queue : queues) {
+    std::vector<std::string> cells{tree ? branch(queue) : show(queue, "path"),
+                                   gpus_of(at(queue, "guaranteed")),
+                                   gpus_of(at(queue, "max")),
+                                   show(at(queue, "usage"), "gpus"),
+                                   show(queue, "borrowed_gpus"),
+                                   show(queue, "running"),
+                                   show(queue, "pending"),
+                                   show(queue, "dominant_share")};
+    if (wide) {
+      cells.push_back(show(queue, "weight"));
+      cells.push_back(gpus_of(at(queue, "lending_limit")));
+      cells.push_back(rest_of(at(queue, "guaranteed")));
+      cells.push_back(rest_of(at(queue, "usage")));
+      cells.push_back(show(queue, "policy"));
+      cells.push_back(show(queue, "trust_domain"));
+    }
+    table.add(cells);
+  }
+  return table.text(width);
+}
+
+}  // namespace
+
+Result<int> run(const QueuesOptions& options, Session& session) {
+  const bool one = !options.path.empty();
+  const std::string path = one ? "/v1/queues/" + client::encode_segment(options.path) : "/v1/queues";
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto answer = get(session, path);
+    if (!answer) return answer.error();
+    const boost::json::array queues = one ? boost::json::array{*answer} : items(*answer, "items");
+    const Format format = options.show.format;
+    return formatted(one ? *answer : Json(queues), format,
+                     [&] { return table(queues, !one, format == Format::kWide, table_width(session, format)); });
+  });
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "cli/command/commands.h"
+#include "cli/command/job_words.h"
+#include "cli/command/log_reader.h"
+#include "cli/command/submit_job.h"
+#include "cli/exit_code.h"
+#include "cli/printable.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{200};
+constexpr int kTimedOut = 124;         // as timeout(1)
+constexpr int kInterrupted = 130;      // as a shell says of SIGINT
+constexpr int kMostSilentPolls = 150;  // so many polls without a server are waited through
+
+volatile std::sig_atomic_t interrupts = 0;
+
+void count_interrupt(int /*signal*/) { interrupts = interrupts + 1; }
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = &count_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+// The output of one stream of one task, as far as it has been shown.
+struct Tap {
+  LogSource source;
+  std::int64_t from = 0;
+  std::string partial;  // of a line, where lines carry a prefix
+  bool complete = false;
+};
+
+class Attached {
+ public:
+  Attached(std::string id, bool quiet, Session& session) : id_(std::move(id)), quiet_(quiet), session_(session) {}
+
+  // Follows the job to its end; its exit code.
+  Result<int> follow();
+
+ private:
+  Result<bool> step();  // false when the job is over and all is shown
+  void say(const std::string& what) {
+    if (!quiet_) session_.err << "berth: " << printable(what) << "\n" << std::flush;
+  }
+  void say_state(const Json& job);
+  void open_taps(const Json& job, std::int64_t attempt);
+  Result<void> drain();
+  Result<void> read_tap(Tap& tap);
+  void write(Tap& tap, const std::string& bytes);
+  Result<bool> heed_interrupts();
+  bool attempt_is_shown() const;
+
+  std::string id_;
+  bool quiet_;
+  Session& session_;
+  Json job_;
+  std::vector<Tap> taps_;
+  std::int64_t attempt_ = 0;  // whose output is being shown
+  bool prefixed_ = false;
+  std::string said_;
+  int heeded_ = 0;
+};
+
+std::int64_t last_attempt(const Json& job) {
+  std::int64_t last = show(job, "phase") == "pending" ? 0 : integer(job, "attempt");
+  for (const Json& attempt : items(job, "past")) last = std::max(last, integer(attempt, "attempt"));
+  return last;
+}
+
+int exit_code_of_job(const Json& job) {
+  const std::string outcome = show(job, "outcome");
+  if (outcome == "succeeded") return kOk;
+  if (outcome == "time-limit") return kTimedOut;
+  const auto& past = items(job, "past");
+  const std::int64_t code = past.empty() ? 0 : integer(past[past.size() - 1], "code");
+  return code > 0 && code < 256 ? static_cast<int>(code) : kFailed;
+}
+
+void Attached::say_state(const Json& job) {
+  const std::string phase = show(job, "phase");
+  std::string now;
+  if (phase == "pending") {
+    const auto why = get(session_, "/v1/jobs/" + id_ + "/why");
+    now = "job " + id_ + " waits" + (why ? ": " + show(*why, "summary") : "");
+  } else if (phase == "running") {
+    now = "job " + id_ + " runs (attempt " + show(job, "attempt") + ")";
+  } else if (phase == "stopping") {
+    now = "job " + id_ + " is asked to stop: " + stop_words(at(job, "stop"));
+  } else {
+    now = "job " + id_ + " " + show(job, "outcome");
+    if (show(job, "outcome") == "succeeded") return;
+  }
+  if (now != said_) say(now);
+  said_ = now;
+}
+
+void Attached::open_taps(const Json& job, std::int64_t attempt) {
+  attempt_ = attempt;
+  taps_.clear();
+  const std::int64_t tasks = std::max<std::int64_t>(integer(job, "tasks_total"), 1);
+  prefixed_ = tasks > 1;
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    for (const bool error_stream : {false, true}) taps_.push_back({{id_, attempt, task, error_stream}, 0, {}, false});
+  }
+}
+
+// With several tasks only whole lines are shown, each with its task's number.
+void Attached::write(Tap& tap, const std::string& bytes) {
+  std::ostream& out = tap.source.error_stream ? session_.err : session_.out;
+  if (!prefixed_) {
+    out << bytes;
+    return;
+  }
+  tap.partial += bytes;
+  const std::string prefix = "[" + std::to_string(tap.source.task) + "] ";
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = tap.partial.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    out << prefix << tap.partial.substr(begin, end + 1 - begin);
+  }
+  tap.partial.erase(0, begin);
+  if (tap.complete && !tap.partial.empty()) out << prefix << tap.partial << "\n";
+}
+
+// A task that never started has no output: not found, which is complete.
+Result<void> Attached::read_tap(Tap& tap) {
+  while (!tap.complete) {
+    const auto part = read_log(tap.source, tap.from, session_);
+    if (!part && part.error().code == ErrorCode::kNotFound) {
+      tap.complete =
+          show(job_, "phase") == "finished" || last_attempt(job_) > attempt_ || show(job_, "phase") == "pending";
+      return {};
+    }
+    if (!part) return part.error();
+    tap.from = part->next;
+    tap.complete = part->complete && part->bytes.empty();
+    write(tap, part->bytes);
+    if (part->bytes.empty()) return {};
+  }
+  return {};
+}
+
+Result<void> Attached::drain() {
+  for (Tap& tap : taps_) {
+    if (auto read = read_tap(tap); !read) return read;
+  }
+  session_.out << std::flush;
+  session_.err << std::flush;
+  return {};
+}
+
+bool Attached::attempt_is_shown() const {
+  return std::all_of(taps_.begin(), taps_.end(), [](const Tap& tap) { return tap.complete; });
+}
+
+// The first interrupt cancels the job and waits for its end, the second leaves it.
+Result<bool> Attached::heed_interrupts() {
+  if (interrupts == 0 || heeded_ == interrupts) return true;
+  if (heeded_ > 0) {
+    say("left; job " + id_ + " is being cancelled (`berth job " + id_ + "`)");
+    return false;
+  }
+  heeded_ = interrupts;
+  say("cancelling job " + id_ + "; interrupt again to leave it to itself");
+  const auto cancelled = answer_of(session_.server.del("/v1/jobs/" + id_));
+  if (!cancelled && cancelled.error().code == ErrorCode::kUnavailable) return cancelled.error();
+  return true;
+}
+
+Result<bool> Attached::step() {
+  const auto job = get(session_, "/v1/jobs/" + id_);
+  if (!job) return job.error();
+  job_ = *job;
+  say_state(job_);
+  if (attempt_ == 0 && last_attempt(job_) > 0) open_taps(job_, 1);
+  if (auto drained = drain(); !drained) return drained.error();
+  if (!attempt_is_shown()) return true;
+  if (last_attempt(job_) > attempt_) {
+    open_taps(job_, attempt_ + 1);
+    return true;
+  }
+  return show(job_, "phase") != "finished";
+}
+
+Result<int> Attached::follow() {
+  int silent = 0;
+  while (true) {
+    const auto heeded = heed_interrupts();
+    if (!heeded) return heeded.error();
+    if (!*heeded) return kInterrupted;
+    const auto goes_on = step();
+    if (goes_on) {
+      silent = 0;
+      if (!*goes_on) return exit_code_of_job(job_);
+    } else if (goes_on.error().code != ErrorCode::kUnavailable || ++silent > kMostSilentPolls) {
+      return goes_on.error();
+    } else if (silent == 1) {
+      say("waiting for the server: " + goes_on.error().message);
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
+
+Result<int> run(const RunOptions& options, Session& session) {
+  catch_interrupts();
+  const auto answer = submit_job(options.job, session);
+  if (!answer) return answer.error();
+  const std::string id = show(*answer, "id");
+  if (!options.quiet) session.err << "berth: job " << id << " submitted\n" << std::flush;
+  return Attached(id, options.quiet, session).follow();
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,69 @@
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <climits>
+#include <random>
+#include <thread>
+
+#include "cli/command/commands.h"
+#include "cli/command/submit_job.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/job_flags.h"
+#include "cli/output.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr int kTries = 3;
+
+std::string random_key() {
+  std::random_device device;
+  std::string key = "cli-";
+  for (int i = 0; i < 32; ++i) key += "0123456789abcdef"[device() & 15U];
+  return key;
+}
+
+std::string working_directory() {
+  std::array<char, PATH_MAX> path{};
+  return ::getcwd(path.data(), path.size()) == nullptr ? "/" : path.data();
+}
+
+// A connection that breaks may have carried the job over; the key makes another try safe. A server that is not there
+// at all is told at once by the first try.
+Result<client::Reply> post_until_answered(const std::string& body, const std::string& key, Session& session) {
+  auto reply = session.server.post("/v1/jobs", body, key);
+  for (int tried = 1; tried < kTries && !reply && reply.error().code == ErrorCode::kUnavailable; ++tried) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200 * tried));
+    reply = session.server.post("/v1/jobs", body, key);
+  }
+  return reply;
+}
+
+}  // namespace
+
+Result<Json> submit_job(const JobOptions& options, Session& session) {
+  std::string text;
+  if (!options.file.empty()) {
+    auto content = read_file(options.file, document::kMaxBytes);
+    if (!content) return content.error();
+    text = std::move(*content);
+  }
+  const Surroundings here{working_directory(), [](const std::string& name) { return process_environment(name); }};
+  const auto document = job_document(options, text, here);
+  if (!document) return document.error();
+  const std::string key = options.key.empty() ? random_key() : options.key;
+  return answer_of(post_until_answered(document::to_json_text(*document), key, session));
+}
+
+Result<int> run(const SubmitOptions& options, Session& session) {
+  const auto answer = submit_job(options.job, session);
+  if (!answer) return answer.error();
+  session.out << formatted(*answer, options.format, [&] {
+    return "job " + show(*answer, "id") + (is_true(*answer, "repeated") ? " was submitted before\n" : " submitted\n");
+  });
+  return kOk;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,23 @@
+#include "cli/command/commands.h"
+#include "cli/exit_code.h"
+#include "cli/printable.h"
+
+namespace berth::cli {
+
+Result<int> run(const WhyOptions& options, Session& session) {
+  const auto path = job_path(options.id, "/why");
+  if (!path) return path.error();
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto why = get(session, *path);
+    if (!why) return why.error();
+    return formatted(*why, options.show.format, [&] {
+      std::string text =
+          "job " + show(*why, "id") + " is " + show(*why, "phase") + ": " + printable(show(*why, "summary")) + "\n";
+      for (const Json& detail : items(*why, "details")) text += "  " + printable(show(detail)) + "\n";
+      if (is_true(*why, "never")) text += "Waiting cannot help: the job or the cluster has to be changed.\n";
+      return text;
+    });
+  });
+}
+
+}  // namespace berth::cli

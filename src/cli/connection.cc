@@ -1,0 +1,86 @@
+#include "cli/connection.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kLongestToken = 4096;
+
+std::string default_token_file(const Environment& environment) {
+  const std::string state = environment("XDG_STATE_HOME");
+  if (!state.empty()) return state + "/berth/token";
+  return environment("HOME") + "/.local/state/berth/token";
+}
+
+Result<std::string> token_in(const std::string& file) {
+  auto text = read_file(file, kLongestToken);
+  if (!text) return Error{text.error().code, "token file " + text.error().message};
+  while (!text->empty() && (text->back() == '\n' || text->back() == '\r' || text->back() == ' ')) text->pop_back();
+  for (const char c : *text) {
+    if (c <= ' ' || c > '~') return invalid("token file " + file + " does not hold a token: one line of plain letters");
+  }
+  return text;
+}
+
+Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment) {
+  if (!options.token_file.empty()) return token_in(options.token_file);
+  if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
+  if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
+  auto token = token_in(default_token_file(environment));
+  if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
+  return token;
+}
+
+std::string find_address(const ConnectionOptions& options, const Environment& environment) {
+  std::string address = options.server.empty() ? environment("BERTH_SERVER") : options.server;
+  if (address.empty()) return kDefaultServer;
+  return address.find("://") == std::string::npos ? "http://" + address : address;
+}
+
+Error not_readable(const std::string& path) {
+  const int reason = errno;
+  return {reason == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, path + ": " + std::strerror(reason)};
+}
+
+}  // namespace
+
+std::string process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+Result<client::ClientOptions> find_server(const ConnectionOptions& options, const Environment& environment) {
+  auto token = find_token(options, environment);
+  if (!token) return token.error();
+  client::ClientOptions found;
+  found.base_url = find_address(options, environment);
+  found.token = std::move(*token);
+  return found;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  std::ifstream file;
+  if (path != "-") {
+    errno = 0;
+    file.open(path, std::ios::binary);
+    if (!file) return not_readable(path);
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string text(limit + 1, '\0');
+  errno = 0;
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return not_readable(path);
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > limit) {
+    return Error{ErrorCode::kTooLarge, path + " is larger than " + std::to_string(limit) + " bytes"};
+  }
+  return text;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,69 @@
+#include "cli/cli_main.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/command/commands.h"
+#include "cli/command_line.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/printable.h"
+
+namespace berth::cli {
+namespace {
+
+int fail(const Error& error) {
+  std::cerr << "berth: " << printable(error.message) << "\n";
+  return exit_code_of(error.code);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+// Commands that can do without a server must not fail for want of a token file.
+bool needs_server(const Command& command) {
+  if (const auto* done = std::get_if<CheckpointDoneOptions>(&command)) return !done->job.empty();
+  return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<VersionOptions>(command);
+}
+
+// A denied request without a token is told what is missing.
+Error with_hint(Error error, bool has_token) {
+  if (error.code == ErrorCode::kDenied && !has_token) {
+    error.message += " (no token was found; give --token-file FILE or set BERTH_TOKEN_FILE)";
+  }
+  return error;
+}
+
+int perform(const CommandLine& line) {
+  auto found = find_server(line.connection, &process_environment);
+  if (!found && needs_server(line.command)) return fail(found.error());
+  const client::ClientOptions server = found ? *found : client::ClientOptions{.base_url = kDefaultServer};
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  Session session{std::cout,       std::cerr, client::Client(server),
+                  server.base_url, terminal,  terminal ? terminal_width() : 0};
+  const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
+  if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
+  return code ? *code : fail(with_hint(code.error(), !server.token.empty()));
+}
+
+}  // namespace
+
+int cli_main(int argc, const char* const* argv) {
+  const auto parsed = parse_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+  if (!parsed) return fail(parsed.error());
+  if (const auto* help = std::get_if<HelpText>(&*parsed)) {
+    std::cout << help->text;
+    return std::cout.flush() ? kOk : kFailed;
+  }
+  return perform(std::get<CommandLine>(*parsed));
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,47 @@
+#pragma once
+// The flags of `berth submit` and `berth run`: a table of which flag sets which key of a job document (docs/jobs.md).
+// Flags are put onto the document, and the document is read by the model's own reader, so that a job means the same
+// however it is written.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/options.h"
+#include "model/document/document.h"
+
+namespace berth::cli {
+
+enum class FlagKind {
+  kText,    // a string
+  kPlain,   // a number, an amount or a time
+  kSwitch,  // true when given, takes no value
+  kList,    // repeated, each time one item
+  kPairs,   // repeated, each time KEY=VALUE
+};
+
+struct JobFlag {
+  std::string_view flag;
+  std::string_view key;  // of the document; a dot leads into a map
+  FlagKind kind = FlagKind::kText;
+  std::string_view value_name;
+  std::string_view says;
+};
+
+std::span<const JobFlag> job_flags();
+
+// Where the job is submitted from, as far as it shapes the job.
+struct Surroundings {
+  std::string directory;  // where a command given as flags runs unless --workdir says otherwise
+  std::string (*variable)(const std::string& name) = nullptr;  // for --env NAME without a value
+};
+
+// Puts the flags and the command onto `document` (empty, or the tree of a file).
+Result<void> put_flags(const JobOptions& options, const Surroundings& where, document::Node& document);
+
+// The whole job document of a submission, read once by the model's reader so that mistakes are told before anything
+// is sent. `text` is the content of options.file, if there is one.
+Result<document::Node> job_document(const JobOptions& options, std::string_view text, const Surroundings& where);
+
+}  // namespace berth::cli

@@ -1,0 +1,133 @@
+#pragma once
+// What a command line says, as plain structs: command_line.cc fills them, and run() of each (command/commands.h) does
+// what they ask. Amounts, times and ids that need a reading of their own stay text here and are read by the command.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace berth::cli {
+
+enum class Format { kTable, kWide, kJson, kYaml, kCsv };
+
+// How to find the server; empty: as the environment says (connection.h).
+struct ConnectionOptions {
+  std::string server;
+  std::string token_file;
+};
+
+struct ShowOptions {
+  Format format = Format::kTable;
+  double watch_s = 0;  // again every so many seconds; 0: once
+};
+
+// A job as a file, flags, or both; the flags win. `values` goes along with job_flags(): what each flag was given.
+struct JobOptions {
+  std::string file;
+  std::vector<std::vector<std::string>> values;
+  std::vector<std::string> command;
+  std::string key;
+};
+
+struct SubmitOptions {
+  JobOptions job;
+  Format format = Format::kTable;
+};
+struct RunOptions {
+  JobOptions job;
+  bool quiet = false;
+};
+struct JobsOptions {
+  ShowOptions show;
+  std::string queue, user, phase, kind, name, node, parent, sort;
+  bool all = false;  // finished ones too
+  std::int64_t limit = 1000;
+};
+struct JobViewOptions {
+  ShowOptions show;
+  std::string id;
+};
+struct WhyOptions {
+  ShowOptions show;
+  std::string id;
+};
+
+enum class JobAction { kCancel, kHold, kRelease };
+struct JobActionOptions {
+  JobAction action = JobAction::kCancel;
+  std::vector<std::string> ids;
+};
+struct PrioritizeOptions {
+  std::string id;
+  std::int32_t priority = 0;
+};
+struct LogsOptions {
+  std::string id;
+  std::int64_t task = 0;
+  std::int64_t attempt = 0;  // 0: the current or last one
+  std::int64_t tail = -1;    // lines; -1: all
+  bool error_stream = false;
+  bool follow = false;
+};
+struct QueuesOptions {
+  ShowOptions show;
+  std::string path;
+};
+struct NodesOptions {
+  ShowOptions show;
+  std::string name;
+};
+
+enum class NodeAction { kCordon, kUncordon, kDrain, kFence };
+struct NodeActionOptions {
+  NodeAction action = NodeAction::kCordon;
+  std::vector<std::string> names;
+  bool confirmed = false;  // --yes
+};
+struct EventsOptions {
+  Format format = Format::kTable;
+  bool follow = false;
+  std::int64_t from = -1;  // sequence number; -1: the last `tail` events, or from now on
+  std::int64_t limit = 0;  // 0: no limit
+  std::string kind, job;
+};
+struct UsageOptions {
+  Format format = Format::kTable;
+  std::string from, to;
+};
+struct ApplyOptions {
+  std::string file;
+  Format format = Format::kTable;
+};
+struct DiffOptions {
+  std::string file;
+  Format format = Format::kTable;
+};
+struct ConfigOptions {
+  Format format = Format::kYaml;
+};
+struct CheckpointDoneOptions {
+  std::int64_t step = 0;
+  std::string job;  // empty: the job that this runs in
+  std::int64_t attempt = 0;
+};
+struct SnapshotOptions {
+  Format format = Format::kJson;
+};
+struct StatusOptions {
+  ShowOptions show;
+};
+struct VersionOptions {
+  Format format = Format::kTable;
+};
+struct CompletionOptions {
+  std::string shell;
+};
+
+using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                             PrioritizeOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
+                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
+                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+
+}  // namespace berth::cli

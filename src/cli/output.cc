@@ -1,0 +1,170 @@
+#include "cli/output.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <charconv>
+#include <numeric>
+
+#include "base/check.h"
+#include "cli/printable.h"
+#include "model/document/document.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kNarrowest = 8;  // no column is cut below this
+
+std::string number_text(double number) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), end.ptr};
+}
+
+std::string scalar_text(const boost::json::value& value) {
+  return value.is_double() ? number_text(value.get_double()) : boost::json::serialize(value);
+}
+
+// One value, indented by `depth` steps of two, or on one line when `depth` is negative.
+void write_json(const boost::json::value& value, int depth, std::string& out);
+
+void break_line(int depth, std::string& out) {
+  if (depth < 0) return;
+  out += '\n';
+  out.append(static_cast<std::size_t>(depth) * 2, ' ');
+}
+
+void write_object(const boost::json::object& object, int depth, std::string& out) {
+  const int inner = depth < 0 ? depth : depth + 1;
+  out += '{';
+  bool first = true;
+  for (const auto& member : object) {
+    if (!first) out += ',';
+    break_line(inner, out);
+    if (!first && depth < 0) out += ' ';
+    first = false;
+    out += boost::json::serialize(boost::json::string(member.key())) + ": ";
+    write_json(member.value(), inner, out);
+  }
+  break_line(depth, out);
+  out += '}';
+}
+
+void write_array(const boost::json::array& array, int depth, std::string& out) {
+  const int inner = depth < 0 ? depth : depth + 1;
+  out += '[';
+  bool first = true;
+  for (const auto& item : array) {
+    if (!first) out += ',';
+    break_line(inner, out);
+    if (!first && depth < 0) out += ' ';
+    first = false;
+    write_json(item, inner, out);
+  }
+  break_line(depth, out);
+  out += ']';
+}
+
+void write_json(const boost::json::value& value, int depth, std::string& out) {
+  if (value.is_object() && !value.get_object().empty()) return write_object(value.get_object(), depth, out);
+  if (value.is_array() && !value.get_array().empty()) return write_array(value.get_array(), depth, out);
+  out += scalar_text(value);
+}
+
+document::Node node_of(const boost::json::value& value) {
+  if (const auto* object = value.if_object()) {
+    document::Node map = document::map_node();
+    for (const auto& member : *object) {
+      document::Node inner = node_of(member.value());
+      map.entries.push_back({std::string(member.key()), {}, std::move(inner)});
+    }
+    return map;
+  }
+  if (const auto* array = value.if_array()) {
+    document::Node list = document::list_node();
+    for (const auto& item : *array) list.items.push_back(node_of(item));
+    return list;
+  }
+  if (const auto* text = value.if_string()) return document::string_node({text->data(), text->size()});
+  if (value.is_null()) return {};
+  return document::plain_node(scalar_text(value));
+}
+
+std::string padded(const std::string& cell, std::size_t width, Align align) {
+  const std::string space(width - std::min(width, display_width(cell)), ' ');
+  return align == Align::kRight ? space + cell : cell + space;
+}
+
+}  // namespace
+
+void Table::add(const std::vector<std::string>& cells) {
+  BERTH_CHECK(cells.size() == columns_.size());
+  std::vector<std::string>& row = rows_.emplace_back();
+  for (const std::string& cell : cells) row.push_back(cell.empty() ? "-" : printable(cell));
+}
+
+// The natural widths; then the widest column that shrinks gives up a character at a time until the table fits.
+std::vector<std::size_t> Table::widths(std::size_t width) const {
+  std::vector<std::size_t> found;
+  for (const Column& column : columns_) found.push_back(display_width(column.title));
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) found[i] = std::max(found[i], display_width(row[i]));
+  }
+  if (width == 0) return found;
+  std::size_t total = std::accumulate(found.begin(), found.end(), kGap * (columns_.size() - 1));
+  while (total > width) {
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const bool may = columns_[i].shrinks && found[i] > std::max(kNarrowest, columns_[i].title.size());
+      if (may && (widest == nullptr || found[i] > *widest)) widest = &found[i];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+    --total;
+  }
+  return found;
+}
+
+std::string Table::text(std::size_t width) const {
+  const std::vector<std::size_t> fit = widths(width);
+  std::string out;
+  const auto line = [&](const auto& cell_at) {
+    std::string row;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) row.append(kGap, ' ');
+      row += padded(shorten(cell_at(i), fit[i]), fit[i], columns_[i].align);
+    }
+    out += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  };
+  line([this](std::size_t i) { return columns_[i].title; });
+  for (const auto& row : rows_) line([&row](std::size_t i) { return row[i]; });
+  return out;
+}
+
+std::string json_text(const boost::json::value& value) {
+  std::string out;
+  write_json(value, 0, out);
+  return out + "\n";
+}
+
+std::string json_line(const boost::json::value& value) {
+  std::string out;
+  write_json(value, -1, out);
+  return out + "\n";
+}
+
+std::string yaml_text(const boost::json::value& value) { return document::to_yaml(node_of(value)); }
+
+std::string csv_text_cell(std::string_view text) {
+  std::string cell;
+  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) cell = "'";
+  cell += text;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace berth::cli

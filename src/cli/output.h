@@ -1,0 +1,48 @@
+#pragma once
+// How answers are shown: tables aligned by columns that fit the terminal, and the server's JSON as JSON or YAML.
+
+#include <boost/json/fwd.hpp>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::cli {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+  bool shrinks = false;  // may be cut when the terminal is too narrow
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // As many cells as columns; each is made printable.
+  void add(const std::vector<std::string>& cells);
+  bool empty() const { return rows_.empty(); }
+
+  // With a heading and two spaces between columns. `width` 0: as wide as it gets.
+  std::string text(std::size_t width) const;
+
+ private:
+  std::vector<std::size_t> widths(std::size_t width) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Indented by two, members in the order they came, numbers without exponents where they are short that way.
+std::string json_text(const boost::json::value& value);
+// On one line.
+std::string json_line(const boost::json::value& value);
+std::string yaml_text(const boost::json::value& value);
+
+// One cell of CSV after RFC 4180. A text that a spreadsheet would take for a formula (=, +, -, @, tab, return at its
+// head) is led by an apostrophe.
+std::string csv_text_cell(std::string_view text);
+
+}  // namespace berth::cli
