@@ -1,5 +1,3 @@
-#include "cli/cli_main.h"
-
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/cli_main.h"
 #include "cli/command/commands.h"
 #include "cli/command_line.h"
 #include "cli/connection.h"
