@@ -68,8 +68,10 @@ std::string quoted(std::string_view text) {
 
 // Whether an unquoted scalar may be printed as it stands: a number, an amount such as 64GiB, a boolean.
 bool is_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-'; });
+  const std::size_t first = text.starts_with('-') || text.starts_with('.') ? 1 : 0;  // neither a dash nor dots alone
+  if (first >= text.size() || !(is_letter(text[first]) || is_digit(text[first]))) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-'; });
 }
 
 std::string yaml_string(std::string_view text) { return is_plain_safe(text) ? std::string(text) : quoted(text); }

@@ -171,6 +171,19 @@ TEST_CASE("any tree of any strings reads back from its YAML and from its JSON") 
   }
 }
 
+TEST_CASE("an unquoted scalar that YAML would take for something else is quoted when it is printed") {
+  for (const char* text : {"-", "--", "---", "...", ".", "-.", "a: b", "a, b", "#x", "~", "x y"}) {
+    Node list = list_node();
+    list.items.push_back(plain_node(text));
+    const std::string yaml = to_yaml(list);
+    CAPTURE(yaml);
+    const auto back = parse(yaml, "f.yaml");
+    REQUIRE(back.has_value());
+    REQUIRE_EQ(back->items.size(), 1);
+    CHECK_EQ(back->items[0].text, text);
+  }
+}
+
 TEST_CASE("set adds at the end and replaces in place") {
   Node map = map_node();
   map.set("a", plain_node("1")).set("b", plain_node("2")).set("a", string_node("x y"));
