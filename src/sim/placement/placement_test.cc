@@ -83,7 +83,7 @@ TEST_CASE("typical pods are the most frequent groups that reach 95 %, without re
 
 TEST_CASE("fragmentation follows the paper's three cases") {
   const auto node = node_with({1000, 400}, 8000);
-  const auto of = [&](const PodShape& shape) { return fragmentation(node, std::vector<TypicalPod>{{shape, 1.0}}); };
+  const auto of = [&](const PodShape& shape) { return fragmentation(node, std::vector<TypicalPod>{{shape, 1, 1.0}}); };
   CHECK(of(PodShape{.cpu_milli = 1000}) == doctest::Approx(1400));  // wants no GPU: it uses none of them
   CHECK(of(whole(2)) == doctest::Approx(1400));                     // cannot run here
   CHECK(of(share(300, 9000)) == doctest::Approx(1400));             // no CPU for it
@@ -107,7 +107,7 @@ TEST_CASE("the published scores, computed by hand") {
 }
 
 TEST_CASE("FGD prefers the GPU whose rest the mix can still use") {
-  FragmentationDescent descent({{whole(1), 0.5}, {share(500), 0.5}});
+  FragmentationDescent descent({{whole(1), 1, 0.5}, {share(500), 1, 0.5}});
   const auto node = node_with({1000, 500}, 64'000);
   // On GPU 1 nothing of it is left over (F falls by 250), on GPU 0 half of it is lost to the whole pods (F grows by
   // 250).

@@ -3,35 +3,24 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 
 #include "base/random.h"
+#include "sim/placement/berth_placement.h"
 #include "sim/placement/published_scores.h"
+#include "sim/placement/tie_order.h"
 
 namespace berth::sim::placement {
 namespace {
 
 using ScoreFunction = std::function<Scored(const FleetNode&, const PodShape&)>;
 
-// Keeps the order of the nodes apart from whatever else the caller draws from the same seed. The published runs are one
-// draw of such orders and these are another: over ten salts the mean of a policy on a list moves by up to 0.2 points.
-constexpr std::uint64_t kOrderSalt = 5000;
-
-std::vector<std::uint32_t> shuffled_nodes(std::size_t nodes, Random& random) {
-  std::vector<std::uint32_t> order(nodes);
-  std::iota(order.begin(), order.end(), 0U);
-  for (std::size_t left = nodes; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
-  return order;
-}
-
 // Scores every node once per shape and again only after the node changed.
 class RememberedScore : public PlacementScore {
  public:
   RememberedScore(ScoreFunction score, const PolicySetup& setup) : score_(std::move(score)), version_(setup.nodes, 1) {
-    Random random(setup.seed + kOrderSalt);
-    order_ = shuffled_nodes(setup.nodes, random);
+    order_ = tie_order(setup.nodes, setup.seed);
   }
 
   std::optional<Choice> pick(const Fleet& fleet, const PodShape& shape) override {
@@ -156,6 +145,11 @@ Policy fragmentation_descent(const PolicySetup& setup) {
       [descent](const FleetNode& node, const PodShape& shape) { return descent->score(node, shape); }, setup);
 }
 
+template <BerthPlacement::Knowledge knowledge>
+Policy berth_score(const PolicySetup& setup) {
+  return std::make_unique<BerthPlacement>(setup, knowledge);
+}
+
 constexpr std::pair<std::string_view, Maker> kPolicies[] = {
     {"Random", [](const PolicySetup& setup) -> Policy { return std::make_unique<RandomPlacement>(setup.seed); }},
     {"DotProd", remembered<score_dot_product>},
@@ -164,6 +158,8 @@ constexpr std::pair<std::string_view, Maker> kPolicies[] = {
     {"BestFit",
      [](const PolicySetup& setup) -> Policy { return std::make_unique<StretchedScore>(score_best_fit, setup); }},
     {"FGD", fragmentation_descent},
+    {"berth", berth_score<BerthPlacement::Knowledge::kGiven>},
+    {"berth-learned", berth_score<BerthPlacement::Knowledge::kLearned>},
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 // The published placement policies, as their authors' simulator computes them: integer scores, the highest wins, ties
 // go to the node that comes first in an order that is random but fixed for the run. They live with the simulator, for
-// comparison only. berth's own score is in sched/fragmentation.h.
+// comparison only. Beside them stands berth's own score, which lives in sched/fragmentation.
 //
 //   auto policy = make_policy("FGD", {.nodes = fleet.size(), .mix = typical_pods(list), .seed = 42});
 //   if (auto choice = policy->pick(fleet, shape)) { place(fleet[choice->node], shape, choice->gpus);
@@ -37,11 +37,12 @@ class PlacementScore {
 
 struct PolicySetup {
   std::size_t nodes = 0;
-  std::vector<TypicalPod> mix;  // used by FGD
+  std::vector<TypicalPod> mix;  // used by FGD and berth
   std::uint64_t seed = 0;       // the order of the nodes, and Random's choices
 };
 
-// Names: Random, DotProd, GpuClustering, GpuPacking, BestFit, FGD.
+// Names: Random, DotProd, GpuClustering, GpuPacking, BestFit, FGD; berth (knowing the mix, as FGD does) and
+// berth-learned (learning it from what has arrived).
 Result<std::unique_ptr<PlacementScore>> make_policy(std::string_view name, const PolicySetup& setup);
 std::vector<std::string_view> policy_names();
 

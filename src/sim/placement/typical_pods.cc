@@ -43,9 +43,9 @@ std::vector<TypicalPod> typical_pods(std::span<const PodShape> pods) {
   for (const auto& [shape, count] : groups) {
     if (covered * 100 >= total * 95) break;
     covered += count;
-    typical.push_back({shape, static_cast<double>(count)});
+    typical.push_back({shape, count, 0.0});
   }
-  for (auto& pod : typical) pod.share /= static_cast<double>(covered);
+  for (auto& pod : typical) pod.share = static_cast<double>(pod.count) / static_cast<double>(covered);
   return typical;
 }
 

@@ -11,8 +11,9 @@
 namespace berth::sim::placement {
 
 struct TypicalPod {
-  PodShape shape;      // mem_mib is 0: the paper ignores memory here
-  double share = 0.0;  // of all typical pods; they add up to 1
+  PodShape shape;          // mem_mib is 0: the paper ignores memory here
+  std::int64_t count = 0;  // pods of the list
+  double share = 0.0;      // of all typical pods; they add up to 1
 };
 
 // Groups `pods` by (CPU, milli, GPUs, models), most frequent first (ties: larger CPU, milli, count and models first),

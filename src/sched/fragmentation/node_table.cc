@@ -1,0 +1,71 @@
+#include "sched/fragmentation/node_table.h"
+
+#include "base/hash.h"
+
+namespace berth::sched::fragmentation {
+
+bool NodeTable::observe(const Request& request) {
+  if (!mix_.observe(request)) return false;
+  ++mix_version_;
+  futures_.clear();
+  return true;
+}
+
+NodeTable::Id NodeTable::id_of(const NodeFree& node) {
+  const auto sorted = canonical(node);
+  const auto [entry, inserted] = ids_.try_emplace(sorted, static_cast<Id>(entries_.size()));
+  if (inserted) {
+    entries_.emplace_back();
+    entries_.back().node = sorted;
+  }
+  return entry->second;
+}
+
+std::span<const std::int64_t> NodeTable::slots_of(Id id) { return current(id).slots; }
+
+const std::vector<NodeTable::Option>& NodeTable::options(Id id, const Request& request) {
+  if (const auto known = entries_[id].options.find(request); known != entries_[id].options.end()) return known->second;
+  const NodeFree before = entries_[id].node;  // id_of below may move the entries
+  std::vector<Option> found;
+  if (slots(before, request) > 0) {
+    std::int32_t tried = -1;
+    for (const auto milli : before.free_gpus()) {
+      if (!request.is_share()) break;
+      if (milli < request.milli || milli == tried) continue;
+      tried = milli;
+      found.push_back({milli, id_of(after(before, request, milli))});
+    }
+    if (!request.is_share()) found.push_back({kWholeGpu, id_of(after(before, request, kWholeGpu))});
+  }
+  return entries_[id].options[request] = std::move(found);
+}
+
+std::int64_t NodeTable::value(Id id, std::span<const std::int64_t> prices) {
+  const auto& entry = current(id);
+  return node_value(entry.fill, entry.slots, prices);
+}
+
+NodeTable::Entry& NodeTable::current(Id id) {
+  auto& entry = entries_[id];
+  if (entry.mix_version == mix_version_) return entry;
+  entry.mix_version = mix_version_;
+  entry.slots.clear();
+  for (const auto& group : mix_.groups()) entry.slots.push_back(slots(entry.node, group.request));
+  entry.fill = expected_fill(entry.node, mix_, futures(entry.node.model));
+  return entry;
+}
+
+std::span<const std::uint16_t> NodeTable::futures(std::uint32_t model) {
+  const auto [entry, inserted] = futures_.try_emplace(model);
+  if (inserted) entry->second = futures_for(mix_, model);
+  return entry->second;
+}
+
+std::size_t NodeTable::NodeHash::operator()(const NodeFree& node) const {
+  Hasher hasher;
+  hasher.add(static_cast<std::uint64_t>(node.cpu_milli)).add(std::uint64_t{node.model} << 32U | node.gpus);
+  for (const auto milli : node.free_gpus()) hasher.add(static_cast<std::uint64_t>(milli));
+  return hasher.digest();
+}
+
+}  // namespace berth::sched::fragmentation

@@ -1,0 +1,150 @@
+#include "sched/fragmentation/node_value.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "base/random.h"
+
+namespace berth::sched::fragmentation {
+namespace {
+
+constexpr std::uint64_t kFutureSeed = 12345;
+
+bool allowed(const Request& request, std::uint32_t model) {
+  return request.gpus == 0 || ((request.models >> model) & 1U) != 0;
+}
+
+// One node while a future fills it. GPUs stay unsorted: only the tightest one that holds a share is ever looked for.
+class Filling {
+ public:
+  explicit Filling(const NodeFree& node) : node_(node) { find_largest(); }
+
+  // True while some GPU has at least `least` milli.
+  bool has_room(std::int32_t least) const { return largest_ >= least; }
+
+  // The milli-GPU put on the node.
+  std::int64_t take(const Request& request) {
+    if (node_.cpu_milli < request.cpu_milli) return 0;
+    if (request.gpus == 0) {
+      node_.cpu_milli -= request.cpu_milli;
+      return 0;
+    }
+    if (largest_ < request.milli) return 0;
+    const bool taken = request.is_share() ? take_share(request.milli) : take_whole(request.gpus);
+    if (!taken) return 0;
+    node_.cpu_milli -= request.cpu_milli;
+    find_largest();
+    return request.total_milli();
+  }
+
+ private:
+  bool take_share(std::int32_t milli) {
+    std::size_t tightest = kMaxGpusPerNode;
+    for (std::size_t gpu = 0; gpu < node_.gpus; ++gpu) {
+      if (node_.free[gpu] < milli) continue;
+      if (tightest == kMaxGpusPerNode || node_.free[gpu] < node_.free[tightest]) tightest = gpu;
+    }
+    if (tightest == kMaxGpusPerNode) return false;
+    node_.free[tightest] -= milli;
+    return true;
+  }
+
+  bool take_whole(std::int32_t gpus) {
+    if (node_.whole_free() < gpus) return false;
+    for (std::size_t gpu = 0; gpus > 0; ++gpu) {
+      if (node_.free[gpu] != kWholeGpu) continue;
+      node_.free[gpu] = 0;
+      --gpus;
+    }
+    return true;
+  }
+
+  void find_largest() {
+    largest_ = 0;
+    for (const auto milli : node_.free_gpus()) largest_ = std::max(largest_, milli);
+  }
+
+  NodeFree node_;
+  std::int32_t largest_ = 0;
+};
+
+std::int64_t unusable_milli_for(const NodeFree& node, const Request& request) {
+  if (request.gpus == 0 || slots(node, request) == 0) return node.idle_milli();
+  std::int64_t sum = 0;
+  for (const auto milli : node.free_gpus()) sum += milli < request.milli ? milli : 0;
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t unusable_milli(const NodeFree& node, const Mix& mix) {
+  std::int64_t sum = 0;
+  for (const auto& group : mix.groups()) {
+    sum = checked_add(sum, checked_multiply(group.weight, unusable_milli_for(node, group.request)));
+  }
+  return sum;
+}
+
+void FleetSummary::add(const NodeFree& node, std::span<const std::int64_t> node_slots, std::int64_t times) {
+  idle_milli += times * node.idle_milli();
+  slots.resize(node_slots.size());
+  for (std::size_t group = 0; group < node_slots.size(); ++group) slots[group] += times * node_slots[group];
+}
+
+std::vector<std::int64_t> scarcity_prices(const FleetSummary& fleet, const Mix& mix) {
+  const auto groups = mix.groups();
+  std::vector<std::int64_t> prices(groups.size(), 0);
+  if (mix.weighted_milli() == 0) return prices;
+  BERTH_CHECK(fleet.slots.size() == groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto offered = std::max<std::int64_t>(1, fleet.slots[i]);
+    const Int128 scarcity = Int128{kPriceScale} * fleet.idle_milli * groups[i].weight / mix.weighted_milli() / offered;
+    const auto capped = static_cast<std::int64_t>(std::min<Int128>(scarcity, kPriceScale));
+    prices[i] = groups[i].request.total_milli() * capped * capped / kPriceScale;
+  }
+  return prices;
+}
+
+std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model) {
+  const auto groups = mix.groups();
+  std::vector<std::int64_t> up_to;  // cumulative weights
+  std::int64_t total = 0;
+  for (const auto& group : groups) up_to.push_back(total += allowed(group.request, model) ? group.weight : 0);
+  std::vector<std::uint16_t> futures;
+  if (total == 0) return futures;
+  Random random(kFutureSeed);
+  for (std::size_t drawn = 0; drawn < kFutures * kFutureLength; ++drawn) {
+    // The fraction is drawn first and scaled then: the numbers must not depend on the weights.
+    const auto point = static_cast<std::int64_t>((Uint128{random.next()} * static_cast<std::uint64_t>(total)) >> 64U);
+    const auto group = std::upper_bound(up_to.begin(), up_to.end(), point) - up_to.begin();
+    futures.push_back(static_cast<std::uint16_t>(group));
+  }
+  return futures;
+}
+
+std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures) {
+  const auto groups = mix.groups();
+  std::int32_t least = kWholeGpu;
+  for (const auto& group : groups) {
+    if (group.request.gpus > 0) least = std::min(least, group.request.milli);
+  }
+  std::int64_t sum = 0;
+  for (; !futures.empty(); futures = futures.subspan(kFutureLength)) {
+    Filling filling(node);
+    for (std::size_t i = 0; i < kFutureLength && filling.has_room(least); ++i) {
+      sum += filling.take(groups[futures[i]].request);
+    }
+  }
+  return sum;
+}
+
+std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_slots,
+                        std::span<const std::int64_t> prices) {
+  std::int64_t scarce = 0;
+  for (std::size_t group = 0; group < prices.size(); ++group) scarce += prices[group] * node_slots[group];
+  const auto futures = static_cast<std::int64_t>(kFutures);
+  return fill * kPriceScale + futures * kScarcityPercent * scarce / 100;
+}
+
+}  // namespace berth::sched::fragmentation

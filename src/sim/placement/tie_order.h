@@ -1,0 +1,11 @@
+#pragma once
+// The order of the nodes by which ties between equal scores go: random, but fixed for a run by its seed.
+
+#include <cstdint>
+#include <vector>
+
+namespace berth::sim::placement {
+
+std::vector<std::uint32_t> tie_order(std::size_t nodes, std::uint64_t seed);
+
+}  // namespace berth::sim::placement
