@@ -2,16 +2,18 @@
 // policies: per list and policy the GPU allocation at 100 % and 130 % arrived and the fragmentation at 130 %, as the
 // mean over the seeds, beside the published mean. docs/fragmentation.md explains the table.
 //
-//   openb_placement --traces DIR [--list NAME]... [--policy NAME]... [--seeds A-B] [--tie-orders K]
+//   openb_placement --traces DIR [--list NAME]... [--policy NAME]... [--seeds A-B] [--tie-orders K] [--resample]
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "openb_input.h"
 #include "sim/placement/policy.h"
 
@@ -113,6 +115,7 @@ struct Options {
   std::vector<std::string> policies;
   std::uint64_t first_seed = 42;
   std::uint64_t last_seed = 51;
+  bool resample = false;         // draw the arrivals here instead of taking the published ones
   std::uint64_t tie_orders = 1;  // how many orders of the nodes, for ties, each seed is run with
 };
 
@@ -124,13 +127,41 @@ struct Row {
   Spread at_100, at_130, fragmentation_at_130, seconds, refused;
 };
 
+// Arrivals drawn as the published ones are, from other random numbers: the list shuffled, then pods with replacement
+// until the requests reach 130 % of the capacity.
+std::vector<std::size_t> drawn_arrivals(const std::vector<PodShape>& pods, std::int64_t capacity, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::size_t> order(pods.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  std::int64_t asked = 0;
+  std::size_t kept = 0;
+  for (; kept < order.size() && asked * 100 < capacity * 130; ++kept) asked += pods[order[kept]].total_milli();
+  order.resize(kept);
+  for (; asked * 100 < capacity * 130; asked += pods[order.back()].total_milli()) {
+    order.push_back(random.below(pods.size()));
+  }
+  return order;
+}
+
+std::map<std::uint64_t, std::vector<std::size_t>> arrivals_of(const std::string& list, const bench::OpenbInput& input,
+                                                              const bench::OpenbPods& pods, const Fleet& fleet,
+                                                              const Options& options) {
+  if (!options.resample) return input.arrivals(list, pods);
+  std::map<std::uint64_t, std::vector<std::size_t>> by_seed;
+  for (auto seed = options.first_seed; seed <= options.last_seed; ++seed) {
+    by_seed[seed] = drawn_arrivals(pods.shapes, capacity_of(fleet), seed);
+  }
+  return by_seed;
+}
+
 Row run_seeds(const std::string& list, const std::string& policy_name, const Options& options) {
   bench::OpenbInput input(options.traces);
   const Fleet fleet = input.gpu_nodes();
   const auto pods = input.pods(list);
   const auto mix = sim::placement::typical_pods(pods.shapes);
   Row row;
-  for (const auto& [seed, order] : input.arrivals(list, pods)) {
+  for (const auto& [seed, order] : arrivals_of(list, input, pods, fleet, options)) {
     if (seed < options.first_seed || seed > options.last_seed) continue;
     for (std::uint64_t tie_order = 0; tie_order < options.tie_orders; ++tie_order) {
       auto policy = sim::placement::make_policy(policy_name, {fleet.size(), mix, seed + 1000 * tie_order});
@@ -178,6 +209,7 @@ int main(int argc, char** argv) {
   app.add_option("--policy", options.policies, "Policies (default: all)");
   app.add_option("--seeds", seeds, "First and last seed, e.g. 42-51");
   app.add_option("--tie-orders", options.tie_orders, "Orders of the nodes to average over, for ties between scores");
+  app.add_flag("--resample", options.resample, "Draw arrivals from the lists anew, with these seeds");
   CLI11_PARSE(app, argc, argv);
   if (const auto dash = seeds.find('-'); dash != std::string::npos) {
     options.first_seed = std::stoull(seeds.substr(0, dash));

@@ -173,8 +173,8 @@ TEST_CASE("a mix always expects a whole node now and then, with the mean CPU per
   const std::vector<Group> groups{{whole(1, 10'000), 900}, {{5000, 0, 0, kAnyModel}, 100}};
   const auto mix = Mix::given(groups, 8);
   REQUIRE(mix.groups().size() == 3);
-  CHECK(mix.groups()[2] == Group{whole(8, 80'000), 4000});
-  CHECK(mix.total_weight() == 1'004'000);
+  CHECK(mix.groups()[2] == Group{whole(8, 80'000), 6000});
+  CHECK(mix.total_weight() == 1'006'000);
   CHECK(Mix::given({}, 8).groups().empty());
 }
 

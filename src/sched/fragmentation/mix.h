@@ -31,7 +31,7 @@ class Mix {
   static constexpr std::size_t kTracked = 1024;
   static constexpr std::size_t kGroups = 64;  // as few as reach 95 % of what was counted, and at most this many
   static constexpr std::int64_t kAgeAt = 1 << 17;
-  static constexpr std::int64_t kWholeNodePerMille = 4;
+  static constexpr std::int64_t kWholeNodePerMille = 6;
 
   // `node_gpus`: the GPUs of the largest node; 0 leaves the whole-node group out.
   explicit Mix(std::int32_t node_gpus) : node_gpus_(node_gpus) {}

@@ -1,7 +1,5 @@
 #include "sched/fragmentation/node_table.h"
 
-#include "base/hash.h"
-
 namespace berth::sched::fragmentation {
 
 bool NodeTable::observe(const Request& request) {
@@ -59,13 +57,6 @@ std::span<const std::uint16_t> NodeTable::futures(std::uint32_t model) {
   const auto [entry, inserted] = futures_.try_emplace(model);
   if (inserted) entry->second = futures_for(mix_, model);
   return entry->second;
-}
-
-std::size_t NodeTable::NodeHash::operator()(const NodeFree& node) const {
-  Hasher hasher;
-  hasher.add(static_cast<std::uint64_t>(node.cpu_milli)).add(std::uint64_t{node.model} << 32U | node.gpus);
-  for (const auto milli : node.free_gpus()) hasher.add(static_cast<std::uint64_t>(milli));
-  return hasher.digest();
 }
 
 }  // namespace berth::sched::fragmentation

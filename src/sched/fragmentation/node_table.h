@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sched/fragmentation/mix.h"
@@ -47,17 +46,13 @@ class NodeTable {
     std::map<Request, std::vector<Option>> options;
   };
 
-  struct NodeHash {
-    std::size_t operator()(const NodeFree& node) const;
-  };
-
   Entry& current(Id id);
   std::span<const std::uint16_t> futures(std::uint32_t model);
 
   Mix mix_;
   std::uint32_t mix_version_ = 1;
   std::vector<Entry> entries_;
-  std::unordered_map<NodeFree, Id, NodeHash> ids_;
+  std::map<NodeFree, Id> ids_;
   std::map<std::uint32_t, std::vector<std::uint16_t>> futures_;  // per model, of the mix as it is
 };
 

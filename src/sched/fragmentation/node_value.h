@@ -19,7 +19,7 @@ namespace berth::sched::fragmentation {
 
 inline constexpr std::size_t kFutures = 24;       // sampled futures per node
 inline constexpr std::size_t kFutureLength = 60;  // requests in each
-inline constexpr std::int64_t kScarcityPercent = 30;
+inline constexpr std::int64_t kScarcityPercent = 20;
 inline constexpr std::int64_t kPriceScale = 1024;  // one milli-GPU, in a price
 
 // F(n) of the FGD paper (section 4.1), times the mix's total weight: idle milli that a request drawn from the mix could
