@@ -1,25 +1,21 @@
 #include "sched/place.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <utility>
+
+#include "sched/fit_order.h"
 
 namespace berth::sched {
 
 namespace {
 
-using state::GpuSlot;
 using state::JobState;
+using state::NodeClassId;
+using state::NodeIndex;
+using state::NodeShape;
 using state::NodeState;
 using state::State;
-
-// What this placement has taken of a node so far, on top of the state.
-struct Taken {
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  std::array<std::int32_t, kMaxGpusPerNode> milli{};
-  std::int32_t tasks = 0;
-};
 
 struct Search {
   const State& state;
@@ -27,214 +23,160 @@ struct Search {
   ModelMask models;
   PlaceWork& work;
   std::map<NodeId, Taken> taken;
+  std::vector<TaskPlacement> placements;
 };
 
-ModelMask allowed_models(const State& state, const TaskRequest& request) {
-  if (request.gpu_models.empty()) return kAllModels;
-  ModelMask mask = 0;
-  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-    const auto& names = request.gpu_models;
-    if (std::find(names.begin(), names.end(), state.gpu_models()[m].name) != names.end()) mask |= ModelMask{1} << m;
+// Adds tasks of one group, each on the node it fits best. Nodes that the gang has not touched come from the index in
+// the order of their fit; those it has touched stand in `ready` with the placement of one more task. A node that has
+// just taken a task is tighter than before, so it stays the best until it is full: a gang costs steps per node, not
+// scans per task.
+class GroupPlacing {
+ public:
+  GroupPlacing(Search& search, std::size_t group)
+      : search_(search),
+        ask_(task_ask(search.state, search.job, group, search.models)),
+        order_(search.state, ask_, search.work.nodes_scored) {
+    for (const auto& [node, taken] : search.taken) offer(node, taken);
   }
-  return mask;
-}
 
-bool tolerates(const TaskGroup& group, const NodeSpec& node) {
-  return std::all_of(node.taints.begin(), node.taints.end(), [&](const Taint& taint) {
-    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
-  });
-}
+  // Adds one task, or says that none fits.
+  bool add() {
+    if (!fresh_ && !dry_) draw();
+    if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
+      ready_.insert(std::move(*fresh_));
+      fresh_.reset();
+    }
+    if (ready_.empty()) return false;
+    auto best = ready_.extract(ready_.begin());
+    TaskPlacement& placement = best.mapped();
+    Taken& taken = search_.taken[placement.node];
+    taken.add(placement);
+    offer(placement.node, taken);
+    search_.placements.push_back(std::move(placement));
+    return true;
+  }
 
-bool has_labels(const TaskGroup& group, const NodeSpec& node) {
-  return std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& wanted) {
-    return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
-  });
-}
-
-bool allowed_node(const State& state, const JobState& job, const TaskGroup& group, const NodeState& node) {
-  if (!group.pool.empty() && group.pool != node.spec.pool) return false;
-  return may_use_pool(state, job.queue, node.pool) && has_labels(group, node.spec) && tolerates(group, node.spec);
-}
-
-bool usable_gpu(const GpuSlot& gpu, ModelMask models) { return gpu.healthy && (models >> gpu.model.index() & 1U) != 0; }
-
-// Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
-// one.
-std::optional<std::uint8_t> pick_share(const Search& search, const NodeState& node, const Taken& taken,
-                                       ModelMask models, std::int32_t milli) {
-  const TrustDomainId domain = search.state.queue(search.job.queue).trust_domain;
-  std::optional<std::uint8_t> best;
-  std::int32_t best_left = 0;
-  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
-    const GpuSlot& gpu = node.gpus[g];
-    const std::int32_t available = gpu.available_milli() - taken.milli[g];
-    if (!usable_gpu(gpu, models) || available < milli) continue;
-    if (gpu.sharers > 0 && gpu.share_domain != domain) continue;
-    if (!best || available - milli < best_left) {
-      best = g;
-      best_left = available - milli;
+ private:
+  void offer(NodeId id, const Taken& taken) {
+    const NodeState& node = search_.state.node(id);
+    if (!allowed(node)) return;
+    ++search_.work.nodes_scored;
+    if (auto placement = try_node(ask_, node, taken)) {
+      const Fit fit = fit_of(ask_, node, taken, *placement);
+      ready_.emplace(fit, std::move(*placement));
     }
   }
-  return best;
-}
 
-// The first idle GPUs of one model.
-std::vector<std::uint8_t> pick_whole(const NodeState& node, const Taken& taken, ModelMask models, std::int32_t count) {
-  for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
-    std::vector<std::uint8_t> picked;
-    for (std::uint8_t g = 0; g < node.gpus.size() && picked.size() < static_cast<std::size_t>(count); ++g) {
-      const GpuSlot& gpu = node.gpus[g];
-      if (gpu.model.index() == m && usable_gpu(gpu, models) && gpu.available_milli() - taken.milli[g] == kMilli)
-        picked.push_back(g);
+  bool allowed(const NodeState& node) const {
+    return node.takes_tasks() && ask_.classes[search_.state.node_index().class_of(node.id).index()] &&
+           has_labels(ask_.group, node.spec);
+  }
+
+  // The tightest node that the gang has not touched.
+  void draw() {
+    while (const auto id = order_.next()) {
+      if (search_.taken.contains(*id)) continue;
+      const NodeState& node = search_.state.node(*id);
+      auto placement = try_node(ask_, node, {});
+      BERTH_CHECK(placement.has_value());
+      const Fit fit = fit_of(ask_, node, {}, *placement);
+      fresh_.emplace(fit, std::move(*placement));
+      return;
     }
-    if (picked.size() == static_cast<std::size_t>(count)) return picked;
+    dry_ = true;
   }
-  return {};
-}
 
-bool untouched(const NodeState& node) {
-  return node.tasks.empty() && node.available_cpu_milli() == node.spec.cpu_milli &&
-         node.available_memory_mib() == node.spec.memory_mib &&
-         std::all_of(node.gpus.begin(), node.gpus.end(),
-                     [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });
-}
-
-// One task of the group on the node, or nothing.
-std::optional<TaskPlacement> try_node(const Search& search, const TaskGroup& group, std::uint16_t index,
-                                      const NodeState& node, const Taken& taken) {
-  const TaskRequest& request = group.request;
-  if (node.available_cpu_milli() - taken.cpu_milli < request.cpu_milli) return std::nullopt;
-  if (node.available_memory_mib() - taken.memory_mib < request.memory_mib) return std::nullopt;
-  if (search.job.spec.exclusive && (taken.tasks > 0 || !untouched(node))) return std::nullopt;
-  TaskPlacement placement;
-  placement.node = node.id;
-  placement.group = index;
-  placement.cpu_milli = request.cpu_milli;
-  placement.memory_mib = request.memory_mib;
-  const ModelMask models = search.models & allowed_models(search.state, request);
-  if (request.is_share()) {
-    const auto gpu = pick_share(search, node, taken, models, request.gpu_milli);
-    if (!gpu) return std::nullopt;
-    placement.gpus = {*gpu};
-    placement.gpu_milli = request.gpu_milli;
-  } else if (request.gpus > 0) {
-    placement.gpus = pick_whole(node, taken, models, request.gpus);
-    if (placement.gpus.empty()) return std::nullopt;
-  }
-  if (search.job.spec.exclusive) {
-    placement.cpu_milli = node.spec.cpu_milli;
-    placement.memory_mib = node.spec.memory_mib;
-    placement.gpus.clear();
-    placement.gpu_milli = kMilli;
-    for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
-      if (node.gpus[g].healthy) placement.gpus.push_back(g);
-    }
-  }
-  return placement;
-}
-
-void take(Taken& taken, const TaskPlacement& placement) {
-  taken.cpu_milli += placement.cpu_milli;
-  taken.memory_mib += placement.memory_mib;
-  for (const std::uint8_t gpu : placement.gpus) taken.milli[gpu] += placement.gpu_milli;
-  ++taken.tasks;
-}
-
-// What would stay free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their
-// own.
-struct Fit {
-  std::int32_t own_tasks = 0;
-  std::int64_t gpu_milli_left = 0;
-  std::int64_t cpu_left = 0;
-  auto operator<=>(const Fit&) const = default;
+  Search& search_;
+  const TaskAsk ask_;
+  FitOrder order_;
+  std::map<Fit, TaskPlacement> ready_;
+  std::optional<std::pair<Fit, TaskPlacement>> fresh_;
+  bool dry_ = false;  // the index has no further node
 };
 
-Fit fit_of(const Search& search, const NodeState& node, const Taken& taken, const TaskPlacement& placement) {
-  Fit fit;
-  fit.own_tasks = search.job.spec.spread ? taken.tasks : 0;
-  for (std::uint8_t g = 0; g < node.gpus.size(); ++g)
-    fit.gpu_milli_left += node.gpus[g].available_milli() - taken.milli[g];
-  fit.gpu_milli_left -= static_cast<std::int64_t>(placement.gpus.size()) * placement.gpu_milli;
-  fit.cpu_left = node.available_cpu_milli() - taken.cpu_milli - placement.cpu_milli;
+// How many tasks of the group an empty node of the shape holds.
+std::int64_t slots_when_empty(const TaskAsk& ask, const NodeShape& shape) {
+  const TaskRequest& request = ask.group.request;
+  std::int64_t slots = kUnlimited;
+  if (request.cpu_milli > 0) slots = std::min(slots, shape.cpu_milli / request.cpu_milli);
+  if (request.memory_mib > 0) slots = std::min(slots, shape.memory_mib / request.memory_mib);
+  if (request.gpus > 0) {
+    std::int64_t usable = 0;
+    for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+      const bool allowed = (ask.models >> m & 1U) != 0;
+      if (allowed)
+        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : shape.gpus[m] / request.gpus;
+    }
+    slots = std::min(slots, usable);
+  }
+  return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
+}
+
+struct FleetFit {
+  bool allowed = false;  // some node is of a pool, taints and labels that the group accepts
+  bool fits = false;     // the fleet, were it empty, holds what the group asks at least
+};
+
+// Judged by shapes of nodes; a group that selects by label is judged node by node, because labels are not indexed.
+FleetFit fleet_fit(const State& state, const TaskAsk& ask) {
+  FleetFit fit;
+  std::int64_t slots = 0;
+  const auto count = [&](const NodeShape& shape, std::int64_t known, std::int64_t there) {
+    if (!ask.classes[shape.node_class.index()] || known == 0) return;
+    fit.allowed = true;
+    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    slots += here * there;
+  };
+  if (ask.group.node_selector.empty()) {
+    for (const auto& [shape, nodes] : state.node_index().shapes()) count(shape, nodes.known, nodes.there);
+  } else {
+    for (const NodeState& node : state.nodes()) {
+      if (!has_labels(ask.group, node.spec)) continue;
+      count(state.node_index().shape_of(node.id), 1, node.status == NodeStatus::kLost ? 0 : 1);
+    }
+  }
+  fit.fits = slots >= ask.group.least();
   return fit;
 }
 
-std::optional<TaskPlacement> best_node(Search& search, const TaskGroup& group, std::uint16_t index) {
-  static const Taken kNothing;
-  std::optional<TaskPlacement> best;
-  Fit best_fit;
-  for (const NodeState& node : search.state.nodes()) {
-    if (!node.takes_tasks() || !allowed_node(search.state, search.job, group, node)) continue;
-    const auto found = search.taken.find(node.id);
-    const Taken& taken = found == search.taken.end() ? kNothing : found->second;
-    auto placement = try_node(search, group, index, node, taken);
-    if (!placement) continue;
-    ++search.work.nodes_scored;
-    const Fit fit = fit_of(search, node, taken, *placement);
-    if (!best || fit < best_fit) {
-      best = std::move(placement);
-      best_fit = fit;
+// Milli-GPUs that are available on nodes and models that the group may use.
+std::int64_t available_to(const State& state, const TaskAsk& ask) {
+  std::int64_t milli = 0;
+  if (ask.group.node_selector.empty()) {
+    for (std::size_t c = 0; c < ask.classes.size(); ++c) {
+      for (std::size_t m = 0; m < kMaxGpuModels && ask.classes[c]; ++m) {
+        if ((ask.models >> m & 1U) == 0) continue;
+        milli += state.node_index().available_milli(NodeClassId(static_cast<std::uint16_t>(c)),
+                                                    GpuModelId(static_cast<std::uint16_t>(m)));
+      }
     }
+    return milli;
   }
-  return best;
-}
-
-// Whether the fleet, were it empty, could hold what the group asks at least.
-bool fits_empty_fleet(const State& state, const JobState& job, const TaskGroup& group) {
-  std::int64_t slots = 0;
   for (const NodeState& node : state.nodes()) {
-    if (node.status == NodeStatus::kLost || !could_hold(state, job, group, node)) continue;
-    std::int64_t here = kUnlimited;
-    const TaskRequest& request = group.request;
-    if (request.cpu_milli > 0) here = std::min(here, node.spec.cpu_milli / request.cpu_milli);
-    if (request.memory_mib > 0) here = std::min(here, node.spec.memory_mib / request.memory_mib);
-    if (request.gpus > 0) {
-      const ModelMask models = allowed_models(state, request);
-      const auto usable = std::count_if(node.gpus.begin(), node.gpus.end(),
-                                        [&](const GpuSlot& gpu) { return usable_gpu(gpu, models); });
-      const std::int64_t per_gpu = request.is_share() ? kMilli / request.gpu_milli : 1;
-      here = std::min(here, usable * per_gpu / request.gpus);
+    const bool allowed = node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()];
+    if (!allowed || !has_labels(ask.group, node.spec)) continue;
+    for (const state::GpuSlot& gpu : node.gpus) {
+      if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
     }
-    slots += job.spec.exclusive ? std::min<std::int64_t>(here, 1) : here;
-    if (slots >= group.least()) return true;
   }
-  return false;
+  return milli;
 }
 
 // Distinguishes "never", "busy" and "enough in total, but in the wrong places".
 Reason reason_for(const Search& search, std::size_t index) {
-  const TaskGroup& group = search.job.spec.groups[index];
+  // Quota may have left fewer models than the group allows; what can never be is judged by the group alone.
+  const TaskAsk ask = task_ask(search.state, search.job, index, kAllModels);
   Reason reason;
   reason.group = static_cast<std::int32_t>(index);
-  reason.asked = group.least() * group.request.total_gpu_milli();
-  const ModelMask models = allowed_models(search.state, group.request);
-  std::int64_t allowed_nodes = 0;
-  for (const NodeState& node : search.state.nodes()) {
-    if (!allowed_node(search.state, search.job, group, node)) continue;
-    ++allowed_nodes;
-    if (!node.takes_tasks()) continue;
-    for (const GpuSlot& gpu : node.gpus) {
-      if (usable_gpu(gpu, models)) reason.limit += gpu.available_milli();
-    }
-  }
-  if (!fits_empty_fleet(search.state, search.job, group)) {
-    reason.code =
-        allowed_nodes == 0 && !search.state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
+  reason.asked = ask.group.least() * ask.group.request.total_gpu_milli();
+  reason.limit = available_to(search.state, ask);
+  const FleetFit fleet = fleet_fit(search.state, ask);
+  if (!fleet.fits) {
+    reason.code = !fleet.allowed && !search.state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
   } else {
     reason.code = reason.limit >= reason.asked && reason.asked > 0 ? ReasonCode::kFragmented : ReasonCode::kGpusBusy;
   }
   return reason;
-}
-
-bool add_tasks(Search& search, std::vector<TaskPlacement>& placements, std::size_t index, std::int32_t count) {
-  const TaskGroup& group = search.job.spec.groups[index];
-  for (std::int32_t i = 0; i < count; ++i) {
-    auto placement = best_node(search, group, static_cast<std::uint16_t>(index));
-    if (!placement) return false;
-    take(search.taken[placement->node], *placement);
-    placements.push_back(std::move(*placement));
-  }
-  return true;
 }
 
 }  // namespace
@@ -245,34 +187,32 @@ bool may_use_pool(const State& state, QueueId queue, std::uint32_t pool) {
          std::any_of(queues.begin(), queues.end(), [&](QueueId top) { return state.is_below(queue, top); });
 }
 
-bool could_hold(const State& state, const JobState& job, const TaskGroup& group, const NodeState& node) {
-  const TaskRequest& request = group.request;
-  if (!allowed_node(state, job, group, node)) return false;
-  if (request.cpu_milli > node.spec.cpu_milli || request.memory_mib > node.spec.memory_mib) return false;
-  const ModelMask models = allowed_models(state, request);
-  return std::count_if(node.gpus.begin(), node.gpus.end(),
-                       [&](const GpuSlot& gpu) { return usable_gpu(gpu, models); }) >= request.gpus;
+bool could_hold(const State& state, const JobState& job, std::size_t group, const NodeState& node) {
+  const TaskAsk ask = task_ask(state, job, group, kAllModels);
+  return ask.classes[state.node_index().class_of(node.id).index()] && has_labels(ask.group, node.spec) &&
+         slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
 std::optional<std::vector<TaskPlacement>> place(const State& state, const JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why) {
-  Search search{state, job, models, work, {}};
-  std::vector<TaskPlacement> placements;
+  Search search{state, job, models, work, {}, {}};
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (!add_tasks(search, placements, g, job.spec.groups[g].least())) {
+    GroupPlacing group(search, g);
+    for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
+      if (group.add()) continue;
       why = reason_for(search, g);
       return std::nullopt;
     }
   }
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    const TaskGroup& group = job.spec.groups[g];
-    for (std::int32_t i = group.least(); i < group.count; ++i) {
-      if (!add_tasks(search, placements, g, 1)) break;
+    if (job.spec.groups[g].least() == job.spec.groups[g].count) continue;
+    GroupPlacing group(search, g);
+    for (std::int32_t i = job.spec.groups[g].least(); i < job.spec.groups[g].count && group.add(); ++i) {
     }
   }
-  std::stable_sort(placements.begin(), placements.end(),
+  std::stable_sort(search.placements.begin(), search.placements.end(),
                    [](const auto& a, const auto& b) { return a.group < b.group; });
-  return placements;
+  return std::move(search.placements);
 }
 
 }  // namespace berth::sched

@@ -9,6 +9,7 @@
 #include "base/timestamp.h"
 #include "model/job.h"
 #include "model/reason.h"
+#include "sched/node_fit.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -19,18 +20,13 @@ struct PlaceWork {
   Timestamp ask_again_at = Timestamp::never();  // the first time at which a justified victim has run its minimum
 };
 
-// Bit m: GPU model m may be used.
-using ModelMask = std::uint32_t;
-inline constexpr ModelMask kAllModels = ~ModelMask{0};
-
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
 // groups themselves allow. On failure `why` says which group does not fit and how.
 std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why);
 
 // Whether the node could ever hold one task of the group for this job's queue, were it empty.
-bool could_hold(const state::State& state, const state::JobState& job, const TaskGroup& group,
-                const state::NodeState& node);
+bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
 
 // Whether a queue may use a pool.
 bool may_use_pool(const state::State& state, QueueId queue, std::uint32_t pool);

@@ -103,6 +103,9 @@ std::optional<std::string> State::audit() const {
       if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
     }
   }
+  NodeIndex scratch;
+  for (const NodeState& node : nodes_) scratch.install(node);
+  if (!node_index_.describes_same(scratch)) return "the node index differs";
   for (const QueueState& queue : queues_) {
     const QueueSums& sums = queues[queue.id.index()];
     const std::string name = "queue '" + queue.path + "': ";

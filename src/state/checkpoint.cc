@@ -122,6 +122,7 @@ Result<State> State::load(std::string_view bytes) {
     state.install_node(node);
     state.node_names_.emplace(node.spec.name, node.id);
     state.nodes_.push_back(std::move(node));
+    state.node_index_.install(state.nodes_.back());
   }
   state.recount_capacity();
   const std::uint64_t jobs = in.get_varint();
@@ -137,7 +138,7 @@ Result<State> State::load(std::string_view bytes) {
       for (std::uint32_t t = 0; t < stored.attempt->tasks.size(); ++t) {
         const TaskState& task = stored.attempt->tasks[t];
         if (task.placement.node.index() >= state.nodes_.size()) return damaged;
-        state.bind_task(stored, task.placement, +1);
+        state.bind_tasks(stored, {&task.placement, 1}, +1);
         if (task.phase != TaskPhase::kExited) state.node_mut(task.placement.node).tasks.emplace(stored.id, t);
       }
       if (stored.attempt->master_port != 0) {
@@ -148,7 +149,7 @@ Result<State> State::load(std::string_view bytes) {
       }
     }
     if (stored.nomination) {
-      for (const TaskPlacement& placement : stored.nomination->placements) state.nominate_task(stored, placement, +1);
+      state.nominate_tasks(stored.nomination->placements, +1);
       state.nominate_queues(stored.queue, stored.nomination->amounts, +1);
     }
   }

@@ -40,55 +40,71 @@ void State::install_node(NodeState& node) {
 
 void State::recount_capacity() {
   capacity_ = {};
-  for (const NodeState& node : nodes_) {
-    if (node.status == NodeStatus::kLost) continue;
-    capacity_[kDimCpu] = checked_add(capacity_[kDimCpu], node.spec.cpu_milli);
-    capacity_[kDimMemory] = checked_add(capacity_[kDimMemory], node.spec.memory_mib);
-    for (const GpuSlot& gpu : node.gpus) {
-      if (!gpu.healthy) continue;
-      capacity_[kDimGpu] += kMilli;
-      capacity_[kDimGpuEquivalent] += kMilli * models_[gpu.model.index()].weight_permille;
-      capacity_[dim_of(gpu.model)] += kMilli;
-    }
+  for (const NodeState& node : nodes_) count_capacity(node, +1);
+}
+
+void State::count_capacity(const NodeState& node, int sign) {
+  if (node.status == NodeStatus::kLost) return;
+  Amounts amounts;
+  amounts[kDimCpu] = node.spec.cpu_milli;
+  amounts[kDimMemory] = node.spec.memory_mib;
+  for (const GpuSlot& gpu : node.gpus) {
+    if (!gpu.healthy) continue;
+    amounts[kDimGpu] += kMilli;
+    amounts[kDimGpuEquivalent] += kMilli * models_[gpu.model.index()].weight_permille;
+    amounts[dim_of(gpu.model)] += kMilli;
   }
+  if (sign > 0)
+    capacity_ += amounts;
+  else
+    capacity_ -= amounts;
 }
 
 void State::on(const NodeRegistered& event) {
-  if (event.node.index() == nodes_.size()) {
-    NodeState node;
-    node.id = event.node;
-    nodes_.push_back(std::move(node));
+  const bool fresh = event.node.index() == nodes_.size();
+  if (fresh) {
+    NodeState unknown;
+    unknown.id = event.node;
+    nodes_.push_back(std::move(unknown));
     node_names_.emplace(event.spec.name, event.node);
   }
   NodeState& node = node_mut(event.node);
-  const bool same = node.spec == event.spec;
+  if (!fresh) count_capacity(node, -1);
+  const bool same = !fresh && node.spec == event.spec;
   node.lease = event.lease;
   node.status = NodeStatus::kReady;
   if (!same) {
     node.spec = event.spec;
     install_node(node);
-    // What is bound or promised on the node came before the change; count it again.
-    for (const JobId id : running_) {
-      const JobState& job = existing(id);
-      for (const TaskState& task : job.attempt->tasks) {
-        if (task.placement.node == node.id) bind_task(job, task.placement, +1);
-      }
-    }
-    for (const JobId id : nominated_) {
-      const JobState& job = existing(id);
-      for (const TaskPlacement& placement : job.nomination->placements) {
-        if (placement.node == node.id) nominate_task(job, placement, +1);
-      }
-    }
+    if (!fresh) count_again(node);
   }
-  recount_capacity();
+  count_capacity(node, +1);
+  node_index_.install(node);
   ++opportunity_;
 }
 
+// What is bound or promised on the node came before its spec changed.
+void State::count_again(const NodeState& node) {
+  for (const JobId id : running_) {
+    const JobState& job = existing(id);
+    for (const TaskState& task : job.attempt->tasks) {
+      if (task.placement.node == node.id) bind_task(job, task.placement, +1);
+    }
+  }
+  for (const JobId id : nominated_) {
+    for (const TaskPlacement& placement : existing(id).nomination->placements) {
+      if (placement.node == node.id) nominate_task(placement, +1);
+    }
+  }
+}
+
 void State::on(const NodeStatusChanged& event) {
-  node_mut(event.node).status = event.status;
-  recount_capacity();
-  for (const auto& [job, task] : node(event.node).tasks) unsettled_.insert(job);
+  NodeState& node = node_mut(event.node);
+  count_capacity(node, -1);
+  node.status = event.status;
+  count_capacity(node, +1);
+  node_index_.install(node);
+  for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
 }
@@ -97,6 +113,7 @@ void State::on(const NodeCordoned& event) {
   NodeState& node = node_mut(event.node);
   node.cordoned = event.cordoned;
   node.draining = event.cordoned && event.draining;
+  node_index_.refresh(node);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
@@ -104,11 +121,30 @@ void State::on(const NodeCordoned& event) {
 
 void State::on(const GpuHealthChanged& event) {
   NodeState& node = node_mut(event.node);
+  count_capacity(node, -1);
   node.gpus[event.gpu].healthy = event.healthy;
   node.spec.gpus[event.gpu].healthy = event.healthy;
-  recount_capacity();
+  count_capacity(node, +1);
+  node_index_.install(node);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
+}
+
+// Placements of one node stand together in a gang; its place in the index is found once for all of them.
+void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign) {
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    bind_task(job, placements[i], sign);
+    const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
+    if (last_here) node_index_.refresh(node(placements[i].node));
+  }
+}
+
+void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) {
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    nominate_task(placements[i], sign);
+    const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
+    if (last_here) node_index_.refresh(node(placements[i].node));
+  }
 }
 
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
@@ -130,7 +166,7 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
   }
 }
 
-void State::nominate_task(const JobState&, const TaskPlacement& placement, int sign) {
+void State::nominate_task(const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   node.nominated_cpu_milli += sign * placement.cpu_milli;
   node.nominated_memory_mib += sign * placement.memory_mib;

@@ -250,7 +250,7 @@ void State::on(const Nominated& event) {
   nomination.victims = event.victims;
   nomination.cause = event.cause;
   nomination.amounts = amounts_of(job.spec, event.placements);
-  for (const TaskPlacement& placement : event.placements) nominate_task(job, placement, +1);
+  nominate_tasks(event.placements, +1);
   nominate_queues(job.queue, nomination.amounts, +1);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
@@ -258,7 +258,7 @@ void State::on(const Nominated& event) {
 
 void State::drop_nomination(JobState& job) {
   if (!job.nomination) return;
-  for (const TaskPlacement& placement : job.nomination->placements) nominate_task(job, placement, -1);
+  nominate_tasks(job.nomination->placements, -1);
   nominate_queues(job.queue, job.nomination->amounts, -1);
   job.nomination.reset();
   nominated_.erase(job.id);
@@ -287,8 +287,8 @@ void State::on(const AttemptStarted& event) {
   charge.within = event.within;
   charge.order = last_seq_;
   charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
-    bind_task(job, placement, +1);
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
     attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
   }
@@ -311,8 +311,8 @@ void State::on(const AttemptGrown& event) {
   charge.order = last_seq_;
   charge.first_task = static_cast<std::uint32_t>(attempt.tasks.size());
   charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
-    bind_task(job, placement, +1);
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
     attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
   }
@@ -396,8 +396,11 @@ void State::on(const CheckpointReported& event) {
 void State::release_attempt(JobState& job) {
   AttemptState& attempt = *job.attempt;
   for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
+    const NodeId node_id = attempt.tasks[i].placement.node;
     bind_task(job, attempt.tasks[i].placement, -1);
-    node_mut(attempt.tasks[i].placement.node).tasks.erase({job.id, i});
+    node_mut(node_id).tasks.erase({job.id, i});
+    const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
+    if (last_here) node_index_.refresh(node(node_id));
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
   for (std::uint32_t i = 0; i < attempt.charges.size(); ++i) charge_queues(job, attempt.charges[i], i, -1);

@@ -23,6 +23,7 @@
 #include "model/ids.h"
 #include "state/job_state.h"
 #include "state/job_table.h"
+#include "state/node_index.h"
 #include "state/node_state.h"
 #include "state/queue_state.h"
 
@@ -76,6 +77,7 @@ class State {
   const std::vector<NodeState>& nodes() const { return nodes_; }
   const NodeState& node(NodeId id) const { return nodes_[id.index()]; }
   const NodeState* node_named(std::string_view name) const;
+  const NodeIndex& node_index() const { return node_index_; }
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
@@ -159,8 +161,10 @@ class State {
   QueueState& queue_mut(QueueId id) { return queues_[id.index()]; }
 
   // The choke points: every change of what is bound goes through these.
-  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);
-  void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);
+  void bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
+  void nominate_tasks(std::span<const TaskPlacement> placements, int sign);
+  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);  // leaves the node index to the caller
+  void nominate_task(const TaskPlacement& placement, int sign);                   // likewise
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
   void nominate_queues(QueueId queue, const Amounts& amounts, int sign);
   void release_attempt(JobState& job);
@@ -181,6 +185,8 @@ class State {
   std::uint32_t pool_index(const std::string& name);
   void install_node(NodeState& node);
   void recount_capacity();
+  void count_capacity(const NodeState& node, int sign);
+  void count_again(const NodeState& node);
   void recount_charges();
 
   Seq last_seq_ = 0;
@@ -192,6 +198,7 @@ class State {
   JobTable<JobState> jobs_;
   std::vector<NodeState> nodes_;
   std::map<std::string, NodeId, std::less<>> node_names_;
+  NodeIndex node_index_;
   std::vector<QueueState> queues_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;

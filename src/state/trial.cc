@@ -7,13 +7,13 @@ namespace berth::state {
 
 void Trial::bind(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
-  for (const TaskPlacement& placement : entry.placements) state_.bind_task(job, placement, sign);
+  state_.bind_tasks(job, entry.placements, sign);
   for (std::uint32_t i = 0; i < entry.charges.size(); ++i) state_.charge_queues(job, entry.charges[i], i, sign);
 }
 
 void Trial::nominate(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
-  for (const TaskPlacement& placement : entry.placements) state_.nominate_task(job, placement, sign);
+  state_.nominate_tasks(entry.placements, sign);
   state_.nominate_queues(job.queue, entry.amounts, sign);
 }
 

@@ -1,0 +1,149 @@
+#include "sched/node_fit.h"
+
+#include <algorithm>
+
+#include "sched/place.h"
+
+namespace berth::sched {
+
+using state::GpuSlot;
+using state::NodeState;
+using state::State;
+
+namespace {
+
+bool tolerates(const TaskGroup& group, const std::vector<Taint>& taints) {
+  return std::all_of(taints.begin(), taints.end(), [&](const Taint& taint) {
+    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
+  });
+}
+
+bool usable_gpu(const GpuSlot& gpu, ModelMask models) { return gpu.healthy && (models >> gpu.model.index() & 1U) != 0; }
+
+// Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
+// one.
+std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  const std::int32_t milli = ask.group.request.gpu_milli;
+  std::optional<std::uint8_t> best;
+  std::int32_t best_left = 0;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    const std::int32_t available = gpu.available_milli() - taken.milli[g];
+    if (!usable_gpu(gpu, ask.models) || available < milli) continue;
+    if (gpu.sharers > 0 && gpu.share_domain != ask.trust_domain) continue;
+    if (!best || available - milli < best_left) {
+      best = g;
+      best_left = available - milli;
+    }
+  }
+  return best;
+}
+
+// The first idle GPUs of one model.
+std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  const auto count = static_cast<std::size_t>(ask.group.request.gpus);
+  for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+    if ((ask.models >> m & 1U) == 0) continue;
+    std::array<std::uint8_t, kMaxGpusPerNode> idle{};
+    std::size_t found = 0;
+    for (std::uint8_t g = 0; g < node.gpus.size() && found < count; ++g) {
+      const GpuSlot& gpu = node.gpus[g];
+      if (gpu.model.index() == m && gpu.available_milli() - taken.milli[g] == kMilli) idle[found++] = g;
+    }
+    if (found == count) return {idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  return {};
+}
+
+bool untouched(const NodeState& node) {
+  return node.tasks.empty() && node.available_cpu_milli() == node.spec.cpu_milli &&
+         node.available_memory_mib() == node.spec.memory_mib &&
+         std::all_of(node.gpus.begin(), node.gpus.end(),
+                     [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });
+}
+
+// An exclusive job pays for the whole node.
+void take_all(const NodeState& node, TaskPlacement& placement) {
+  placement.cpu_milli = node.spec.cpu_milli;
+  placement.memory_mib = node.spec.memory_mib;
+  placement.gpus.clear();
+  placement.gpu_milli = kMilli;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    if (node.gpus[g].healthy) placement.gpus.push_back(g);
+  }
+}
+
+}  // namespace
+
+void Taken::add(const TaskPlacement& placement) {
+  cpu_milli += placement.cpu_milli;
+  memory_mib += placement.memory_mib;
+  for (const std::uint8_t gpu : placement.gpus) milli[gpu] += placement.gpu_milli;
+  ++tasks;
+}
+
+ModelMask allowed_models(const State& state, const TaskRequest& request) {
+  if (request.gpu_models.empty()) return kAllModels;
+  ModelMask mask = 0;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const auto& names = request.gpu_models;
+    if (std::find(names.begin(), names.end(), state.gpu_models()[m].name) != names.end()) mask |= ModelMask{1} << m;
+  }
+  return mask;
+}
+
+bool has_labels(const TaskGroup& group, const NodeSpec& node) {
+  return std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& wanted) {
+    return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
+  });
+}
+
+TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models) {
+  const TaskGroup& group = job.spec.groups[group_index];
+  TaskAsk ask{group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {},
+              {}};
+  ask.trust_domain = state.queue(job.queue).trust_domain;
+  ask.exclusive = job.spec.exclusive;
+  ask.spread = job.spec.spread;
+  for (const state::NodeClass& one : state.node_index().classes()) {
+    const bool in_pool = group.pool.empty() || group.pool == state.pools()[one.pool].name;
+    ask.classes.push_back(in_pool && may_use_pool(state, job.queue, one.pool) && tolerates(group, one.taints));
+  }
+  return ask;
+}
+
+std::optional<TaskPlacement> try_node(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  const TaskRequest& request = ask.group.request;
+  if (node.available_cpu_milli() - taken.cpu_milli < request.cpu_milli) return std::nullopt;
+  if (node.available_memory_mib() - taken.memory_mib < request.memory_mib) return std::nullopt;
+  if (ask.exclusive && (taken.tasks > 0 || !untouched(node))) return std::nullopt;
+  TaskPlacement placement;
+  placement.node = node.id;
+  placement.group = ask.group_index;
+  placement.cpu_milli = request.cpu_milli;
+  placement.memory_mib = request.memory_mib;
+  if (request.is_share()) {
+    const auto gpu = pick_share(ask, node, taken);
+    if (!gpu) return std::nullopt;
+    placement.gpus = {*gpu};
+    placement.gpu_milli = request.gpu_milli;
+  } else if (request.gpus > 0) {
+    placement.gpus = pick_whole(ask, node, taken);
+    if (placement.gpus.empty()) return std::nullopt;
+  }
+  if (ask.exclusive) take_all(node, placement);
+  return placement;
+}
+
+Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const TaskPlacement& placement) {
+  Fit fit;
+  fit.node = node.id;
+  fit.own_tasks = ask.spread ? taken.tasks : 0;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g)
+    fit.gpu_milli_left += node.gpus[g].available_milli() - taken.milli[g];
+  fit.gpu_milli_left -= static_cast<std::int64_t>(placement.gpus.size()) * placement.gpu_milli;
+  fit.cpu_left = node.available_cpu_milli() - taken.cpu_milli - placement.cpu_milli;
+  return fit;
+}
+
+}  // namespace berth::sched

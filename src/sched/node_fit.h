@@ -1,0 +1,61 @@
+#pragma once
+// One task on one node: whether the node is allowed, what of it the task would take, and how tightly it fits.
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/job.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// Bit m: GPU model m may be used.
+using ModelMask = std::uint32_t;
+inline constexpr ModelMask kAllModels = ~ModelMask{0};
+
+// What a gang being placed has taken of a node so far, on top of the state.
+struct Taken {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::array<std::int32_t, kMaxGpusPerNode> milli{};
+  std::int32_t tasks = 0;
+
+  void add(const TaskPlacement& placement);
+};
+
+// One task of a group of a job, with what follows from the job and the fleet worked out once.
+struct TaskAsk {
+  const TaskGroup& group;
+  std::uint16_t group_index = 0;
+  ModelMask models = 0;  // that the group allows and quota leaves
+  TrustDomainId trust_domain;
+  bool exclusive = false;
+  bool spread = false;
+  std::vector<bool> classes;  // by NodeClassId: pool and taints allow it
+};
+
+TaskAsk task_ask(const state::State& state, const state::JobState& job, std::size_t group, ModelMask models);
+
+// The GPU models that a request names; all of them when it names none.
+ModelMask allowed_models(const state::State& state, const TaskRequest& request);
+
+bool has_labels(const TaskGroup& group, const NodeSpec& node);
+
+// One task on the node with its devices, or nothing.
+std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
+
+// What would stay free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their
+// own. Of equal fits the node that has been known longest is taken.
+struct Fit {
+  std::int32_t own_tasks = 0;
+  std::int64_t gpu_milli_left = 0;
+  std::int64_t cpu_left = 0;
+  NodeId node;
+  auto operator<=>(const Fit&) const = default;
+};
+Fit fit_of(const TaskAsk& ask, const state::NodeState& node, const Taken& taken, const TaskPlacement& placement);
+
+}  // namespace berth::sched

@@ -1,0 +1,307 @@
+#include "sched/place.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "control/commit.h"
+#include "control/handle.h"
+#include "control/settle.h"
+#include "sched/cycle.h"
+#include "state/trial.h"
+
+namespace berth {
+namespace {
+
+using sched::Fit;
+using sched::ModelMask;
+using sched::Taken;
+using sched::TaskAsk;
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+const std::vector<std::string> kModels = {"A", "B", "C"};
+
+// A fleet that lives at random: nodes of three models in two pools, some tainted, labelled, cordoned, unhealthy or
+// lost; jobs of many shapes come, run and go through the product's own cycle.
+struct Fleet {
+  State state;
+  Random random;
+  Timestamp now{1'000'000};
+  std::uint32_t nodes = 0;
+
+  explicit Fleet(std::uint64_t seed) : random(seed) {
+    ClusterConfig config = default_cluster_config();
+    for (const std::string& model : kModels) config.gpu_models.push_back({model, 1000, 81'920});
+    config.queues.clear();
+    for (const char* path : {"a", "b"}) {
+      QueueConfig queue;
+      queue.path = path;
+      queue.guaranteed.gpu_milli = 6000;
+      queue.trust_domain = path;
+      config.queues.push_back(queue);
+    }
+    config.pools = {{"p", {}}, {"q", {"a"}}};
+    command(ApplyConfig{config, "test"});
+    const std::int64_t count = random.between(3, 14);
+    for (std::int64_t i = 0; i < count; ++i) register_node("n" + std::to_string(i));
+  }
+
+  void register_node(const std::string& name) {
+    NodeSpec node;
+    node.name = name;
+    node.pool = random.chance(700) ? "p" : "q";
+    node.cpu_milli = random.between(1, 4) * 8000;
+    node.memory_mib = random.between(1, 4) * 16'384;
+    if (random.chance(200)) node.taints.push_back({"spot", ""});
+    if (random.chance(300)) node.labels.emplace_back("disk", "fast");
+    const std::string& first = kModels[random.below(3)];
+    const std::string& other = random.chance(150) ? kModels[random.below(3)] : first;
+    const std::int64_t gpus = random.between(0, 8);
+    for (std::int64_t g = 0; g < gpus; ++g) {
+      Gpu gpu;
+      gpu.uuid = name + "-" + std::to_string(g);
+      gpu.model = g % 2 == 0 ? first : other;
+      node.gpus.push_back(gpu);
+    }
+    command(RegisterNode{node});
+  }
+
+  JobSpec random_spec() {
+    JobSpec spec;
+    spec.name = "job";
+    spec.queue = random.chance(500) ? "a" : "b";
+    spec.user = "ann";
+    spec.exclusive = random.chance(50);
+    spec.spread = random.chance(150);
+    const std::int64_t groups = random.chance(250) ? 2 : 1;
+    for (std::int64_t g = 0; g < groups; ++g) {
+      TaskGroup group;
+      group.name = "g" + std::to_string(g);
+      group.count = static_cast<std::int32_t>(random.chance(400) ? 1 : random.between(1, 9));
+      if (random.chance(200)) group.min_count = static_cast<std::int32_t>(random.between(1, group.count));
+      group.request.cpu_milli = random.between(0, 6) * 1000;
+      group.request.memory_mib = random.between(0, 6) * 1024;
+      group.request.gpus = static_cast<std::int32_t>(random.chance(500) ? random.between(0, 2) : random.between(0, 8));
+      if (group.request.gpus == 1 && random.chance(600)) {
+        group.request.gpu_milli = static_cast<std::int32_t>(random.between(1, 9) * 100);
+      }
+      if (group.request.gpus > 0 && random.chance(300)) group.request.gpu_models = {kModels[random.below(3)]};
+      if (random.chance(200)) group.pool = "p";
+      if (random.chance(500)) group.tolerations = {"spot"};
+      if (random.chance(100)) group.node_selector.emplace_back("disk", "fast");
+      group.command = {"true"};
+      spec.groups.push_back(group);
+    }
+    return spec;
+  }
+
+  std::optional<control::Reply> command(const Command& command) {
+    control::Batch batch(state, now);
+    auto reply = control::handle(batch, command);
+    control::settle(batch);
+    return reply ? std::optional(*reply) : std::nullopt;
+  }
+
+  void cycle() {
+    control::Batch batch(state, now);
+    control::commit(batch, sched::run_cycle(state, now));
+    control::settle(batch);
+  }
+
+  void end_some() {
+    const std::vector<JobId> running(state.running().begin(), state.running().end());
+    for (const JobId id : running) {
+      if (!random.chance(250)) continue;
+      const auto attempt = *state.job(id)->attempt;
+      for (std::uint32_t t = 0; t < attempt.tasks.size(); ++t) {
+        if (attempt.tasks[t].phase == TaskPhase::kExited) continue;
+        command(ReportTaskExited{{id, attempt.number, t, 1, ExitReason::kExited, 0, ""}});
+      }
+    }
+  }
+
+  void disturb() {
+    const NodeState& node = state.nodes()[random.below(state.nodes().size())];
+    const std::string name = node.spec.name;
+    const std::size_t gpus = node.gpus.size();
+    if (random.chance(200)) command(CordonNode{name, random.chance(500), random.chance(200), "op"});
+    if (gpus > 0 && random.chance(200)) {
+      command(ReportGpuHealth{name, static_cast<std::uint8_t>(random.below(gpus)), random.chance(600), ""});
+    }
+    if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kUnknown, ""});
+    if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kReady, ""});
+    if (random.chance(50)) command(ReportNodeStatus{name, NodeStatus::kLost, ""});
+  }
+
+  void live() {
+    now = now + random.between(1, 60'000);
+    for (std::int64_t i = random.between(0, 4); i > 0; --i) command(SubmitJob{random_spec(), ""});
+    cycle();
+    end_some();
+    disturb();
+  }
+};
+
+// The reference: every task is tried on every node, and the best fit of all wins. Nothing is shared with the product
+// but the judgement of one task on one node.
+struct LinearSearch {
+  const State& state;
+  const JobState& job;
+  ModelMask models;
+  std::map<NodeId, Taken> taken;
+  std::vector<TaskPlacement> placements;
+
+  bool add(std::size_t group) {
+    const TaskAsk ask = sched::task_ask(state, job, group, models);
+    std::optional<std::pair<Fit, TaskPlacement>> best;
+    for (const NodeState& node : state.nodes()) {
+      const bool known = ask.classes[state.node_index().class_of(node.id).index()];
+      if (!node.takes_tasks() || !known || !sched::has_labels(ask.group, node.spec)) continue;
+      const auto placement = sched::try_node(ask, node, taken[node.id]);
+      if (!placement) continue;
+      const Fit fit = sched::fit_of(ask, node, taken[node.id], *placement);
+      if (!best || fit < best->first) best.emplace(fit, *placement);
+    }
+    if (!best) return false;
+    taken[best->second.node].add(best->second);
+    placements.push_back(best->second);
+    return true;
+  }
+};
+
+std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
+  LinearSearch search{state, job, models, {}, {}};
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
+      if (!search.add(g)) return std::nullopt;
+    }
+  }
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskGroup& group = job.spec.groups[g];
+    for (std::int32_t i = group.least(); i < group.count && search.add(g); ++i) {
+    }
+  }
+  std::stable_sort(search.placements.begin(), search.placements.end(),
+                   [](const auto& a, const auto& b) { return a.group < b.group; });
+  return search.placements;
+}
+
+// What of `node` would be free, summed the slow way.
+std::int64_t available_on(const State& state) {
+  std::int64_t milli = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks()) continue;
+    for (const state::GpuSlot& gpu : node.gpus) milli += gpu.available_milli();
+  }
+  return milli;
+}
+
+std::vector<JobId> pending_of(const State& state) {
+  std::vector<JobId> pending;
+  for (const char* path : {"a", "b"}) {
+    for (const state::PendingKey& key : state.queue_at(path)->pending) pending.push_back(key.job);
+  }
+  return pending;
+}
+
+}  // namespace
+
+TEST_CASE("the index places every job where a scan of all nodes would") {
+  std::size_t placed = 0;
+  std::size_t refused = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (int i = 0; i < 6; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      for (const JobId id : pending_of(fleet.state)) {
+        const JobState& job = *fleet.state.job(id);
+        if (job.nomination) continue;
+        const ModelMask models = fleet.random.chance(800) ? sched::kAllModels : 0b011U;
+        sched::PlaceWork work;
+        Reason why;
+        const auto fast = sched::place(fleet.state, job, models, work, why);
+        const auto slow = place_slow(fleet.state, job, models);
+        CAPTURE(seed);
+        CAPTURE(step);
+        CAPTURE(id.value());
+        REQUIRE_EQ(fast.has_value(), slow.has_value());
+        if (fast) {
+          REQUIRE(*fast == *slow);
+          ++placed;
+        } else {
+          ++refused;
+        }
+        fleet.command(CancelJob{id, "ann"});
+      }
+    }
+  }
+  CHECK_GT(placed, 500);
+  CHECK_GT(refused, 500);
+}
+
+TEST_CASE("the node index kept up by events and trials equals one built from scratch") {
+  for (std::uint64_t seed = 100; seed < 130; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 30; ++step) {
+      fleet.live();
+      CAPTURE(seed);
+      CAPTURE(step);
+      REQUIRE_EQ(fleet.state.audit().value_or(""), "");
+      state::Trial trial(fleet.state);
+      for (const JobId id : fleet.state.running()) {
+        if (fleet.random.chance(300)) trial.remove(id);
+      }
+      std::int64_t indexed = 0;
+      const auto& index = fleet.state.node_index();
+      for (std::size_t c = 0; c < index.classes().size(); ++c) {
+        for (std::size_t m = 0; m < kModels.size(); ++m) {
+          indexed += index.available_milli(state::NodeClassId(static_cast<std::uint16_t>(c)),
+                                           GpuModelId(static_cast<std::uint16_t>(m)));
+        }
+      }
+      REQUIRE_EQ(indexed, available_on(fleet.state));
+      trial.rollback_to(0);
+      REQUIRE_EQ(fleet.state.audit().value_or(""), "");
+    }
+  }
+}
+
+TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
+  Fleet fleet(7);
+  NodeSpec node;
+  node.pool = "p";
+  node.cpu_milli = 64'000;
+  node.memory_mib = 512 * 1024;
+  for (int g = 0; g < 8; ++g) {
+    Gpu gpu;
+    gpu.uuid = "GPU-" + std::to_string(g);
+    gpu.model = "A";
+    node.gpus.push_back(gpu);
+  }
+  for (int n = 0; n < 256; ++n) {
+    node.name = "big" + std::to_string(n);
+    fleet.command(RegisterNode{node});
+  }
+  JobSpec spec = fleet.random_spec();
+  spec.queue = "a";
+  spec.exclusive = spec.spread = false;
+  spec.groups.resize(1);
+  spec.groups[0] = {};
+  spec.groups[0].count = 64;
+  spec.groups[0].request.gpus = 8;
+  spec.groups[0].command = {"true"};
+  const JobId id = fleet.command(SubmitJob{spec, ""})->job;
+  sched::PlaceWork work;
+  Reason why;
+  const auto placed = sched::place(fleet.state, *fleet.state.job(id), sched::kAllModels, work, why);
+  REQUIRE(placed.has_value());
+  CHECK_EQ(placed->size(), 64);
+  CHECK_LT(work.nodes_scored, 64 * 8);
+}
+
+}  // namespace berth

@@ -1,0 +1,162 @@
+#include "state/node_index.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace berth::state {
+
+namespace {
+
+std::uint64_t packed(const GpuSlot& gpu) {
+  const auto domain = static_cast<std::uint64_t>(gpu.sharers > 0 ? gpu.share_domain.value() : TrustDomainId().value());
+  return static_cast<std::uint64_t>(gpu.model.value()) << 32 | static_cast<std::uint64_t>(gpu.available_milli()) << 16 |
+         domain;
+}
+
+// The most whole GPUs of one model; the fills of a model stand together.
+std::size_t most_whole(const GpuFills& gpus) {
+  std::array<std::uint8_t, kMaxGpuModels> whole{};
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (gpus[i].available_milli == kMilli) ++whole[gpus[i].model.index()];
+  }
+  return *std::max_element(whole.begin(), whole.end());
+}
+
+std::int64_t sum_of(const GpuFills& gpus) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < gpus.size(); ++i) sum += gpus[i].available_milli;
+  return sum;
+}
+
+std::int32_t largest_of(const GpuFills& gpus) {
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < gpus.size(); ++i) largest = std::max<std::int32_t>(largest, gpus[i].available_milli);
+  return largest;
+}
+
+}  // namespace
+
+GpuFills::GpuFills(const NodeState& node) : count_(node.gpus.size()) {
+  for (std::size_t i = 0; i < count_; ++i) packed_[i] = packed(node.gpus[i]);
+  std::sort(packed_.begin(), packed_.begin() + static_cast<std::ptrdiff_t>(count_));
+}
+
+GpuFill GpuFills::operator[](std::size_t i) const {
+  const std::uint64_t bits = packed_[i];
+  return {GpuModelId(static_cast<std::uint16_t>(bits >> 32)), static_cast<std::uint16_t>(bits >> 16 & 0xFFFFU),
+          TrustDomainId(static_cast<std::uint16_t>(bits & 0xFFFFU))};
+}
+
+NodeClassId NodeIndex::intern_class(const NodeState& node) {
+  const NodeClass wanted{node.pool, node.spec.taints};
+  const auto found = std::find(classes_.begin(), classes_.end(), wanted);
+  const auto index = static_cast<std::uint16_t>(found - classes_.begin());
+  if (found == classes_.end()) {
+    classes_.push_back(wanted);
+    available_.emplace_back();
+  }
+  return NodeClassId(index);
+}
+
+void NodeIndex::install(const NodeState& node) {
+  if (node.id.index() >= entries_.size()) entries_.resize(node.id.index() + 1);
+  Entry& entry = entries_[node.id.index()];
+  if (entry.listed) unlist(node.id, entry);
+  if (entry.installed) count_shape(entry, -1);
+  entry.node_class = intern_class(node);
+  entry.shape = {entry.node_class, node.spec.cpu_milli, node.spec.memory_mib, {}};
+  for (const GpuSlot& gpu : node.gpus) {
+    if (gpu.healthy) ++entry.shape.gpus[gpu.model.index()];
+  }
+  entry.there = node.status != NodeStatus::kLost;
+  entry.installed = true;
+  count_shape(entry, +1);
+  refresh(node);
+}
+
+void NodeIndex::refresh(const NodeState& node) {
+  Entry& entry = entries_[node.id.index()];
+  if (!node.takes_tasks()) {
+    if (entry.listed) unlist(node.id, entry);
+    return;
+  }
+  const GpuFills gpus(node);
+  const GroupKey key{sum_of(gpus), entry.node_class, gpus};
+  if (entry.listed && entry.group->first == key) {
+    entry.group->second.memory.erase({entry.cpu_milli, node.id});
+    entry.cpu_milli = node.available_cpu_milli();
+    entry.group->second.memory.emplace(std::pair(entry.cpu_milli, node.id), node.available_memory_mib());
+    return;
+  }
+  if (entry.listed) unlist(node.id, entry);
+  list(node, entry, key);
+}
+
+void NodeIndex::list(const NodeState& node, Entry& entry, const GroupKey& key) {
+  entry.bucket = most_whole(key.gpus);
+  const auto [group, fresh] = groups_[entry.bucket].try_emplace(key);
+  if (fresh) group->second.most_shared_milli = largest_of(key.gpus);
+  entry.group = group;
+  entry.cpu_milli = node.available_cpu_milli();
+  entry.listed = true;
+  group->second.memory.emplace(std::pair(entry.cpu_milli, node.id), node.available_memory_mib());
+  count_available(key, +1);
+}
+
+void NodeIndex::unlist(NodeId node, Entry& entry) {
+  count_available(entry.group->first, -1);
+  BERTH_CHECK(entry.group->second.memory.erase({entry.cpu_milli, node}) == 1);
+  if (entry.group->second.memory.empty()) groups_[entry.bucket].erase(entry.group);
+  entry.listed = false;
+}
+
+void NodeIndex::count_available(const GroupKey& key, int sign) {
+  for (std::size_t i = 0; i < key.gpus.size(); ++i) {
+    const GpuFill gpu = key.gpus[i];
+    available_[key.node_class.index()][gpu.model.index()] += sign * std::int64_t{gpu.available_milli};
+  }
+}
+
+void NodeIndex::count_shape(const Entry& entry, int sign) {
+  const auto found = shapes_.try_emplace(entry.shape).first;
+  found->second.known += static_cast<std::uint32_t>(sign);
+  if (entry.there) found->second.there += static_cast<std::uint32_t>(sign);
+  if (found->second.known == 0) shapes_.erase(found);
+}
+
+std::size_t NodeIndex::group_count() const {
+  std::size_t count = 0;
+  for (const NodeGroups& groups : groups_) count += groups.size();
+  return count;
+}
+
+bool NodeIndex::describes_same(const NodeIndex& other) const {
+  // Class ids depend on who came first, so the other's are translated.
+  std::vector<NodeClassId> mine(other.classes_.size());
+  for (std::size_t c = 0; c < other.classes_.size(); ++c) {
+    const auto found = std::find(classes_.begin(), classes_.end(), other.classes_[c]);
+    if (found == classes_.end()) return false;
+    mine[c] = NodeClassId(static_cast<std::uint16_t>(found - classes_.begin()));
+  }
+  std::array<NodeGroups, kBuckets> groups;
+  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+    for (const auto& [key, group] : other.groups_[bucket]) {
+      GroupKey translated = key;
+      translated.node_class = mine[key.node_class.index()];
+      groups[bucket].emplace(translated, group);
+    }
+  }
+  std::map<NodeShape, ShapeCount> shapes;
+  for (const auto& [shape, count] : other.shapes_) {
+    NodeShape translated = shape;
+    translated.node_class = mine[shape.node_class.index()];
+    shapes.emplace(translated, count);
+  }
+  auto available = available_;
+  for (auto& sums : available) sums = {};
+  for (std::size_t c = 0; c < mine.size(); ++c) available[mine[c].index()] = other.available_[c];
+  return groups == groups_ && shapes == shapes_ && available == available_;
+}
+
+}  // namespace berth::state

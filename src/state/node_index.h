@@ -1,0 +1,135 @@
+#pragma once
+// The nodes as placement looks at them: grouped by what makes two of them interchangeable.
+//
+// A group holds the schedulable nodes of one class (pool and taints) whose GPUs are in the same state: the same
+// multiset of (model, available share, sharing trust domain). GPU fit is decided once per group; inside it the nodes
+// stand in the order of their available CPU, so that the tightest node which still fits is found by a lookup. Memory is
+// filtered on the way. Groups are kept by the most whole GPUs of one model that they have available, because a task
+// that asks whole GPUs then meets only groups that have them.
+//
+// Labels are no part of the class: a fleet where each node carries its own name as a label would have as many classes
+// as nodes. Whoever selects by label filters the members.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/strong_id.h"
+#include "model/ids.h"
+#include "model/node.h"
+#include "model/resources.h"
+#include "state/node_state.h"
+
+namespace berth::state {
+
+using NodeClassId = StrongId<struct NodeClassTag, std::uint16_t>;
+
+// What tells nodes apart besides what is free on them.
+struct NodeClass {
+  std::uint32_t pool = 0;
+  std::vector<Taint> taints;
+  bool operator==(const NodeClass&) const = default;
+};
+
+// One GPU of a group: its model, the share that is available, and whose shares run on it.
+struct GpuFill {
+  GpuModelId model;
+  std::uint16_t available_milli = 0;
+  TrustDomainId share_domain;
+  bool operator==(const GpuFill&) const = default;
+};
+
+// The GPUs of a node in canonical order.
+class GpuFills {
+ public:
+  explicit GpuFills(const NodeState& node);
+  std::size_t size() const { return count_; }
+  GpuFill operator[](std::size_t i) const;
+  auto operator<=>(const GpuFills&) const = default;
+
+ private:
+  std::array<std::uint64_t, kMaxGpusPerNode> packed_{};
+  std::size_t count_ = 0;
+};
+
+struct GroupKey {
+  std::int64_t available_milli = 0;  // of all GPUs together; first, because best fit wants the least
+  NodeClassId node_class;
+  GpuFills gpus;
+  auto operator<=>(const GroupKey&) const = default;
+};
+
+struct NodeGroup {
+  std::int32_t most_shared_milli = 0;                              // the largest available share of one GPU
+  std::map<std::pair<std::int64_t, NodeId>, std::int64_t> memory;  // by (available CPU, node): available MiB
+  bool operator==(const NodeGroup&) const = default;
+};
+
+using NodeGroups = std::map<GroupKey, NodeGroup>;
+
+// Nodes that would be alike if they were empty.
+struct NodeShape {
+  NodeClassId node_class;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::array<std::uint8_t, kMaxGpuModels> gpus{};  // healthy ones, by model
+  auto operator<=>(const NodeShape&) const = default;
+};
+struct ShapeCount {
+  std::uint32_t known = 0;  // all nodes of the shape
+  std::uint32_t there = 0;  // those that are not lost
+  bool operator==(const ShapeCount&) const = default;
+};
+
+class NodeIndex {
+ public:
+  // The node is new, or its spec, status or the health of one of its GPUs has changed.
+  void install(const NodeState& node);
+  // What is available on the node has changed, or whether it takes tasks.
+  void refresh(const NodeState& node);
+
+  static constexpr std::size_t kBuckets = kMaxGpusPerNode + 1;
+  // The groups that have exactly so many whole GPUs of one model available, tightest first.
+  const NodeGroups& with_whole_gpus(std::size_t count) const { return groups_[count]; }
+  std::size_t group_count() const;
+
+  const std::vector<NodeClass>& classes() const { return classes_; }
+  NodeClassId class_of(NodeId node) const { return entries_[node.index()].node_class; }
+  // Milli-GPUs of the model that are available on schedulable nodes of the class.
+  std::int64_t available_milli(NodeClassId node_class, GpuModelId model) const {
+    return available_[node_class.index()][model.index()];
+  }
+  const std::map<NodeShape, ShapeCount>& shapes() const { return shapes_; }
+  const NodeShape& shape_of(NodeId node) const { return entries_[node.index()].shape; }
+
+  // Equal when they describe the same fleet, whatever the order in which they came to know it.
+  bool describes_same(const NodeIndex& other) const;
+
+ private:
+  struct Entry {
+    NodeClassId node_class;
+    NodeShape shape;
+    bool installed = false;
+    bool there = false;
+    bool listed = false;
+    std::size_t bucket = 0;
+    NodeGroups::iterator group;
+    std::int64_t cpu_milli = 0;
+  };
+
+  NodeClassId intern_class(const NodeState& node);
+  void unlist(NodeId node, Entry& entry);
+  void list(const NodeState& node, Entry& entry, const GroupKey& key);
+  void count_available(const GroupKey& key, int sign);
+  void count_shape(const Entry& entry, int sign);
+
+  std::vector<NodeClass> classes_;
+  std::vector<Entry> entries_;  // by node
+  std::array<NodeGroups, kBuckets> groups_;
+  std::vector<std::array<std::int64_t, kMaxGpuModels>> available_;  // by class
+  std::map<NodeShape, ShapeCount> shapes_;
+};
+
+}  // namespace berth::state
