@@ -108,6 +108,7 @@ TEST_CASE("what two readers could understand differently is refused, with its pl
       {std::string("a: \0b\n", 6), "f.yaml:1:4: the text holds a NUL byte; leave it out"},
       {"a: \x1b[31m\n", "f.yaml:1:4: the text holds a control character; write it as an escape in double quotes"},
       {"a: \"x\\0y\"\n", "f.yaml:1:4: a string holds a NUL; leave it out"},
+      {"a: \"x\\Ny\"\n", "f.yaml:1:4: the escapes \\N and \\_ are not accepted; write \\u0085 or \\u00a0"},
       {"[1]: 2\n", "f.yaml:1:1: a key must be a name"},
       {"null: 2\n", "f.yaml:1:1: a key must be a name"},
       {"a: [1\n", "f.yaml:2:1: this is not YAML or JSON: end of sequence flow not found"},

@@ -56,6 +56,10 @@ class TreeBuilder final : public YAML::EventHandler {
     if (tag == "!" && !is_closed(mark))
       throw Refusal{position_of(mark), "a string begins here and has no closing quote"};
     if (value.find('\0') != std::string::npos) throw Refusal{position_of(mark), "a string holds a NUL; leave it out"};
+    // yaml-cpp 0.7 turns \N and \_ into single bytes.
+    if (!is_utf8(value)) {
+      throw Refusal{position_of(mark), "the escapes \\N and \\_ are not accepted; write \\u0085 or \\u00a0"};
+    }
     Node node;
     node.kind = NodeKind::kScalar;
     node.at = position_of(mark);
