@@ -33,7 +33,9 @@ std::int64_t fill_of(const NodeFree& node, const Mix& mix) {
 
 }  // namespace
 
-TEST_CASE("slots are bounded by CPU, by the milli of each GPU, by whole GPUs and by the model") {
+TEST_CASE(
+    "slots are bounded by CPU, by the milli of each GPU, by whole GPUs "
+    "and by the model") {
   const auto node = node_with({1000, 1000, 500}, 10'000, 2);
   CHECK(slots(node, share(300)) == 3 + 3 + 1);
   CHECK(slots(node, share(300, 4000)) == 2);
@@ -94,7 +96,9 @@ TEST_CASE("the fill is never more than what is idle") {
   }
 }
 
-TEST_CASE("a remainder that the mix can use is worth more than the same milli in pieces") {
+TEST_CASE(
+    "a remainder that the mix can use is worth more than the same milli "
+    "in pieces") {
   const auto mix = mix_of({{share(500), 1}, {whole(1), 1}});
   CHECK(fill_of(node_with({500, 500}, 64'000), mix) > fill_of(node_with({400, 600}, 64'000), mix));
 }
@@ -109,7 +113,9 @@ TEST_CASE("futures use only what may run on the model, and are the same each tim
   CHECK(fill_of(node_with({1000}, 8000, 7), mix) == 0);
 }
 
-TEST_CASE("a slot's price is its milli times the square of demand over supply, at most its milli") {
+TEST_CASE(
+    "a slot's price is its milli times the square of demand over supply, "
+    "at most its milli") {
   const auto mix = mix_of({{whole(1), 3}, {bound(whole(1), 1), 1}});
   // 8 idle GPUs ask for 6 unbound and 2 bound requests.
   FleetSummary fleet{8000, {12, 4}};
@@ -169,7 +175,9 @@ TEST_CASE("a mix tracks a bounded number of requests and follows a change of use
   CHECK(mix.groups()[0].request == whole(2));
 }
 
-TEST_CASE("a mix always expects a whole node now and then, with the mean CPU per GPU") {
+TEST_CASE(
+    "a mix always expects a whole node now and then, with the mean CPU "
+    "per GPU") {
   const std::vector<Group> groups{{whole(1, 10'000), 900}, {{5000, 0, 0, kAnyModel}, 100}};
   const auto mix = Mix::given(groups, 8);
   REQUIRE(mix.groups().size() == 3);
@@ -196,17 +204,20 @@ TEST_CASE("remembered values equal fresh ones, before and after the mix changes"
   }
 }
 
-TEST_CASE("options are the distinct fitting GPUs for a share, one for whole GPUs, none where nothing fits") {
+TEST_CASE(
+    "options are the distinct fitting GPUs for a share, one for whole "
+    "GPUs, none where nothing fits") {
   NodeTable table{mix_of({{whole(1), 1}})};
   const auto id = table.id_of(node_with({1000, 1000, 500, 200}, 8000));
-  const auto shares = table.options(id, share(300));
+  const auto spanned = table.options(id, table.id_of(share(300)));
+  const std::vector<NodeTable::Option> shares(spanned.begin(), spanned.end());
   REQUIRE(shares.size() == 2);
   CHECK(shares[0].gpu_free == 500);
   CHECK(table.node(shares[0].after) == node_with({1000, 1000, 200, 200}, 7000));
   CHECK(shares[1].gpu_free == 1000);
-  CHECK(table.options(id, whole(2)).size() == 1);
-  CHECK(table.options(id, whole(3)).empty());
-  CHECK(table.options(id, share(300, 9000)).empty());
+  CHECK(table.options(id, table.id_of(whole(2))).size() == 1);
+  CHECK(table.options(id, table.id_of(whole(3))).empty());
+  CHECK(table.options(id, table.id_of(share(300, 9000))).empty());
 }
 
 }  // namespace berth::sched::fragmentation

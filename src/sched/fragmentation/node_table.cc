@@ -21,21 +21,33 @@ NodeTable::Id NodeTable::id_of(const NodeFree& node) {
 
 std::span<const std::int64_t> NodeTable::slots_of(Id id) { return current(id).slots; }
 
-const std::vector<NodeTable::Option>& NodeTable::options(Id id, const Request& request) {
-  if (const auto known = entries_[id].options.find(request); known != entries_[id].options.end()) return known->second;
-  const NodeFree before = entries_[id].node;  // id_of below may move the entries
-  std::vector<Option> found;
-  if (slots(before, request) > 0) {
-    std::int32_t tried = -1;
-    for (const auto milli : before.free_gpus()) {
-      if (!request.is_share()) break;
-      if (milli < request.milli || milli == tried) continue;
-      tried = milli;
-      found.push_back({milli, id_of(after(before, request, milli))});
-    }
-    if (!request.is_share()) found.push_back({kWholeGpu, id_of(after(before, request, kWholeGpu))});
+NodeTable::RequestId NodeTable::id_of(const Request& request) {
+  const auto [entry, inserted] = request_ids_.try_emplace(request, static_cast<RequestId>(requests_.size()));
+  if (inserted) requests_.push_back(request);
+  return entry->second;
+}
+
+std::span<const NodeTable::Option> NodeTable::options(Id id, RequestId request) {
+  if (entries_[id].options.size() <= request) entries_[id].options.resize(requests_.size(), 0);
+  if (entries_[id].options[request] == 0) {
+    const NodeFree before = entries_[id].node;  // finding them may move the entries
+    option_lists_.push_back(find_options(before, requests_[request]));
+    entries_[id].options[request] = static_cast<std::uint32_t>(option_lists_.size());
   }
-  return entries_[id].options[request] = std::move(found);
+  return option_lists_[entries_[id].options[request] - 1];
+}
+
+std::vector<NodeTable::Option> NodeTable::find_options(const NodeFree& before, const Request& request) {
+  if (slots(before, request) == 0) return {};
+  if (!request.is_share()) return {{kWholeGpu, id_of(after(before, request, kWholeGpu))}};
+  std::vector<Option> found;
+  std::int32_t tried = -1;
+  for (const auto milli : before.free_gpus()) {
+    if (milli < request.milli || milli == tried) continue;
+    tried = milli;
+    found.push_back({milli, id_of(after(before, request, milli))});
+  }
+  return found;
 }
 
 std::int64_t NodeTable::value(Id id, std::span<const std::int64_t> prices) {

@@ -40,8 +40,8 @@ BerthPlacement::BerthPlacement(const PolicySetup& setup, Knowledge knowledge)
 std::optional<Choice> BerthPlacement::pick(const Fleet& fleet, const PodShape& shape) {
   if (!table_) start(fleet);
   follow_changes(fleet);
-  const auto request = request_of(shape);
-  if (knowledge_ == Knowledge::kLearned && table_->observe(request)) sum_up();
+  if (knowledge_ == Knowledge::kLearned && table_->observe(request_of(shape))) sum_up();
+  const auto request = table_->id_of(request_of(shape));
 
   const auto prices = fragmentation::scarcity_prices(summary_, table_->mix());
   std::optional<Candidate> best;
@@ -57,11 +57,12 @@ std::optional<Choice> BerthPlacement::pick(const Fleet& fleet, const PodShape& s
   return Choice{node, gpus_with(fleet[node], shape, best->gpu_free)};
 }
 
-// The best GPU for it on a node of this state, and the first such node that has the memory.
+// The best GPU for it on a node of this state, and the first such node that has
+// the memory.
 std::optional<BerthPlacement::Candidate> BerthPlacement::best_in_state(Table::Id state, const Fleet& fleet,
-                                                                       const PodShape& shape, const Request& request,
+                                                                       const PodShape& shape, Table::RequestId request,
                                                                        std::span<const std::int64_t> prices) {
-  const auto& options = table_->options(state, request);
+  const auto options = table_->options(state, request);
   if (options.empty()) return std::nullopt;
   const auto& nodes = nodes_in_.at(state);
   const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const RankedNode& ranked) {

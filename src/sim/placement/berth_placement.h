@@ -1,6 +1,8 @@
 #pragma once
-// berth's own placement score (sched/fragmentation) in the published experiment, beside the policies it is compared
-// with. Nodes in like states are scored once. With a mix to learn, every pod asked for is counted, placed or refused.
+// berth's own placement score (sched/fragmentation) in the published
+// experiment, beside the policies it is compared with. Nodes in like states are
+// scored once. With a mix to learn, every pod asked for is counted, placed or
+// refused.
 
 #include <cstdint>
 #include <map>
@@ -26,8 +28,8 @@ class BerthPlacement final : public PlacementScore {
 
  private:
   using Table = sched::fragmentation::NodeTable;
-  using Request = sched::fragmentation::Request;
-  using RankedNode = std::pair<std::uint32_t, std::uint32_t>;  // place in the order of ties, node
+  using RankedNode = std::pair<std::uint32_t,
+                               std::uint32_t>;  // place in the order of ties, node
 
   struct Candidate {
     std::int64_t gain = 0;
@@ -40,7 +42,7 @@ class BerthPlacement final : public PlacementScore {
   void move_node(std::uint32_t node, Table::Id to);
   void sum_up();
   std::optional<Candidate> best_in_state(Table::Id state, const Fleet& fleet, const PodShape& shape,
-                                         const Request& request, std::span<const std::int64_t> prices);
+                                         Table::RequestId request, std::span<const std::int64_t> prices);
 
   Knowledge knowledge_;
   std::vector<TypicalPod> given_;
