@@ -20,6 +20,7 @@ constexpr const char* kFooter =
     "--token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or ~/.local/state/berth/token.\n"
     "`berth COMMAND --help` says more, with an example.";
 
+constexpr std::int64_t kMost = std::int64_t{1} << 53U;
 const std::vector<std::string> kShown{"table", "wide", "json", "yaml"};
 const std::vector<std::string> kShort{"table", "json", "yaml"};
 
@@ -34,16 +35,19 @@ Format format_of(const std::string& word) {
 // Help as CLI11 lays it out, with usage lines of our own.
 class Layout : public CLI::Formatter {
  public:
-  Layout() { column_width(34); }
+  Layout() {
+    column_width(36);
+    for (const char* word : {"REQUIRED", "TEXT", "INT", "..."}) label(word, "");
+  }
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
-    if (app->get_parent() == nullptr) return "Usage: berth COMMAND [OPTIONS]\n\n";
+    if (app->get_parent() == nullptr) return "Usage: berth COMMAND [OPTIONS]\n";
     std::string line = "Usage: berth " + app->get_name() + " [OPTIONS]";
     for (const CLI::Option* operand : app->get_options([](const CLI::Option* one) { return one->get_positional(); })) {
       const std::string name = operand->get_name() + (operand->get_items_expected_max() > 1 ? "..." : "");
       line += " " + (operand->get_required() ? name : "[" + name + "]");
     }
     const bool runs = app->get_name() == "submit" || app->get_name() == "run";
-    return line + (runs ? " [-- COMMAND...]" : "") + "\n\n";
+    return line + (runs ? " [-- COMMAND...]" : "") + "\n";
   }
 };
 
@@ -83,19 +87,25 @@ class Declarations {
     return sub;
   }
 
+  // Checks that say nothing in the help, where the value's name says enough.
+  static CLI::Option* one_of(CLI::Option* option, const std::vector<std::string>& words) {
+    std::string name;
+    for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
+    return option->check(CLI::IsMember(words).description(""))->type_name(name);
+  }
+  static CLI::Option* number(CLI::Option* option, std::int64_t low, std::int64_t high, const char* name) {
+    return option->check(CLI::Range(low, high).description(""))->type_name(name);
+  }
+
   static void add_format(CLI::App& sub, Format& format, const std::vector<std::string>& words) {
-    sub.add_option_function<std::string>(
-           "-o,--output", [&format](const std::string& word) { format = format_of(word); }, "how it is shown")
-        ->check(CLI::IsMember(words))
-        ->type_name("");
+    CLI::Option* option = sub.add_option_function<std::string>(
+        "-o,--output", [&format](const std::string& word) { format = format_of(word); }, "how it is shown");
+    one_of(option, words);
   }
   static void add_show(CLI::App& sub, ShowOptions& show) {
     add_format(sub, show.format, kShown);
-    sub.add_option("--watch", show.watch_s, "show again every so many seconds (2)")
-        ->expected(0, 1)
-        ->default_str("2")
-        ->check(CLI::Range(0.1, 86'400.0))
-        ->type_name("SECONDS");
+    sub.add_flag("--watch", show.watch, "show it again and again: in place on a terminal, else one after the other");
+    number(sub.add_option("--every", show.every_s, "with --watch, so often (2)"), 1, 86'400, "SECONDS");
   }
 
   static void add_job(CLI::App& sub, JobOptions& job) {
@@ -177,21 +187,15 @@ void Declarations::declare_looking() {
   add_show(listing, jobs->show);
   listing.add_option("--queue", jobs->queue, "of this queue and those below it")->type_name("PATH");
   listing.add_option("--user", jobs->user, "of this user")->type_name("NAME");
-  listing.add_option("--phase", jobs->phase, "in this phase")
-      ->check(CLI::IsMember({"pending", "running", "stopping", "finished"}))
-      ->type_name("");
-  listing.add_option("--kind", jobs->kind, "of this kind")
-      ->check(CLI::IsMember({"gang", "service", "array", "interactive"}))
-      ->type_name("");
+  one_of(listing.add_option("--phase", jobs->phase, "in this phase"), {"pending", "running", "stopping", "finished"});
+  one_of(listing.add_option("--kind", jobs->kind, "of this kind"), {"gang", "service", "array", "interactive"});
   listing.add_option("--name", jobs->name, "of this name")->type_name("NAME");
   listing.add_option("--node", jobs->node, "with a task on this node")->type_name("NODE");
   listing.add_option("--parent", jobs->parent, "of this service or array")->type_name("ID");
   listing.add_flag("-a,--all", jobs->all, "finished ones too");
   listing.add_option("--sort", jobs->sort, "id, submitted, priority, queue, user or gpus; with - for descending")
       ->type_name("KEY");
-  listing.add_option("--limit", jobs->limit, "at most so many (1000)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
-      ->type_name("N");
+  number(listing.add_option("--limit", jobs->limit, "at most so many (1000)"), 1, 1'000'000, "N");
 
   auto job = std::make_shared<JobViewOptions>();
   CLI::App& viewing =
@@ -208,14 +212,10 @@ void Declarations::declare_looking() {
   CLI::App& reading = command("Jobs", "logs", "Show a task's output", "berth logs -f 17 --task 1 --tail 20", logs);
   reading.add_option("ID", logs->id, "the job's number")->required();
   reading.add_flag("-f,--follow", logs->follow, "go on until the job is over");
-  reading.add_option("--task", logs->task, "which task (0)")->check(CLI::NonNegativeNumber)->type_name("N");
-  reading.add_option("--attempt", logs->attempt, "which attempt (the current or last)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  number(reading.add_option("--task", logs->task, "which task (0)"), 0, kMost, "N");
+  number(reading.add_option("--attempt", logs->attempt, "which attempt (the current or last)"), 1, kMost, "N");
   reading.add_flag("--stderr", logs->error_stream, "standard error instead of output");
-  reading.add_option("--tail", logs->tail, "only the last so many lines")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{10'000'000}))
-      ->type_name("N");
+  number(reading.add_option("--tail", logs->tail, "only the last so many lines"), 0, kMost, "N");
 }
 
 void Declarations::declare_cluster() {
@@ -252,10 +252,8 @@ void Declarations::declare_cluster() {
   CLI::App& following =
       command("Cluster", "events", "What happened, event by event", "berth events -f --job 17", events);
   following.add_flag("-f,--follow", events->follow, "go on with what comes; without --from only that");
-  following.add_option("--from", events->from, "sequence number to begin with")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("SEQ");
-  following.add_option("--limit", events->limit, "at most so many")->check(CLI::PositiveNumber)->type_name("N");
+  number(following.add_option("--from", events->from, "sequence number to begin with"), 0, kMost, "SEQ");
+  number(following.add_option("--limit", events->limit, "at most so many"), 1, kMost, "N");
   following.add_option("--kind", events->kind, "only this kind, as attempt-started")->type_name("KIND");
   following.add_option("--job", events->job, "only those of this job")->type_name("ID");
   add_format(following, events->format, kShort);
@@ -291,14 +289,9 @@ void Declarations::declare_others() {
   auto done = std::make_shared<CheckpointDoneOptions>();
   CLI::App& acknowledging = command("Jobs", "checkpoint-done", "Acknowledge a checkpoint, from inside a job",
                                     "berth checkpoint-done --step 1200", done);
-  acknowledging.add_option("--step", done->step, "the step that was saved")
-      ->required()
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+  number(acknowledging.add_option("--step", done->step, "the step that was saved"), 0, kMost, "N")->required();
   acknowledging.add_option("--job", done->job, "from outside: the job's number")->type_name("ID");
-  acknowledging.add_option("--attempt", done->attempt, "from outside: the attempt that saved")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  number(acknowledging.add_option("--attempt", done->attempt, "from outside: the attempt that saved"), 1, kMost, "N");
 
   auto version = std::make_shared<VersionOptions>();
   add_format(command("This program", "version", "Versions of this program and the server", "berth version", version),
@@ -309,10 +302,7 @@ void Declarations::declare_others() {
                                  "source <(berth completion bash)\n  berth completion zsh > ~/.zfunc/_berth\n"
                                  "  berth completion fish > ~/.config/fish/completions/berth.fish",
                                  completion);
-  completing.add_option("SHELL", completion->shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->type_name("");
+  one_of(completing.add_option("SHELL", completion->shell, "bash, zsh or fish"), {"bash", "zsh", "fish"})->required();
 }
 
 // These are taken by the program's main before it comes here; they are declared so that help and completion have them.
@@ -328,30 +318,44 @@ void Declarations::declare_servers() {
   server("supervise", "The supervisor of one task (started by berth itself)");
 }
 
-// What CLI11 says, as one line; a mistyped command or option gets the nearest one as a hint.
-Error mistake(const std::string& said, const CLI::App& app, const std::vector<std::string>& words) {
-  std::string message = said.substr(0, said.find('\n'));
-  std::vector<std::string> names;
-  std::string wrong;
-  const CLI::App* chosen = nullptr;
-  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
-  for (const CLI::App* sub : app.get_subcommands()) chosen = sub;
-  if (chosen == nullptr && !words.empty()) {
-    wrong = words.front();
-    message = "no command '" + wrong + "'";
-  } else if (chosen != nullptr) {
-    names.clear();
-    for (const CLI::Option* option : chosen->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-    const std::size_t dashes = message.find("--");
-    if (dashes != std::string::npos) wrong = message.substr(dashes, message.find_first_of(" =,]", dashes) - dashes);
+std::string hint(const std::string& wrong, const std::vector<std::string>& names) {
+  const auto near = document::nearest(wrong, std::vector<std::string_view>(names.begin(), names.end()));
+  return near ? "; did you mean " + std::string(*near) + "?" : "";
+}
+
+// Of the words that no option or operand takes, the first one that begins with a dash, or else the first.
+std::string unexpected(const std::vector<std::string>& extras, const CLI::App& command) {
+  const auto dashed =
+      std::find_if(extras.begin(), extras.end(), [](const auto& word) { return word.starts_with('-'); });
+  const bool runs = command.get_name() == "submit" || command.get_name() == "run";
+  if (dashed == extras.end()) {
+    return "'" + extras.front() + "' was not expected" + (runs ? "; the command to run goes after --" : "");
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto near = wrong.empty() ? std::nullopt : document::nearest(wrong, known);
-  if (near && *near != wrong) message += "; did you mean " + std::string(*near) + "?";
-  const std::string help = chosen == nullptr ? "berth --help" : "berth " + chosen->get_name() + " --help";
-  return invalid(message + " (" + help + ")");
+  std::vector<std::string> names{"--server", "--token-file", "--help"};
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return "no option '" + *dashed + "'" + hint(*dashed, names);
+}
+
+// What CLI11 found wrong, as one line; a mistyped command or option gets the nearest one as a hint.
+Error mistake(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& words) {
+  std::string message = error.what();
+  message = message.substr(0, message.find('\n'));
+  if (app.get_subcommands().empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+    const bool option = words.front().starts_with('-');
+    if (option && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) message = "no command was given";
+    if (!option) message = "no command '" + words.front() + "'" + hint(words.front(), names);
+    return invalid(message + " (berth --help)");
+  }
+  const CLI::App& command = *app.get_subcommands().front();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const auto extras = app.remaining(true);
+    if (!extras.empty()) message = unexpected(extras, command);
+  }
+  return invalid(message + " (berth " + command.get_name() + " --help)");
 }
 
 // "submit a b -- c d" gives {"c", "d"} and leaves the rest.
@@ -393,13 +397,29 @@ Result<std::variant<CommandLine, HelpText>> parse_command_line(std::vector<std::
     const auto subs = declared.app().get_subcommands();
     return Parsed(HelpText{subs.empty() ? declared.app().help() : subs.front()->help()});
   } catch (const CLI::ParseError& error) {
-    return mistake(error.what(), declared.app(), original);
+    return mistake(error, declared.app(), original);
   }
   if (!declared.chosen) return invalid("this program has no server in it");
   CommandLine line{declared.connection, declared.chosen()};
   if (auto given = give_command(std::move(command), line.command); !given) return given.error();
   return Parsed(std::move(line));
 }
+
+namespace {
+
+// "gang|service" names its choices.
+std::vector<std::string> choices_of(const std::string& type_name) {
+  std::vector<std::string> choices;
+  if (type_name.find('|') == std::string::npos) return choices;
+  for (std::size_t begin = 0; begin <= type_name.size();) {
+    const std::size_t end = std::min(type_name.find('|', begin), type_name.size());
+    choices.push_back(type_name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return choices;
+}
+
+}  // namespace
 
 std::vector<CommandShape> command_shapes() {
   Declarations declared;
@@ -412,6 +432,7 @@ std::vector<CommandShape> command_shapes() {
       for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
       flag.takes_value = option->get_items_expected_max() > 0;
       flag.takes_file = option->get_type_name() == "FILE";
+      flag.choices = choices_of(option->get_type_name());
       flag.says = option->get_description();
       flags.push_back(std::move(flag));
     }

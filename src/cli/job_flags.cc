@@ -15,15 +15,15 @@ constexpr std::array kFlags{
     JobFlag{"--queue", "queue", FlagKind::kText, "PATH", "queue it is charged to, as research/nlp"},
     JobFlag{"--name", "name", FlagKind::kText, "NAME", "name shown in lists (default: the program's name)"},
     JobFlag{"--user", "user", FlagKind::kText, "NAME", "whose job it is (default: the token's owner)"},
-    JobFlag{"--kind", "kind", FlagKind::kText, "KIND", "gang (default), service, array or interactive"},
-    JobFlag{"--class", "class", FlagKind::kText, "CLASS", "training (default), inference, dev or batch"},
+    JobFlag{"--kind", "kind", FlagKind::kText, "gang|service|array|interactive", "kind of job (gang)"},
+    JobFlag{"--class", "class", FlagKind::kText, "training|inference|dev|batch", "what it is for (training)"},
     JobFlag{"--tasks", "tasks", FlagKind::kPlain, "N", "tasks, all started together or not at all (default 1)"},
     JobFlag{"--min-tasks", "min_tasks", FlagKind::kPlain, "N", "the least number it can run with (default: --tasks)"},
     JobFlag{"--gpus", "gpus", FlagKind::kPlain, "N", "GPUs per task: 1, 2, ... or a share such as 0.5 (default 0)"},
     JobFlag{"--gpu-model", "gpu_models", FlagKind::kList, "MODEL", "GPU model that will do; again for more"},
     JobFlag{"--cpus", "cpus", FlagKind::kPlain, "N", "CPU cores per task (default 1, or 1 per GPU)"},
     JobFlag{"--memory", "memory", FlagKind::kPlain, "SIZE", "memory per task, as 16GiB"},
-    JobFlag{"--launch", "launch", FlagKind::kText, "MODE", "per-task (default), per-gpu or torchrun"},
+    JobFlag{"--launch", "launch", FlagKind::kText, "per-task|per-gpu|torchrun", "what is started (per-task)"},
     JobFlag{"--priority", "priority", FlagKind::kText, "CLASS", "priority class (berth config lists them)"},
     JobFlag{"--time-limit", "time_limit", FlagKind::kPlain, "TIME", "stopped after this long, as 2h or 1h30m"},
     JobFlag{"--estimate", "estimate", FlagKind::kPlain, "TIME", "how long it will probably run"},
@@ -55,7 +55,8 @@ Node& inner_map(Node& map, std::string_view key) {
   for (auto& entry : map.entries) {
     if (entry.key == key && entry.value.kind == document::NodeKind::kMap) return entry.value;
   }
-  return map.set(key, document::map_node());
+  map.set(key, document::map_node());
+  return inner_map(map, key);
 }
 
 // The map that holds the last part of a dotted key, and that part.

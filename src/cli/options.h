@@ -19,7 +19,8 @@ struct ConnectionOptions {
 
 struct ShowOptions {
   Format format = Format::kTable;
-  double watch_s = 0;  // again every so many seconds; 0: once
+  bool watch = false;  // again every so many seconds
+  std::int64_t every_s = 2;
 };
 
 // A job as a file, flags, or both; the flags win. `values` goes along with job_flags(): what each flag was given.

@@ -21,8 +21,8 @@ void redraw(Session& session, const std::string& text) {
 }
 
 std::string watch_line(const ShowOptions& options) {
-  return "every " + span_text(static_cast<std::int64_t>(options.watch_s * 1000)) + "  " +
-         clock_text(to_iso8601(clock_now())) + "  (Ctrl-C ends)\n\n";
+  return "every " + span_text(options.every_s * 1000) + "  " + clock_text(to_iso8601(clock_now())) +
+         "  (Ctrl-C ends)\n\n";
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ Result<std::string> job_path(std::string_view id, std::string_view rest) {
 
 Result<int> show_once_or_watch(Session& session, const ShowOptions& options,
                                const std::function<Result<std::string>()>& render) {
-  if (options.watch_s <= 0) {
+  if (!options.watch) {
     const auto text = render();
     if (!text) return text.error();
     session.out << *text;
@@ -73,7 +73,7 @@ Result<int> show_once_or_watch(Session& session, const ShowOptions& options,
     } else {
       session.out << shown << std::flush;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<std::int64_t>(options.watch_s * 1000)));
+    std::this_thread::sleep_for(std::chrono::seconds(options.every_s));
   }
   return kFailed;
 }

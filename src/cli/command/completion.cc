@@ -38,8 +38,16 @@ std::string operands_of(const std::string& command) {
 std::string bash(const std::vector<CommandShape>& shapes) {
   std::vector<std::string> commands;
   std::string cases;
+  std::string choices;
   for (const CommandShape& shape : shapes) {
     commands.push_back(shape.name);
+    for (const FlagShape& flag : shape.flags) {
+      if (flag.choices.empty()) continue;
+      std::vector<std::string> patterns;
+      for (const std::string& name : flag.names) patterns.push_back(shape.name + ":" + name);
+      choices += "    " + joined(patterns, "|") + ") COMPREPLY=($(compgen -W \"" + joined(flag.choices, " ") +
+                 "\" -- \"$word\")); return ;;\n";
+    }
     cases +=
         "    " + shape.name + ") flags=\"" + names_of(shape) + "\" operands=\"" + operands_of(shape.name) + "\" ;;\n";
   }
@@ -53,11 +61,10 @@ std::string bash(const std::vector<CommandShape>& shapes) {
          "    return\n"
          "  fi\n"
          "  case $before in\n"
-         "    -o|--output) COMPREPLY=($(compgen -W \"table wide json yaml csv\" -- \"$word\")); return ;;\n"
          "    --token-file|--file|-f) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
-         "    --phase) COMPREPLY=($(compgen -W \"pending running stopping finished\" -- \"$word\")); return ;;\n"
-         "    --launch) COMPREPLY=($(compgen -W \"per-task per-gpu torchrun\" -- \"$word\")); return ;;\n"
-         "    --kind) COMPREPLY=($(compgen -W \"gang service array interactive\" -- \"$word\")); return ;;\n"
+         "  esac\n"
+         "  case ${COMP_WORDS[1]}:$before in\n" +
+         choices +
          "  esac\n"
          "  case ${COMP_WORDS[1]} in\n" +
          cases +
@@ -106,6 +113,7 @@ std::string fish(const std::vector<CommandShape>& shapes) {
         script += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
       if (flag.takes_value) script += flag.takes_file ? " -r -F" : " -x";
+      if (!flag.choices.empty()) script += " -a " + quoted(joined(flag.choices, " "));
       script += " -d " + quoted(flag.says) + "\n";
     }
     if (takes_job(shape.name)) {

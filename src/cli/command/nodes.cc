@@ -33,6 +33,15 @@ std::string unhealthy(const Json& node) {
   return count == 0 ? "" : ", " + std::to_string(count) + " unhealthy";
 }
 
+std::string taints(const Json& node) {
+  std::vector<std::string> parts;
+  for (const Json& taint : items(node, "taints")) {
+    const std::string value = show(taint, "value");
+    parts.push_back(show(taint, "key") + (value.empty() ? "" : "=" + value));
+  }
+  return joined(parts, ",");
+}
+
 std::string memory(const Json& node, const char* name) { return document::memory_text(integer(node, name)); }
 
 std::string list_table(const boost::json::array& nodes, bool wide, std::size_t width) {
@@ -55,7 +64,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
                                    models(node)};
     if (wide) {
       for (const char* name : {"pool", "cell", "lease"}) cells.push_back(show(node, name));
-      cells.push_back(joined(at(node, "taints"), ","));
+      cells.push_back(taints(node));
       cells.push_back(joined(at(node, "topology"), "/"));
       std::vector<std::string> labels;
       if (const auto* object = at(node, "labels").if_object()) {
@@ -71,7 +80,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
 std::string gpu_state(const Json& gpu) {
   if (at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy")) return "unhealthy";
   const double free = number(gpu, "free");
-  if (free >= 1) return has(gpu, "nominated") && show(gpu, "nominated") != "no" ? "promised" : "free";
+  if (free >= 1) return number(gpu, "nominated") > 0 ? "promised" : "free";
   return free > 0 ? show(gpu, "free") + " free" : "in use";
 }
 

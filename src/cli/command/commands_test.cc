@@ -1,0 +1,233 @@
+#include "cli/command/commands.h"
+
+#include <doctest/doctest.h>
+
+#include <boost/json/parse.hpp>
+#include <sstream>
+
+#include "cli/client/canned_server.h"
+#include "cli/command/event_line.h"
+#include "cli/command/log_reader.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+
+namespace berth::cli {
+namespace {
+
+using client::answer_with;
+
+struct Outcome {
+  Result<int> code;
+  std::string out;
+  std::string err;
+  std::vector<std::string> requests;
+};
+
+// Runs the command against a server that gives these answers.
+template <class Options>
+Outcome outcome_of(const Options& options, const std::vector<std::string>& answers) {
+  client::CannedServer server(answers);
+  std::ostringstream out;
+  std::ostringstream err;
+  Session session{out, err, client::Client({.base_url = server.url(), .token = "t"}), server.url()};
+  Result<int> code = run(options, session);
+  return {std::move(code), out.str(), err.str(), server.requests()};
+}
+
+std::string ok(const std::string& json) { return answer_with("200 OK", json); }
+
+JobOptions job_of(const std::string& program) {
+  JobOptions job;
+  job.command = {program};
+  job.key = "k1";
+  return job;
+}
+
+TEST_CASE("exit codes: each status of the server has its own") {
+  const std::vector<std::pair<std::string, int>> cases{{"400 Bad Request", kUsage},
+                                                       {"401 Unauthorized", kDenied},
+                                                       {"403 Forbidden", kDenied},
+                                                       {"404 Not Found", kNotFound},
+                                                       {"409 Conflict", kConflict},
+                                                       {"413 Payload Too Large", kUsage},
+                                                       {"500 Internal Server Error", kFailed},
+                                                       {"503 Service Unavailable", kUnreachable}};
+  for (const auto& [status, code] : cases) {
+    CAPTURE(status);
+    const auto outcome = outcome_of(WhyOptions{{}, "7"}, {answer_with(status, R"({"detail": "words"})")});
+    REQUIRE_FALSE(outcome.code);
+    CHECK(outcome.code.error().message == "words");
+    CHECK(exit_code_of(outcome.code.error().code) == code);
+    CHECK(outcome.out.empty());
+  }
+}
+
+TEST_CASE("submit: sends the document under its key, and says the job's number") {
+  const auto outcome = outcome_of(SubmitOptions{job_of("true"), Format::kTable},
+                                  {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out == "job 17 submitted\n");
+  CHECK(outcome.requests[0].find("Idempotency-Key: k1\r\n") != std::string::npos);
+  const auto repeated =
+      outcome_of(SubmitOptions{job_of("true"), Format::kTable}, {ok(R"({"id": 17, "repeated": true})")});
+  CHECK(repeated.out == "job 17 was submitted before\n");
+}
+
+TEST_CASE("submit: tries again under the same key when the connection breaks") {
+  SubmitOptions options{job_of("true"), Format::kTable};
+  options.job.key = "";
+  const auto outcome = outcome_of(options, {"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{", ok(R"({"id": 17})")});
+  REQUIRE(outcome.code);
+  REQUIRE(outcome.requests.size() == 2);
+  const auto key = [](const std::string& request) { return request.substr(request.find("Idempotency-Key: "), 53); };
+  CHECK(key(outcome.requests[0]).size() == 53);
+  CHECK(key(outcome.requests[0]) == key(outcome.requests[1]));
+}
+
+TEST_CASE("jobs: pages are followed, filters are sent, names cannot act on the terminal") {
+  JobsOptions options;
+  options.queue = "a/b";
+  const auto outcome = outcome_of(
+      options, {ok(R"({"items": [{"id": 1, "name": "\u001b[2Jx", "queue": "a/b", "user": "ana", "phase": "running",
+                     "within": false, "tasks_total": 2, "gpus": 0.5, "nodes": ["n1", "n2"]}], "next_cursor": "c 1"})"),
+                ok(R"({"items": [{"id": 2, "name": "y", "phase": "pending", "held": true}], "next_cursor": null})")});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out.find("\\x1b[2Jx  a/b    ana   running, borrowed") != std::string::npos);
+  CHECK(outcome.out.find("0.5  n1,n2\n") != std::string::npos);
+  CHECK(outcome.out.find("held") != std::string::npos);
+  CHECK(outcome.out.find('\x1b') == std::string::npos);
+  CHECK(outcome.requests[0].find("GET /v1/jobs?queue=a%2Fb&limit=1000 ") == 0);
+  CHECK(outcome.requests[1].find("cursor=c%201") != std::string::npos);
+}
+
+TEST_CASE("job: tells the story in order") {
+  const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "train", "queue": "b", "user": "bo",
+    "kind": "gang", "class": "training", "phase": "running", "within": true, "priority": 500, "attempt": 2, "tasks_total": 1,
+    "submitted": "2026-11-21T08:00:00.000Z", "waiting_since": "2026-11-21T08:00:00.000Z", "started": "2026-11-21T08:10:00.000Z",
+    "past": [{"attempt": 1, "waited_from": "2026-11-21T08:00:00.000Z", "started": "2026-11-21T08:00:30.000Z",
+              "ended": "2026-11-21T08:05:30.000Z", "outcome": "preempted", "cause": "reclaim", "claimant": 9, "code": 0,
+              "message": "", "checkpoint_step": 120, "gpus_on": [{"node": "n1", "gpus": 8}]}],
+    "tasks": [{"task": 0, "group": "main", "node": "n2", "gpus": ["u1", "u2"], "phase": "running"}],
+    "spec": {"tasks": 1, "gpus": 2, "cpus": 2, "memory": "2GiB", "command": ["python3", "train.py"]}})")});
+  REQUIRE(outcome.code);
+  const auto begins = [&outcome](const std::string& words) { return outcome.out.find(words); };
+  CHECK(begins("asks for    1 task with 2 GPUs, 2 CPUs, 2GiB") != std::string::npos);
+  CHECK(begins("08:00:30Z  attempt 1 started on n1 (8 GPUs), after a wait of 30s") != std::string::npos);
+  CHECK(begins("attempt 1 ended: preempted (reclaim, for job 9), saved at step 120, ran 5m00s") != std::string::npos);
+  CHECK(begins("attempt 2 started on n2 (2 GPUs)") != std::string::npos);
+  CHECK(begins("submitted") < begins("attempt 1 started"));
+  CHECK(begins("attempt 1 ended") < begins("attempt 2 started"));
+}
+
+TEST_CASE("job actions: each is tried, and the first failure is the exit code") {
+  const auto outcome = outcome_of(JobActionOptions{JobAction::kHold, {"1", "2", "x"}},
+                                  {answer_with("404 Not Found", R"({"detail": "no job 1"})"), ok(R"({"id": 2})")});
+  REQUIRE(outcome.code);
+  CHECK(*outcome.code == kNotFound);
+  CHECK(outcome.out == "job 2 held\n");
+  CHECK(outcome.err.find("berth: no job 1\nberth: 'x' is not a job's number") == 0);
+}
+
+TEST_CASE("fence: only with the word that the node is off") {
+  CHECK_FALSE(outcome_of(NodeActionOptions{NodeAction::kFence, {"n"}, false}, {}).code);
+  const auto fenced = outcome_of(NodeActionOptions{NodeAction::kFence, {"n/1"}, true}, {ok("{}")});
+  REQUIRE(fenced.code);
+  CHECK(fenced.requests[0].find("POST /v1/nodes/n%2F1/fence ") == 0);
+}
+
+const char* const kReport = R"({"from": "2026-11-21T08:00:00.000Z", "to": "2026-11-21T09:00:00.000Z",
+  "rows": [{"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "within", "gpu_milli_ms": 1500000000},
+           {"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "borrowed", "gpu_milli_ms": 500250000}],
+  "idle_gpu_milli_ms": 999750000, "down_gpu_milli_ms": 0, "capacity_gpu_milli_ms": 3000000000})";
+
+TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
+  const auto outcome = outcome_of(UsageOptions{Format::kTable, "-24h", "now"}, {ok(kReport)});
+  REQUIRE(outcome.code);
+  CHECK(outcome.requests[0].find("/v1/usage?from=20") != std::string::npos);
+  CHECK(outcome.out.find("1500.000   500.250     2000.250        66.7%") != std::string::npos);
+  CHECK(outcome.out.find("used in all") != std::string::npos);
+  CHECK(outcome.out.find("idle") < outcome.out.find("capacity "));
+  CHECK_FALSE(outcome_of(UsageOptions{Format::kTable, "soon", ""}, {}).code);
+}
+
+TEST_CASE("usage: CSV without formulas") {
+  CHECK(outcome_of(UsageOptions{Format::kCsv, "", ""}, {ok(kReport)}).out ==
+        "queue,user,gpu_model,kind,gpu_seconds\r\n"
+        "'=cmd,ana,H100,within,1500.000\r\n"
+        "'=cmd,ana,H100,borrowed,500.250\r\n"
+        ",,,idle,999.750\r\n,,,down,0.000\r\n,,,capacity,3000.000\r\n");
+}
+
+TEST_CASE("logs: the parts in order, then no more") {
+  const auto part = [](const std::string& bytes, int from, bool complete) {
+    const std::string next = std::to_string(from + static_cast<int>(bytes.size()));
+    return "HTTP/1.1 200 OK\r\nConnection: close\r\nBerth-Log-From: " + std::to_string(from) +
+           "\r\nBerth-Log-Next: " + next +
+           "\r\nBerth-Log-Attempt: 2\r\nBerth-Log-Complete: " + (complete ? "true" : "false") +
+           "\r\nContent-Length: " + std::to_string(bytes.size()) + "\r\n\r\n" + bytes;
+  };
+  LogsOptions options;
+  options.id = "7";
+  const auto outcome = outcome_of(options, {part("one\n", 0, false), part("two\n", 4, true), part("", 8, true)});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out == "one\ntwo\n");
+  CHECK(outcome.requests[1].find("from=4") != std::string::npos);
+  options.follow = true;
+  const auto followed = outcome_of(options, {part("a", 0, false), part("", 1, true),
+                                             ok(R"({"phase": "finished", "attempt": 2, "tasks_total": 1})")});
+  REQUIRE(followed.code);
+  CHECK(followed.out == "a");
+}
+
+TEST_CASE("logs: where the last lines begin") {
+  CHECK(tail_begin("a\nb\nc\n", 2) == 2);
+  CHECK(tail_begin("a\nb\nc", 2) == 2);
+  CHECK(tail_begin("a\nb\n", 5) == 0);
+  CHECK(tail_begin("a\nb\n", 0) == 4);
+  CHECK(tail_begin("", 3) == 0);
+}
+
+TEST_CASE("diff: the exit code is that of diff") {
+  DiffOptions options;
+  options.file = "examples/no-such-file.yaml";
+  const auto absent = outcome_of(options, {});
+  REQUIRE_FALSE(absent.code);
+  CHECK(absent.code.error().message.find("examples/no-such-file.yaml: ") == 0);
+}
+
+TEST_CASE("connection: flag over environment over default") {
+  std::map<std::string, std::string> variables{
+      {"BERTH_SERVER", "10.0.0.1:99"}, {"BERTH_TOKEN", "abc"}, {"HOME", "/nonexistent"}};
+  const Environment environment = [&variables](const std::string& name) { return variables[name]; };
+  CHECK(find_server({}, environment)->base_url == "http://10.0.0.1:99");
+  CHECK(find_server({}, environment)->token == "abc");
+  CHECK(find_server({"https://h", ""}, environment)->base_url == "https://h");
+  CHECK_FALSE(find_server({"", "/nonexistent/token"}, environment));
+  variables.clear();
+  CHECK(find_server({}, environment)->base_url == kDefaultServer);
+  CHECK(find_server({}, environment)->token.empty());
+}
+
+TEST_CASE("events: told in words, and those of a kind to come by their fields") {
+  const auto words = [](const char* json) { return event_words(boost::json::parse(json)); };
+  CHECK(
+      words(R"({"kind": "stop-began", "job": 7, "attempt": 1, "cause": "reclaim", "claimant": 9, "deadline": "D"})") ==
+      "job 7 attempt 1 asked to stop: reclaim, for job 9, until D");
+  CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==
+        "job 7 failed, code 3: m");
+  CHECK(words(R"({"seq": 1, "time": "T", "kind": "new", "job": 7, "x": {"y": 1}})") == "job=7 x={\"y\": 1}");
+}
+
+TEST_CASE("completion: a script for each shell names every command") {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    CAPTURE(shell);
+    const auto outcome = outcome_of(CompletionOptions{shell}, {});
+    REQUIRE(outcome.code);
+    for (const char* command : {"submit", "jobs", "why", "serve"}) {
+      CHECK(outcome.out.find(command) != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,104 @@
+#include "cli/command_line.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+template <class Options>
+Options parsed(const Words& words) {
+  const auto line = parse_command_line(words);
+  REQUIRE(line);
+  REQUIRE(std::holds_alternative<CommandLine>(*line));
+  return std::get<Options>(std::get<CommandLine>(*line).command);
+}
+
+std::string refused(const Words& words) {
+  const auto line = parse_command_line(words);
+  REQUIRE_FALSE(line);
+  CHECK(line.error().code == ErrorCode::kInvalid);
+  return line.error().message;
+}
+
+std::string help(const Words& words) {
+  const auto line = parse_command_line(words);
+  REQUIRE(line);
+  return std::get<HelpText>(*line).text;
+}
+
+TEST_CASE("command line: what follows -- is the job's command, untouched") {
+  const auto submit = parsed<SubmitOptions>({"submit", "--gpus", "4", "-o", "json", "--", "sh", "--gpus", "--", "-o"});
+  CHECK(submit.job.command == Words{"sh", "--gpus", "--", "-o"});
+  CHECK(submit.format == Format::kJson);
+  CHECK(parsed<RunOptions>({"run", "-q", "--", "true"}).quiet);
+}
+
+TEST_CASE("command line: the server may be named before or behind the command") {
+  for (const Words& words : {Words{"--server", "h:1", "jobs"}, Words{"jobs", "--server", "h:1"}}) {
+    const auto line = parse_command_line(words);
+    REQUIRE(line);
+    CHECK(std::get<CommandLine>(*line).connection.server == "h:1");
+  }
+}
+
+TEST_CASE("command line: a time before now is a value and no option") {
+  CHECK(parsed<UsageOptions>({"usage", "--from", "-24h"}).from == "-24h");
+}
+
+TEST_CASE("command line: options reach the command they belong to") {
+  const auto logs = parsed<LogsOptions>({"logs", "-f", "17", "--task", "1", "--stderr", "--tail", "5"});
+  CHECK(logs.id == "17");
+  CHECK(logs.follow);
+  CHECK(logs.error_stream);
+  CHECK(logs.task == 1);
+  CHECK(logs.tail == 5);
+  CHECK(parsed<JobActionOptions>({"hold", "1", "2"}).ids == Words{"1", "2"});
+  CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
+  CHECK(parsed<NodeActionOptions>({"drain", "n"}).action == NodeAction::kDrain);
+  CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
+}
+
+TEST_CASE("command line: a mistake says what would be right") {
+  CHECK(refused({"sumbit"}).find("did you mean submit?") != std::string::npos);
+  CHECK(refused({"jobs", "--quue", "x"}).find("no option '--quue'; did you mean --queue?") != std::string::npos);
+  CHECK(refused({"submit", "train.py"}).find("the command to run goes after --") != std::string::npos);
+  CHECK(refused({"jobs", "-o", "xml"}).find("table") != std::string::npos);
+  CHECK(refused({"jobs", "--", "x"}).find("only submit and run") != std::string::npos);
+  CHECK(refused({"submit", "--"}).find("no command after --") != std::string::npos);
+  CHECK(refused({"cancel"}).find("ID is required") != std::string::npos);
+  CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);
+}
+
+TEST_CASE("help: every command is there and has an example, but for the servers, which have their own") {
+  const std::string all = help({"--help"});
+  for (const CommandShape& shape : command_shapes()) {
+    CAPTURE(shape.name);
+    CHECK(all.find("\n  " + shape.name + " ") != std::string::npos);
+    const std::string one = help({"help", shape.name});
+    CHECK(one == help({shape.name, "--help"}));
+    const bool server =
+        shape.name == "serve" || shape.name == "dev" || shape.name == "verify" || shape.name == "supervise";
+    CHECK((one.find("Example:\n  ") != std::string::npos) == !server);
+  }
+  CHECK(all.find("Exit codes: 0 done") != std::string::npos);
+  CHECK(help({}) == all);
+}
+
+TEST_CASE("shapes: completion knows values, files and choices") {
+  for (const CommandShape& shape : command_shapes()) {
+    if (shape.name != "submit") continue;
+    for (const FlagShape& flag : shape.flags) {
+      if (flag.names.back() == "--launch") CHECK(flag.choices == Words{"per-task", "per-gpu", "torchrun"});
+      if (flag.names.back() == "--file") CHECK(flag.takes_file);
+      if (flag.names.back() == "--hold") CHECK_FALSE(flag.takes_value);
+      if (flag.names.back() == "--gpus") CHECK(flag.takes_value);
+    }
+    return;
+  }
+  FAIL("there is no submit");
+}
+
+}  // namespace
+}  // namespace berth::cli

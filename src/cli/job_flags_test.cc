@@ -1,0 +1,140 @@
+#include "cli/job_flags.h"
+
+#include <doctest/doctest.h>
+
+#include "cli/command_line.h"
+#include "model/document/job_document.h"
+
+namespace berth::cli {
+namespace {
+
+const Surroundings kHere{"/home/ana", [](const std::string& name) { return name == "LANG" ? "C" : std::string(); }};
+
+JobOptions options_of(std::vector<std::string> words) {
+  words.insert(words.begin(), "submit");
+  const auto line = parse_command_line(words);
+  REQUIRE(line);
+  return std::get<SubmitOptions>(std::get<CommandLine>(*line).command).job;
+}
+
+JobSpec spec_of(const std::vector<std::string>& words, std::string_view file = {}) {
+  const auto document = job_document(options_of(words), file, kHere);
+  REQUIRE(document);
+  const auto spec = document::read_job(document::to_json_text(*document), "sent");
+  REQUIRE(spec);
+  return *spec;
+}
+
+TEST_CASE("job flags: a job as flags is the job of the document") {
+  const JobSpec spec = spec_of({"--queue",
+                                "research/nlp",
+                                "--name",
+                                "x",
+                                "--tasks",
+                                "2",
+                                "--gpus",
+                                "4",
+                                "--cpus",
+                                "2",
+                                "--memory",
+                                "1GiB",
+                                "--launch",
+                                "per-gpu",
+                                "--priority",
+                                "dev",
+                                "--time-limit",
+                                "2h",
+                                "--checkpoint-signal",
+                                "SIGUSR1",
+                                "--grace",
+                                "60s",
+                                "--retries",
+                                "2",
+                                "--env",
+                                "K=V=W",
+                                "--env",
+                                "LANG",
+                                "--after",
+                                "3",
+                                "--after",
+                                "4",
+                                "--hold",
+                                "--",
+                                "python3",
+                                "train.py"});
+  const auto expected = document::read_job(R"(
+queue: research/nlp
+name: x
+tasks: 2
+gpus: 4
+cpus: 2
+memory: 1GiB
+launch: per-gpu
+priority: dev
+time_limit: 2h
+checkpoint: {on_signal: true, signal: SIGUSR1, grace: 60s}
+retries: 2
+env: {K: V=W, LANG: C}
+after: [3, 4]
+hold: true
+workdir: /home/ana
+command: [python3, train.py]
+)",
+                                           "expected");
+  REQUIRE(expected);
+  CHECK(spec == *expected);
+}
+
+TEST_CASE("job flags: every flag sets a key that the document knows") {
+  for (const JobFlag& flag : job_flags()) {
+    CAPTURE(flag.flag);
+    std::string value = "1h";
+    if (flag.kind == FlagKind::kPairs) value = "A=b";
+    for (const char* numeric : {"--tasks", "--min-tasks", "--gpus", "--cpus", "--retries", "--after", "--afterok",
+                                "--afterany", "--array-size", "--array-running"}) {
+      if (flag.flag == numeric) value = "1";
+    }
+    if (flag.flag == "--tasks" || flag.flag == "--cpus") value = "2";
+    if (flag.flag == "--memory") value = "1GiB";
+    if (flag.flag == "--checkpoint-signal") value = "USR1";
+    if (flag.flag == "--kind") value = "service";
+    if (flag.flag == "--class") value = "batch";
+    if (flag.flag == "--launch") value = "torchrun";
+    if (flag.flag == "--deadline" || flag.flag == "--earliest-start") value = "2026-11-21T08:15:30Z";
+    std::vector<std::string> words{std::string(flag.flag), value, "--", "true"};
+    if (flag.kind == FlagKind::kSwitch) words.erase(words.begin() + 1);
+    CHECK_FALSE(spec_of(words) == spec_of({"--", "true"}));
+  }
+}
+
+TEST_CASE("job flags: flags win over the file, and leave the rest of it") {
+  const std::string file = "name: a\nqueue: q\ngpus: 1\nenv: {A: '1', B: '2'}\ncommand: [old]\n";
+  const JobSpec spec = spec_of({"-f", "job.yaml", "--gpus", "8", "--env", "B=3", "--", "new"}, file);
+  CHECK(spec.name == "a");
+  CHECK(spec.groups[0].request.gpus == 8);
+  CHECK(spec.groups[0].command == std::vector<std::string>{"new"});
+  CHECK(spec.groups[0].env == std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "3"}});
+  CHECK(spec_of({"-f", "job.yaml"}, file).groups[0].workdir.empty());
+}
+
+TEST_CASE("job flags: the program names a job without a name, where that is a name") {
+  CHECK(spec_of({"--", "/usr/bin/python3", "x"}).name == "python3");
+  CHECK(spec_of({"--name", "n", "--", "python3"}).name == "n");
+}
+
+TEST_CASE("job flags: mistakes are told before anything is sent") {
+  const auto refused = [](const std::vector<std::string>& words, std::string_view file = {}) {
+    const auto document = job_document(options_of(words), file, kHere);
+    REQUIRE_FALSE(document);
+    return document.error().message;
+  };
+  CHECK(refused({"--gpus", "1.5", "--", "x"}).find("command line: gpus: 1.5") == 0);
+  CHECK(refused({"--memory", "64GB", "--", "x"}).find("GiB") != std::string::npos);
+  CHECK(refused({"--env", "=x", "--", "x"}) == "--env =x: give KEY=VALUE");
+  CHECK(refused({"--node-selector", "x", "--", "x"}) == "--node-selector x: give LABEL=VALUE");
+  CHECK(refused({}).find("give a command after --") != std::string::npos);
+  CHECK(refused({"-f", "job.yaml"}, "name: a\ngpuz: 2\n").find("job.yaml:2:1") == 0);
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,95 @@
+#include "cli/output.h"
+
+#include <doctest/doctest.h>
+
+#include <boost/json/parse.hpp>
+
+#include "cli/printable.h"
+#include "cli/when.h"
+#include "model/document/document.h"
+
+namespace berth::cli {
+namespace {
+
+Table sample() {
+  Table table({{"ID", Align::kRight}, {"NAME", Align::kLeft, true}, {"STATE"}});
+  table.add({"7", "a-rather-long-name-of-a-job", "running"});
+  table.add({"123", "", "held"});
+  return table;
+}
+
+TEST_CASE("table: columns are aligned, an empty cell is a dash, nothing trails") {
+  CHECK(sample().text(0) ==
+        " ID  NAME                         STATE\n"
+        "  7  a-rather-long-name-of-a-job  running\n"
+        "123  -                            held\n");
+}
+
+TEST_CASE("table: what may shrink is cut until the table fits, and nothing else") {
+  CHECK(sample().text(30) ==
+        " ID  NAME              STATE\n"
+        "  7  a-rather-long-n…  running\n"
+        "123  -                 held\n");
+  CHECK(sample().text(5).find("a-rathe…  running") != std::string::npos);
+}
+
+TEST_CASE("printable: what would act on a terminal is shown instead") {
+  CHECK(printable("a\x1b[31mb\n\t\x7f") == "a\\x1b[31mb\\n\\t\\x7f");
+  CHECK(printable("\xe2\x80\xae"
+                  "evil\xe2\x80\x8b\xc2\x9b") == "\\u202eevil\\u200b\\x9b");
+  CHECK(printable("\xff\xc0\xaf\xed\xa0\x80") == "\\xff\\xc0\\xaf\\xed\\xa0\\x80");
+  CHECK(printable("Zürich 北京 ✓") == "Zürich 北京 ✓");
+  Table table({{"N"}});
+  table.add({"\x1b]0;x\x07"});
+  CHECK(table.text(0) == "N\n\\x1b]0;x\\x07\n");
+}
+
+TEST_CASE("printable: wide characters take two columns, combining ones none") {
+  CHECK(display_width("北京") == 4);
+  CHECK(display_width("e\xcc\x81") == 1);
+  CHECK(shorten("北京x", 4) == "北…");
+  CHECK(shorten("abc", 3) == "abc");
+}
+
+TEST_CASE("csv: RFC 4180, and no formula") {
+  CHECK(csv_text_cell("a/b") == "a/b");
+  CHECK(csv_text_cell("a,\"b\"\n") == "\"a,\"\"b\"\"\n\"");
+  for (const char* formula : {"=1+1", "+1", "-1", "@x", "\tx", "\rx"}) CHECK(csv_text_cell(formula).find('\'') < 2);
+}
+
+TEST_CASE("json and yaml: the same value, short numbers without exponents") {
+  const auto value = boost::json::parse(R"({"a":[1,0.5,{"b":null}],"c":"x: \u001b","d":{},"e":[],"f":true,"g":"007"})");
+  CHECK(json_line(value) ==
+        "{\"a\": [1, 0.5, {\"b\": null}], \"c\": \"x: \\u001b\", \"d\": {}, \"e\": [], \"f\": true, \"g\": \"007\"}\n");
+  CHECK(boost::json::parse(json_text(value)) == value);
+  const auto read_back = document::parse(yaml_text(value), "yaml");
+  REQUIRE(read_back);
+  CHECK(boost::json::parse(document::to_json_text(*read_back)) == value);
+}
+
+TEST_CASE("when: ISO times, spans before now, and nothing else") {
+  const Timestamp now{1'800'000'000'000};
+  CHECK(parse_when("now", now)->ms == now.ms);
+  CHECK(parse_when("-24h", now)->ms == now.ms - 86'400'000);
+  CHECK(parse_when("-1h30m", now)->ms == now.ms - 5'400'000);
+  CHECK(to_iso8601(*parse_when("2026-11-21T08:15:30Z", now)) == "2026-11-21T08:15:30.000Z");
+  for (const char* wrong : {"", "24h", "-24", "--1h", "yesterday", "never", "-90000000d", "2026-02-30"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_when(wrong, now));
+  }
+}
+
+TEST_CASE("when: spans in two units") {
+  CHECK(span_text(-5) == "0s");
+  CHECK(span_text(59'999) == "59s");
+  CHECK(span_text(192'000) == "3m12s");
+  CHECK(span_text(7'500'000) == "2h05m");
+  CHECK(span_text(273'600'000) == "3d04h");
+  CHECK(age_text("2026-11-21T08:15:30.000Z", *from_iso8601("2026-11-21T08:16:00Z")) == "30s");
+  CHECK(age_text("", {}) == "");
+  CHECK(clock_text("2026-11-21T08:15:30.250Z") == "2026-11-21 08:15:30Z");
+  CHECK(clock_text("soon") == "soon");
+}
+
+}  // namespace
+}  // namespace berth::cli
