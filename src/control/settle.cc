@@ -68,6 +68,8 @@ Ending ending_of(const State& state, const JobState& job) {
     if (attempt.signalled) return {Outcome::kPreempted, true};  // let off, but it had saved and left already
     return {Outcome::kSucceeded, replica, replica};
   }
+  // Let off, but berth's own signal had reached it before it could catch signals.
+  if (attempt.signalled && attempt.failure_code == 128 + job.spec.checkpoint.signal) return {Outcome::kPreempted, true};
   const Outcome outcome = any_task(attempt, ExitReason::kStartFailed) ? Outcome::kStartFailed : Outcome::kFailed;
   const bool again = replica || job.failures < job.spec.retries;
   return {outcome, again, again};

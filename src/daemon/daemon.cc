@@ -1,0 +1,249 @@
+#include "daemon/daemon.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "api/http/authenticator.h"
+#include "api/http/server.h"
+#include "api/routes/routes.h"
+#include "backend/local/local_backend.h"
+#include "daemon/event_codec.h"
+#include "daemon/inbox.h"
+#include "daemon/loop.h"
+#include "daemon/machine.h"
+#include "daemon/reader.h"
+#include "daemon/service.h"
+#include "daemon/snapshot.h"
+#include "daemon/version.h"
+#include "store/sqlite_log.h"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr std::chrono::milliseconds kStopGrace{2000};
+
+// A control plane without a machine of its own.
+class NoBackend final : public backend::Backend {
+ public:
+  Result<void> start(backend::ReportSink) override { return {}; }
+  void perform(std::span<const Effect>) override {}
+  void stop() override {}
+  std::vector<std::string> warnings() const override { return {}; }
+};
+
+struct Recovered {
+  state::State state;              // the loop's
+  std::unique_ptr<Reader> reader;  // folds the same events on its own thread
+};
+
+// The newest checkpoint and the tail after it, folded twice: once here for the loop, once by the reader.
+Result<Recovered> recover(store::Log& log, std::uint64_t checkpoint_every) {
+  auto checkpoint = log.load_checkpoint();
+  if (!checkpoint) return checkpoint.error();
+  Recovered recovered;
+  Seq from = log.first_seq();
+  if (*checkpoint) {
+    for (const std::string& damaged : (*checkpoint)->passed_over) spdlog::warn("{}", damaged);
+    std::optional<Result<Snapshot>> second;
+    std::thread other([&] { second.emplace(load_snapshot((*checkpoint)->bytes)); });
+    auto first = load_snapshot((*checkpoint)->bytes);
+    other.join();
+    if (!first) return first.error();
+    if (!*second) return second->error();
+    from = (*checkpoint)->seq + 1;
+    recovered.state = std::move(first->state);
+    recovered.reader =
+        std::make_unique<Reader>(std::move((**second).state), std::move((**second).meter), log, checkpoint_every);
+  } else if (from != 1 && log.last().seq != 0) {
+    return Error{ErrorCode::kCorrupt, "the log begins at event " + std::to_string(from) +
+                                          " and there is no checkpoint to begin from; restore the checkpoint files"};
+  } else {
+    recovered.reader = std::make_unique<Reader>(state::State(), billing::Meter(), log, checkpoint_every);
+  }
+  auto replayed = replay(log, from, [&](std::vector<EventRecord> events) {
+    for (const EventRecord& event : events) recovered.state.apply(event);
+    recovered.reader->push({std::move(events), {}, 0});
+  });
+  if (!replayed) return replayed.error();
+  return recovered;
+}
+
+}  // namespace
+
+class Daemon::Impl {
+ public:
+  explicit Impl(DaemonOptions options) : options_(std::move(options)) {}
+  ~Impl() { stop(); }
+
+  Result<void> start() {
+    store::SqliteOptions store_options;
+    store_options.fsync_delay_ms = options_.fsync_delay_ms;
+    auto opened = store::SqliteLog::open(options_.data_dir, store_options);
+    if (!opened) return opened.error();
+    log_ = std::move(*opened);
+    auto epoch = log_->take_epoch();
+    if (!epoch) return epoch.error();
+    auto recovered = recover(*log_, options_.checkpoint_every);
+    if (!recovered) return recovered.error();
+    reader_ = std::move(recovered->reader);
+    if (auto ok = make_backend(); !ok) return ok;
+    loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_);
+    if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
+      return started;
+    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    loop_->start();
+    if (options_.config) {
+      if (auto applied = apply_config(*options_.config); !applied) return applied;
+    }
+    return serve();
+  }
+
+  void stop() {
+    if (server_) server_->stop(kStopGrace);
+    if (loop_) loop_->stop();
+    if (backend_) backend_->stop();
+    if (reader_) reader_->stop();
+    server_.reset();
+  }
+
+  const std::string& url() const { return url_; }
+  const std::string& token_file() const { return token_file_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  api::Service& service() { return *service_; }
+
+ private:
+  Result<void> make_backend() {
+    if (options_.no_node) {
+      backend_ = std::make_unique<NoBackend>();
+      return {};
+    }
+    auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
+    if (!machine) return machine.error();
+    notes_ = machine->notes;
+    simulated_gpus_ = machine->simulated_gpus;
+    backend::LocalOptions local;
+    local.node = machine->node;
+    local.data_dir = options_.data_dir;
+    local.supervisor = options_.supervisor;
+    backend_ = backend::make_local_backend(std::move(local));
+    return {};
+  }
+
+  Result<void> apply_config(const ClusterConfig& config) {
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<Result<control::Reply>> reply;
+    inbox_.put({ApplyConfig{config, "berth serve"}, [&](Result<control::Reply> result) {
+                  const std::lock_guard lock(mutex);
+                  reply.emplace(std::move(result));
+                  answered.notify_one();
+                }});
+    std::unique_lock lock(mutex);
+    answered.wait(lock, [&] { return reply.has_value(); });
+    if (!*reply) return reply->error();
+    return {};
+  }
+
+  Result<void> serve() {
+    token_file_ = options_.data_dir + "/token";
+    auto token = http::load_or_create_token(token_file_);
+    if (!token) return token.error();
+    http::Authenticator authenticator;
+    if (auto added = authenticator.add(*token, "admin"); !added) return added;
+    api::ServerFacts facts;
+    facts.version = kVersionText;
+    facts.data_dir = options_.data_dir;
+    facts.simulated_gpus = simulated_gpus_;
+    facts.warnings = notes_;
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, std::move(facts));
+    http::ServerOptions server_options;
+    server_options.address = options_.listen_address;
+    server_options.port = options_.port;
+    auto server = http::Server::start(server_options, api::make_router(*service_), std::move(authenticator));
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    url_ = server_->url();
+    return {};
+  }
+
+  DaemonOptions options_;
+  std::vector<std::string> notes_;
+  bool simulated_gpus_ = false;
+  std::string url_;
+  std::string token_file_;
+  Inbox inbox_;
+  std::unique_ptr<store::SqliteLog> log_;
+  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<DaemonService> service_;
+  std::unique_ptr<http::Server> server_;
+};
+
+Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Daemon::~Daemon() = default;
+
+Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  if (auto started = impl->start(); !started) return started.error();
+  return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
+}
+
+const std::string& Daemon::url() const { return impl_->url(); }
+const std::string& Daemon::token_file() const { return impl_->token_file(); }
+const std::vector<std::string>& Daemon::notes() const { return impl_->notes(); }
+api::Service& Daemon::service() { return impl_->service(); }
+void Daemon::stop() { impl_->stop(); }
+
+Result<VerifyReport> verify_directory(const std::string& data_dir) {
+  auto log = store::SqliteLog::open_read_only(data_dir);
+  if (!log) return log.error();
+  if (auto pages = (*log)->check_pages(); !pages) return pages.error();
+  auto chain = store::verify_chain(**log, {});
+  if (!chain) return chain.error();
+  auto checkpoint = (*log)->load_checkpoint();
+  if (!checkpoint) return checkpoint.error();
+  VerifyReport report;
+  report.records = chain->records;
+  report.first_seq = chain->first_seq;
+  report.last_seq = chain->last_seq;
+  report.history_rows = chain->history_rows;
+  report.from_genesis = chain->first_seq == 1;
+  Snapshot folded;
+  Seq from = chain->first_seq;
+  if (!report.from_genesis) {
+    if (!*checkpoint)
+      return Error{ErrorCode::kCorrupt, "old events are cut off and there is no checkpoint to begin from"};
+    auto loaded = load_snapshot((*checkpoint)->bytes);
+    if (!loaded) return loaded.error();
+    folded = std::move(*loaded);
+    from = (*checkpoint)->seq + 1;
+  }
+  std::optional<Error> differs;
+  auto replayed = replay(**log, from, [&](std::vector<EventRecord> events) {
+    for (const EventRecord& event : events) {
+      folded.state.apply(event);
+      folded.meter.apply(event);
+      if (report.from_genesis && *checkpoint && event.seq == (*checkpoint)->seq) {
+        report.checkpoint_compared = true;
+        if (save_snapshot(folded.state, folded.meter) != (*checkpoint)->bytes) {
+          differs = Error{ErrorCode::kCorrupt, "the checkpoint at event " + std::to_string(event.seq) +
+                                                   " is not the state that the log folds to"};
+        }
+      }
+    }
+  });
+  if (!replayed) return replayed.error();
+  if (differs) return *differs;
+  if (auto wrong = folded.state.audit())
+    return Error{ErrorCode::kCorrupt, "the recomputed state is inconsistent: " + *wrong};
+  report.jobs = folded.state.jobs().size();
+  report.state_digest = folded.state.digest();
+  return report;
+}
+
+}  // namespace berth::daemon

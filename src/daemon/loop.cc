@@ -1,0 +1,110 @@
+#include "daemon/loop.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "control/effects.h"
+#include "daemon/event_codec.h"
+#include "sched/cycle.h"
+
+namespace berth::daemon {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kExitIoError = 74;  // EX_IOERR of sysexits.h
+constexpr std::chrono::milliseconds kLongestWait{1000};
+// Cycles may take this share of the loop's time; commands have the rest.
+constexpr int kPausePerCycle = 3;
+constexpr std::chrono::milliseconds kCheapCycle{2};
+
+}  // namespace
+
+Loop::Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbox, Reader& reader,
+           backend::Backend& backend)
+    : state_(std::move(state)), epoch_(epoch), log_(log), inbox_(inbox), reader_(reader), backend_(backend) {}
+
+Loop::~Loop() { stop(); }
+
+void Loop::start() {
+  // Whatever the world may have missed while nobody was here; all of it is idempotent.
+  backend_.perform(control::all_effects(state_));
+  thread_ = std::thread([this] { run(); });
+}
+
+void Loop::stop() {
+  stopping_ = true;
+  inbox_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+// The clock of the wall, clamped so that it never goes back behind the state.
+Timestamp Loop::read_clock() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return std::max(state_.now(), Timestamp{std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()});
+}
+
+void Loop::run() {
+  std::size_t expected = 1;
+  while (!stopping_) {
+    Clock::time_point until = Clock::now() + kLongestWait;
+    if (again_) until = std::max(Clock::now(), next_cycle_);
+    if (!wake_at_.is_never()) {
+      const std::int64_t due_in = std::clamp<std::int64_t>(wake_at_ - read_clock(), 0, kLongestWait.count());
+      until = std::min(until, Clock::now() + std::chrono::milliseconds(due_in));
+    }
+    std::vector<Letter> letters = inbox_.take(until, expected);
+    expected = std::max<std::size_t>(1, letters.size());
+    turn(std::move(letters));
+  }
+}
+
+void Loop::turn(std::vector<Letter> letters) {
+  std::vector<Command> commands;
+  commands.reserve(letters.size());
+  for (Letter& letter : letters) commands.push_back(std::move(letter.command));
+  const Clock::time_point began = Clock::now();
+  memory_.skip_cycle = began < next_cycle_;
+  Clock::duration cycle_took{};
+  control::Turn turn =
+      control::run_turn(state_, read_clock(), commands, memory_, [&](state::State& state, Timestamp now) {
+        const Clock::time_point cycle_began = Clock::now();
+        Plan plan = sched::run_cycle(state, now);
+        cycle_took = Clock::now() - cycle_began;
+        return plan;
+      });
+  if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
+  again_ = turn.again;
+  wake_at_ = turn.wake_at;
+  if (!turn.records.empty()) append(turn);
+  std::vector<Effect> effects = control::effects_of(state_, turn.records);
+  DurableBatch batch;
+  batch.vital_signs = vital_signs(state_);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    if (letters[i].answer) batch.answers.emplace_back(std::move(letters[i].answer), std::move(turn.replies[i]));
+  }
+  batch.records = std::move(turn.records);
+  if (!batch.records.empty() || !batch.answers.empty()) reader_.push(std::move(batch));
+  backend_.perform(effects);
+}
+
+void Loop::append(const control::Turn& turn) {
+  std::vector<store::Record> records;
+  records.reserve(turn.records.size());
+  for (const EventRecord& record : turn.records) records.push_back(to_record(record, epoch_));
+  std::vector<store::HistoryRow> retired;
+  for (const control::Retired& one : turn.retired) retired.push_back(to_history(one));
+  const auto appended = log_.append(epoch_, records.front().seq, records, retired);
+  if (appended) return;
+  spdlog::critical("the event log cannot be written: {}. Nothing acknowledged is lost; jobs go on running. Ending.",
+                   appended.error().message);
+  spdlog::shutdown();
+  ::_exit(kExitIoError);
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,52 @@
+#pragma once
+// The loop: the only place where commands become events, and the only place where the clock is read. In this order,
+// always: drain the inbox, run the turn (decide and apply to the working state), append the batch in one sync, and only
+// then hand it to the reader (replies, reads, streams) and the effects to the backend. A failed append ends the
+// process.
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "backend/backend.h"
+#include "control/turn.h"
+#include "daemon/inbox.h"
+#include "daemon/reader.h"
+#include "state/state.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+class Loop {
+ public:
+  Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbox, Reader& reader,
+       backend::Backend& backend);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  void start();
+  // Closes the inbox, finishes the turn under way and ends the thread.
+  void stop();
+
+ private:
+  void run();
+  void turn(std::vector<Letter> letters);
+  void append(const control::Turn& turn);
+  Timestamp read_clock();
+
+  state::State state_;
+  const std::uint64_t epoch_;
+  store::Log& log_;
+  Inbox& inbox_;
+  Reader& reader_;
+  backend::Backend& backend_;
+  control::TurnMemory memory_;
+  Timestamp wake_at_;
+  bool again_ = true;
+  std::chrono::steady_clock::time_point next_cycle_{};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,73 @@
+#include "daemon/machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "telemetry/nvml.h"
+#include "telemetry/simulated_gpus.h"
+
+namespace berth::daemon {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name.front() == '\0') return "localhost";
+  return name.data();
+}
+
+// GPUs that reach each other over NVLink form one island, numbered by their first member.
+std::int32_t island_of(const std::vector<telemetry::GpuFound>& gpus, std::size_t index) {
+  const auto& peers = gpus[index].nvlink_peers;
+  for (std::size_t i = 0; i < index; ++i) {
+    if (std::find(peers.begin(), peers.end(), gpus[i].uuid) != peers.end()) return static_cast<std::int32_t>(i);
+  }
+  return static_cast<std::int32_t>(index);
+}
+
+}  // namespace
+
+Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate) {
+  Machine machine;
+  machine.node.name = node_name.empty() ? host_name() : node_name;
+  machine.node.cpu_milli = std::max<std::int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN)) * 1000;
+  machine.node.memory_mib = ::sysconf(_SC_PHYS_PAGES) / 1024 * (::sysconf(_SC_PAGESIZE) / 1024);
+  std::vector<telemetry::GpuFound> found;
+  if (simulate.empty()) {
+    const telemetry::GpuDiscovery discovery = telemetry::discover_gpus();
+    found = discovery.gpus;
+    machine.notes = discovery.warnings;
+    if (!discovery.absence.empty()) machine.notes.push_back(discovery.absence);
+  } else {
+    auto declared = telemetry::parse_simulated_gpus(simulate, machine.node.name);
+    if (!declared) return declared.error();
+    found = std::move(*declared);
+    machine.simulated_gpus = true;
+    machine.notes.push_back(std::to_string(found.size()) +
+                            " GPUs are simulated: they are shared out, but do not compute");
+    // Where GPUs are only declared, CPUs and memory are too: enough for each GPU to be used.
+    machine.node.cpu_milli =
+        std::max<std::int64_t>(machine.node.cpu_milli, static_cast<std::int64_t>(found.size()) * 8000);
+    machine.node.memory_mib =
+        std::max<std::int64_t>(machine.node.memory_mib, static_cast<std::int64_t>(found.size()) * 16 * 1024);
+  }
+  if (found.size() > kMaxGpusPerNode) {
+    return invalid("this machine has " + std::to_string(found.size()) + " GPUs; one node has at most " +
+                   std::to_string(kMaxGpusPerNode));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Gpu gpu;
+    gpu.uuid = found[i].uuid;
+    gpu.model = found[i].model;
+    gpu.memory_mib = found[i].memory_mib;
+    gpu.numa = std::max(0, found[i].numa_node);
+    gpu.nvlink_island = island_of(found, i);
+    gpu.simulated = found[i].simulated;
+    machine.node.gpus.push_back(std::move(gpu));
+  }
+  return machine;
+}
+
+}  // namespace berth::daemon

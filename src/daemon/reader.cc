@@ -1,0 +1,128 @@
+#include "daemon/reader.h"
+
+#include <spdlog/spdlog.h>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "daemon/snapshot.h"
+
+namespace berth::daemon {
+
+std::uint64_t vital_signs(const state::State& state) {
+  Hasher hash;
+  hash.add(state.last_seq()).add(state.next_job_id().value()).add(state.jobs().size()).add(state.running().size());
+  hash.add(state.nominated().size()).add(state.nodes().size()).add(state.queues().size()).add(state.timers().size());
+  const state::QueueState& root = state.queue(state.root());
+  for (std::size_t d = 0; d < kDims; ++d) {
+    hash.add(static_cast<std::uint64_t>(root.usage[d])).add(static_cast<std::uint64_t>(root.nominated[d]));
+    hash.add(static_cast<std::uint64_t>(state.capacity()[d]));
+  }
+  hash.add(static_cast<std::uint64_t>(root.pending_below));
+  return hash.digest();
+}
+
+Reader::Reader(state::State state, billing::Meter meter, store::Log& log, std::uint64_t checkpoint_every)
+    : log_(log),
+      checkpoint_every_(checkpoint_every),
+      checkpointed_(state.last_seq()),
+      state_(std::move(state)),
+      meter_(std::move(meter)),
+      thread_([this] { run(); }) {}
+
+Reader::~Reader() { stop(); }
+
+void Reader::push(DurableBatch batch) {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    queue_.push_back(std::move(batch));
+  }
+  ready_.notify_one();
+}
+
+void Reader::drain() {
+  std::unique_lock lock(queue_mutex_);
+  drained_.wait(lock, [&] { return queue_.empty() && !busy_; });
+}
+
+void Reader::stop() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (stopping_) return;
+    stopping_ = true;
+  }
+  ready_.notify_one();
+  thread_.join();
+  checkpoint_if_due(true);
+}
+
+void Reader::run() {
+  while (true) {
+    std::deque<DurableBatch> work;
+    {
+      std::unique_lock lock(queue_mutex_);
+      busy_ = false;
+      if (queue_.empty()) drained_.notify_all();
+      ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      work.swap(queue_);
+      busy_ = true;
+    }
+    for (DurableBatch& batch : work) {
+      fold(batch);
+      for (auto& [answer, reply] : batch.answers) answer(std::move(reply));
+    }
+    checkpoint_if_due(false);
+  }
+}
+
+void Reader::fold(const DurableBatch& batch) {
+  {
+    const std::lock_guard lock(state_mutex_);
+    for (const EventRecord& record : batch.records) {
+      meter_.apply(record);
+      state_.apply(record);
+    }
+    state_.clear_unsettled();
+    state_.clear_roomier();
+    if (batch.vital_signs != 0) BERTH_CHECK(vital_signs(state_) == batch.vital_signs);
+  }
+  const std::lock_guard lock(watch_mutex_);
+  for (const EventRecord& record : batch.records) {
+    for (const auto& [id, watcher] : watchers_) watcher(record);
+  }
+}
+
+void Reader::checkpoint_if_due(bool now) {
+  std::string bytes;
+  std::uint64_t seq = 0;
+  {
+    const std::lock_guard lock(state_mutex_);
+    seq = state_.last_seq();
+    if (seq == checkpointed_ || (!now && seq < checkpointed_ + checkpoint_every_)) return;
+    bytes = save_snapshot(state_, meter_);
+  }
+  if (auto saved = log_.save_checkpoint(seq, bytes); !saved) {
+    // The log itself is whole; without this checkpoint the next start folds a longer tail.
+    spdlog::warn("checkpoint at event {} was not written: {}", seq, saved.error().message);
+    return;
+  }
+  checkpointed_ = seq;
+}
+
+void Reader::read(const std::function<void(state::State&, const billing::Meter&)>& look) {
+  const std::lock_guard lock(state_mutex_);
+  look(state_, meter_);
+}
+
+std::uint64_t Reader::watch(Watcher watcher) {
+  const std::lock_guard lock(watch_mutex_);
+  watchers_.emplace(next_watcher_, std::move(watcher));
+  return next_watcher_++;
+}
+
+void Reader::unwatch(std::uint64_t id) {
+  const std::lock_guard lock(watch_mutex_);
+  watchers_.erase(id);
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,81 @@
+#pragma once
+// The reader: a second state that folds only durable events, on a thread of its own. Lists, explanations, usage and
+// streams are served from it, so no reader ever touches the loop. Because it folds what the loop wrote, it is also a
+// standing proof of P10: after each batch its vital signs must equal the loop's.
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "billing/meter.h"
+#include "daemon/inbox.h"
+#include "model/event.h"
+#include "state/state.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+// A few numbers that two equal states share; cheap enough to compare after every batch.
+std::uint64_t vital_signs(const state::State& state);
+
+struct DurableBatch {
+  std::vector<EventRecord> records;
+  std::vector<std::pair<Answer, Result<control::Reply>>> answers;
+  std::uint64_t vital_signs = 0;  // 0: not stated (recovery)
+};
+
+class Reader {
+ public:
+  using Watcher = std::function<void(const EventRecord&)>;
+
+  // Takes over what a checkpoint held. `log` receives checkpoints every `checkpoint_every` records, written by this
+  // thread.
+  Reader(state::State state, billing::Meter meter, store::Log& log, std::uint64_t checkpoint_every);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  void push(DurableBatch batch);
+  // Waits until everything pushed so far is folded.
+  void drain();
+  // Folds what is left, writes a last checkpoint and ends the thread.
+  void stop();
+
+  void read(const std::function<void(state::State&, const billing::Meter&)>& look);
+  std::uint64_t watch(Watcher watcher);
+  void unwatch(std::uint64_t id);
+
+ private:
+  void run();
+  void fold(const DurableBatch& batch);
+  void checkpoint_if_due(bool now);
+
+  store::Log& log_;
+  const std::uint64_t checkpoint_every_;
+  std::uint64_t checkpointed_ = 0;
+
+  std::mutex state_mutex_;  // state_, meter_
+  state::State state_;
+  billing::Meter meter_;
+
+  std::mutex watch_mutex_;
+  std::map<std::uint64_t, Watcher> watchers_;
+  std::uint64_t next_watcher_ = 1;
+
+  std::mutex queue_mutex_;
+  std::condition_variable ready_;
+  std::condition_variable drained_;
+  std::deque<DurableBatch> queue_;
+  bool busy_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace berth::daemon

@@ -1,0 +1,176 @@
+#include "daemon/serve.h"
+
+#include <signal.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "daemon/daemon.h"
+#include "model/document/config_document.h"
+
+namespace berth::daemon {
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitFailed = 1;
+constexpr std::size_t kMostConfigBytes = 1 << 20;
+
+struct Flags {
+  DaemonOptions daemon;
+  std::string config_file;
+  std::string ready_file;  // gets the URL once requests are served
+};
+
+void add_common_flags(CLI::App& app, Flags& flags) {
+  app.add_option("--data", flags.daemon.data_dir, "Directory of the event log, jobs' output and checkpoints");
+  app.add_option("--config", flags.config_file, "cluster.yaml to have in force from the start");
+  app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")->capture_default_str();
+  app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")->capture_default_str();
+  app.add_option("--node-name", flags.daemon.node_name, "Name of this machine as a node; default: its host name");
+  app.add_option("--simulate-gpus", flags.daemon.simulate_gpus,
+                 "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB");
+  app.add_option("--checkpoint-every", flags.daemon.checkpoint_every, "Events between two checkpoints of the state")
+      ->capture_default_str();
+  app.add_option("--ready-file", flags.ready_file, "Write the URL here once requests are served");
+  app.add_option("--fsync-delay-ms", flags.daemon.fsync_delay_ms, "Injected delay of each sync, for benchmarks")
+      ->group("");
+}
+
+int report(const Error& error) {
+  std::fprintf(stderr, "berth: %s\n", error.message.c_str());
+  return error.code == ErrorCode::kInvalid ? kExitUsage : kExitFailed;
+}
+
+Result<ClusterConfig> read_config(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found("cannot read " + path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (text.size() > kMostConfigBytes) return Error{ErrorCode::kTooLarge, path + " is larger than 1 MiB"};
+  return document::read_config(text, path);
+}
+
+// Signals are taken by this thread alone; the others never see them.
+sigset_t block_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return set;
+}
+
+void announce(const Daemon& daemon, const std::string& ready_file) {
+  for (const std::string& note : daemon.notes()) spdlog::info("{}", note);
+  spdlog::info("serving on {} (token in {})", daemon.url(), daemon.token_file());
+  if (ready_file.empty()) return;
+  const std::string fresh = ready_file + ".new";
+  std::ofstream(fresh) << daemon.url() << "\n";
+  std::filesystem::rename(fresh, ready_file);
+}
+
+int run(Flags& flags) {
+  const sigset_t signals = block_signals();
+  spdlog::set_default_logger(spdlog::stderr_color_mt("berth"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  std::error_code ignored;
+  flags.daemon.data_dir = std::filesystem::absolute(flags.daemon.data_dir, ignored).string();
+  if (!flags.config_file.empty()) {
+    auto config = read_config(flags.config_file);
+    if (!config) return report(config.error());
+    flags.daemon.config = std::move(*config);
+  }
+  auto daemon = Daemon::start(flags.daemon);
+  if (!daemon) return report(daemon.error());
+  announce(**daemon, flags.ready_file);
+  int signal = 0;
+  ::sigwait(&signals, &signal);
+  spdlog::info("stopping; jobs that run go on under their supervisors");
+  (*daemon)->stop();
+  return 0;
+}
+
+// Parses and runs, with CLI11's own answers for --help and wrong words.
+template <class Body>
+int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kExitUsage;
+  }
+  return body();
+}
+
+std::string default_data_dir() {
+  const char* state_home = std::getenv("XDG_STATE_HOME");
+  if (state_home != nullptr && *state_home == '/') return std::string(state_home) + "/berth";
+  const char* home = std::getenv("HOME");
+  return std::string(home == nullptr ? "." : home) + "/.local/state/berth";
+}
+
+}  // namespace
+
+int serve_main(int argc, const char* const* argv) {
+  CLI::App app(
+      "Serve: keep the event log, decide, and run tasks on this machine.\n\nExample:\n"
+      "  berth serve --config cluster.yaml --data /var/lib/berth\n",
+      "berth serve");
+  Flags flags;
+  add_common_flags(app, flags);
+  app.add_flag("--no-node", flags.daemon.no_node, "Control plane only: run no task on this machine");
+  app.get_option("--data")->required();
+  return with_parsed(app, argc, argv, [&] { return run(flags); });
+}
+
+int dev_main(int argc, const char* const* argv) {
+  CLI::App app(
+      "Everything in one on this machine, with defaults and no file needed: one queue `default`, the GPUs found "
+      "here.\n\n"
+      "Examples:\n  berth dev\n  berth dev --simulate-gpus 8xH100-SXM5-80GB --config examples/cluster.yaml\n",
+      "berth dev");
+  Flags flags;
+  flags.daemon.port = 6380;
+  add_common_flags(app, flags);
+  return with_parsed(app, argc, argv, [&] {
+    if (flags.daemon.data_dir.empty()) flags.daemon.data_dir = default_data_dir();
+    if (flags.config_file.empty() && !std::filesystem::exists(flags.daemon.data_dir + "/token")) {
+      flags.daemon.config = default_cluster_config();
+    }
+    return run(flags);
+  });
+}
+
+int verify_main(int argc, const char* const* argv) {
+  CLI::App app(
+      "Check every hash of an event log, recompute the state from it, and say so.\n\nExample:\n  berth verify "
+      "/var/lib/berth\n",
+      "berth verify");
+  std::string data_dir;
+  app.add_option("DIR", data_dir, "The data directory of a server, running or not")->required();
+  return with_parsed(app, argc, argv, [&] {
+    auto verified = verify_directory(data_dir);
+    if (!verified) return report(verified.error());
+    std::printf(
+        "events      %llu (%llu to %llu), every hash holds\n", static_cast<unsigned long long>(verified->records),
+        static_cast<unsigned long long>(verified->first_seq), static_cast<unsigned long long>(verified->last_seq));
+    std::printf("state       recomputed %s: %llu live jobs, digest %016llx\n",
+                verified->from_genesis ? "from the first event" : "from the oldest kept checkpoint",
+                static_cast<unsigned long long>(verified->jobs),
+                static_cast<unsigned long long>(verified->state_digest));
+    std::printf("checkpoint  %s\n",
+                verified->checkpoint_compared ? "equal to the state that the log folds to" : "none to compare");
+    std::printf("history     %llu finished jobs\n", static_cast<unsigned long long>(verified->history_rows));
+    return 0;
+  });
+}
+
+}  // namespace berth::daemon

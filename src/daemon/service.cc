@@ -1,0 +1,158 @@
+#include "daemon/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "backend/local/local_backend.h"
+#include "daemon/event_codec.h"
+#include "executor/task_log.h"
+#include "sched/explain.h"
+
+namespace berth::daemon {
+
+namespace {
+
+Timestamp wall_clock(const state::State& state) {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return std::max(state.now(), Timestamp{std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()});
+}
+
+Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
+  auto retired = to_retired(row);
+  if (!retired) return retired.error();
+  api::PastJob past;
+  past.job = std::move(retired->job);
+  past.outcome = retired->how.outcome;
+  past.code = retired->how.code;
+  past.message = retired->how.message;
+  past.finished = retired->finished;
+  past.cursor = row.cursor;
+  return past;
+}
+
+}  // namespace
+
+DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, api::ServerFacts facts)
+    : inbox_(inbox), reader_(reader), log_(log), facts_(std::move(facts)) {}
+
+void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
+  if (inbox_.put({std::move(command), answer})) return;
+  answer(
+      Error{ErrorCode::kUnavailable, "the server has too many requests waiting or is stopping; try again in a moment"});
+}
+
+void DaemonService::read(const std::function<void(const api::View&)>& look) {
+  reader_.read([&](state::State& state, const billing::Meter&) { look(api::View{state, wall_clock(state)}); });
+}
+
+api::Explained DaemonService::explain(JobId job) {
+  api::Explained explained;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    const sched::Explanation explanation = sched::explain(state, job, wall_clock(state));
+    explained.code = name_of(explanation.reason.code);
+    explained.never = is_never(explanation.reason.code);
+    explained.summary = explanation.summary;
+    explained.details = explanation.details;
+  });
+  return explained;
+}
+
+Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
+  if (to < from) return invalid("usage: 'to' lies before 'from'");
+  api::UsageReport report;
+  reader_.read([&](state::State& state, const billing::Meter& meter) {
+    const Timestamp end = std::min(to, wall_clock(state));
+    const Timestamp begin = std::min(std::max(from, meter.first_event()), end);
+    const billing::Usage usage = meter.usage(begin, end);
+    report.from = usage.from;
+    report.to = usage.to;
+    report.idle_gpu_milli_ms = usage.idle;
+    report.down_gpu_milli_ms = usage.down;
+    report.capacity_gpu_milli_ms = usage.capacity;
+    for (const billing::UsageRow& row : usage.rows) {
+      if (row.gpu_milli_ms == 0) continue;  // tasks without GPUs
+      report.rows.push_back(
+          {row.account.queue, row.account.user, row.account.gpu_model, row.account.borrowed, row.gpu_milli_ms});
+    }
+  });
+  return report;
+}
+
+Result<std::vector<api::PastJob>> DaemonService::history(std::uint64_t before, std::size_t limit) {
+  store::HistoryQuery query;
+  query.before = before;
+  query.newest_first = true;
+  query.limit = limit;
+  auto rows = log_.history(query);
+  if (!rows) return rows.error();
+  std::vector<api::PastJob> jobs;
+  for (const store::HistoryRow& row : *rows) {
+    auto past = to_past_job(row);
+    if (!past) return past.error();
+    jobs.push_back(std::move(*past));
+  }
+  return jobs;
+}
+
+Result<api::PastJob> DaemonService::past_job(JobId job) {
+  store::HistoryQuery query;
+  query.job_id = job.value();
+  query.limit = 1;
+  auto rows = log_.history(query);
+  if (!rows) return rows.error();
+  if (rows->empty()) return not_found("no such job " + std::to_string(job.value()));
+  return to_past_job(rows->front());
+}
+
+Result<std::vector<EventRecord>> DaemonService::events(Seq from, std::size_t limit) {
+  std::vector<EventRecord> events;
+  if (limit == 0 || from > log_.last().seq) return events;
+  if (from < log_.first_seq()) {
+    return not_found("events before " + std::to_string(log_.first_seq()) +
+                     " have been archived; ask from there or take a snapshot");
+  }
+  auto done = log_.read(from, [&](const store::Record& record) -> Result<bool> {
+    auto event = to_event(record);
+    if (!event) return event.error();
+    events.push_back(std::move(*event));
+    return events.size() < limit;
+  });
+  if (!done) return done.error();
+  return events;
+}
+
+std::uint64_t DaemonService::watch(Watcher watcher) { return reader_.watch(std::move(watcher)); }
+
+void DaemonService::unwatch(std::uint64_t id) { reader_.unwatch(id); }
+
+Result<api::Service::LogPart> DaemonService::task_log(JobId job, std::uint32_t attempt, std::uint32_t task,
+                                                      bool error_stream, std::int64_t from, std::int64_t max_bytes) {
+  LogPart part;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    const state::JobState* live = state.job(job);
+    part.complete = live == nullptr || !live->attempt || live->attempt->number != attempt ||
+                    task >= live->attempt->tasks.size() || live->attempt->tasks[task].phase == TaskPhase::kExited;
+  });
+  const auto stream = error_stream ? executor::LogStream::kStderr : executor::LogStream::kStdout;
+  auto read =
+      executor::read_task_log(backend::log_dir(facts_.data_dir, job.value(), attempt, task), stream, from, max_bytes);
+  if (!read) return read.error();
+  part.from = read->from;
+  part.next = read->next;
+  part.bytes = std::move(read->bytes);
+  part.complete = part.complete && part.bytes.empty();
+  return part;
+}
+
+api::ServerFacts DaemonService::facts() {
+  api::ServerFacts facts = facts_;
+  facts.pending_commands = inbox_.size();
+  const store::Counters counters = log_.counters();
+  facts.log_appends = counters.appends;
+  facts.log_records = counters.records;
+  facts.log_fsyncs = counters.fsyncs;
+  return facts;
+}
+
+}  // namespace berth::daemon

@@ -1,0 +1,38 @@
+#pragma once
+// What the API sees of the daemon (api/service.h), on top of inbox, reader and log.
+
+#include <string>
+#include <vector>
+
+#include "api/service.h"
+#include "daemon/inbox.h"
+#include "daemon/reader.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+class DaemonService final : public api::Service {
+ public:
+  DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, api::ServerFacts facts);
+
+  void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
+  void read(const std::function<void(const api::View&)>& look) override;
+  api::Explained explain(JobId job) override;
+  Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
+  Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
+  Result<api::PastJob> past_job(JobId job) override;
+  Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override;
+  std::uint64_t watch(Watcher watcher) override;
+  void unwatch(std::uint64_t id) override;
+  Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream, std::int64_t from,
+                           std::int64_t max_bytes) override;
+  api::ServerFacts facts() override;
+
+ private:
+  Inbox& inbox_;
+  Reader& reader_;
+  const store::Log& log_;
+  api::ServerFacts facts_;
+};
+
+}  // namespace berth::daemon

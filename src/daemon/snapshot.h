@@ -1,0 +1,28 @@
+#pragma once
+// What a checkpoint holds, and how a log is folded on top of it.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "billing/meter.h"
+#include "model/event.h"
+#include "state/state.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+std::string save_snapshot(const state::State& state, const billing::Meter& meter);
+
+struct Snapshot {
+  state::State state;
+  billing::Meter meter;
+};
+Result<Snapshot> load_snapshot(std::string_view bytes);
+
+// Reads every event after `from` and hands it on in batches.
+Result<void> replay(const store::Log& log, Seq from, const std::function<void(std::vector<EventRecord>)>& batch);
+
+}  // namespace berth::daemon
