@@ -75,7 +75,11 @@ json::object document_of(const ResponseDoc& response, bool streams) {
   if (response.status >= 400) return problem_response(response.description);
   json::object document{{"description", response.description}};
   if (streams) {
-    document["content"] = stream_content();
+    json::object content = stream_content();
+    if (!response.schema.empty()) {
+      content[response.content_type] = json::object{{"schema", reference_to(response.schema)}};
+    }
+    document["content"] = std::move(content);
   } else if (!response.schema.empty()) {
     document["content"] = content_of(response.content_type, reference_to(response.schema));
   } else if (response.content_type != "application/json") {

@@ -1,0 +1,292 @@
+#pragma once
+// For tests: a Service in memory. Commands go through the real handle, settle and commit on a real State; a cycle of a
+// few lines starts what fits; events, history and watchers are what a log would give. And a client of the routes that
+// goes through the same checks as a connection does (http/dispatch.h).
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/http/authenticator.h"
+#include "api/http/dispatch.h"
+#include "api/routes/routes.h"
+#include "control/turn.h"
+
+namespace berth::api {
+
+// Starts the first waiting gang that fits, on the nodes in order, with one GPU after the other.
+inline Plan first_fit_cycle(state::State& state, Timestamp) {
+  Plan plan;
+  state.jobs().for_each([&](const state::JobState& job) {
+    if (!plan.decisions.empty() || !job.in_pending) return;
+    StartDecision start{.job = job.id, .placements = {}};
+    std::map<NodeId, std::size_t> taken;
+    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+      const TaskGroup& group = job.spec.groups[g];
+      for (std::int32_t t = 0; t < group.count; ++t) {
+        for (const state::NodeState& node : state.nodes()) {
+          TaskPlacement place{.node = node.id, .group = static_cast<std::uint16_t>(g), .gpu_milli = 1000, .gpus = {}};
+          place.cpu_milli = group.request.cpu_milli;
+          place.memory_mib = group.request.memory_mib;
+          std::size_t& next = taken[node.id];
+          std::size_t at = next;
+          for (; at < node.gpus.size() && place.gpus.size() < static_cast<std::size_t>(group.request.gpus); ++at) {
+            if (node.gpus[at].available_milli() == kMilli) place.gpus.push_back(static_cast<std::uint8_t>(at));
+          }
+          if (!node.takes_tasks() || place.gpus.size() < static_cast<std::size_t>(group.request.gpus)) continue;
+          next = at;
+          start.placements.push_back(std::move(place));
+          break;
+        }
+      }
+    }
+    std::size_t tasks = 0;
+    for (const TaskGroup& group : job.spec.groups) tasks += static_cast<std::size_t>(group.count);
+    if (start.placements.size() == tasks) plan.decisions.emplace_back(std::move(start));
+  });
+  return plan;
+}
+
+class FakeService : public Service {
+ public:
+  FakeService() = default;
+  FakeService(const FakeService&) = delete;
+  FakeService& operator=(const FakeService&) = delete;
+  // A stream that ends gives up its watch: the table of watchers has to be there for it.
+  ~FakeService() override { std::exchange(watchers, {}).clear(); }
+
+  Result<control::Reply> run(const Command& command) {
+    now.ms += 1000;
+    const std::vector<Command> commands{command};
+    auto first = control::run_turn(state, now, commands, memory_, first_fit_cycle);
+    take(first);
+    for (bool again = first.cycle_ran; again;) {
+      auto turn = control::run_turn(state, now, {}, memory_, first_fit_cycle);
+      again = !turn.plan.decisions.empty();
+      take(turn);
+    }
+    return first.replies.front();
+  }
+
+  // Every task of the job starts and exits with this code.
+  void finish(JobId id, std::int32_t code) {
+    const auto attempt = state.job(id)->attempt->number;
+    for (std::uint32_t task = 0; task < tasks_of(id); ++task) REQUIRE(run(ReportTaskStarted{id, attempt, task, 1}));
+    for (std::uint32_t task = 0; state.job(id) != nullptr && task < tasks_of(id); ++task) {
+      REQUIRE(run(ReportTaskExited{{.job = id, .attempt = attempt, .task = task, .code = code, .message = ""}}));
+    }
+  }
+
+  void submit(Command command, std::function<void(Result<control::Reply>)> answer) override {
+    if (full) {
+      answer(Error{ErrorCode::kUnavailable, "the inbox is full"});
+      return;
+    }
+    answer(run(command));
+  }
+  void read(const std::function<void(const View&)>& look) override { look(View{state, now}); }
+  Explained explain(JobId) override { return {"gpus-busy", false, "needs 8 GPUs, 4 are free", {"4 of 8 free on n1"}}; }
+  Result<UsageReport> usage(Timestamp from, Timestamp to) override {
+    UsageReport report{.from = from, .to = to, .rows = {}};
+    report.rows.push_back({"a", "ann", "H100", false, 1'500'000});
+    report.rows.push_back({"b", "bob", "H100", true, 333});
+    report.capacity_gpu_milli_ms = 1'500'333;
+    return report;
+  }
+  Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) override {
+    std::vector<PastJob> page;
+    for (auto row = past.rbegin(); row != past.rend() && page.size() < limit; ++row) {
+      if (row->cursor < before) page.push_back(*row);
+    }
+    return page;
+  }
+  Result<PastJob> past_job(JobId job) override {
+    for (const PastJob& one : past) {
+      if (one.job.id == job) return one;
+    }
+    return not_found("no such job " + std::to_string(job.value()));
+  }
+  Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override {
+    if (from < archived_below) return not_found("events before " + std::to_string(archived_below) + " are archived");
+    std::vector<EventRecord> page;
+    for (std::size_t i = from - 1; i < log.size() && page.size() < limit; ++i) page.push_back(log[i]);
+    return page;
+  }
+  std::uint64_t watch(Watcher watcher) override {
+    watchers.emplace(next_watcher_, std::move(watcher));
+    return next_watcher_++;
+  }
+  void unwatch(std::uint64_t id) override { watchers.erase(id); }
+  Result<LogPart> task_log(JobId, std::uint32_t, std::uint32_t task, bool error_stream, std::int64_t from,
+                           std::int64_t max_bytes) override {
+    if (task > 0) return not_found("there is no log of task " + std::to_string(task));
+    const std::string all = error_stream ? "warning\n" : "step 1\nstep 2\n";
+    const auto size = static_cast<std::int64_t>(all.size());
+    const std::int64_t begin = std::min(from < 0 ? std::max<std::int64_t>(0, size + from) : from, size);
+    const std::int64_t end = std::min(size, begin + max_bytes);
+    return LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+                   end == size};
+  }
+  ServerFacts facts() override { return {.version = "0.1.0", .data_dir = {}, .warnings = {"no cgroups"}}; }
+
+  state::State state;
+  Timestamp now{1'700'000'000'000};
+  std::vector<EventRecord> log;
+  std::vector<PastJob> past;
+  std::map<std::uint64_t, Watcher> watchers;
+  Seq archived_below = 0;
+  bool full = false;
+
+ private:
+  std::uint32_t tasks_of(JobId id) const { return static_cast<std::uint32_t>(state.job(id)->attempt->tasks.size()); }
+
+  void take(control::Turn& turn) {
+    state.clear_unsettled();
+    for (control::Retired& retired : turn.retired) {
+      past.push_back({std::move(retired.job), retired.how.outcome, retired.how.code, retired.how.message,
+                      retired.finished, past.size() + 1});
+    }
+    for (const EventRecord& record : turn.records) {
+      log.push_back(record);
+      for (const auto& [id, watcher] : watchers) watcher(record);
+    }
+  }
+
+  control::TurnMemory memory_;
+  std::uint64_t next_watcher_ = 1;
+};
+
+// Holds what a stream is sent. `drain` says that all of it has left.
+class RecordedStream : public http::StreamSink {
+ public:
+  bool write(http::Chunk chunk) override {
+    if (closed) return false;
+    chunks.push_back(std::move(chunk));
+    return true;
+  }
+  void close() override { end(); }
+  bool open() const override { return !closed; }
+  std::size_t pending_bytes() const override { return 0; }
+  void on_close(std::function<void()> callback) override { on_close_.push_back(std::move(callback)); }
+  void on_drained(std::function<void()> callback) override { on_drained_ = std::move(callback); }
+
+  void drain() {
+    if (on_drained_) on_drained_();
+  }
+  void end() {
+    if (std::exchange(closed, true)) return;
+    for (const auto& callback : on_close_) callback();
+  }
+
+  std::vector<http::Chunk> chunks;
+  bool closed = false;
+
+ private:
+  std::vector<std::function<void()>> on_close_;
+  std::function<void()> on_drained_;
+};
+
+class RecordedAnswer : public http::AnswerSlot {
+ public:
+  bool answer(http::Response given) override {
+    if (answered) return false;
+    answered = true;
+    response = std::move(given);
+    return true;
+  }
+  std::shared_ptr<http::StreamSink> answer_with_stream(http::StreamFormat) override {
+    answered = true;
+    stream = std::make_shared<RecordedStream>();
+    return stream;
+  }
+
+  bool answered = false;
+  http::Response response;
+  std::shared_ptr<RecordedStream> stream;
+};
+
+struct Ask {
+  std::string method = "GET";
+  std::string target;
+  std::string body = {};
+  std::vector<http::Header> headers = {};
+  std::string user = "admin";
+  std::string type = "application/json";
+};
+
+// A server without sockets, with users admin and ann.
+class Client {
+ public:
+  explicit Client(Service& service) : router_(make_router(service)) {
+    REQUIRE(tokens_.add("admin-0123456789abcdef", "admin"));
+    REQUIRE(tokens_.add("ann-0123456789abcdef", "ann"));
+  }
+
+  std::shared_ptr<RecordedAnswer> send(const Ask& ask) const {
+    const auto slot = std::make_shared<RecordedAnswer>();
+    std::vector<http::Header> headers = ask.headers;
+    if (!ask.user.empty()) headers.push_back({"authorization", "Bearer " + ask.user + "-0123456789abcdef"});
+    if (!ask.body.empty()) headers.push_back({"content-type", ask.type});
+    auto decision = http::admit(
+        {.method = ask.method, .target = ask.target, .headers = std::move(headers), .has_body = !ask.body.empty()},
+        router_, tokens_);
+    if (auto* refusal = std::get_if<http::Response>(&decision)) {
+      slot->answer(std::move(*refusal));
+      return slot;
+    }
+    auto& admitted = std::get<http::Admitted>(decision);
+    admitted.request.body = ask.body;
+    admitted.route->handler(admitted.request, http::Responder(slot));
+    return slot;
+  }
+
+  http::Response call(const Ask& ask) const { return send(ask)->response; }
+  http::Response get(const std::string& target) const { return call({.target = target}); }
+  boost::json::value json(const std::string& target) const { return boost::json::parse(get(target).body); }
+
+  const http::Router& router() const { return router_; }
+
+ private:
+  http::Router router_;
+  http::Authenticator tokens_;
+};
+
+// Queues a (guaranteed 4 GPUs) and b, one node n1 with eight GPUs.
+inline void set_up_cluster(FakeService& service) {
+  ClusterConfig config = default_cluster_config();
+  config.gpu_models = {{"H100", 1000, 81'920}};
+  config.queues.clear();
+  for (const char* path : {"a", "b", "b/nlp"}) {
+    QueueConfig queue;
+    queue.path = path;
+    config.queues.push_back(queue);
+  }
+  config.queues[0].guaranteed.gpu_milli = 4000;
+  config.queues[1].max.gpu_milli = 7500;
+  REQUIRE(service.run(ApplyConfig{config, "op"}));
+  NodeSpec node;
+  node.name = "n1";
+  node.cpu_milli = 64'000;
+  node.memory_mib = 512 * 1024;
+  node.labels = {{"disk", "fast"}};
+  node.taints = {{"maintenance", "soon"}};
+  for (int i = 0; i < 8; ++i) {
+    Gpu gpu;
+    gpu.uuid = "GPU-" + std::to_string(i);
+    gpu.model = "H100";
+    gpu.memory_mib = 81'920;
+    node.gpus.push_back(gpu);
+  }
+  REQUIRE(service.run(RegisterNode{node}));
+}
+
+}  // namespace berth::api

@@ -1,0 +1,407 @@
+#include "api/routes/routes.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "api/http/openapi.h"
+#include "api/routes/documents.h"
+#include "api/routes/fake_service.h"
+#include "api/routes/json_text.h"
+#include "api/routes/schema_check.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kJob = R"({"name":"train","queue":"a","tasks":2,"gpus":2,"command":["python3","train.py"]})";
+constexpr const char* kBigJob = R"({"name":"big","queue":"b/nlp","user":"bob","gpus":8,"command":["run"]})";
+constexpr const char* kConfig = R"({"gpu_models":{"H100":{"memory":"80GiB"}},"queues":{"a":{"weight":2},)"
+                                R"("b":{"max":{"gpus":7.5},"queues":{"nlp":null}}}})";
+
+// Ids 1: runs in a; 2: waits in b/nlp, held; 3: finished.
+struct World {
+  FakeService service;
+  World() {
+    set_up_cluster(service);
+    Client client(service);
+    REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/jobs", .body = kJob, .user = "ann"}).status, 201);
+    REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/jobs", .body = kBigJob}).status, 201);
+    REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/jobs", .body = kJob}).status, 201);
+    REQUIRE(service.run(ReportCheckpoint{JobId(1), 1, 120}));
+    service.finish(JobId(3), 0);
+    REQUIRE_EQ(service.past.size(), 1);
+  }
+};
+
+std::string code_of(const http::Response& response) {
+  CHECK_EQ(response.content_type, "application/problem+json");
+  const auto document = json::parse(response.body);
+  CHECK_EQ(document.at("status").to_number<int>(), response.status);
+  return document.at("code").as_string().c_str();
+}
+
+std::string detail_of(const http::Response& response) {
+  return json::parse(response.body).at("detail").as_string().c_str();
+}
+
+http::Response submit(const Client& client, const std::string& body, const std::string& key = "",
+                      const std::string& user = "admin") {
+  std::vector<http::Header> headers;
+  if (!key.empty()) headers.push_back({"idempotency-key", key});
+  return client.call({.method = "POST", .target = "/v1/jobs", .body = body, .headers = headers, .user = user});
+}
+
+// One good call of every operation of the document, in an order in which each finds what it needs.
+const std::vector<std::pair<std::string, Ask>>& one_call_each() {
+  static const std::vector<std::pair<std::string, Ask>> calls = {
+      {"getHealth", {.target = "/healthz", .user = ""}},
+      {"getReadiness", {.target = "/readyz", .user = ""}},
+      {"getOpenApi", {.target = "/openapi.json"}},
+      {"getCluster", {.target = "/v1/cluster"}},
+      {"getConfig", {.target = "/v1/config"}},
+      {"diffConfig", {.method = "POST", .target = "/v1/config/diff", .body = kConfig}},
+      {"submitJob", {.method = "POST", .target = "/v1/jobs", .body = kJob}},
+      {"listJobs", {.target = "/v1/jobs?finished=true&sort=-gpus"}},
+      {"getJob", {.target = "/v1/jobs/1"}},
+      {"explainJob", {.target = "/v1/jobs/2/why"}},
+      {"getJobLog", {.target = "/v1/jobs/1/logs?stream=stdout&from=-7"}},
+      {"holdJob", {.method = "POST", .target = "/v1/jobs/2/hold"}},
+      {"releaseJob", {.method = "POST", .target = "/v1/jobs/2/release"}},
+      {"prioritizeJob", {.method = "PUT", .target = "/v1/jobs/2/priority", .body = R"({"priority":7})"}},
+      {"reportCheckpoint",
+       {.method = "POST", .target = "/v1/jobs/1/checkpoint", .body = R"({"attempt":1,"step":130})"}},
+      {"cancelJob", {.method = "DELETE", .target = "/v1/jobs/1"}},
+      {"listQueues", {.target = "/v1/queues"}},
+      {"getQueue", {.target = "/v1/queues/b%2Fnlp"}},
+      {"listNodes", {.target = "/v1/nodes"}},
+      {"getNode", {.target = "/v1/nodes/n1"}},
+      {"cordonNode", {.method = "POST", .target = "/v1/nodes/n1/cordon"}},
+      {"uncordonNode", {.method = "POST", .target = "/v1/nodes/n1/uncordon"}},
+      {"drainNode", {.method = "POST", .target = "/v1/nodes/n1/drain"}},
+      {"getUsage", {.target = "/v1/usage?from=2023-01-01&to=2024-01-01T00:00:00Z"}},
+      {"listEvents", {.target = "/v1/events?from=1&limit=1000"}},
+      {"getSnapshot", {.target = "/v1/snapshot"}},
+      {"fenceNode", {.method = "POST", .target = "/v1/nodes/n1/fence"}},
+      {"putConfig", {.method = "PUT", .target = "/v1/config", .body = kConfig}},
+  };
+  return calls;
+}
+
+}  // namespace
+
+TEST_CASE("every operation of the document is served as the document says") {
+  World world;
+  const Client client(world.service);
+  const auto document = client.json("/openapi.json");
+  const auto& schemas = document.at("components").at("schemas").as_object();
+  std::map<std::string, json::value> operations;
+  for (const auto& [path, methods] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : methods.as_object()) {
+      operations[operation.at("operationId").as_string().c_str()] = operation;
+    }
+  }
+  std::set<std::string> called;
+  for (const auto& [id, ask] : one_call_each()) {
+    CAPTURE(id);
+    REQUIRE(operations.contains(id));
+    called.insert(id);
+    if (id == "fenceNode") REQUIRE(world.service.run(ReportNodeStatus{"n1", NodeStatus::kUnknown, "silent"}));
+    const http::Response response = client.call(ask);
+    CAPTURE(response.body.substr(0, 2000));
+    CHECK_LT(response.status, 300);
+    const auto* documented = operations[id].at("responses").as_object().if_contains(std::to_string(response.status));
+    REQUIRE(documented != nullptr);
+    const auto* content = documented->at("content").as_object().if_contains(response.content_type);
+    REQUIRE(content != nullptr);
+    if (response.content_type != "application/json") continue;
+    SchemaCheck check(schemas);
+    CHECK_EQ(check.fault(json::parse(response.body), content->at("schema")), "");
+    if (!ask.body.empty()) {
+      const auto& body = operations[id].at("requestBody").at("content").at("application/json").at("schema");
+      CHECK_EQ(check.fault(json::parse(ask.body), body), "");
+    }
+  }
+  for (const auto& [id, operation] : operations) CHECK_MESSAGE(called.contains(id), id);
+}
+
+TEST_CASE("the schema check finds what is missing, added and of another type") {
+  World world;
+  const auto document = Client(world.service).json("/openapi.json");
+  const auto& schemas = document.at("components").at("schemas").as_object();
+  SchemaCheck check(schemas);
+  const auto good = Client(world.service).json("/v1/jobs/1");
+  CHECK_EQ(check.fault(good, schemas.at("Job")), "");
+  auto lacks = good;
+  lacks.as_object().erase("queue");
+  CHECK_NE(check.fault(lacks, schemas.at("Job")), "");
+  auto adds = good;
+  adds.as_object()["colour"] = "red";
+  CHECK_NE(check.fault(adds, schemas.at("Job")), "");
+  auto wrong = good;
+  wrong.at("tasks").at(0).as_object()["task"] = "0";
+  CHECK_NE(check.fault(wrong, schemas.at("Job")), "");
+}
+
+TEST_CASE("a job's view tells where it is in its life") {
+  World world;
+  const Client client(world.service);
+  const auto running = client.json("/v1/jobs/1");
+  CHECK_EQ(running.at("phase"), "running");
+  CHECK_EQ(running.at("user"), "ann");
+  CHECK_EQ(running.at("within"), true);
+  CHECK_EQ(running.at("gpus"), 4);
+  CHECK_EQ(running.at("checkpoint").at("step"), 120);
+  CHECK_EQ(running.at("tasks").at(1).at("gpus"), json::parse(R"(["GPU-2","GPU-3"])"));
+  CHECK_EQ(running.at("spec").at("command").at(0), "python3");
+  const auto waiting = client.json("/v1/jobs/2");
+  CHECK_EQ(waiting.at("phase"), "pending");
+  CHECK_EQ(waiting.at("attempt"), 0);
+  CHECK_FALSE(waiting.as_object().contains("within"));
+  const auto finished = client.json("/v1/jobs/3");
+  CHECK_EQ(finished.at("phase"), "finished");
+  CHECK_EQ(finished.at("outcome"), "succeeded");
+  CHECK_EQ(finished.at("past").at(0).at("gpus_on"), json::parse(R"([{"node":"n1","gpus":4}])"));
+  CHECK_EQ(client.json("/v1/jobs/3/why").at("code"), "none");
+}
+
+TEST_CASE("the same key is the same job; with another body it is a conflict") {
+  World world;
+  const Client client(world.service);
+  const auto first = submit(client, kJob, "k1");
+  CHECK_EQ(first.status, 201);
+  const auto again = submit(client, kJob, "k1");
+  CHECK_EQ(again.status, 200);
+  CHECK_EQ(json::parse(again.body).at("id"), json::parse(first.body).at("id"));
+  CHECK_EQ(json::parse(again.body).at("repeated"), true);
+  const auto other = submit(client, R"({"queue":"a","gpus":1,"command":["x"]})", "k1");
+  CHECK_EQ(other.status, 409);
+  CHECK_EQ(code_of(other), "conflict");
+  CHECK_EQ(submit(client, kJob, "k1", "ann").status, 201);  // keys are each user's own
+}
+
+TEST_CASE("a job belongs to whoever submits it; only admin may name somebody else") {
+  World world;
+  const Client client(world.service);
+  CHECK_EQ(submit(client, kBigJob, "", "ann").status, 403);
+  CHECK_EQ(submit(client, R"({"queue":"a","user":"ann","gpus":1,"command":["x"]})", "", "ann").status, 201);
+  CHECK_EQ(client.json("/v1/jobs/2").at("user"), "bob");
+}
+
+TEST_CASE("a refused submission says what is wrong, changes nothing, and is a problem document") {
+  World world;
+  const Client client(world.service);
+  const Seq before = world.service.state.last_seq();
+  const std::pair<const char*, int> cases[] = {
+      {R"({"queue":"a","queue":"b","command":["x"]})", 400},
+      {R"({"queue":"a","command":["x"],"colour":1})", 400},
+      {R"({"queue":"a","command":["x"],"gpus":-1})", 400},
+      {R"({"queue":"a","command":["x"],"gpus":1e400})", 400},
+      {R"({"queue":"a","command":["x"],"gpus":"1e3"})", 400},
+      {R"({"queue":"a","command":["x"],"gpus":1.5})", 400},
+      {R"({"queue":"a","command":["x"],"tasks":9223372036854775808})", 400},
+      {R"({"queue":"a","command":["x"],"tasks":2,"min_tasks":3})", 400},
+      {R"({"queue":"a","command":["x"],"name":"a\u0000b"})", 400},
+      {R"({"queue":"a","command":["x"],"name":"a\ud800b"})", 400},
+      {R"({"queue":"a","command":["x"],"name":"a\u0007b"})", 400},
+      {R"({"queue":"a","command":["x"]} trailing)", 400},
+      {R"({"queue":"nowhere","command":["x"]})", 400},
+      {R"({"queue":"b","command":["x"]})", 400},
+      {R"({"queue":"a","kind":"interactive","command":["x"]})", 422},
+      {R"([])", 400},
+      {"\xef\xbb\xbf{}", 400},
+      {"\xff", 400},
+  };
+  for (const auto& [body, status] : cases) {
+    CAPTURE(body);
+    const auto response = submit(client, body);
+    CHECK_EQ(response.status, status);
+    CHECK_EQ(code_of(response), status == 422 ? "unsupported" : "invalid");
+    CHECK_FALSE(detail_of(response).empty());
+  }
+  CHECK_EQ(submit(client, "{\"name\":\"" + std::string(2'000'000, 'x') + "\"}").status, 413);
+  CHECK_EQ(submit(client, std::string(100'000, '[')).status, 400);
+  CHECK_EQ(world.service.state.last_seq(), before);
+}
+
+TEST_CASE("a job may be sent as YAML, and nothing else but JSON") {
+  World world;
+  const Client client(world.service);
+  const Ask yaml{.method = "POST",
+                 .target = "/v1/jobs",
+                 .body = "queue: a\nname: no\ngpus: 0.5\ncommand: echo hello\n",
+                 .type = "application/yaml"};
+  const auto response = client.call(yaml);
+  CHECK_EQ(response.status, 201);
+  const auto job = client.json("/v1/jobs/4");
+  CHECK_EQ(job.at("name"), "no");
+  CHECK_EQ(job.at("gpus"), 0.5);
+  Ask text = yaml;
+  text.type = "text/plain";
+  CHECK_EQ(client.call(text).status, 415);
+  Ask bomb = yaml;
+  bomb.body = "a: &a [1,2]\nb: *a\n";
+  CHECK_EQ(client.call(bomb).status, 400);
+}
+
+TEST_CASE("names come back as they were sent, inert in JSON") {
+  World world;
+  const Client client(world.service);
+  const std::string names[] = {"<script>alert(1)</script>",
+                               "=cmd|'/C calc'!A0",
+                               "{{7*7}}",
+                               "'; drop table jobs; --",
+                               "../../etc/passwd",
+                               "$(id)",
+                               "%n%n",
+                               "\xe2\x80\xae"
+                               "evil",
+                               "\xf0\x9f\x9a\xa2"};
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    json::object body{{"queue", "a"}, {"name", name}, {"command", json::array{"x"}}};
+    const auto response = submit(client, json_text(body));
+    REQUIRE_EQ(response.status, 201);
+    const auto id = json::parse(response.body).at("id").to_number<std::uint64_t>();
+    CHECK_EQ(client.json("/v1/jobs/" + std::to_string(id)).at("name").as_string(), name);
+  }
+}
+
+TEST_CASE("what is not there, not known or not allowed has its status and code") {
+  World world;
+  const Client client(world.service);
+  const std::tuple<const char*, const char*, int, const char*> cases[] = {
+      {"GET", "/v1/jobs/99", 404, "not-found"},
+      {"GET", "/v1/jobs/abc", 400, "invalid"},
+      {"GET", "/v1/jobs/0", 400, "invalid"},
+      {"GET", "/v1/jobs/18446744073709551615", 400, "invalid"},
+      {"GET", "/v1/jobs/18446744073709551616", 400, "invalid"},
+      {"GET", "/v1/jobs?colour=red", 400, "bad-request"},
+      {"GET", "/v1/jobs?limit=0", 400, "invalid"},
+      {"GET", "/v1/jobs?limit=1001", 400, "invalid"},
+      {"GET", "/v1/jobs?limit=x", 400, "bad-request"},
+      {"GET", "/v1/jobs?sort=colour", 400, "bad-request"},
+      {"GET", "/v1/jobs?phase=asleep", 400, "bad-request"},
+      {"GET", "/v1/jobs?cursor=zz", 400, "invalid"},
+      {"GET", "/v1/jobs?cursor=00ff", 400, "invalid"},
+      {"DELETE", "/v1/jobs/3", 409, "conflict"},
+      {"DELETE", "/v1/jobs/99", 404, "not-found"},
+      {"POST", "/v1/jobs/1/hold", 409, "conflict"},
+      {"GET", "/v1/jobs/99/why", 404, "not-found"},
+      {"GET", "/v1/jobs/99/logs", 404, "not-found"},
+      {"GET", "/v1/jobs/1/logs?attempt=2", 404, "not-found"},
+      {"GET", "/v1/jobs/1/logs?task=7", 404, "not-found"},
+      {"GET", "/v1/jobs/1/logs?limit=99999999", 400, "invalid"},
+      {"GET", "/v1/queues/nowhere", 404, "not-found"},
+      {"GET", "/v1/nodes/nowhere", 404, "not-found"},
+      {"POST", "/v1/nodes/nowhere/drain", 404, "not-found"},
+      {"POST", "/v1/nodes/n1/fence", 409, "conflict"},
+      {"GET", "/v1/usage?from=yesterday", 400, "invalid"},
+      {"GET", "/v1/usage?from=2025-01-01&to=2024-01-01", 400, "invalid"},
+      {"GET", "/v1/events?kind=party", 400, "bad-request"},
+      {"GET", "/v1/events?from=-1", 400, "invalid"},
+      {"GET", "/v1/nothing", 404, "not-found"},
+      {"PATCH", "/v1/jobs/1", 405, "method-not-allowed"},
+  };
+  for (const auto& [method, target, status, code] : cases) {
+    CAPTURE(target);
+    const auto response = client.call({.method = method, .target = target});
+    CHECK_EQ(response.status, status);
+    CHECK_EQ(code_of(response), code);
+  }
+  CHECK_EQ(client.call({.target = "/v1/jobs", .user = ""}).status, 401);
+  CHECK_EQ(client.call({.target = "/openapi.json", .user = ""}).status, 401);
+  world.service.full = true;
+  const auto busy = submit(client, kJob);
+  CHECK_EQ(busy.status, 503);
+  CHECK_EQ(code_of(busy), "unavailable");
+}
+
+TEST_CASE("small bodies are read strictly") {
+  World world;
+  const Client client(world.service);
+  for (const char* body : {"{}", R"({"priority":"7"})", R"({"priority":1.5})", R"({"priority":1,"more":2})", "7",
+                           R"({"priority":99999999999})", R"({"priority":1000000001})"}) {
+    CAPTURE(body);
+    CHECK_EQ(client.call({.method = "PUT", .target = "/v1/jobs/2/priority", .body = body}).status, 400);
+  }
+  for (const char* body : {R"({"attempt":1})", R"({"attempt":0,"step":1})", R"({"attempt":1,"step":-1})"}) {
+    CAPTURE(body);
+    CHECK_EQ(client.call({.method = "POST", .target = "/v1/jobs/1/checkpoint", .body = body}).status, 400);
+  }
+}
+
+TEST_CASE("a configuration can be read, compared and put back unchanged, as JSON and as YAML") {
+  World world;
+  const Client client(world.service);
+  const auto in_force = client.json("/v1/config");
+  const std::string as_json = json_text(in_force.at("config"));
+  const auto same = client.call({.method = "PUT", .target = "/v1/config", .body = as_json});
+  CHECK_EQ(json::parse(same.body).at("unchanged"), true);
+  const std::string as_yaml = in_force.at("yaml").as_string().c_str();
+  const auto also = client.call({.method = "PUT", .target = "/v1/config", .body = as_yaml, .type = "application/yaml"});
+  CHECK_EQ(json::parse(also.body).at("unchanged"), true);
+  const auto none = client.call({.method = "POST", .target = "/v1/config/diff", .body = as_json});
+  CHECK(json::parse(none.body).at("changes").as_array().empty());
+  const auto some = client.call({.method = "POST", .target = "/v1/config/diff", .body = kConfig});
+  CHECK_FALSE(json::parse(some.body).at("changes").as_array().empty());
+  const auto away = client.call({.method = "PUT", .target = "/v1/config", .body = R"({"queues":{"a":null}})"});
+  CHECK_EQ(away.status, 409);  // b/nlp has a job
+}
+
+TEST_CASE("the numbers of the cluster, its queues and nodes agree") {
+  World world;
+  const Client client(world.service);
+  const auto cluster = client.json("/v1/cluster");
+  CHECK_EQ(cluster.at("gpus"), 8);
+  CHECK_EQ(cluster.at("gpus_allocated"), 4);
+  CHECK_EQ(cluster.at("gpus_free"), 4);
+  CHECK_EQ(cluster.at("allocated_pct"), 50);
+  CHECK_EQ(cluster.at("jobs_running"), 1);
+  CHECK_EQ(cluster.at("jobs_pending"), 1);
+  const auto queue = client.json("/v1/queues/a");
+  CHECK_EQ(queue.at("usage").at("models").at("H100"), 4);
+  CHECK_EQ(queue.at("guaranteed"), json::parse(R"({"gpus":4,"models":{}})"));
+  CHECK_EQ(queue.at("dominant_share"), "0.5000");
+  CHECK_EQ(client.json("/v1/queues/b").at("max").at("gpus"), 7.5);
+  CHECK_EQ(client.json("/v1/queues/b").at("pending"), 1);
+  const auto node = client.json("/v1/nodes/n1");
+  CHECK_EQ(node.at("gpus_free"), 4);
+  CHECK_EQ(node.at("gpus").at(0).at("jobs"), json::parse("[1]"));
+  CHECK(node.at("gpus").at(7).at("jobs").as_array().empty());
+  const auto snapshot = client.json("/v1/snapshot");
+  CHECK_EQ(snapshot.at("seq"), cluster.at("seq"));
+  CHECK_EQ(snapshot.at("jobs").at(0), client.json("/v1/jobs/1"));
+  CHECK_EQ(snapshot.at("nodes").at(0), node);
+}
+
+TEST_CASE("a log is read by offsets, from the end too, and says when it is complete") {
+  World world;
+  const Client client(world.service);
+  const auto header = [](const http::Response& response, const std::string& name) {
+    for (const auto& one : response.headers) {
+      if (one.name == name) return one.value;
+    }
+    return std::string("absent");
+  };
+  const auto part = client.get("/v1/jobs/1/logs?from=0&limit=7");
+  CHECK_EQ(part.body, "step 1\n");
+  CHECK_EQ(header(part, "Berth-Log-Next"), "7");
+  CHECK_EQ(header(part, "Berth-Log-Complete"), "false");
+  CHECK_EQ(client.get("/v1/jobs/1/logs?from=-7").body, "step 2\n");
+  CHECK_EQ(client.get("/v1/jobs/1/logs?stream=stderr").body, "warning\n");
+  CHECK_EQ(header(client.get("/v1/jobs/3/logs"), "Berth-Log-Attempt"), "1");
+  const auto waiting = client.get("/v1/jobs/2/logs");
+  CHECK_EQ(waiting.status, 200);
+  CHECK_EQ(header(waiting, "Berth-Log-Attempt"), "0");
+}
+
+TEST_CASE("numbers are written without exponents where they fit") {
+  CHECK_EQ(json_text(json::array{0.5, 8, -0.001, 1e300, "\n"}), "[0.5,8,-0.001,1e+300,\"\\n\"]");
+  CHECK_EQ(json_text(from_thousandths(7500)), "7.5");
+  CHECK_EQ(json_text(from_millionths(1'500'000)), "1.5");
+  CHECK_EQ(json_text(from_millionths(499)), "0");
+}
+
+}  // namespace berth::api
