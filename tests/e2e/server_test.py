@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""The server and its data directory: refused where it must be, damage named, nothing acknowledged lost."""
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import traceback
+
+from server import Problem, Server, berth_binary, fresh_directory
+
+CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\n  b: {max: {gpus: 4}}\n"
+
+
+def started(name, environment=None):
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config)
+    server.ready = server.start(environment)
+    return server
+
+
+def sleeper(seconds="0.1"):
+    return {"queue": "a", "gpus": 1, "command": ["sleep", seconds]}
+
+
+def verify(server):
+    return subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
+
+
+def discard(server):
+    server.kill()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def a_second_server_on_one_directory_is_refused():
+    server = started("second")
+    second = subprocess.run([berth_binary(), "serve", "--data", server.data, "--simulate-gpus", "1xH100-SXM5-80GB"],
+                            capture_output=True, text=True, timeout=60)
+    assert second.returncode == 1, second
+    assert str(server.process.pid) in second.stderr and "one server" in second.stderr, second.stderr
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    discard(server)
+
+
+def a_failed_sync_ends_the_process_and_loses_nothing():
+    server = started("sync", {"BERTH_STORE_FAULT": "fsync:12:eio"})
+    acknowledged = []
+    try:
+        for _ in range(50):
+            acknowledged.append(server.ask("POST", "/v1/jobs", sleeper("60"))["id"])
+    except (OSError, Problem, Exception):
+        pass
+    assert server.process.wait(20) == 74, (server.process.returncode, server.tail())
+    assert "cannot be written" in server.tail(), server.tail()
+    assert server.start(), server.tail()
+    jobs = {job["id"] for job in server.all("/v1/jobs?finished=true")}
+    assert set(acknowledged) <= jobs, (acknowledged, jobs)
+    for job in jobs:
+        server.ask("DELETE", f"/v1/jobs/{job}")
+    wait_until_idle(server)
+    server.stop()
+    assert verify(server).returncode == 0, verify(server).stderr
+    discard(server)
+
+
+def wait_until_idle(server):
+    import time
+    for _ in range(300):
+        if not server.all("/v1/jobs"):
+            return
+        time.sleep(0.1)
+    raise AssertionError("jobs are still there")
+
+
+def a_damaged_row_is_named_by_its_sequence_number():
+    server = started("row")
+    for _ in range(3):
+        server.ask("POST", "/v1/jobs", sleeper("0"))
+    wait_until_idle(server)
+    server.kill()
+    path = next(os.path.join(server.data, name) for name in os.listdir(server.data) if name.endswith(".db"))
+    database = sqlite3.connect(path)
+    table = next(row[0] for row in database.execute("select name from sqlite_master where type='table'")
+                 if "payload" in [column[1] for column in database.execute(f"pragma table_info({row[0]})")])
+    database.execute(f"update {table} set payload = x'00' where seq = 4")
+    database.commit()
+    database.close()
+    found = verify(server)
+    assert found.returncode == 1 and "4" in found.stderr, found
+    assert not server.start(), "a damaged log was accepted"
+    assert "4" in server.tail(), server.tail()
+    discard(server)
+
+
+def a_wrong_configuration_is_refused_with_its_place():
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write("queues:\n  a:\n    max: {gpus: -3}\n")
+    done = subprocess.run([berth_binary(), "serve", "--data", os.path.join(directory, "data"), "--config", config],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done
+    assert "cluster.yaml:3:" in done.stderr and "negative" in done.stderr, done.stderr
+    shutil.rmtree(directory)
+
+
+def everything_but_health_wants_the_token():
+    server = started("token")
+    assert oct(os.stat(os.path.join(server.data, "token")).st_mode & 0o777) == "0o600"
+    server.token = "0" * 64
+    for path in ("/v1/jobs", "/v1/snapshot", "/openapi.json", "/v1/events"):
+        try:
+            server.ask("GET", path)
+            raise AssertionError(path + " was served without the token")
+        except Problem as problem:
+            assert problem.status == 401, problem
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    discard(server)
+
+
+def a_restart_keeps_keys_states_and_stories():
+    server = started("restart")
+    first = server.ask("POST", "/v1/jobs", sleeper("0"), {"Idempotency-Key": "k"})
+    wait_until_idle(server)
+    server.kill()
+    assert server.start(), server.tail()
+    again = server.ask("POST", "/v1/jobs", sleeper("0"), {"Idempotency-Key": "k"})
+    assert again["id"] == first["id"] and again["repeated"], again
+    try:
+        server.ask("POST", "/v1/jobs", sleeper("1"), {"Idempotency-Key": "k"})
+        raise AssertionError("one key, two bodies")
+    except Problem as problem:
+        assert problem.status == 409, problem
+    story = server.ask("GET", f"/v1/jobs/{first['id']}")
+    assert story["phase"] == "finished" and len(story["past"]) == 1, story
+    server.stop()
+    discard(server)
+
+
+def main():
+    cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "everything") and name != "all"]
+    failed = 0
+    for case in cases:
+        try:
+            case()
+            print("passed:", case.__name__.replace("_", " "))
+        except BaseException:
+            failed += 1
+            print("FAILED:", case.__name__.replace("_", " "))
+            traceback.print_exc()
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
