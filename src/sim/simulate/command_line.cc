@@ -1,0 +1,341 @@
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sim/report/write_report.h"
+#include "sim/simulate/event_log.h"
+#include "sim/simulate/progress_bar.h"
+#include "sim/simulate/runs.h"
+#include "sim/simulate/simulate_main.h"
+#include "sim/trace/arrivals.h"
+#include "sim/trace/overlay.h"
+#include "sim/trace/read_trace.h"
+#include "sim/trace/shape.h"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr const char* kFooter = R"(Examples
+  Two policies on a trace, with a report to open in a browser:
+    berth simulate --jobs jobs.csv.gz --nodes 56x8xV100 --days 22-58 --policy fifo --policy berth --report out
+  The published fragmentation experiment, ten seeds:
+    berth simulate --jobs openb_default.jobs.csv.gz --nodes openb_node_list_gpu_node.csv \
+      --arrivals arrivals_default.csv.gz --seeds 42-51 --policy BestFit --policy FGD --report out
+  Half as much load again, with checkpoints that the trace does not have:
+    berth simulate --jobs jobs.csv --nodes nodes.csv --load 1.5 --overlay overlay.yaml --policy las --report out
+  What ran on this cluster, under another policy:
+    berth simulate --from-log /var/lib/berth --policy berth --policy my-policy.yaml --report out
+
+The first policy is the baseline that the others are compared with. docs/simulate.md says what is read, what is
+assumed where a trace is silent, and how every measure is defined.)";
+
+struct Options {
+  std::string jobs, nodes, arrivals, overlay, from_log, format, days, load, seeds, report, title;
+  std::vector<std::string> policies;
+  std::string tenant = "default";
+  std::int64_t gpus_per_node = 0;
+  std::int64_t gpus_of_silent_node = 0;
+  unsigned threads = 0;
+  bool strict = false;
+  bool gpus_only = false;
+  bool list_policies = false;
+};
+
+struct Input {
+  Trace trace;
+  std::vector<OverlayQueue> queues;
+  std::optional<Arrivals> arrivals;
+  std::vector<std::uint64_t> seeds;
+};
+
+void declare(CLI::App& app, Options& options) {
+  app.footer(kFooter);
+  app.add_option("--jobs", options.jobs, "Jobs of a trace: CSV or JSON, plain or gzip");
+  app.add_option("--nodes", options.nodes, "Nodes: a file, or a shape such as 56x8xV100 or 321x2xP100,231x8xV100");
+  app.add_option("--from-log", options.from_log, "Jobs, nodes and queues from berth's own event log (a data directory)");
+  app.add_option("--arrivals", options.arrivals, "Arrive in the order of this file, without departures (seed,pod)");
+  app.add_option("--seed,--seeds", options.seeds, "A seed, or several: 42-51 or 1,2,3 (default: 42; all of --arrivals)");
+  app.add_option("--policy", options.policies, "Built-in policy or YAML file; several may be given")->allow_extra_args(false);
+  app.add_option("--report", options.report, "Folder for summary.json, jobs.csv and report.html");
+  app.add_option("--days", options.days, "Only jobs submitted on these days of the trace, such as 22-58");
+  app.add_option("--load", options.load, "Factor of load: submission times are divided by it");
+  app.add_option("--overlay", options.overlay, "Tenants, priorities, checkpoints and quotas that the trace lacks");
+  app.add_option("--format", options.format, "native, openb, philly, helios or slurm (default: by the file's header)");
+  app.add_option("--tenant", options.tenant, "Queue of jobs whose tenant is not stated");
+  app.add_option("--gpus-per-node", options.gpus_per_node, "Split jobs without a number of workers for nodes of this size");
+  app.add_option("--gpus-of-silent-node", options.gpus_of_silent_node, "GPUs of node rows that state none");
+  app.add_option("--threads", options.threads, "Runs at once (default: one per core)");
+  app.add_option("--title", options.title, "Title of the report");
+  app.add_flag("--gpus-only", options.gpus_only, "Count GPUs only: no nodes, CPU, memory or models");
+  app.add_flag("--strict", options.strict, "Refuse a file at its first bad row");
+  app.add_flag("--list-policies", options.list_policies, "List the built-in policies");
+}
+
+ReadOptions read_options(const Options& options) {
+  ReadOptions read;
+  read.strict = options.strict;
+  if (options.gpus_of_silent_node > 0) read.gpus_of_silent_node = options.gpus_of_silent_node;
+  return read;
+}
+
+Result<void> read_fleet(const Options& options, const ReadOptions& read, Trace& trace) {
+  if (options.nodes.empty()) {
+    if (!trace.nodes.empty()) return {};
+    return invalid("--nodes is missing: a file, or a shape such as 56x8xV100");
+  }
+  trace.nodes.clear();
+  if (!std::filesystem::exists(options.nodes)) {
+    auto added = add_fleet_shape(options.nodes, trace);
+    if (!added) return invalid("--nodes: there is no such file, and " + added.error().message);
+    trace.notes.push_back("the fleet is a stated shape: " + options.nodes);
+    return {};
+  }
+  return read_nodes(options.nodes, read, trace);
+}
+
+Result<void> read_sources(const Options& options, Input& input) {
+  ReadOptions read = read_options(options);
+  if (options.jobs.empty() == options.from_log.empty()) return invalid("give either --jobs or --from-log");
+  if (!options.from_log.empty()) {
+    auto logged = read_event_log(options.from_log);
+    if (!logged) return logged.error();
+    input.trace = std::move(logged->trace);
+    input.queues = std::move(logged->queues);
+  } else {
+    if (!options.format.empty()) {
+      const auto format = parse_trace_format(options.format);
+      if (!format) return format.error();
+      read.format = *format;
+    }
+    if (auto jobs = read_jobs(options.jobs, read, input.trace); !jobs) return jobs;
+  }
+  read.format.reset();  // nodes may come in another format than jobs
+  return read_fleet(options, read, input.trace);
+}
+
+Result<void> take_overlay(const Options& options, Input& input) {
+  if (options.overlay.empty()) return {};
+  auto overlay = read_overlay(options.overlay, read_options(options));
+  if (!overlay) return overlay.error();
+  apply_overlay(*overlay, input.trace);
+  if (!overlay->queues.empty()) input.queues = std::move(overlay->queues);
+  return {};
+}
+
+Result<void> cut_and_scale(const Options& options, Trace& trace) {
+  if (!options.days.empty()) {
+    const auto window = parse_day_window(options.days);
+    if (!window) return window.error();
+    cut_window(trace, *window);
+  }
+  if (!options.load.empty()) {
+    const auto load = parse_load_milli(options.load);
+    if (!load) return load.error();
+    scale_load(trace, *load);
+  }
+  return {};
+}
+
+void drop_empty_requests(Trace& trace) {
+  const auto gone = std::erase_if(trace.jobs, [](const TraceJob& job) {
+    return job.gpus_per_worker == 0 && job.cpu_milli == 0 && job.mem_mib == 0;
+  });
+  if (gone > 0) trace.rows_left_out["jobs that ask for no GPU, CPU or memory"] += static_cast<std::int64_t>(gone);
+}
+
+// What all jobs without a stated number of workers are split for: the largest node, unless one is given.
+void split_over_nodes(const Options& options, Trace& trace) {
+  std::int64_t gpus = options.gpus_per_node;
+  if (gpus <= 0) {
+    for (const TraceNode& node : trace.nodes) gpus = std::max(gpus, node.gpus);
+  }
+  if (gpus > 0) split_workers(trace, gpus);
+}
+
+Result<std::vector<std::uint64_t>> parse_seeds(const std::string& text) {
+  const Error wrong = invalid("--seeds: \"" + text + "\" is neither a seed, nor A-B, nor a list such as 1,2,3");
+  std::vector<std::uint64_t> seeds;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    if (!CLI::detail::lexical_cast(part.substr(0, dash), first)) return wrong;
+    last = first;
+    if (dash != std::string::npos && !CLI::detail::lexical_cast(part.substr(dash + 1), last)) return wrong;
+    if (last < first || last - first >= 10'000) return wrong;
+    for (std::uint64_t seed = first; seed <= last; ++seed) seeds.push_back(seed);
+  }
+  std::sort(seeds.begin(), seeds.end());
+  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  return seeds;
+}
+
+Result<void> choose_seeds(const Options& options, Input& input) {
+  if (!options.seeds.empty()) {
+    auto seeds = parse_seeds(options.seeds);
+    if (!seeds) return seeds.error();
+    input.seeds = std::move(*seeds);
+  } else if (input.arrivals) {
+    for (const auto& [seed, pods] : input.arrivals->pods_by_seed) input.seeds.push_back(seed);
+  } else {
+    input.seeds = {42};
+  }
+  return {};
+}
+
+Result<Input> read_input(const Options& options) {
+  Input input;
+  if (auto read = read_sources(options, input); !read) return read.error();
+  if (auto taken = take_overlay(options, input); !taken) return taken.error();
+  if (auto cut = cut_and_scale(options, input.trace); !cut) return cut.error();
+  if (options.arrivals.empty()) {
+    keep_timed_jobs(input.trace);
+  } else {
+    auto arrivals = read_arrivals(options.arrivals, read_options(options));
+    if (!arrivals) return arrivals.error();
+    input.arrivals = std::move(*arrivals);
+  }
+  if (options.gpus_only) {
+    count_gpus_only(input.trace);
+  } else {
+    split_over_nodes(options, input.trace);
+  }
+  if (!input.arrivals) drop_empty_requests(input.trace);
+  fill_tenants(input.trace, options.tenant);
+  if (auto chosen = choose_seeds(options, input); !chosen) return chosen.error();
+  return input;
+}
+
+Result<std::vector<PolicySpec>> find_policies(const std::vector<std::string>& names) {
+  std::vector<PolicySpec> policies;
+  for (const std::string& name : names.empty() ? std::vector<std::string>{"berth"} : names) {
+    auto policy = find_policy(name);
+    if (!policy) return policy.error();
+    for (const PolicySpec& other : policies) {
+      if (other.name == policy->name) return invalid("two policies are called \"" + other.name + "\"");
+    }
+    policies.push_back(std::move(*policy));
+  }
+  return policies;
+}
+
+Result<std::map<std::uint64_t, std::vector<std::size_t>>> orders_of(const Input& input) {
+  std::map<std::uint64_t, std::vector<std::size_t>> orders;
+  if (!input.arrivals) return orders;
+  for (const std::uint64_t seed : input.seeds) {
+    auto order = arrival_order(input.trace, *input.arrivals, seed);
+    if (!order) return order.error();
+    orders.emplace(seed, std::move(*order));
+  }
+  return orders;
+}
+
+unsigned threads_of(const Options& options) {
+  return options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+double peak_memory_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void say_what_was_read(const Trace& trace) {
+  for (const std::string& source : trace.sources) std::printf("read     %s\n", source.c_str());
+  for (const std::string& note : trace.notes) std::printf("note     %s\n", note.c_str());
+  for (const auto& [text, count] : trace.defaults_taken) {
+    std::printf("assumed  %s (%lld)\n", text.c_str(), static_cast<long long>(count));
+  }
+  for (const auto& [text, count] : trace.overlay_taken) {
+    std::printf("overlay  %s (%lld)\n", text.c_str(), static_cast<long long>(count));
+  }
+  for (const auto& [rule, count] : trace.rows_left_out) {
+    if (count > 0) std::printf("left out %s (%lld)\n", rule.c_str(), static_cast<long long>(count));
+  }
+  if (trace.bad_rows.total == 0) return;
+  std::printf("bad rows %lld skipped; the first:\n", static_cast<long long>(trace.bad_rows.total));
+  for (const BadRow& row : trace.bad_rows.first) {
+    std::printf("         %s:%lld: %s\n", row.file.c_str(), static_cast<long long>(row.line), row.reason.c_str());
+  }
+}
+
+void note_what_never_fits(const Workload& workload, Trace& trace) {
+  const auto never = std::count_if(workload.jobs.begin(), workload.jobs.end(),
+                                   [](const WorkloadJob& job) { return !job.fits_empty_fleet; });
+  if (never > 0) trace.notes.push_back(std::to_string(never) + " jobs would not fit the empty fleet: refused at once");
+}
+
+Result<void> simulate(const Options& options, const std::string& command) {
+  const auto policies = find_policies(options.policies);
+  if (!policies) return policies.error();
+  auto input = read_input(options);
+  if (!input) return input.error();
+  const auto orders = orders_of(*input);
+  if (!orders) return orders.error();
+  const auto workload = make_workload(input->trace, input->queues);
+  if (!workload) return workload.error();
+  note_what_never_fits(*workload, input->trace);
+  say_what_was_read(input->trace);
+
+  const auto start = std::chrono::steady_clock::now();
+  ProgressBar bar;
+  const Experiment experiment{*workload, *policies, input->seeds, *orders, threads_of(options)};
+  const auto runs = run_all(experiment, [&](std::int64_t done, std::int64_t all) { bar.show(done, all); });
+  bar.clear();
+  if (!runs) return runs.error();
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("\n%s\n%zu runs in %.1f s on %u threads; peak memory %.0f MiB\n", terminal_table(*runs).c_str(),
+              runs->size(), elapsed, threads_of(options), peak_memory_mib());
+  if (options.report.empty()) return {};
+  ReportInput report = describe_input(input->trace);
+  report.title = options.title.empty() ? "berth simulate" : options.title;
+  report.command = command;
+  report.version = BERTH_VERSION;
+  if (auto written = write_report(options.report, report, *runs); !written) return written.error();
+  std::printf("report   %s/report.html\n", options.report.c_str());
+  return {};
+}
+
+void list_policies() {
+  for (const PolicySpec& spec : built_in_policies()) std::printf("%s\n", spec.name.c_str());
+}
+
+}  // namespace
+
+int simulate_main(std::span<const std::string_view> arguments) {
+  CLI::App app{"Runs the scheduler over a virtual clock, from real traces, and compares policies", "berth simulate"};
+  Options options;
+  declare(app, options);
+  std::string command = "berth simulate";
+  std::vector<std::string> reversed;
+  for (const std::string_view argument : arguments) {
+    command.append(" ").append(argument);
+    reversed.emplace_back(argument);
+  }
+  std::reverse(reversed.begin(), reversed.end());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (options.list_policies) {
+    list_policies();
+    return 0;
+  }
+  const auto done = simulate(options, command);
+  if (done) return 0;
+  std::fprintf(stderr, "berth simulate: %s\n", done.error().message.c_str());
+  return done.error().code == ErrorCode::kInvalid || done.error().code == ErrorCode::kNotFound ? 2 : 1;
+}
+
+}  // namespace berth::sim

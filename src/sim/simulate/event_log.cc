@@ -1,0 +1,175 @@
+#include "sim/simulate/event_log.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/codec.h"
+#include "model/event.h"
+#include "store/sqlite_log.h"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::uint16_t kVersion = 1;
+
+template <std::size_t I>
+bool decode_alternative(Decoder& in, std::size_t kind, Event& event) {
+  if constexpr (I < std::variant_size_v<Event>) {
+    if (kind != I) return decode_alternative<I + 1>(in, kind, event);
+    in.get(event.emplace<I>());
+    return true;
+  } else {
+    return false;
+  }
+}
+
+Result<Event> event_of(const store::Record& record) {
+  const std::string where = "event " + std::to_string(record.seq);
+  if (record.version != kVersion) {
+    return Error{ErrorCode::kUnsupported, where + " has version " + std::to_string(record.version) +
+                                              "; this berth reads version 1"};
+  }
+  Event event;
+  Decoder in(record.payload);
+  if (!decode_alternative<0>(in, record.kind, event) || !in.ok() || !in.at_end()) {
+    return Error{ErrorCode::kCorrupt, where + " does not decode"};
+  }
+  return event;
+}
+
+// Gathers jobs and nodes as the events tell them.
+class Gatherer {
+ public:
+  void fold(const Event& event, Timestamp time) {
+    if (const auto* configured = std::get_if<ClusterConfigured>(&event)) config_ = configured->config;
+    if (const auto* node = std::get_if<NodeRegistered>(&event)) nodes_[node->node.value()] = node->spec;
+    if (const auto* submitted = std::get_if<JobSubmitted>(&event)) on_submitted(*submitted, time);
+    if (const auto* started = std::get_if<AttemptStarted>(&event)) {
+      if (const auto job = jobs_.find(started->job.value()); job != jobs_.end()) job->second.started = time;
+    }
+    if (const auto* ended = std::get_if<AttemptEnded>(&event)) {
+      const auto job = jobs_.find(ended->job.value());
+      if (job != jobs_.end() && job->second.started) job->second.job.duration_ms = time - *job->second.started;
+    }
+    if (const auto* finished = std::get_if<JobFinished>(&event)) {
+      if (const auto job = jobs_.find(finished->job.value()); job != jobs_.end()) {
+        job->second.finished = true;
+        job->second.job.status = name_of(finished->outcome);
+      }
+    }
+  }
+
+  LoggedCluster cluster() {
+    LoggedCluster logged;
+    for (auto& [id, spec] : nodes_) logged.trace.nodes.push_back(node_of(spec));
+    for (auto& [id, one] : jobs_) {
+      if (!one.finished || !one.job.duration_ms) {
+        ++logged.trace.rows_left_out[one.finished ? "jobs that never ran" : "jobs that had not ended"];
+      } else {
+        logged.trace.jobs.push_back(std::move(one.job));
+      }
+    }
+    if (start_) {
+      logged.trace.start = *start_;
+      for (TraceJob& job : logged.trace.jobs) *job.submit_ms -= start_->ms;
+    }
+    if (services_ > 0) logged.trace.rows_left_out["services and arrays (their replicas and elements count)"] = services_;
+    if (several_groups_ > 0) {
+      logged.trace.defaults_taken["jobs of several task groups: every task taken as one of the first"] = several_groups_;
+    }
+    for (const QueueConfig& queue : config_.queues) logged.queues.push_back(queue_of(queue));
+    return logged;
+  }
+
+ private:
+  struct One {
+    TraceJob job;
+    std::optional<Timestamp> started;
+    bool finished = false;
+  };
+
+  static TraceNode node_of(const NodeSpec& spec) {
+    TraceNode node;
+    node.name = spec.name;
+    node.gpu_model = spec.gpus.empty() ? std::string() : spec.gpus.front().model;
+    node.gpus = static_cast<std::int64_t>(spec.gpus.size());
+    node.cpu_milli = spec.cpu_milli;
+    node.mem_mib = spec.memory_mib;
+    return node;
+  }
+  static OverlayQueue queue_of(const QueueConfig& config) {
+    OverlayQueue queue;
+    const std::size_t slash = config.path.rfind('/');
+    queue.name = config.path;
+    if (slash != std::string::npos) queue.parent = config.path.substr(0, slash);
+    if (config.guaranteed.gpu_milli) queue.guaranteed_gpus = *config.guaranteed.gpu_milli / kMilli;
+    if (config.max.gpu_milli) queue.max_gpus = *config.max.gpu_milli / kMilli;
+    queue.weight = config.weight;
+    return queue;
+  }
+
+  void on_submitted(const JobSubmitted& event, Timestamp time) {
+    if (!start_) start_ = time;
+    if (event.spec.kind == JobKind::kService || event.spec.kind == JobKind::kArray) {
+      ++services_;
+      return;
+    }
+    One one;
+    TraceJob& job = one.job;
+    const TaskGroup& group = event.spec.groups.front();
+    job.id = std::to_string(event.job.value());
+    job.tenant = event.spec.queue;
+    job.user = event.spec.user;
+    job.submit_ms = time.ms;
+    job.workers = 0;
+    for (const TaskGroup& each : event.spec.groups) *job.workers += each.count;
+    if (event.spec.groups.size() > 1) ++several_groups_;
+    job.gpus_per_worker = group.request.gpus;
+    job.gpu_milli = group.request.gpu_milli;
+    job.gpu_models = group.request.gpu_models;
+    job.cpu_milli = group.request.cpu_milli;
+    job.mem_mib = group.request.memory_mib;
+    job.job_class = name_of(event.spec.job_class);
+    job.priority_class = event.spec.priority_class;
+    job.priority = event.priority;
+    if (event.spec.time_limit_s > 0) job.time_limit_ms = event.spec.time_limit_s * 1000;
+    if (event.spec.checkpoint.on_signal) job.checkpoint = TraceCheckpoint{event.spec.checkpoint.interval_s * 1000, 0, 0};
+    jobs_.emplace(event.job.value(), std::move(one));
+  }
+
+  ClusterConfig config_;
+  std::map<std::uint32_t, NodeSpec> nodes_;
+  std::map<std::uint64_t, One> jobs_;
+  std::optional<Timestamp> start_;
+  std::int64_t services_ = 0;
+  std::int64_t several_groups_ = 0;
+};
+
+}  // namespace
+
+Result<LoggedCluster> read_event_log(const std::string& directory) {
+  auto log = store::SqliteLog::open_read_only(directory);
+  if (!log) return log.error();
+  if ((*log)->first_seq() > 1) {
+    return Error{ErrorCode::kUnsupported, directory + ": the log's beginning was cut off; its jobs are not all known"};
+  }
+  Gatherer gatherer;
+  std::uint64_t events = 0;
+  const auto read = (*log)->read(1, [&](const store::Record& record) -> Result<bool> {
+    const auto event = event_of(record);
+    if (!event) return event.error();
+    gatherer.fold(*event, record.time);
+    ++events;
+    return true;
+  });
+  if (!read) return read.error();
+  LoggedCluster logged = gatherer.cluster();
+  logged.trace.sources.push_back(directory + " (berth's event log, " + std::to_string(events) + " events)");
+  return logged;
+}
+
+}  // namespace berth::sim

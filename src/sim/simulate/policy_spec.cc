@@ -1,0 +1,217 @@
+#include "sim/simulate/policy_spec.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "model/name.h"
+#include "sim/placement/policy.h"
+#include "sim/trace/bytes.h"
+#include "sim/trace/fields.h"
+#include "sim/trace/plain_yaml.h"
+
+namespace berth::sim {
+namespace {
+
+constexpr std::size_t kMostPolicyBytes = 64 * 1024;
+constexpr std::int64_t kMostSeconds = 366LL * 86'400;
+
+// Tiresias gives no fixed thresholds for three levels; these are one GPU-hour and ten.
+const std::vector<std::int64_t> kDefaultThresholds = {3600, 36'000};
+
+PolicySpec listed(std::string name, PolicyOrder order, std::string score, bool head_blocks) {
+  PolicySpec spec;
+  spec.name = std::move(name);
+  spec.order = order;
+  spec.score = std::move(score);
+  spec.head_blocks = head_blocks;
+  if (order == PolicyOrder::kAttainedService) spec.thresholds_gpu_s = kDefaultThresholds;
+  return spec;
+}
+
+bool is_score(const std::string& name) {
+  const auto known = placement::policy_names();
+  return name == "FirstFit" || std::find(known.begin(), known.end(), name) != known.end();
+}
+
+struct OrderName {
+  std::string_view word;
+  PolicyOrder order;
+};
+constexpr OrderName kOrders[] = {{"berth", PolicyOrder::kBerth},
+                                 {"fifo", PolicyOrder::kFifo},
+                                 {"shortest", PolicyOrder::kShortest},
+                                 {"attained-service", PolicyOrder::kAttainedService}};
+
+// Reads one map whose every key must be known. The first fault stays.
+class PolicyReader {
+ public:
+  PolicyReader(std::string file, const YAML::Node& root) : file_(std::move(file)), root_(root) {}
+
+  Result<PolicySpec> read() {
+    check_keys(root_, "the policy", {"name", "order", "score", "backfill", "preemption", "consolidation"});
+    spec_.name = text("name").value_or("");
+    if (!well_formed_name(spec_.name)) say("name: " + std::string(kNameRule));
+    read_order();
+    read_score();
+    read_backfill();
+    read_preemption();
+    if (text("consolidation").value_or("none") != "none") say("consolidation: only none; no policy moves jobs here");
+    if (fault_) return invalid(file_ + ": " + *fault_);
+    return spec_;
+  }
+
+ private:
+  void say(const std::string& what) {
+    if (!fault_) fault_ = what;
+  }
+  bool is_berth() const { return spec_.order == PolicyOrder::kBerth; }
+
+  void check_keys(const YAML::Node& map, const std::string& where, const std::set<std::string>& known) {
+    if (!map.IsMap()) return say(where + " is not a map");
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      if (!known.contains(key)) say(where + " has an unknown key \"" + key + "\"");
+      if (!seen.insert(key).second) say(where + " has the key \"" + key + "\" twice");
+    }
+  }
+  std::optional<std::string> text(const std::string& key) {
+    if (!root_.IsMap() || !root_[key]) return std::nullopt;
+    if (root_[key].IsScalar()) return root_[key].Scalar();
+    say(key + " is not a plain value");
+    return std::nullopt;
+  }
+  std::optional<std::int64_t> whole(const YAML::Node& node, const std::string& key, std::int64_t most) {
+    const auto value = node.IsScalar() ? parse_whole(node.Scalar()) : std::nullopt;
+    if (!value || *value > most) say(key + " is not a whole number up to " + std::to_string(most));
+    return value;
+  }
+  bool truth(const YAML::Node& node, const std::string& key) {
+    const std::string word = node.IsScalar() ? node.Scalar() : "";
+    if (word != "true" && word != "false") say(key + " is neither true nor false");
+    return word == "true";
+  }
+
+  void read_order() {
+    const std::string word = text("order").value_or("");
+    for (const OrderName& one : kOrders) {
+      if (word != one.word) continue;
+      spec_.order = one.order;
+      return;
+    }
+    say("order is none of fifo, shortest, attained-service, berth");
+  }
+  void read_score() {
+    const auto word = text("score");
+    if (is_berth()) {
+      if (word) say("score: with order berth the product scores nodes itself");
+      spec_.score.clear();
+    } else if (word) {
+      spec_.score = *word;
+      if (!is_score(*word)) say("score: there is none called \"" + *word + "\"");
+    }
+  }
+  void read_backfill() {
+    const auto word = text("backfill");
+    if (is_berth()) {
+      if (word) spec_.scheduling.backfill_holds = whole(root_["backfill"], "backfill", 1000).value_or(0);
+    } else if (spec_.order == PolicyOrder::kAttainedService) {
+      spec_.head_blocks = false;
+      if (word.value_or("any") != "any") say("backfill: attained service always lets go first whoever fits");
+    } else {
+      spec_.head_blocks = word.value_or("none") == "none";
+      if (word && *word != "none" && *word != "any") say("backfill is neither none nor any");
+    }
+  }
+  void read_preemption() {
+    const bool stated = root_.IsMap() && root_["preemption"];
+    const bool none = stated && root_["preemption"].IsScalar() && root_["preemption"].Scalar() == "none";
+    if (is_berth()) {
+      if (none) spec_.scheduling.reclaim = spec_.scheduling.preempt = false;
+      if (stated && !none) read_berth_preemption(root_["preemption"]);
+    } else if (spec_.order == PolicyOrder::kAttainedService) {
+      spec_.thresholds_gpu_s = kDefaultThresholds;
+      if (none) say("preemption: attained service without it is fifo; use that");
+      if (stated && !none) read_thresholds(root_["preemption"]);
+    } else if (stated && !none) {
+      say("preemption: only attained-service and berth stop jobs");
+    }
+  }
+  void read_berth_preemption(const YAML::Node& map) {
+    check_keys(map, "preemption", {"reclaim", "preempt", "min_runtime_s"});
+    if (!map.IsMap()) return;
+    if (map["reclaim"]) spec_.scheduling.reclaim = truth(map["reclaim"], "preemption.reclaim");
+    if (map["preempt"]) spec_.scheduling.preempt = truth(map["preempt"], "preemption.preempt");
+    if (map["min_runtime_s"]) {
+      spec_.scheduling.min_runtime_s = whole(map["min_runtime_s"], "preemption.min_runtime_s", kMostSeconds).value_or(0);
+    }
+  }
+  void read_thresholds(const YAML::Node& map) {
+    check_keys(map, "preemption", {"thresholds_gpu_s"});
+    if (!map.IsMap() || !map["thresholds_gpu_s"] || !map["thresholds_gpu_s"].IsSequence()) {
+      return say("preemption.thresholds_gpu_s is not a list");
+    }
+    spec_.thresholds_gpu_s.clear();
+    for (const auto& one : map["thresholds_gpu_s"]) {
+      spec_.thresholds_gpu_s.push_back(whole(one, "preemption.thresholds_gpu_s", 1'000'000'000'000).value_or(0));
+    }
+    const auto& thresholds = spec_.thresholds_gpu_s;
+    if (thresholds.empty() || !std::is_sorted(thresholds.begin(), thresholds.end())) {
+      say("preemption.thresholds_gpu_s must rise");
+    }
+  }
+
+  std::string file_;
+  const YAML::Node root_;
+  PolicySpec spec_;
+  std::optional<std::string> fault_;
+};
+
+std::vector<PolicySpec> make_built_in() {
+  std::vector<PolicySpec> all;
+  all.push_back(listed("berth", PolicyOrder::kBerth, "", false));
+  all.push_back(listed("fifo", PolicyOrder::kFifo, "FirstFit", true));
+  all.push_back(listed("fifo-bestfit", PolicyOrder::kFifo, "BestFit", false));
+  all.push_back(listed("sjf-oracle", PolicyOrder::kShortest, "FirstFit", true));
+  all.push_back(listed("las", PolicyOrder::kAttainedService, "BestFit", false));
+  for (const auto score : placement::policy_names()) {
+    all.push_back(listed(std::string(score), PolicyOrder::kFifo, std::string(score), false));
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<PolicySpec>& built_in_policies() {
+  static const std::vector<PolicySpec> kAll = make_built_in();
+  return kAll;
+}
+
+Result<PolicySpec> read_policy_text(const std::string& name, std::string_view text) {
+  YamlLimits limits;
+  limits.max_bytes = kMostPolicyBytes;
+  limits.max_nodes = 1000;
+  const auto root = load_plain_yaml(name, text, limits);
+  if (!root) return root.error();
+  return PolicyReader(name, *root).read();
+}
+
+Result<PolicySpec> find_policy(const std::string& name_or_file) {
+  std::string known;
+  for (const PolicySpec& spec : built_in_policies()) {
+    if (spec.name == name_or_file) return spec;
+    known += (known.empty() ? "" : ", ") + spec.name;
+  }
+  if (!std::filesystem::is_regular_file(name_or_file)) {
+    return not_found("there is no policy and no file called \"" + name_or_file + "\"; built in are " + known);
+  }
+  const auto text = read_file(name_or_file, kMostPolicyBytes);
+  if (!text) return text.error();
+  return read_policy_text(name_or_file, *text);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,41 @@
+#pragma once
+// What a policy is made of, as a file says it or as it is built in:
+//
+//   name: fifo-fgd
+//   order: fifo            # fifo | shortest | attained-service | berth
+//   score: FGD             # FirstFit | Random | DotProd | GpuClustering | GpuPacking | BestFit | FGD; berth: its own
+//   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; berth: holds, a number
+//   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000]};
+//                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0}
+//   consolidation: none
+//
+// Keys are strict: an unknown one refuses the file. `order: berth` is the product's own cycle with its own knobs.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/cluster_config.h"
+
+namespace berth::sim {
+
+enum class PolicyOrder { kBerth, kFifo, kShortest, kAttainedService };
+
+struct PolicySpec {
+  std::string name;
+  PolicyOrder order = PolicyOrder::kFifo;
+  std::string score = "FirstFit";
+  bool head_blocks = true;
+  std::vector<std::int64_t> thresholds_gpu_s;  // attained service: where a job falls to the next level
+  SchedulingConfig scheduling;                 // order berth: the knobs of the product's cycle
+};
+
+const std::vector<PolicySpec>& built_in_policies();
+
+// The built-in policy of that name, or the file.
+Result<PolicySpec> find_policy(const std::string& name_or_file);
+Result<PolicySpec> read_policy_text(const std::string& name, std::string_view text);
+
+}  // namespace berth::sim

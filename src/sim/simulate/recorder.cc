@@ -1,0 +1,146 @@
+#include "sim/simulate/recorder.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace berth::sim {
+
+namespace {
+
+// Fairness is a sample of every queue, so it is taken at most so often over the time of the arrivals.
+constexpr std::int64_t kFairnessSamples = 20'000;
+constexpr std::size_t kMostBars = 2'000'000;
+
+JobOutcome outcome_of(const Workload& workload, const WorkloadJob& job) {
+  JobOutcome outcome;
+  outcome.id = job.source->id;
+  outcome.queue = workload.queues[job.queue].tenant;
+  outcome.user = job.source->user;
+  outcome.job_class = job.source->job_class;
+  outcome.priority = job.source->priority.value_or(0);
+  outcome.workers = job.workers;
+  outcome.gpu_milli = job.gpu_milli;
+  outcome.submit_ms = job.submit_ms;
+  outcome.useful_ms = job.useful_ms;
+  return outcome;
+}
+
+}  // namespace
+
+Recorder::Recorder(const Workload& workload, const Submissions& submissions, FleetView& view, const Progress& progress,
+                   bool gantt)
+    : workload_(workload), submissions_(submissions), view_(view), progress_(progress), gantt_(gantt) {
+  for (const WorkloadJob& job : workload.jobs) result_.jobs.push_back(outcome_of(workload, job));
+  for (const WorkloadQueue& queue : workload.queues) result_.queues.push_back(queue.tenant);
+  for (const NodeSpec& node : workload.nodes) {
+    result_.node_gpu_milli.push_back(static_cast<std::int64_t>(node.gpus.size()) * kMilli);
+  }
+  result_.capacity_gpu_milli = workload.capacity_gpu_milli;
+  lines_.resize(workload.queues.size());
+  now_.capacity_gpu_milli = workload.capacity_gpu_milli;
+  std::int64_t last = 0;
+  for (const WorkloadJob& job : workload.jobs) last = std::max(last, job.submit_ms);
+  fairness_step_ms_ = std::max<std::int64_t>(1000, last / kFairnessSamples);
+}
+
+void Recorder::waits(std::uint32_t job, int sign) {
+  const WorkloadJob& one = workload_.jobs[job];
+  now_.waiting_jobs += sign;
+  now_.waiting_gpu_milli += sign * one.gpu_milli;
+  lines_[one.queue].waiting_milli += sign * one.gpu_milli;
+  changed_ = true;
+}
+
+void Recorder::holds(std::uint32_t job, int sign) {
+  const WorkloadJob& one = workload_.jobs[job];
+  now_.running_jobs += sign;
+  now_.allocated_gpu_milli += sign * one.gpu_milli;
+  lines_[one.queue].usage_milli += sign * one.gpu_milli;
+  changed_ = true;
+}
+
+void Recorder::draw(std::uint32_t job, JobId id, std::int64_t now_ms) {
+  const WorkloadJob& one = workload_.jobs[job];
+  auto& bars = open_bars_[id.value()];
+  for (const placement::Choice& choice : *view_.held_by(id)) {
+    if (one.shape.gpus == 0) continue;
+    if (bars.empty() || bars.back().node != choice.node) bars.push_back({choice.node, one.queue, 0, now_ms, now_ms});
+    bars.back().gpu_milli += one.shape.total_milli();
+  }
+}
+
+void Recorder::on_record(const EventRecord& record) {
+  const JobId id = job_of(record.event);
+  if (!id.valid()) return;
+  const std::uint32_t job = submissions_.job_of(id);
+  JobOutcome& outcome = result_.jobs[job];
+  const std::int64_t now = record.time.ms;
+  if (std::holds_alternative<JobSubmitted>(record.event) || std::holds_alternative<JobRequeued>(record.event)) {
+    waits(job, +1);
+  } else if (std::holds_alternative<AttemptStarted>(record.event)) {
+    waits(job, -1);
+    holds(job, +1);
+    if (outcome.first_start_ms) ++outcome.restarts;
+    if (!outcome.first_start_ms) outcome.first_start_ms = now;
+    outcome.ending = Ending::kRunning;
+    if (gantt_) draw(job, id, now);
+  } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
+    if (began->cause == StopCause::kReclaim || began->cause == StopCause::kPreempt) ++outcome.preemptions;
+    if (began->cause == StopCause::kConsolidate) ++outcome.moves;
+  } else if (std::holds_alternative<AttemptEnded>(record.event)) {
+    holds(job, -1);
+    outcome.ending = Ending::kWaiting;
+    for (GanttBar& bar : open_bars_[id.value()]) {
+      bar.end_ms = now;
+      if (result_.gantt.size() < kMostBars && bar.end_ms > bar.start_ms) result_.gantt.push_back(bar);
+    }
+    open_bars_.erase(id.value());
+  } else if (const auto* finished = std::get_if<JobFinished>(&record.event)) {
+    const bool done = finished->outcome == Outcome::kSucceeded;
+    outcome.ending = done ? Ending::kCompleted : Ending::kRefused;
+    if (done) outcome.finish_ms = now;
+    outcome.lost_gpu_milli_ms = progress_.lost_ms(job) * outcome.gpu_milli;
+  }
+}
+
+void Recorder::refuse(std::uint32_t job) { result_.jobs[job].ending = Ending::kRefused; }
+
+void Recorder::sample_fairness(std::int64_t now_ms) {
+  if (!result_.fairness.empty() && now_ms < result_.fairness.back().at_ms + fairness_step_ms_) return;
+  FairnessSample sample{now_ms, workload_.capacity_gpu_milli, {}};
+  for (std::uint32_t queue = 0; queue < lines_.size(); ++queue) {
+    const Line& line = lines_[queue];
+    const WorkloadQueue& stated = workload_.queues[queue];
+    if (line.usage_milli == 0 && line.waiting_milli == 0) continue;
+    sample.queues.push_back(
+        {queue, line.usage_milli, line.usage_milli + line.waiting_milli, stated.guaranteed_milli, stated.weight});
+  }
+  result_.fairness.push_back(std::move(sample));
+}
+
+void Recorder::sample(std::int64_t now_ms) {
+  if (!changed_) return;
+  changed_ = false;
+  now_.at_ms = now_ms;
+  now_.fragmented_gpu_milli = view_.fragmented_gpu_milli();
+  if (!result_.fleet.empty() && result_.fleet.back().at_ms == now_ms) {
+    result_.fleet.back() = now_;
+  } else {
+    result_.fleet.push_back(now_);
+  }
+  sample_fairness(now_ms);
+}
+
+RunResult Recorder::finish(std::int64_t end_ms) {
+  result_.end_ms = end_ms;
+  for (const WorkloadJob& job : workload_.jobs) {
+    JobOutcome& outcome = result_.jobs[static_cast<std::size_t>(&job - workload_.jobs.data())];
+    if (outcome.ending != Ending::kCompleted) {
+      outcome.lost_gpu_milli_ms =
+          progress_.lost_ms(static_cast<std::uint32_t>(&job - workload_.jobs.data())) * job.gpu_milli;
+    }
+  }
+  return std::move(result_);
+}
+
+}  // namespace berth::sim

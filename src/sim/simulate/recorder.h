@@ -1,0 +1,53 @@
+#pragma once
+// Folds the events of a run by the clock into its RunResult: outcomes, the fleet and the queues over time, and who held
+// which node when.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "model/event.h"
+#include "sim/report/run_result.h"
+#include "sim/simulate/fleet_view.h"
+#include "sim/simulate/progress.h"
+#include "sim/simulate/workload.h"
+
+namespace berth::sim {
+
+class Recorder {
+ public:
+  // `gantt`: whether to keep the bars, which are many.
+  Recorder(const Workload& workload, const Submissions& submissions, FleetView& view, const Progress& progress,
+           bool gantt);
+
+  void on_record(const EventRecord& record);
+  // The job was not let in: it can never fit, or the product refused it.
+  void refuse(std::uint32_t job);
+  // One sample of everything, if anything changed since the last.
+  void sample(std::int64_t now_ms);
+  RunResult finish(std::int64_t end_ms);
+
+ private:
+  struct Line {
+    std::int64_t usage_milli = 0;
+    std::int64_t waiting_milli = 0;
+  };
+  void waits(std::uint32_t job, int sign);
+  void holds(std::uint32_t job, int sign);
+  void draw(std::uint32_t job, JobId id, std::int64_t now_ms);
+  void sample_fairness(std::int64_t now_ms);
+
+  const Workload& workload_;
+  const Submissions& submissions_;
+  FleetView& view_;
+  const Progress& progress_;
+  bool gantt_;
+  RunResult result_;
+  std::vector<Line> lines_;  // by queue
+  FleetSample now_;
+  bool changed_ = true;
+  std::int64_t fairness_step_ms_ = 1000;
+  std::unordered_map<std::uint64_t, std::vector<GanttBar>> open_bars_;
+};
+
+}  // namespace berth::sim

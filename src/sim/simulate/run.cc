@@ -1,0 +1,259 @@
+#include "sim/simulate/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "backend/fake/fake_backend.h"
+#include "billing/meter.h"
+#include "control/effects.h"
+#include "control/turn.h"
+#include "sim/simulate/cycle_policy.h"
+#include "sim/simulate/recorder.h"
+#include "state/state.h"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr int kMostTurnsAtOnce = 10'000;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+enum class WithCycle { kNo, kYes };
+
+// The control plane of the product around a policy, without a store: its records are folded and let go.
+class ControlPlane {
+ public:
+  explicit ControlPlane(const RunOrder& order) : view_(order.workload, submissions_), order_(order) {}
+
+  Result<void> start() {
+    auto policy = make_cycle_policy(order_.policy, {order_.workload, submissions_, view_, order_.seed});
+    if (!policy) return policy.error();
+    policy_ = std::move(*policy);
+    ClusterConfig config = order_.workload.config;
+    if (order_.policy.order == PolicyOrder::kBerth) config.scheduling = order_.policy.scheduling;
+    const std::vector<Command> commands = {ApplyConfig{std::move(config), "simulate"}};
+    const control::Turn turn = run_turn({}, commands, WithCycle::kNo);
+    if (!turn.replies.front()) return turn.replies.front().error();
+    return {};
+  }
+
+  control::Turn run_turn(Timestamp now, const std::vector<Command>& commands, WithCycle with_cycle) {
+    memory_.skip_cycle = with_cycle == WithCycle::kNo;
+    return control::run_turn(state_, now, commands, memory_,
+                             [this](state::State& state, Timestamp when) { return policy_->run_cycle(state, when); });
+  }
+
+  // Every event of a turn comes here; submissions must have been noted before.
+  void fold(const EventRecord& record) {
+    view_.on_record(record);
+    policy_->on_record(record);
+    meter_.apply(record);
+  }
+
+  const state::State& state() const { return state_; }
+  Submissions& submissions() { return submissions_; }
+  FleetView& view() { return view_; }
+  const RunOrder& order() const { return order_; }
+  // P12: every millisecond of every GPU is in exactly one account.
+  std::optional<std::string> check_accounts() const { return meter_.check(); }
+
+ private:
+  Submissions submissions_;
+  FleetView view_;
+  const RunOrder& order_;
+  std::unique_ptr<CyclePolicy> policy_;
+  state::State state_;
+  control::TurnMemory memory_;
+  billing::Meter meter_;
+};
+
+// --- by the clock ---
+
+class ClockRun {
+ public:
+  explicit ClockRun(const RunOrder& order)
+      : plane_(order),
+        progress_(order.workload, plane_.submissions()),
+        recorder_(order.workload, plane_.submissions(), plane_.view(), progress_, order.gantt),
+        fleet_(order.seed, [this](const StartTask& start) { return progress_.script_for(start.key.job); }),
+        by_submission_(order.workload.jobs.size()) {
+    std::iota(by_submission_.begin(), by_submission_.end(), 0U);
+    std::stable_sort(by_submission_.begin(), by_submission_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return order.workload.jobs[a].submit_ms < order.workload.jobs[b].submit_ms;
+    });
+  }
+
+  Result<RunResult> run() {
+    if (auto started = plane_.start(); !started) return started.error();
+    for (const NodeSpec& node : plane_.order().workload.nodes) fleet_.add_node(node, now_);
+    while (true) {
+      if (auto settled = settle(); !settled) return settled.error();
+      recorder_.sample(now_.ms);
+      const Timestamp next = std::min({next_submission(), fleet_.next_due(), wake_at_});
+      if (next.is_never()) break;
+      now_ = std::max(now_, next);
+    }
+    if (const auto wrong = plane_.check_accounts()) return Error{ErrorCode::kCorrupt, "P12: " + *wrong};
+    if (const auto& wrong = fleet_.violation()) return Error{ErrorCode::kCorrupt, *wrong};
+    return recorder_.finish(now_.ms);
+  }
+
+ private:
+  Timestamp next_submission() const {
+    if (next_job_ == by_submission_.size()) return Timestamp::never();
+    return {plane_.order().workload.jobs[by_submission_[next_job_]].submit_ms};
+  }
+
+  // Reports first, then what is submitted at this instant: a GPU given back now may be given away now.
+  std::vector<Command> commands_due() {
+    std::vector<Command> commands = fleet_.take_reports();
+    const Workload& workload = plane_.order().workload;
+    reports_ = commands.size();
+    submitted_.clear();
+    while (next_submission() <= now_) {
+      const std::uint32_t index = by_submission_[next_job_++];
+      if (workload.jobs[index].fits_empty_fleet) {
+        commands.emplace_back(SubmitJob{spec_of(workload, workload.jobs[index]), {}});
+        submitted_.push_back(index);
+      } else {
+        recorder_.refuse(index);
+        through();
+      }
+    }
+    return commands;
+  }
+
+  void through() {
+    if (plane_.order().done != nullptr) plane_.order().done->fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // Job ids are given to accepted submissions in their order.
+  void note_submissions(const control::Turn& turn) {
+    for (std::size_t i = 0; i < submitted_.size(); ++i) {
+      if (turn.replies[reports_ + i]) {
+        plane_.submissions().add(submitted_[i]);
+      } else {
+        recorder_.refuse(submitted_[i]);
+        through();
+      }
+    }
+  }
+
+  void fold(const control::Turn& turn) {
+    for (const EventRecord& record : turn.records) {
+      plane_.fold(record);
+      progress_.on_record(record);
+      recorder_.on_record(record);
+      if (std::holds_alternative<JobFinished>(record.event)) through();
+    }
+    for (const Effect& effect : control::effects_of(plane_.state(), turn.records)) fleet_.perform(effect, now_);
+  }
+
+  // Commands and cycle are two turns, because a policy must see the commands' events before it plans.
+  Result<void> settle() {
+    for (int turns = 0; turns < kMostTurnsAtOnce; ++turns) {
+      fleet_.advance(now_);
+      const control::Turn commands = plane_.run_turn(now_, commands_due(), WithCycle::kNo);
+      note_submissions(commands);
+      fold(commands);
+      const control::Turn cycle = plane_.run_turn(now_, {}, WithCycle::kYes);
+      fold(cycle);
+      fleet_.advance(now_);
+      wake_at_ = cycle.wake_at;
+      if (!cycle.again && !fleet_.has_reports() && wake_at_ > now_) return {};
+    }
+    return Error{ErrorCode::kUnavailable, "P13: the loop does not come to rest at " + std::to_string(now_.ms) + " ms"};
+  }
+
+  ControlPlane plane_;
+  Progress progress_;
+  Recorder recorder_;
+  backend::FakeBackend fleet_;
+  std::vector<std::uint32_t> by_submission_;
+  std::size_t next_job_ = 0;
+  std::size_t reports_ = 0;
+  std::vector<std::uint32_t> submitted_;
+  Timestamp now_;
+  Timestamp wake_at_ = Timestamp::never();
+};
+
+// --- in a given order ---
+
+class OrderRun {
+ public:
+  explicit OrderRun(const RunOrder& order) : plane_(order) {}
+
+  Result<RunResult> run(const std::vector<std::size_t>& arrivals) {
+    if (auto started = plane_.start(); !started) return started.error();
+    std::vector<Command> nodes;
+    for (const NodeSpec& node : plane_.order().workload.nodes) nodes.emplace_back(RegisterNode{node});
+    fold(plane_.run_turn({}, nodes, WithCycle::kNo));
+    for (const std::size_t index : arrivals) {
+      arrive(static_cast<std::uint32_t>(index));
+      result_.arrivals.push_back({arrived_, workload().capacity_gpu_milli - plane_.view().idle_gpu_milli(),
+                                  plane_.view().fragmented_gpu_milli()});
+      if (plane_.order().done != nullptr) plane_.order().done->fetch_add(1, std::memory_order_relaxed);
+    }
+    if (const auto wrong = plane_.check_accounts()) return Error{ErrorCode::kCorrupt, "P12: " + *wrong};
+    result_.capacity_gpu_milli = workload().capacity_gpu_milli;
+    for (const WorkloadQueue& queue : workload().queues) result_.queues.push_back(queue.tenant);
+    return std::move(result_);
+  }
+
+ private:
+  const Workload& workload() const { return plane_.order().workload; }
+
+  void fold(const control::Turn& turn) {
+    for (const EventRecord& record : turn.records) plane_.fold(record);
+  }
+
+  // Tried once: whoever did not start in the cycle after its submission is cancelled.
+  void arrive(std::uint32_t index) {
+    const WorkloadJob& job = workload().jobs[index];
+    arrived_ += job.gpu_milli;
+    if (!job.fits_empty_fleet) return;
+    const control::Turn submitted = plane_.run_turn({}, {SubmitJob{spec_of(workload(), job), {}}}, WithCycle::kNo);
+    const auto& reply = submitted.replies.front();
+    if (!reply) return;
+    plane_.submissions().add(index);
+    fold(submitted);
+    fold(plane_.run_turn({}, {}, WithCycle::kYes));
+    const state::JobState* waiting = plane_.state().job(reply->job);
+    if (waiting->attempt) return;
+    fold(plane_.run_turn({}, {CancelJob{reply->job, "simulate"}}, WithCycle::kNo));
+  }
+
+  ControlPlane plane_;
+  std::int64_t arrived_ = 0;
+  RunResult result_;
+};
+
+Result<RunResult> labelled(Result<RunResult> result, const RunOrder& order,
+                           std::chrono::steady_clock::time_point start) {
+  if (!result) return result;
+  result->policy = order.policy.name;
+  result->seed = order.seed;
+  result->wall_s = seconds_since(start);
+  return result;
+}
+
+}  // namespace
+
+Result<RunResult> run_by_clock(const RunOrder& order) {
+  const auto start = std::chrono::steady_clock::now();
+  return labelled(ClockRun(order).run(), order, start);
+}
+
+Result<RunResult> run_in_order(const RunOrder& order, const std::vector<std::size_t>& arrivals) {
+  const auto start = std::chrono::steady_clock::now();
+  return labelled(OrderRun(order).run(arrivals), order, start);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,62 @@
+#pragma once
+// A trace turned into what the product understands: a configuration with one queue per tenant, nodes, and jobs as
+// submissions. Shared by all runs of an experiment and never changed by them.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/cluster_config.h"
+#include "model/job.h"
+#include "model/node.h"
+#include "sim/placement/fleet.h"
+#include "sim/placement/typical_pods.h"
+#include "sim/trace/overlay.h"
+#include "sim/trace/trace.h"
+
+namespace berth::sim {
+
+struct WorkloadJob {
+  placement::PodShape shape;  // of each worker
+  std::int32_t workers = 1;
+  std::int64_t gpu_milli = 0;  // of the whole job
+  std::int64_t submit_ms = 0;
+  std::int64_t useful_ms = 0;  // run time that it needs
+  std::uint32_t queue = 0;     // index into Workload::queues
+  bool fits_empty_fleet = true;
+  const TraceJob* source = nullptr;  // names and everything else that only a report or a submission needs
+};
+
+struct WorkloadQueue {
+  std::string tenant;
+  std::string path;
+  std::int64_t guaranteed_milli = 0;
+  std::int64_t weight = 1;
+};
+
+struct Workload {
+  ClusterConfig config;
+  std::vector<NodeSpec> nodes;
+  std::vector<std::string> gpu_models;  // in the order in which the state will number them
+  std::vector<WorkloadQueue> queues;
+  std::vector<WorkloadJob> jobs;
+  std::vector<placement::TypicalPod> mix;  // of the jobs' workers; by it fragmentation is measured
+  std::int64_t capacity_gpu_milli = 0;
+};
+
+// Every GPU is interchangeable: nodes become one pool of GPUs, a job of n GPUs becomes n tasks of one GPU each, and
+// CPU, memory and models are set aside. It is the queueing model of the reference figures, and says what placement
+// costs when it is compared with a run on real nodes.
+void count_gpus_only(Trace& trace);
+
+// The trace must outlive the workload. Its jobs need workers (split_workers) and tenants (fill_tenants).
+Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueue>& queues);
+
+JobSpec spec_of(const Workload& workload, const WorkloadJob& job);
+
+// The empty fleet as placement scores see it.
+placement::Fleet empty_fleet(const Workload& workload);
+
+}  // namespace berth::sim
