@@ -174,7 +174,8 @@ Plan AttainedService::run_cycle(state::State&, Timestamp now) {
     }
     if (!victims.empty()) refused.clear();
     for (const JobId victim : victims) plan.decisions.emplace_back(StopDecision{victim, StopCause::kPreempt});
-    if (victims.empty() && thought.nobody_leaves(choices)) plan.decisions.emplace_back(start_decision(id, job, choices));
+    if (victims.empty() && thought.nobody_leaves(choices))
+      plan.decisions.emplace_back(start_decision(id, job, choices));
   }
   return plan;
 }

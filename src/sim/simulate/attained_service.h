@@ -46,7 +46,7 @@ class AttainedService final : public CyclePolicy {
 
   PolicyWorld world_;
   std::unique_ptr<placement::PlacementScore> score_;
-  std::vector<std::int64_t> thresholds_;   // in thousandths of a GPU times milliseconds
+  std::vector<std::int64_t> thresholds_;    // in thousandths of a GPU times milliseconds
   std::vector<std::int64_t> past_service_;  // by job of the workload, of ended attempts
   Lanes lanes_;
   std::map<JobId, Key> waiting_key_;

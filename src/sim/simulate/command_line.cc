@@ -62,17 +62,21 @@ void declare(CLI::App& app, Options& options) {
   app.footer(kFooter);
   app.add_option("--jobs", options.jobs, "Jobs of a trace: CSV or JSON, plain or gzip");
   app.add_option("--nodes", options.nodes, "Nodes: a file, or a shape such as 56x8xV100 or 321x2xP100,231x8xV100");
-  app.add_option("--from-log", options.from_log, "Jobs, nodes and queues from berth's own event log (a data directory)");
+  app.add_option("--from-log", options.from_log,
+                 "Jobs, nodes and queues from berth's own event log (a data directory)");
   app.add_option("--arrivals", options.arrivals, "Arrive in the order of this file, without departures (seed,pod)");
-  app.add_option("--seed,--seeds", options.seeds, "A seed, or several: 42-51 or 1,2,3 (default: 42; all of --arrivals)");
-  app.add_option("--policy", options.policies, "Built-in policy or YAML file; several may be given")->allow_extra_args(false);
+  app.add_option("--seed,--seeds", options.seeds,
+                 "A seed, or several: 42-51 or 1,2,3 (default: 42; all of --arrivals)");
+  app.add_option("--policy", options.policies, "Built-in policy or YAML file; several may be given")
+      ->allow_extra_args(false);
   app.add_option("--report", options.report, "Folder for summary.json, jobs.csv and report.html");
   app.add_option("--days", options.days, "Only jobs submitted on these days of the trace, such as 22-58");
   app.add_option("--load", options.load, "Factor of load: submission times are divided by it");
   app.add_option("--overlay", options.overlay, "Tenants, priorities, checkpoints and quotas that the trace lacks");
   app.add_option("--format", options.format, "native, openb, philly, helios or slurm (default: by the file's header)");
   app.add_option("--tenant", options.tenant, "Queue of jobs whose tenant is not stated");
-  app.add_option("--gpus-per-node", options.gpus_per_node, "Split jobs without a number of workers for nodes of this size");
+  app.add_option("--gpus-per-node", options.gpus_per_node,
+                 "Split jobs without a number of workers for nodes of this size");
   app.add_option("--gpus-of-silent-node", options.gpus_of_silent_node, "GPUs of node rows that state none");
   app.add_option("--threads", options.threads, "Runs at once (default: one per core)");
   app.add_option("--title", options.title, "Title of the report");

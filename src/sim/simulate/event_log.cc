@@ -30,8 +30,8 @@ bool decode_alternative(Decoder& in, std::size_t kind, Event& event) {
 Result<Event> event_of(const store::Record& record) {
   const std::string where = "event " + std::to_string(record.seq);
   if (record.version != kVersion) {
-    return Error{ErrorCode::kUnsupported, where + " has version " + std::to_string(record.version) +
-                                              "; this berth reads version 1"};
+    return Error{ErrorCode::kUnsupported,
+                 where + " has version " + std::to_string(record.version) + "; this berth reads version 1"};
   }
   Event event;
   Decoder in(record.payload);
@@ -77,9 +77,11 @@ class Gatherer {
       logged.trace.start = *start_;
       for (TraceJob& job : logged.trace.jobs) *job.submit_ms -= start_->ms;
     }
-    if (services_ > 0) logged.trace.rows_left_out["services and arrays (their replicas and elements count)"] = services_;
+    if (services_ > 0)
+      logged.trace.rows_left_out["services and arrays (their replicas and elements count)"] = services_;
     if (several_groups_ > 0) {
-      logged.trace.defaults_taken["jobs of several task groups: every task taken as one of the first"] = several_groups_;
+      logged.trace.defaults_taken["jobs of several task groups: every task taken as one of the first"] =
+          several_groups_;
     }
     for (const QueueConfig& queue : config_.queues) logged.queues.push_back(queue_of(queue));
     return logged;
@@ -137,7 +139,8 @@ class Gatherer {
     job.priority_class = event.spec.priority_class;
     job.priority = event.priority;
     if (event.spec.time_limit_s > 0) job.time_limit_ms = event.spec.time_limit_s * 1000;
-    if (event.spec.checkpoint.on_signal) job.checkpoint = TraceCheckpoint{event.spec.checkpoint.interval_s * 1000, 0, 0};
+    if (event.spec.checkpoint.on_signal)
+      job.checkpoint = TraceCheckpoint{event.spec.checkpoint.interval_s * 1000, 0, 0};
     jobs_.emplace(event.job.value(), std::move(one));
   }
 

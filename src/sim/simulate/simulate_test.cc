@@ -1,0 +1,394 @@
+// Runs on traces small enough to work out by hand.
+
+#include <doctest/doctest.h>
+
+#include <boost/json.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/codec.h"
+#include "model/event.h"
+#include "sim/report/summary.h"
+#include "sim/simulate/event_log.h"
+#include "sim/simulate/progress_bar.h"
+#include "sim/simulate/run.h"
+#include "sim/simulate/runs.h"
+#include "sim/simulate/simulate_main.h"
+#include "sim/trace/arrivals.h"
+#include "sim/trace/shape.h"
+#include "store/sqlite_log.h"
+#include "store/temporary_directory.h"
+
+namespace berth::sim {
+namespace {
+
+TraceJob job(const std::string& id, double submit_s, double run_s, std::int64_t gpus) {
+  TraceJob one;
+  one.id = id;
+  one.tenant = "lab";
+  one.submit_ms = static_cast<std::int64_t>(submit_s * 1000);
+  one.duration_ms = static_cast<std::int64_t>(run_s * 1000);
+  one.gpus_per_worker = gpus;
+  one.workers = 1;
+  return one;
+}
+
+TraceJob share(const std::string& id, std::int64_t milli) {
+  TraceJob one = job(id, 0, 1, 1);
+  one.gpu_milli = milli;
+  return one;
+}
+
+Trace trace_of(const std::string& fleet, std::vector<TraceJob> jobs) {
+  Trace trace;
+  CHECK(add_fleet_shape(fleet, trace).has_value());
+  trace.jobs = std::move(jobs);
+  return trace;
+}
+
+PolicySpec policy(const std::string& name) {
+  const auto found = find_policy(name);
+  REQUIRE(found.has_value());
+  return *found;
+}
+
+PolicySpec attained_service(const std::string& thresholds) {
+  const auto read = read_policy_text(
+      "las.yaml", "{name: las, order: attained-service, preemption: {thresholds_gpu_s: [" + thresholds + "]}}");
+  REQUIRE(read.has_value());
+  return *read;
+}
+
+RunResult run(const Trace& trace, const PolicySpec& spec) {
+  const auto workload = make_workload(trace, {});
+  REQUIRE_MESSAGE(workload.has_value(), (workload ? "" : workload.error().message));
+  auto result = run_by_clock({*workload, spec, 42, true, nullptr});
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message));
+  return std::move(*result);
+}
+
+double wait_s(const RunResult& result, std::size_t index) {
+  const auto wait = waiting_ms(result.jobs[index]);
+  REQUIRE(wait.has_value());
+  return static_cast<double>(*wait) / 1000;
+}
+
+TEST_CASE("in a strict line nobody passes the head; with backfill any, whoever fits may") {
+  const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 1), job("b", 1, 5, 2), job("c", 2, 1, 1)});
+  const RunResult strict = run(trace, policy("fifo"));
+  CHECK(wait_s(strict, 0) == 0);
+  CHECK(wait_s(strict, 1) == 9);
+  CHECK(wait_s(strict, 2) == 13);
+  const RunResult any = run(trace, policy("fifo-bestfit"));
+  CHECK(wait_s(any, 1) == 9);
+  CHECK(wait_s(any, 2) == 0);
+}
+
+TEST_CASE("the oracle runs the shortest first, and an exit frees its GPU at the same instant") {
+  const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 2), job("b", 1, 8, 2), job("c", 2, 3, 2)});
+  const RunResult result = run(trace, policy("sjf-oracle"));
+  CHECK(result.jobs[2].first_start_ms == 10'000);
+  CHECK(result.jobs[1].first_start_ms == 13'000);
+  CHECK(result.end_ms == 21'000);
+  // The fleet was full from the first start to the last end.
+  std::int64_t held = 0;
+  for (std::size_t i = 0; i + 1 < result.fleet.size(); ++i) {
+    held += result.fleet[i].allocated_gpu_milli * (result.fleet[i + 1].at_ms - result.fleet[i].at_ms);
+  }
+  CHECK(held == 2000 * 21'000);
+}
+
+TEST_CASE("a gang starts whole or not at all, and a job that fits no empty fleet is refused at once") {
+  TraceJob gang = job("gang", 1, 5, 2);
+  gang.workers = 2;
+  const Trace trace = trace_of("2x2xA100", {job("a", 0, 10, 1), gang, job("huge", 2, 1, 3)});
+  const RunResult result = run(trace, policy("fifo"));
+  CHECK(wait_s(result, 1) == 9);
+  CHECK(result.jobs[2].ending == Ending::kRefused);
+  CHECK_FALSE(result.jobs[2].first_start_ms.has_value());
+}
+
+TEST_CASE("attained service: a job past its threshold gives way to a new one and goes on where it saved") {
+  TraceJob old = job("old", 0, 100, 1);
+  old.checkpoint = TraceCheckpoint{0, 0, 0};
+  const RunResult result = run(trace_of("1x1xA100", {old, job("new", 20, 5, 1)}), attained_service("10"));
+  CHECK(wait_s(result, 1) == 0);
+  CHECK(result.jobs[0].finish_ms == 105'000);
+  CHECK(result.jobs[0].preemptions == 1);
+  CHECK(result.jobs[0].restarts == 1);
+  CHECK(result.jobs[0].lost_gpu_milli_ms == 0);
+}
+
+TEST_CASE("within one level nobody is stopped; crossing the threshold is what lets the new one in") {
+  TraceJob old = job("old", 0, 100, 1);
+  old.checkpoint = TraceCheckpoint{0, 0, 0};
+  const RunResult result = run(trace_of("1x1xA100", {old, job("new", 5, 3, 1)}), attained_service("10"));
+  CHECK(result.jobs[1].first_start_ms == 10'000);
+  CHECK(wait_s(result, 0) == 3);
+}
+
+TEST_CASE("a job without a checkpoint contract loses all its work when it is stopped") {
+  const RunResult result =
+      run(trace_of("1x1xA100", {job("old", 0, 100, 1), job("new", 20, 5, 1)}), attained_service("10"));
+  CHECK(result.jobs[0].finish_ms == 125'000);
+  CHECK(result.jobs[0].lost_gpu_milli_ms == 20'000 * 1000);
+  CHECK(wait_s(result, 0) == 25);
+}
+
+TEST_CASE("saving and restarting cost what the contract says, and both count as waiting") {
+  TraceJob old = job("old", 0, 100, 1);
+  old.checkpoint = TraceCheckpoint{0, 3000, 4000};
+  const RunResult result = run(trace_of("1x1xA100", {old, job("new", 20, 5, 1)}), attained_service("10"));
+  CHECK(result.jobs[1].first_start_ms == 23'000);  // when the save is done
+  CHECK(result.jobs[0].finish_ms == 112'000);      // 28 restart, 32 work again, 80 left
+  CHECK(result.jobs[0].lost_gpu_milli_ms == 7000 * 1000);
+  CHECK(wait_s(result, 0) == 12);
+}
+
+TEST_CASE("the product's own cycle runs under the same clock") {
+  const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 2), job("b", 1, 5, 2), job("c", 2, 1, 1)});
+  const RunResult result = run(trace, policy("berth"));
+  CHECK(result.jobs[0].finish_ms == 10'000);
+  CHECK(result.jobs[1].ending == Ending::kCompleted);
+  CHECK(result.jobs[2].ending == Ending::kCompleted);
+  CHECK(result.end_ms == 16'000);
+}
+
+TEST_CASE("in order of arrival every pod is tried once and dropped if it does not fit") {
+  const Trace trace = trace_of("1x1xA100", {share("pod-0", 600), share("pod-1", 500), share("pod-2", 400)});
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  for (const char* name : {"FGD", "BestFit", "GpuPacking", "GpuClustering", "DotProd", "Random", "berth"}) {
+    CAPTURE(name);
+    const PolicySpec spec = policy(name);
+    const auto result = run_in_order({*workload, spec, 42, false, nullptr}, {0, 1, 2, 1});
+    REQUIRE(result.has_value());
+    std::vector<std::int64_t> allocated;
+    for (const ArrivalSample& sample : result->arrivals) allocated.push_back(sample.allocated_gpu_milli);
+    CHECK(allocated == std::vector<std::int64_t>{600, 600, 1000, 1000});
+    CHECK(result->arrivals.back().arrived_gpu_milli == 2000);
+  }
+}
+
+TEST_CASE("counting GPUs only, a gang needs no node of its own") {
+  Trace trace = trace_of("2x2xA100", {job("a", 0, 10, 1), job("b", 1, 5, 3)});
+  CHECK(run(trace, policy("fifo")).jobs[1].ending == Ending::kRefused);
+  count_gpus_only(trace);
+  CHECK(wait_s(run(trace, policy("fifo")), 1) == 0);
+}
+
+Trace crowded_trace() {
+  std::vector<TraceJob> jobs;
+  for (int i = 0; i < 60; ++i) jobs.push_back(job("j" + std::to_string(i), i % 7, 3 + i % 11, 1 + i % 4));
+  return trace_of("3x4xA100", std::move(jobs));
+}
+
+TEST_CASE("a seed names one run; policies in parallel give what they give one after the other") {
+  const Trace trace = crowded_trace();
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  Experiment experiment{*workload, {policy("Random"), policy("las"), policy("berth")}, {1, 2, 3}, {}, 1};
+  const auto serial = run_all(experiment, {});
+  experiment.threads = 4;
+  const auto parallel = run_all(experiment, {});
+  REQUIRE((serial.has_value() && parallel.has_value()));
+  REQUIRE(serial->size() == 9);
+  for (std::size_t i = 0; i < serial->size(); ++i) {
+    const RunResult& a = (*serial)[i];
+    const RunResult& b = (*parallel)[i];
+    CHECK(a.policy == b.policy);
+    CHECK(a.seed == b.seed);
+    CHECK(a.end_ms == b.end_ms);
+    for (std::size_t k = 0; k < a.jobs.size(); ++k) CHECK(a.jobs[k].finish_ms == b.jobs[k].finish_ms);
+    CHECK(a.gantt.size() == b.gantt.size());
+  }
+  std::vector<std::uint32_t> nodes[2];
+  for (const GanttBar& bar : (*serial)[0].gantt) nodes[0].push_back(bar.node);
+  const auto other = run_by_clock({*workload, experiment.policies[0], 2, true, nullptr});
+  REQUIRE(other.has_value());
+  for (const GanttBar& bar : other->gantt) nodes[1].push_back(bar.node);
+  CHECK(nodes[0] != nodes[1]);  // Random with another seed goes elsewhere
+}
+
+TEST_CASE("no policy ever holds more than the fleet has, and all that can finish does") {
+  const Trace trace = crowded_trace();
+  for (const PolicySpec& spec : built_in_policies()) {
+    CAPTURE(spec.name);
+    const RunResult result = run(trace, spec);
+    for (const FleetSample& sample : result.fleet) CHECK(sample.allocated_gpu_milli <= sample.capacity_gpu_milli);
+    for (const JobOutcome& outcome : result.jobs) CHECK(outcome.ending == Ending::kCompleted);
+  }
+}
+
+TEST_CASE("a policy file is strict") {
+  const auto good = read_policy_text("p.yaml", "name: mine\norder: fifo\nscore: FGD\nbackfill: any\n");
+  REQUIRE(good.has_value());
+  CHECK(good->score == "FGD");
+  CHECK_FALSE(good->head_blocks);
+  const auto knobs = read_policy_text(
+      "p.yaml", "name: calm\norder: berth\npreemption: {reclaim: true, preempt: false, min_runtime_s: 600}\n");
+  REQUIRE(knobs.has_value());
+  CHECK(knobs->scheduling.reclaim);
+  CHECK_FALSE(knobs->scheduling.preempt);
+  CHECK(knobs->scheduling.min_runtime_s == 600);
+  for (const char* bad : {
+           "name: a b\norder: fifo\n",                             // no sound name
+           "name: x\norder: lottery\n",                            // no such order
+           "name: x\norder: fifo\nscore: Magic\n",                 // no such score
+           "name: x\norder: fifo\nspeed: 3\n",                     // unknown key
+           "name: x\norder: fifo\norder: fifo\n",                  // twice
+           "name: x\norder: fifo\npreemption: {reclaim: true}\n",  // nothing stops jobs here
+           "name: x\norder: attained-service\npreemption: {thresholds_gpu_s: [5, 3]}\n",
+           "name: x\norder: fifo\nconsolidation: always\n",
+           "[]\n",
+       }) {
+    CAPTURE(bad);
+    CHECK_FALSE(read_policy_text("p.yaml", bad).has_value());
+  }
+  CHECK_FALSE(find_policy("no-such-policy").has_value());
+}
+
+TEST_CASE("the progress line tells how far, how fast and how long") {
+  CHECK(progress_line(0, 100, 0) == "[..............................]   0 %");
+  CHECK(progress_line(50, 100, 10) == "[###############...............]  50 %   5 jobs/s   0:10 left");
+  CHECK(progress_line(200, 100, 10) == "[##############################] 100 %   10 jobs/s");
+}
+
+// Every field that the issue names, in a summary made from real runs.
+TEST_CASE("summary.json keeps its fields") {
+  const Trace trace = crowded_trace();
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  const auto runs = run_all({*workload, {policy("fifo"), policy("berth")}, {1, 2}, {}, 2}, {});
+  REQUIRE(runs.has_value());
+  const auto summary = boost::json::parse(summary_json(describe_input(trace), measure_runs(*runs))).as_object();
+  CHECK(summary.at("schema").as_string() == kSummarySchema);
+  REQUIRE(summary.at("runs").as_array().size() == 4);
+  for (const char* key :
+       {"policy", "seed", "gpu_allocation_pct", "gpu_allocation_at_100_pct", "fragmentation_pct", "mean_wait_s",
+        "p99_wait_s", "max_wait_s", "mean_jct_s", "preemptions", "gpu_hours_lost", "guarantee_violation_s", "moves"}) {
+    CAPTURE(key);
+    for (const auto& one : summary.at("runs").as_array()) CHECK(one.as_object().contains(key));
+  }
+  CHECK(summary.at("runs").as_array()[0].as_object().at("mean_wait_s").is_number());
+  CHECK_FALSE(summary.at("comparisons").as_array().empty());
+}
+
+TEST_CASE("the command line refuses what it does not know, and says so by its exit code") {
+  const auto code = [](std::vector<std::string_view> arguments) { return simulate_main(arguments); };
+  CHECK(code({"--help"}) == 0);
+  CHECK(code({"--nonsense"}) == 2);
+  CHECK(code({"--jobs", "no-such-file", "--nodes", "1x1xA100"}) != 0);
+  CHECK(code({"--policy", "no-such-policy", "--jobs", "x", "--nodes", "y"}) == 2);
+}
+
+// --- berth's own log ---
+
+std::vector<Event> logged_events() {
+  ClusterConfig config = default_cluster_config();
+  config.queues.front().guaranteed.gpu_milli = 1000;
+  NodeSpec node;
+  node.name = "n1";
+  node.cpu_milli = 8000;
+  node.memory_mib = 64'000;
+  node.gpus.resize(2);
+  for (Gpu& gpu : node.gpus) gpu.model = "A100";
+  JobSubmitted submitted;
+  submitted.job = JobId(1);
+  submitted.spec.queue = "default";
+  submitted.spec.user = "ada";
+  submitted.spec.groups.resize(1);
+  submitted.spec.groups[0].request.gpus = 2;
+  JobSubmitted waiting = submitted;
+  waiting.job = JobId(2);
+  return {ClusterConfigured{config, 1, "op"},
+          NodeRegistered{NodeId(0), node, 1},
+          submitted,
+          waiting,
+          AttemptStarted{JobId(1), 1, {}, 0, 0, true},
+          AttemptEnded{JobId(1), 1, Outcome::kSucceeded, 0, {}},
+          JobFinished{JobId(1), Outcome::kSucceeded, 0, {}}};
+}
+
+TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they ran under") {
+  const store::TemporaryDirectory directory;
+  {
+    auto log = store::SqliteLog::open(directory.path());
+    REQUIRE(log.has_value());
+    const auto epoch = (*log)->take_epoch();
+    REQUIRE(epoch.has_value());
+    std::vector<store::Record> records;
+    for (const Event& event : logged_events()) {
+      const auto seq = static_cast<std::uint64_t>(records.size() + 1);
+      records.push_back({seq, *epoch, Timestamp{1'000'000 + static_cast<std::int64_t>(seq) * 1000}, kind_of(event), 1,
+                         std::visit([](const auto& one) { return encode(one); }, event)});
+    }
+    REQUIRE((*log)->append(*epoch, 1, records).has_value());
+  }
+  const auto logged = read_event_log(directory.path().string());
+  REQUIRE_MESSAGE(logged.has_value(), (logged ? "" : logged.error().message));
+  REQUIRE(logged->trace.jobs.size() == 1);
+  const TraceJob& one = logged->trace.jobs[0];
+  CHECK(one.submit_ms == 0);
+  CHECK(one.duration_ms == 1000);
+  CHECK(one.gpus_per_worker == 2);
+  CHECK(one.user == "ada");
+  CHECK(logged->trace.rows_left_out.at("jobs that had not ended") == 1);
+  CHECK(fleet_gpu_milli(logged->trace) == 2000);
+  REQUIRE(logged->queues.size() == 1);
+  CHECK(logged->queues[0].guaranteed_gpus == 1);
+}
+
+// --- against the public traces ---
+
+std::string public_file(const std::string& path) {
+  const char* folder = std::getenv("BERTH_TRACES");
+  const std::string file = std::string(folder == nullptr ? "../shared/traces" : folder) + "/" + path;
+  if (std::filesystem::exists(file)) return file;
+  MESSAGE("SKIPPED, because the public trace is absent: " << file << " (set BERTH_TRACES to the folder of traces)");
+  return {};
+}
+
+TEST_CASE("FGD on the published arrivals of one seed is near the published figure") {
+  const std::string jobs = public_file("openb/openb_default.jobs.csv.gz");
+  if (jobs.empty()) return;
+  Trace trace;
+  REQUIRE(read_jobs(jobs, {}, trace).has_value());
+  REQUIRE(read_nodes(public_file("openb/raw/openb_node_list_gpu_node.csv"), {}, trace).has_value());
+  split_workers(trace, 8);
+  fill_tenants(trace, "default");
+  const auto arrivals = read_arrivals(public_file("openb/arrivals_default.csv.gz"), {});
+  REQUIRE(arrivals.has_value());
+  const auto order = arrival_order(trace, *arrivals, 42);
+  REQUIRE(order.has_value());
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  const PolicySpec fgd = policy("FGD");
+  const auto result = run_in_order({*workload, fgd, 42, false, nullptr}, *order);
+  REQUIRE(result.has_value());
+  const auto measured = measure_runs({*result});
+  // The published run of this seed ends at 95.29 %; another order of ties moves one run by some tenths.
+  CHECK(measured[0].measures.gpu_allocation_at_130_pct.value() == doctest::Approx(95.29).epsilon(0.008));
+}
+
+TEST_CASE("strict fifo and the oracle give the reference waits when GPUs are only counted") {
+  const std::string jobs = public_file("philly_users/philly_aug_oct2017_users.jobs.csv.gz");
+  if (jobs.empty()) return;
+  Trace trace;
+  REQUIRE(read_jobs(jobs, {}, trace).has_value());
+  cut_window(trace, *parse_day_window("48-58"));
+  keep_timed_jobs(trace);
+  REQUIRE(add_fleet_shape("112x8xV100", trace).has_value());
+  count_gpus_only(trace);
+  fill_tenants(trace, "default");
+  const RunResult fifo = run(trace, policy("fifo"));
+  const RunResult oracle = run(trace, policy("sjf-oracle"));
+  const auto measured = measure_runs({fifo, oracle});
+  CHECK(measured[0].measures.all.wait_s.mean / 3600 == doctest::Approx(13.10).epsilon(0.002));
+  CHECK(measured[1].measures.all.wait_s.mean / 3600 == doctest::Approx(1.65).epsilon(0.005));
+}
+
+}  // namespace
+}  // namespace berth::sim
