@@ -259,7 +259,8 @@ void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& vic
     const JobState* victim = batch.state().job(id);
     if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
     const state::Stop& stop = *victim->attempt->stop;
-    if (stop.claimant != claimant || stop.acknowledged || stop.forced || victim->attempt->exited > 0) continue;
+    if (stop.claimant != claimant || stop.acknowledged || stop.forced) continue;
+    if (victim->attempt->exited > stop.exited_before) continue;  // it has begun to leave
     batch.emit(StopCancelled{id, victim->attempt->number});
   }
 }

@@ -39,11 +39,12 @@ std::optional<std::vector<TaskPlacement>> fit_now(Cycle& cycle, const JobState& 
   }
   auto placements = place(cycle.state, job, admission.models, cycle.work, why);
   if (!placements) return std::nullopt;
-  if (auto reason = refuses(cycle.state, job, *placements)) {
-    why = *reason;
-    return std::nullopt;
-  }
-  return placements;
+  const bool allowed = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+    const auto reason = refuses(cycle.state, job, rest);
+    if (reason) why = *reason;
+    return !reason;
+  });
+  return allowed ? std::move(placements) : std::nullopt;
 }
 
 void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {

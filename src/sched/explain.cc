@@ -17,6 +17,7 @@ using state::QueueState;
 using state::State;
 
 std::string thousandths(std::int64_t amount) {
+  if (amount < 0) return "-" + thousandths(-amount);
   std::string text = std::to_string(amount / 1000);
   std::int64_t rest = amount % 1000;
   if (rest == 0) return text;

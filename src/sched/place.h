@@ -25,6 +25,21 @@ struct PlaceWork {
 std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why);
 
+// Drops tasks beyond their group's least count, the last ones first, until `fits` holds for the rest. False when it
+// does not hold even for the least counts; the placements are then of no use.
+template <class Fits>
+bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fits&& fits) {
+  while (!fits(placements)) {
+    std::vector<std::int32_t> counts(spec.groups.size());
+    for (const TaskPlacement& placement : placements) ++counts[placement.group];
+    std::size_t last = placements.size();
+    while (last > 0 && counts[placements[last - 1].group] == spec.groups[placements[last - 1].group].least()) --last;
+    if (last == 0) return false;
+    placements.erase(placements.begin() + static_cast<std::ptrdiff_t>(last - 1));
+  }
+  return true;
+}
+
 // Whether the node could ever hold one task of the group for this job's queue, were it empty.
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
 

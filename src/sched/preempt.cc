@@ -90,14 +90,18 @@ std::optional<std::vector<TaskPlacement>> fits_without(const VictimSearch& searc
   if (admission.models == 0) return std::nullopt;
   Reason why;
   auto placements = place(search.state, job, admission.models, work, why);
-  if (!placements || refuses(search.state, job, *placements)) return std::nullopt;
-  const Amounts exact = search.state.amounts_of(job.spec, *placements);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (victims[i].cause != StopCause::kReclaim) continue;
-    const Siblings siblings = below_common_ancestor(search.state, job.queue, search.state.job(victims[i].job)->queue);
-    if (!would_be_within(search.state, siblings.claimant, exact)) return std::nullopt;
-  }
-  return placements;
+  if (!placements) return std::nullopt;
+  const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+    if (refuses(search.state, job, rest)) return false;
+    const Amounts exact = search.state.amounts_of(job.spec, rest);
+    return std::all_of(
+        victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& victim) {
+          if (victim.cause != StopCause::kReclaim) return true;
+          const QueueId theirs = search.state.job(victim.job)->queue;
+          return would_be_within(search.state, below_common_ancestor(search.state, job.queue, theirs).claimant, exact);
+        });
+  });
+  return justified ? std::move(placements) : std::nullopt;
 }
 
 }  // namespace

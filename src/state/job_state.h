@@ -55,10 +55,11 @@ struct Stop {
   Timestamp deadline;
   bool acknowledged = false;
   bool forced = false;
+  std::uint32_t exited_before = 0;  // tasks that were over when the stop began
   static constexpr auto fields() {
     return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
-                      field("forced", &Stop::forced));
+                      field("forced", &Stop::forced), field("exited_before", &Stop::exited_before));
   }
 };
 

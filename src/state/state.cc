@@ -362,6 +362,7 @@ void State::on(const StopBegan& event) {
   stop.claimant = event.claimant;
   stop.began = now_;
   stop.deadline = event.deadline;
+  stop.exited_before = job.attempt->exited;
   job.attempt->stop = stop;
   reset_timer(job);
   unsettled_.insert(job.id);
@@ -373,6 +374,7 @@ void State::on(const StopCancelled& event) {
   job.phase = JobPhase::kRunning;
   job.attempt->stop.reset();
   reset_timer(job);
+  unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
   ++opportunity_;
 }
 

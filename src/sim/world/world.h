@@ -54,6 +54,7 @@ class World {
   // As scratch paper for explain; it is as it was afterwards.
   state::State& working() { return working_; }
   backend::FakeBackend& fleet() { return fleet_; }
+  const backend::FakeBackend& fleet() const { return fleet_; }
   store::MemoryLog& log() { return log_; }
 
   // Puts a command into the inbox; its answer carries the ticket.

@@ -1,0 +1,229 @@
+#pragma once
+// An independent witness of the promises. It folds the durable events by itself, in its own structures, and shares no
+// code with state, sched or control beyond the plain values of the model; the fleet's truth comes from the fake
+// backend.
+//
+// After every event it checks what that event may not break, in time that does not depend on the size of the cluster:
+// P1 capacity and promised places, P2 whole gangs, P3 within and promotion, P4 max, P5 causes and proofs of evictions,
+// P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage. `check_from_scratch` recomputes all
+// sums, compares them with the state, and looks for work that waits without a reason (P6, P3).
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/fake/fake_backend.h"
+#include "sim/world/world.h"
+
+namespace berth::sim {
+
+class Checker : public Witness {
+ public:
+  explicit Checker(const backend::FakeBackend& fleet) : fleet_(fleet) {}
+
+  // A submission was sent; its answer will be held against what was said before under the same key.
+  void expect_submission(std::uint64_t ticket, const std::string& user, const std::string& key);
+
+  void on_records(std::span<const EventRecord> records, const state::State& durable) override;
+  void on_effect(const Effect& effect, const state::State& durable) override;
+  void on_answer(const Answer& answer) override;
+  void on_turn_end(const state::State& durable, Timestamp now, bool quiet) override;
+
+  // `quiet`: the last turn left nothing that could start at once.
+  void check_from_scratch(const state::State& durable, Timestamp now, bool quiet);
+  std::uint64_t scratch_checks() const { return scratch_checks_; }
+  // Jobs that were seen waiting, running or ending in each way; a simulation that never gets there proves nothing.
+  const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
+
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  struct QueueView {
+    std::string path;
+    std::uint32_t parent = 0;
+    std::uint32_t depth = 0;
+    bool removed = false;
+    bool strict = false;
+    QuotaAmounts guaranteed;
+    Amounts max = Amounts::unlimited();
+    Amounts lending = Amounts::unlimited();
+    std::string domain;
+    std::vector<std::uint32_t> children;
+    Amounts usage;
+    Amounts within;
+    Amounts nominated;
+    std::set<std::tuple<Seq, JobId, std::uint32_t>> borrowed;
+    std::int64_t integral = 0;  // milli-GPU x ms of usage
+    Timestamp integrated_to;
+    std::int64_t billed = 0;  // the same, attempt by attempt
+  };
+  struct GpuView {
+    std::uint32_t model = 0;
+    std::int32_t bound = 0;
+    std::int32_t nominated = 0;
+    std::int32_t sharers = 0;
+    std::string domain;
+    bool healthy = true;
+  };
+  struct NodeView {
+    NodeSpec spec;
+    NodeStatus status = NodeStatus::kReady;
+    bool cordoned = false;
+    bool draining = false;
+    std::uint64_t lease = 0;
+    std::int64_t cpu = 0;  // bound
+    std::int64_t memory = 0;
+    std::int64_t nominated_cpu = 0;
+    std::int64_t nominated_memory = 0;
+    std::vector<GpuView> gpus;
+  };
+  struct ChargeView {
+    Amounts amounts;
+    std::uint64_t within = 0;
+    Seq order = 0;
+    std::uint32_t first = 0;
+    std::uint32_t tasks = 0;
+    Timestamp since;
+  };
+  struct StopView {
+    StopCause cause = StopCause::kUser;
+    JobId claimant;
+    Timestamp deadline;
+    bool acknowledged = false;
+    bool forced = false;
+    std::uint32_t over_before = 0;
+  };
+  struct NominationView {
+    std::vector<TaskPlacement> placements;
+    std::vector<JobId> victims;
+    Amounts amounts;
+  };
+  struct JobView {
+    JobId id;
+    JobSpec spec;
+    std::uint32_t queue = 0;
+    std::int32_t priority = 0;
+    JobId parent;
+    bool held = false;
+    bool cancelled = false;
+    Timestamp submitted;
+    Timestamp not_before;
+    std::int32_t failures = 0;
+    std::uint32_t attempts = 0;
+    bool running = false;
+    Timestamp started;
+    std::vector<TaskPlacement> placements;
+    std::vector<bool> over;
+    std::uint32_t over_count = 0;
+    bool failed = false;
+    std::vector<ChargeView> charges;
+    std::optional<StopView> stop;
+    std::optional<NominationView> nomination;
+  };
+  struct Submission {
+    std::string user;
+    std::string key;
+  };
+
+  void on(const ClusterConfigured& event);
+  void on(const NodeRegistered& event);
+  void on(const NodeStatusChanged& event);
+  void on(const NodeCordoned& event);
+  void on(const GpuHealthChanged& event);
+  void on(const JobSubmitted& event);
+  void on(const JobHoldChanged& event);
+  void on(const JobPriorityChanged& event);
+  void on(const JobCancelRequested& event);
+  void on(const Nominated& event);
+  void on(const NominationDropped& event);
+  void on(const AttemptStarted& event);
+  void on(const AttemptGrown& event);
+  void on(const ChargePromoted& event);
+  void on(const TaskStarted& event);
+  void on(const TaskExited& event);
+  void on(const StopBegan& event);
+  void on(const StopCancelled& event);
+  void on(const StopForced& event);
+  void on(const CheckpointReported& event);
+  void on(const AttemptEnded& event);
+  void on(const JobRequeued& event);
+  void on(const JobFinished& event);
+  void on(const CycleRan&) {}
+
+  JobView* live(JobId id, const char* what);
+  JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
+  std::uint32_t model_index(const std::string& name);
+  void set_limits(QueueView& queue, const QueueConfig& config);
+  void install(NodeView& node);
+  void recount();
+  void bind(const JobView& job, const TaskPlacement& placement, int sign);
+  void promise(const TaskPlacement& placement, int sign);
+  void charge(const JobView& job, const ChargeView& charge, std::uint32_t index, int sign);
+  void drop_nomination(JobView& job);
+  void integrate(QueueView& queue);
+  Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
+  std::uint64_t within_of(std::uint32_t queue, const Amounts& amounts) const;
+  bool guaranteed(std::uint32_t queue, std::uint64_t within) const;
+  bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
+  std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;
+  bool promised_elsewhere(JobId victim, JobId claimant) const;
+
+  void check_counts(const JobView& job, const std::vector<TaskPlacement>& placements);
+  void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
+  void check_max(const JobView& job, const Amounts& amounts);
+  void check_no_life(JobId job, const char* when);
+  void check_eviction(const JobView& victim, const StopBegan& event);
+  void check_promotions(const QueueView& queue);
+  void check_deadlines(Timestamp now);
+  void check_sums(const state::State& durable);
+  void check_integrals();
+  void check_fleet();
+  void check_waiting(Timestamp now);
+  bool dependencies_met(const JobView& job) const;
+  bool may_use_pool(std::uint32_t queue, const std::string& pool) const;
+  std::optional<std::string> place_for(const JobView& job,
+                                       const std::vector<std::vector<std::int32_t>>& removable) const;
+  bool over_quota(const JobView& job, const Amounts& asked) const;
+  void check_waiting_job(const JobView& job, Timestamp now);
+
+  void require(bool holds, const char* promise, const std::string& what) {
+    if (!holds) breach(promise, what);
+  }
+  void breach(const char* promise, const std::string& what);
+  void count(const std::string& what) { ++seen_[what]; }
+
+  const backend::FakeBackend& fleet_;
+  ClusterConfig config_;
+  std::uint64_t config_version_ = 0;
+  std::vector<std::string> models_;
+  std::vector<std::int64_t> weights_;
+  std::vector<QueueView> queues_;
+  std::map<std::string, std::uint32_t, std::less<>> queue_of_;
+  std::vector<NodeView> nodes_;
+  std::map<JobId, JobView> jobs_;
+  std::map<JobId, Outcome> finished_;
+  JobId last_job_;
+  Timestamp now_;
+  Seq seq_ = 0;
+  std::int64_t bound_milli_ = 0;
+  std::int64_t total_integral_ = 0;
+  Timestamp total_to_;
+
+  std::set<std::pair<Timestamp, JobId>> deadlines_;  // of stops that are not forced, and of time limits
+  std::set<JobId> complete_;                         // every task is over, the attempt has not ended
+  std::set<JobId> failing_;                          // a task failed, the rest is not stopped
+  std::set<JobId> on_notice_;                        // victims that could still be let off
+  std::set<JobId> cancelling_;
+  std::set<std::uint32_t> roomier_;
+
+  std::map<std::uint64_t, Submission> expected_;
+  std::map<std::pair<std::string, std::string>, JobId> answered_;
+  std::uint64_t scratch_checks_ = 0;
+  std::map<std::string, std::uint64_t> seen_;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,499 @@
+#include "sim/world/simulation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "sched/explain.h"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr Timestamp kBegin{86'400'000};
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kHour = 3'600'000;
+
+template <class T>
+const T& pick(Random& random, const std::vector<T>& from) {
+  return from[random.below(from.size())];
+}
+
+}  // namespace
+
+Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
+    : seed_(seed),
+      shape_(shape),
+      random_(seed),
+      world_(seed, [this](const StartTask& start) { return script_of(start); }),
+      checker_(world_.fleet()) {
+  world_.set_witness(&checker_);
+  world_.advance_to(kBegin);
+  if (shape_.faults) {
+    if (random_.chance(500)) world_.fleet().set_report_faults({100, 200, random_.between(1, 30) * kSecond});
+    if (random_.chance(300)) world_.fleet().set_times({5 * kSecond, 20 * kSecond, 5 * kSecond});
+  }
+  while (world_.durable().config_version() == 0) {  // some contradict themselves and are refused
+    config_ = random_config();
+    world_.send(ApplyConfig{config_, "operator"});
+    world_.settle();
+  }
+  build_nodes();
+}
+
+// --- the cluster ---
+
+void Simulation::build_nodes() {
+  const auto count =
+      shape_.exact ? shape_.most_nodes : static_cast<std::uint32_t>(random_.between(1, shape_.most_nodes));
+  for (std::uint32_t n = 0; n < count; ++n) {
+    NodeSpec spec;
+    spec.name = "n" + std::to_string(n);
+    spec.cpu_milli = 64'000;
+    spec.memory_mib = 256 * 1024;
+    if (!config_.pools.empty() && random_.chance(300)) spec.pool = config_.pools.front().name;
+    if (!shape_.exact && random_.chance(50)) spec.taints.push_back({"spot", ""});
+    const std::size_t model = random_.below(config_.gpu_models.size());
+    const std::int64_t gpus = shape_.exact ? 8 : pick(random_, std::vector<std::int64_t>{0, 2, 4, 4, 8, 8, 8});
+    for (std::int64_t g = 0; g < gpus; ++g) {
+      Gpu gpu;
+      gpu.uuid = "GPU-" + spec.name + "-" + std::to_string(g);
+      gpu.model = config_.gpu_models[model].name;
+      spec.gpus.push_back(gpu);
+    }
+    node_names_.push_back(spec.name);
+    world_.fleet().add_node(spec, world_.now());
+  }
+  world_.settle();
+}
+
+void Simulation::add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli,
+                            std::uint32_t depth) {
+  const auto children = static_cast<std::uint32_t>(random_.between(1, depth == 0 ? 6 : 4));
+  for (std::uint32_t c = 0; c < children && config.queues.size() < shape_.most_queues; ++c) {
+    QueueConfig queue;
+    queue.path = (parent.empty() ? "" : parent + "/") + "q" + std::to_string(c);
+    std::int64_t guaranteed = 0;
+    if (random_.chance(800) && guaranteed_milli > 0) {
+      guaranteed = guaranteed_milli / children / kMilli * kMilli;
+      queue.guaranteed.gpu_milli = guaranteed;
+      if (random_.chance(100)) queue.guaranteed.cpu_milli = guaranteed * 8;
+    }
+    if (random_.chance(300)) queue.max.gpu_milli = guaranteed + random_.between(1, 32) * kMilli;
+    if (random_.chance(100) && guaranteed > 0) queue.lending_limit.gpu_milli = guaranteed / 2;
+    queue.weight = random_.between(0, 4);
+    if (random_.chance(150)) queue.policy = QueuePolicy::kStrict;
+    if (random_.chance(300)) queue.trust_domain = "d" + std::to_string(random_.below(3));
+    config.queues.push_back(queue);
+    if (depth < 3 && random_.chance(depth == 0 ? 800 : 400)) add_queues(config, queue.path, guaranteed, depth + 1);
+  }
+}
+
+ClusterConfig Simulation::random_config() {
+  ClusterConfig config = default_cluster_config();
+  config.queues.clear();
+  config.gpu_models = {{"H100", 1000, 81'920}};
+  if (random_.chance(300)) config.gpu_models.push_back({"A100", 500, 40'960});
+  const std::int64_t capacity = std::int64_t{shape_.most_nodes} * 4 * kMilli;
+  add_queues(config, "", random_.between(1, 10) * capacity / 10 / kMilli * kMilli, 0);
+  if (shape_.exact) {  // a flat layer makes up the number
+    for (std::uint32_t i = 0; config.queues.size() < shape_.most_queues; ++i) {
+      QueueConfig queue;
+      queue.path = "flat" + std::to_string(i);
+      queue.guaranteed.gpu_milli = 2 * kMilli;
+      config.queues.push_back(queue);
+    }
+  }
+  if (!shape_.exact && random_.chance(300)) config.pools.push_back({"dedicated", {config.queues.front().path}});
+  config.scheduling.min_runtime_s = random_.chance(300) ? random_.between(1, 600) : 0;
+  config.scheduling.default_grace_s = random_.between(1, 60);
+  config.scheduling.reclaim = !random_.chance(100);
+  config.scheduling.preempt = !random_.chance(200);
+  leaves_.clear();
+  for (const QueueConfig& queue : config.queues) {
+    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
+                                   [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
+    if (leaf) leaves_.push_back(queue.path);
+  }
+  return config;
+}
+
+const std::string& Simulation::some_node() { return pick(random_, node_names_); }
+
+// --- jobs ---
+
+void Simulation::random_requests(JobSpec& spec) {
+  const std::size_t groups = random_.chance(100) ? 2 : 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    TaskGroup group;
+    group.name = "g" + std::to_string(g);
+    group.command = {"train"};
+    group.request.cpu_milli = random_.between(1, 8) * 1000;
+    group.request.memory_mib = random_.between(0, 16) * 1024;
+    const std::uint64_t what = random_.below(100);
+    if (what < 10) {
+      group.request.gpus = 0;
+    } else if (what < 25) {
+      group.request.gpus = 1;
+      group.request.gpu_milli = static_cast<std::int32_t>(random_.between(1, 9) * 100);
+    } else {
+      group.request.gpus = static_cast<std::int32_t>(pick(random_, std::vector<std::int64_t>{1, 1, 2, 2, 4, 8}));
+    }
+    if (random_.chance(250)) group.count = static_cast<std::int32_t>(random_.between(2, 8));
+    if (group.count > 1 && random_.chance(300))
+      group.min_count = static_cast<std::int32_t>(random_.between(1, group.count));
+    if (random_.chance(100)) group.request.gpu_models = {pick(random_, config_.gpu_models).name};
+    if (random_.chance(50)) group.tolerations = {"spot"};
+    if (random_.chance(300)) group.launch = Launch::kPerGpu;
+    spec.groups.push_back(std::move(group));
+  }
+}
+
+JobSpec Simulation::random_job() {
+  JobSpec spec;
+  spec.name = "job";
+  spec.queue = pick(random_, leaves_);
+  spec.user = random_.chance(500) ? "ann" : "bob";
+  random_requests(spec);
+  const std::uint64_t kind = random_.below(100);
+  if (kind < 5) {
+    spec.kind = JobKind::kService;
+    spec.groups.resize(1);
+  } else if (kind < 12) {
+    spec.kind = JobKind::kArray;
+    spec.array_size = static_cast<std::int32_t>(random_.between(1, 20));
+    spec.array_running = static_cast<std::int32_t>(random_.between(0, 4));
+  }
+  if (random_.chance(500)) spec.priority_class = pick(random_, config_.priority_classes).name;
+  if (random_.chance(300)) spec.time_limit_s = random_.between(10, 3600);
+  if (random_.chance(300)) spec.retries = static_cast<std::int32_t>(random_.between(1, 4));
+  if (random_.chance(400)) spec.checkpoint.on_signal = true;
+  if (random_.chance(200)) spec.checkpoint.grace_s = random_.between(1, 300);
+  spec.held = random_.chance(50);
+  spec.exclusive = random_.chance(40);
+  spec.spread = random_.chance(100);
+  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
+  if (random_.chance(100)) {
+    if (const auto other = some_job()) {
+      spec.dependencies.push_back({static_cast<DependencyKind>(random_.below(3)), *other});
+    }
+  }
+  return spec;
+}
+
+// How a task behaves follows from its name and the seed alone, so that a restart changes nothing.
+backend::TaskScript Simulation::script_of(const StartTask& start) const {
+  Random random(Hasher().add(seed_).add(start.key.job.value()).add(start.key.attempt).digest());
+  backend::TaskScript script;
+  script.start_delay_ms = random.between(0, 5) * 200;
+  script.starts = !random.chance(20);
+  script.run_ms = random.chance(700) ? random.between(1, 300) * kSecond : random.between(1, 4) * kHour;
+  script.exit_code = random.chance(100) ? static_cast<std::int32_t>(random.between(1, 255)) : 0;
+  if (random.chance(200)) script.save_every_ms = random.between(10, 120) * kSecond;
+  if (random.chance(500)) script.ack_after_ms = random.between(0, 60) * kSecond;
+  script.leave_after_ms = random.chance(200) ? -1 : random.between(0, 60) * kSecond;
+  script.leave_code = random.chance(500) ? 0 : 143;
+  script.die_after_ms = random.between(0, 3) * 100;
+  if (start.key.task > 0 && random.chance(300)) script.run_ms += std::int64_t{start.key.task} * kSecond;
+  return script;
+}
+
+std::optional<JobId> Simulation::some_job() {
+  const std::uint64_t last = world_.durable().next_job_id().value();
+  if (last <= 1) return std::nullopt;
+  const std::uint64_t window = std::min<std::uint64_t>(last - 1, 3 * shape_.live_jobs);
+  for (int tries = 0; tries < 8; ++tries) {
+    const JobId id(last - 1 - random_.below(window));
+    if (world_.durable().job(id) != nullptr) return id;
+  }
+  return JobId(last - 1 - random_.below(window));
+}
+
+void Simulation::submit() {
+  SubmitJob command{random_job(), {}};
+  if (random_.chance(300)) command.key = "k" + std::to_string(next_key_++);
+  const std::uint64_t ticket = world_.send(command);
+  checker_.expect_submission(ticket, command.spec.user, command.key);
+  if (command.key.empty()) return;
+  if (keyed_.size() > 20) keyed_.erase(keyed_.begin());
+  keyed_.push_back(std::move(command));
+}
+
+// A client that heard no answer, or does not believe it, asks again.
+void Simulation::repeat_submission() {
+  if (keyed_.empty()) return;
+  SubmitJob command = pick(random_, keyed_);
+  if (random_.chance(200)) command.spec.retries += 7;
+  const std::uint64_t ticket = world_.send(command);
+  checker_.expect_submission(ticket, command.spec.user, command.key);
+}
+
+void Simulation::touch_a_job() {
+  const auto job = some_job();
+  if (!job) return;
+  switch (random_.below(6)) {
+    case 0:
+    case 1:
+      world_.send(CancelJob{*job, "ann"});
+      break;
+    case 2:
+      world_.send(HoldJob{*job, true, "ann"});
+      break;
+    case 3:
+      world_.send(HoldJob{*job, false, "ann"});
+      break;
+    case 4:
+      world_.send(PrioritizeJob{*job, static_cast<std::int32_t>(random_.between(0, 1000)), "ann"});
+      break;
+    default:
+      world_.fleet().exit_job(*job, random_.chance(500) ? 0 : 1, world_.now());
+      break;
+  }
+}
+
+void Simulation::touch_a_node() {
+  const std::string& node = some_node();
+  switch (random_.below(5)) {
+    case 0:
+      world_.send(CordonNode{node, true, random_.chance(500), "operator"});
+      break;
+    case 1:
+    case 2:
+      world_.send(CordonNode{node, false, false, "operator"});
+      break;
+    case 3:
+      world_.send(ReportGpuHealth{node, static_cast<std::uint8_t>(random_.below(8)), random_.chance(700), "reported"});
+      break;
+    default:
+      if (shape_.exact) break;
+      config_ = random_config();  // refused when it would strand jobs; then the old leaves hold
+      world_.send(ApplyConfig{config_, "operator"});
+      world_.settle();
+      config_ = world_.durable().config();
+      leaves_.clear();
+      for (const state::QueueState& queue : world_.durable().queues()) {
+        if (!queue.removed && queue.is_leaf() && queue.id != world_.durable().root()) leaves_.push_back(queue.path);
+      }
+      break;
+  }
+}
+
+void Simulation::break_something() {
+  const std::string& node = some_node();
+  backend::FakeBackend& fleet = world_.fleet();
+  switch (random_.below(12)) {
+    case 0:
+    case 1:
+      fleet.lose_contact(node, world_.now());
+      break;
+    case 2:
+    case 3:
+    case 4:
+      fleet.regain_contact(node, world_.now());
+      break;
+    case 5:
+      fleet.kill_node(node, world_.now());
+      break;
+    case 6:
+    case 7:
+      fleet.boot_node(node, world_.now());
+      break;
+    case 8:
+      if (!fleet.node_in_contact(node)) {
+        fleet.kill_node(node, world_.now());
+        world_.send(FenceNode{node, "operator"});
+      }
+      break;
+    case 9:
+      if (random_.chance(300)) world_.save_checkpoint();
+      break;
+    default:
+      world_.die_next(static_cast<Death>(random_.between(1, 5)));
+      break;
+  }
+}
+
+// Commands that contradict the state; a refused one changes nothing.
+void Simulation::ask_nonsense() {
+  const JobId nobody(world_.durable().next_job_id().value() + random_.below(100));
+  switch (random_.below(7)) {
+    case 0:
+      world_.send(CancelJob{nobody, "ann"});
+      break;
+    case 1:
+      world_.send(ReportTaskExited{{nobody, 1, 0, 1, ExitReason::kExited, 0, {}}});
+      break;
+    case 2:
+      if (const auto job = some_job())
+        world_.send(ReportTaskStarted{*job, 1, static_cast<std::uint32_t>(random_.below(9)), 2});
+      break;
+    case 3: {
+      // A report of an attempt gone by.
+      const auto job = some_job();
+      const state::JobState* known = job ? world_.durable().job(*job) : nullptr;
+      if (known == nullptr || known->attempts < 2) break;
+      world_.send(ReportTaskExited{{*job, known->attempts - 1, 0, 1, ExitReason::kExited, 0, {}}});
+      break;
+    }
+    case 4:
+      world_.send(ReportNodeStatus{"nowhere", NodeStatus::kLost, ""});
+      break;
+    case 5: {
+      JobSpec spec = random_job();
+      spec.groups.front().count = static_cast<std::int32_t>(random_.between(-1, 0));
+      world_.send(SubmitJob{spec, {}});
+      break;
+    }
+    default:
+      world_.send(CordonNode{"nowhere", true, true, "operator"});
+      break;
+  }
+}
+
+// --- steps ---
+
+void Simulation::pass_time() {
+  const std::uint64_t how = random_.below(100);
+  std::int64_t ms = 0;
+  if (how < 50) {
+    ms = random_.between(0, 2000);
+  } else if (how < 90) {
+    ms = random_.between(1, 30) * kSecond;
+  } else {
+    ms = random_.between(1, 10) * 60 * kSecond;
+  }
+  if (shape_.exact) ms = random_.between(0, 1000);
+  world_.settle();
+  world_.advance_to(world_.now() + ms);
+}
+
+void Simulation::step() {
+  ++steps_;
+  const std::uint64_t what = random_.below(1000);
+  const bool room = world_.durable().jobs().size() < shape_.live_jobs;
+  const std::uint64_t submissions = shape_.exact ? 8 : 1;
+  if (what < 550) {
+    for (std::uint64_t i = 0; i < submissions && room; ++i) submit();
+  } else if (what < 600) {
+    repeat_submission();
+  } else if (what < 750) {
+    touch_a_job();
+  } else if (what < 810) {
+    touch_a_node();
+  } else if (what < 840) {
+    ask_nonsense();
+  } else if (shape_.faults) {
+    break_something();
+  }
+  if (!random_.chance(200)) pass_time();  // now and then several things arrive at once
+  if (world_.events() - checked_at_ >= shape_.events_per_scratch_check) check_now();
+}
+
+void Simulation::check_now() {
+  checked_at_ = world_.events();
+  world_.settle();
+  world_.compare_states();
+  checker_.check_from_scratch(world_.durable(), world_.now(), true);
+}
+
+std::optional<std::string> Simulation::violation() const {
+  if (checker_.violation()) return checker_.violation();
+  if (world_.fleet().violation()) return world_.fleet().violation();
+  if (world_.violation()) return world_.violation();
+  return violation_;
+}
+
+bool Simulation::waits_for_a_reason(const state::JobState& job) {
+  if (job.is_parent()) return true;  // judged by its children
+  const auto explanation = sched::explain(world_.working(), job.id, world_.now());
+  const Reason& reason = explanation.reason;
+  if (is_never(reason.code)) return true;
+  // The one that it waits for is judged itself.
+  if (reason.code == ReasonCode::kBehindHead || reason.code == ReasonCode::kDependency) return true;
+  // That several groups never fit together is not seen by the reason, which looks at one at a time.
+  if (reason.code == ReasonCode::kFragmented && job.spec.groups.size() > 1) return true;
+  // A limit that is below what the job asks alone is for ever, too.
+  if (reason.code == ReasonCode::kQueueMax) return reason.asked > reason.limit;
+  return reason.code == ReasonCode::kQueueLending || reason.code == ReasonCode::kHeld;
+}
+
+void Simulation::heal_and_converge() {
+  if (violation()) return;
+  world_.die_next(Death::kNone);
+  world_.fleet().set_report_faults({});
+  for (const std::string& node : node_names_) {
+    world_.fleet().boot_node(node, world_.now());
+    world_.fleet().regain_contact(node, world_.now());
+    world_.send(CordonNode{node, false, false, "operator"});
+    for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.send(ReportGpuHealth{node, gpu, true, "repaired"});
+  }
+  world_.settle();
+  std::vector<JobId> services;
+  std::vector<JobId> held;
+  world_.durable().jobs().for_each([&](const state::JobState& job) {
+    if (job.spec.kind == JobKind::kService) services.push_back(job.id);
+    if (job.held) held.push_back(job.id);
+  });
+  for (const JobId job : services) world_.send(CancelJob{job, "ann"});
+  for (const JobId job : held) world_.send(HoldJob{job, false, "ann"});
+  world_.settle();
+  // Every job's work is finite; what takes turns on one GPU for months is cut short by the checks below.
+  for (int day = 0; day < 60 && world_.durable().jobs().size() > 0 && !violation(); ++day) {
+    world_.advance_to(world_.now() + 24 * kHour);
+    check_now();
+    if (world_.durable().running().empty()) break;
+  }
+  if (violation()) return;
+  const auto complain = [&](const std::string& what) {
+    if (!violation_) violation_ = "P13: after the faults stopped, " + what;
+  };
+  world_.durable().jobs().for_each([&](const state::JobState& job) {
+    const std::string name = "job " + std::to_string(job.id.value());
+    if (job.attempt) {
+      complain(name + " still runs");
+    } else if (job.nomination) {
+      complain(name + " still waits for victims");
+    } else if (!waits_for_a_reason(job)) {
+      complain(name + " waits: " + sched::explain(world_.working(), job.id, world_.now()).summary);
+    }
+  });
+  if (world_.fleet().live_count() > 0) complain("something still runs on the fleet");
+  if (!world_.fleet().executions().empty()) complain("the fleet still remembers an exit that nobody forgets");
+}
+
+Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, const SimulationShape& shape) {
+  Simulation simulation(seed, shape);
+  while (simulation.steps() < steps && !simulation.violation() &&
+         (events == 0 || simulation.world().events() < events)) {
+    simulation.step();
+  }
+  if (!simulation.violation()) simulation.check_now();
+  Verdict verdict;
+  verdict.steps = simulation.steps();
+  if (!simulation.violation() && shape.faults) simulation.heal_and_converge();
+  verdict.seed = seed;
+  verdict.events = simulation.world().events();
+  verdict.restarts = simulation.world().restarts();
+  verdict.scratch_checks = simulation.checker().scratch_checks();
+  verdict.seen = simulation.checker().seen();
+  verdict.violation = simulation.violation();
+  return verdict;
+}
+
+Verdict shortest_prefix(const Verdict& found, const SimulationShape& shape) {
+  std::uint64_t low = 0;
+  Verdict best = found;
+  while (low + 1 < best.steps) {
+    const std::uint64_t middle = low + (best.steps - low) / 2;
+    Verdict shorter = simulate(found.seed, middle, 0, shape);
+    if (shorter.violation) {
+      best = std::move(shorter);
+      best.steps = std::min(best.steps, middle);
+    } else {
+      low = middle;
+    }
+  }
+  return best;
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,92 @@
+#pragma once
+// A whole cluster's life from a seed: random nodes, queue trees, jobs of every kind, changing configurations, lost and
+// returning supervisors, dead and booted nodes, late and repeated reports, and a control plane that dies at every point
+// of its turn. A step is one thing that somebody does, and then some time. The same seed and number of steps is the
+// same life for ever; a violation names both.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/world/checker.h"
+#include "sim/world/world.h"
+
+namespace berth::sim {
+
+struct SimulationShape {
+  std::uint32_t most_nodes = 64;
+  std::uint32_t most_queues = 50;
+  bool exact = false;            // exactly the most of both, every node with eight GPUs: the benchmark's cluster
+  std::uint64_t live_jobs = 60;  // submissions stop above it
+  bool faults = true;            // of nodes, reports and the control plane
+  std::uint64_t events_per_scratch_check = 1000;
+};
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t seed, SimulationShape shape);
+
+  void step();
+  void check_now();
+  // Faults stop, everything that is out comes back, nothing new is asked: P13.
+  void heal_and_converge();
+
+  std::optional<std::string> violation() const;
+  World& world() { return world_; }
+  const Checker& checker() const { return checker_; }
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  void build_nodes();
+  ClusterConfig random_config();
+  void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
+  JobSpec random_job();
+  void random_requests(JobSpec& spec);
+  backend::TaskScript script_of(const StartTask& start) const;
+
+  void submit();
+  void repeat_submission();
+  void touch_a_job();
+  void touch_a_node();
+  void break_something();
+  void ask_nonsense();
+  void pass_time();
+  std::optional<JobId> some_job();
+  const std::string& some_node();
+  bool waits_for_a_reason(const state::JobState& job);
+
+  std::uint64_t seed_;
+  SimulationShape shape_;
+  Random random_;
+  World world_;
+  Checker checker_;
+  ClusterConfig config_;
+  std::vector<std::string> leaves_;
+  std::vector<std::string> node_names_;
+  std::vector<SubmitJob> keyed_;  // the latest submissions with keys, to be repeated
+  std::uint64_t next_key_ = 1;
+  std::uint64_t steps_ = 0;
+  std::uint64_t checked_at_ = 0;
+  std::optional<std::string> violation_;
+};
+
+struct Verdict {
+  std::uint64_t seed = 0;
+  std::uint64_t steps = 0;   // run, or until the violation
+  std::uint64_t events = 0;  // durable by then
+  std::uint64_t restarts = 0;
+  std::uint64_t scratch_checks = 0;
+  std::map<std::string, std::uint64_t> seen;
+  std::optional<std::string> violation;
+};
+
+// Runs `steps` steps (or until `events` events are durable, if that is not zero), then heals, unless something broke.
+Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, const SimulationShape& shape);
+
+// The smallest number of steps after which a check from scratch shows the violation that `found` has.
+Verdict shortest_prefix(const Verdict& found, const SimulationShape& shape);
+
+}  // namespace berth::sim
