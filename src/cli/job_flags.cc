@@ -1,5 +1,6 @@
 #include "cli/job_flags.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -105,10 +106,20 @@ Result<void> put_flag(const JobFlag& flag, const std::vector<std::string>& value
   return {};
 }
 
-// "/usr/bin/train.py" gives "train.py", as far as that is a name.
-std::string name_of_program(const std::string& program) {
-  const std::string last = program.substr(program.rfind('/') + 1);
-  return well_formed_name(last) ? last : "";
+bool is_interpreter(std::string_view program) {
+  return program.starts_with("python") || program == "bash" || program == "sh";
+}
+
+// What the command runs, as far as that is a name: "python3 -u /home/ana/train.py" gives "train.py".
+std::string name_of_program(const std::vector<std::string>& command) {
+  const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  std::string name = last_part(command.front());
+  if (is_interpreter(name)) {
+    const auto script =
+        std::find_if(command.begin() + 1, command.end(), [](const auto& word) { return !word.starts_with('-'); });
+    if (script != command.end() && well_formed_name(last_part(*script))) name = last_part(*script);
+  }
+  return well_formed_name(name) ? name : "";
 }
 
 void put_command(const JobOptions& options, const Surroundings& where, Node& document) {
@@ -117,7 +128,7 @@ void put_command(const JobOptions& options, const Surroundings& where, Node& doc
   document.set("command", std::move(list));
   if (document.find("workdir") == nullptr) document.set("workdir", document::string_node(where.directory));
   if (document.find("name") != nullptr) return;
-  const std::string name = name_of_program(options.command.front());
+  const std::string name = name_of_program(options.command);
   if (!name.empty()) document.set("name", document::string_node(name));
 }
 

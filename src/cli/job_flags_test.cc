@@ -118,7 +118,9 @@ TEST_CASE("job flags: flags win over the file, and leave the rest of it") {
 }
 
 TEST_CASE("job flags: the program names a job without a name, where that is a name") {
-  CHECK(spec_of({"--", "/usr/bin/python3", "x"}).name == "python3");
+  CHECK(spec_of({"--", "/usr/bin/python3", "-u", "/home/ana/train.py", "x"}).name == "train.py");
+  CHECK(spec_of({"--", "sh", "-c", "sleep 1"}).name == "sh");
+  CHECK(spec_of({"--", "/opt/solve", "x"}).name == "solve");
   CHECK(spec_of({"--name", "n", "--", "python3"}).name == "n");
 }
 

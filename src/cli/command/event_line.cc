@@ -5,6 +5,7 @@
 
 #include "cli/command/job_words.h"
 #include "cli/output.h"
+#include "cli/when.h"
 
 namespace berth::cli {
 namespace {
@@ -40,7 +41,7 @@ std::string exited(const Json& event) {
 }
 
 std::string stop_began(const Json& event) {
-  return attempt(event) + " asked to stop: " + stop_words(event) + ", until " + show(event, "deadline");
+  return attempt(event) + " asked to stop: " + stop_words(event) + ", until " + clock_text(show(event, "deadline"));
 }
 
 std::string nominated(const Json& event) {

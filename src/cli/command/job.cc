@@ -46,11 +46,13 @@ std::string state_line(const Json& job, Timestamp now) {
   const std::string phase = show(job, "phase");
   std::string line = state_words(job);
   if (phase == "pending") line += " for " + age_text(show(job, "waiting_since"), now);
-  if (phase == "running" || phase == "stopping") {
-    line += " for " + age_text(show(job, "started"), now) + ", attempt " + show(job, "attempt");
-  }
+  if (phase == "running") line += " for " + age_text(show(job, "started"), now) + ", attempt " + show(job, "attempt");
   if (phase == "running" && is_true(job, "within")) line += ", within its guarantee";
-  if (phase == "stopping") line += ": " + stop_words(at(job, "stop"));
+  if (phase == "stopping") {
+    const Json& stop = at(job, "stop");
+    line +=
+        " for " + age_text(show(stop, "began"), now) + ", attempt " + show(job, "attempt") + ": " + stop_words(stop);
+  }
   return line;
 }
 
@@ -147,18 +149,20 @@ void tell_stop(const Json& job, Story& story) {
 
 std::string story_of(const Json& job) {
   Story story;
-  story.tell(show(job, "submitted"), "submitted");
+  std::string waits_from = show(job, "submitted");
+  story.tell(waits_from, "submitted");
   for (const Json& attempt : items(job, "past")) {
     const std::string number = "attempt " + show(attempt, "attempt");
     const std::string places = where(at(attempt, "gpus_on"));
     story.tell(show(attempt, "started"), number + " started" + (places.empty() ? "" : " on " + places) +
-                                             waited(show(attempt, "waited_from"), show(attempt, "started")));
+                                             waited(waits_from, show(attempt, "started")));
     story.tell(show(attempt, "ended"), number + " ended: " + ending(attempt));
+    waits_from = show(attempt, "ended");
   }
   const std::string phase = show(job, "phase");
   if (phase == "running" || phase == "stopping") {
     story.tell(show(job, "started"), "attempt " + show(job, "attempt") + " started on " + where_now(job) +
-                                         waited(show(job, "waiting_since"), show(job, "started")));
+                                         waited(waits_from, show(job, "started")));
   }
   tell_stop(job, story);
   if (phase == "finished") story.tell(show(job, "finished"), "finished: " + show(job, "outcome"));
@@ -173,7 +177,10 @@ std::string tasks_table(const Json& job, bool wide, std::size_t width) {
   Table table(columns);
   for (const Json& task : items(job, "tasks")) {
     std::string state = show(task, "phase");
-    if (state == "exited") state += " " + show(task, "code") + " (" + show(task, "reason") + ")";
+    if (state == "exited") {
+      const std::string reason = show(task, "reason");
+      state += " " + show(task, "code") + (reason == "exited" ? "" : " (" + reason + ")");
+    }
     std::vector<std::string> cells{show(task, "task"), show(task, "group"), show(task, "node"),
                                    std::to_string(items(task, "gpus").size()), state};
     if (wide) cells.push_back(joined(at(task, "gpus"), ","));

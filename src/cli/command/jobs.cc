@@ -35,10 +35,11 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
   return all;
 }
 
-// How long it has been in its phase: waiting, running, or over.
+// How long it has been in its phase: waiting, running, stopping or over.
 std::string since(const Json& job, Timestamp now) {
   const std::string phase = show(job, "phase");
   if (phase == "pending") return age_text(show(job, "waiting_since"), now);
+  if (phase == "stopping") return age_text(show(at(job, "stop"), "began"), now);
   return age_text(show(job, phase == "finished" ? "finished" : "started"), now);
 }
 

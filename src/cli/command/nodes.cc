@@ -42,7 +42,12 @@ std::string taints(const Json& node) {
   return joined(parts, ",");
 }
 
-std::string memory(const Json& node, const char* name) { return document::memory_text(integer(node, name)); }
+// With one decimal: what is left of a node is seldom a whole number of GiB.
+std::string memory(const Json& node, const char* name) {
+  const std::int64_t mib = integer(node, name);
+  if (mib % 1024 == 0 || mib < 1024) return document::memory_text(mib);
+  return std::to_string(mib / 1024) + "." + std::to_string(mib % 1024 * 10 / 1024) + "GiB";
+}
 
 std::string list_table(const boost::json::array& nodes, bool wide, std::size_t width) {
   if (nodes.empty()) return "no nodes\n";

@@ -11,8 +11,8 @@ namespace {
 // The last part of the path, indented by its depth, so that the table reads as the tree it is.
 std::string branch(const Json& queue) {
   const std::string path = show(queue, "path");
-  const auto depth = static_cast<std::size_t>(std::clamp<std::int64_t>(integer(queue, "depth"), 0, 32));
-  return std::string(2 * depth, ' ') + path.substr(path.rfind('/') + 1);
+  const auto depth = static_cast<std::size_t>(std::clamp<std::int64_t>(integer(queue, "depth"), 1, 32));
+  return std::string(2 * (depth - 1), ' ') + path.substr(path.rfind('/') + 1);
 }
 
 // GPUs of a limit; with the models it names: "8 (H100: 4)".
