@@ -12,9 +12,9 @@ Result<Json> ask(JobAction action, const std::string& id, Session& session) {
     case JobAction::kCancel:
       return answer_of(session.server.del(*path));
     case JobAction::kHold:
-      return answer_of(session.server.post(*path + "/hold", "{}"));
+      return answer_of(session.server.post(*path + "/hold", ""));
     case JobAction::kRelease:
-      return answer_of(session.server.post(*path + "/release", "{}"));
+      return answer_of(session.server.post(*path + "/release", ""));
   }
   return invalid("no such action");
 }

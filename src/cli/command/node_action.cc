@@ -35,7 +35,7 @@ Result<int> run(const NodeActionOptions& options, Session& session) {
   const Words words = words_of(options.action);
   for (const std::string& name : options.names) {
     const std::string path = "/v1/nodes/" + client::encode_segment(name) + "/" + words.route;
-    const auto answer = answer_of(session.server.post(path, "{}"));
+    const auto answer = answer_of(session.server.post(path, ""));
     if (!answer) return answer.error();
     session.out << "node " << printable(name) << " " << (is_true(*answer, "unchanged") ? words.unchanged : words.done)
                 << "\n";

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Each command of the command line against a real server with simulated GPUs: what it prints and how it exits."""
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from server import Server, berth_binary, fresh_directory
+
+CONFIG = """
+cluster: test
+gpu_models:
+  H100-SXM5-80GB: {weight: 1.0, memory: 80GiB}
+pools:
+  - name: default
+priority_classes:
+  training: {value: 500, default: true}
+  dev: 100
+queues:
+  a:
+    guaranteed: {gpus: 4}
+  b:
+    guaranteed: {gpus: 4}
+"""
+
+checks = []
+
+
+def check(rule):
+    checks.append(rule)
+    return rule
+
+
+class Cli:
+    def __init__(self, server, directory):
+        self.server = server
+        self.directory = directory
+        self.environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}",
+                            "BERTH_TOKEN_FILE": os.path.join(server.data, "token")}
+
+    def start(self, *words, **more):
+        return subprocess.Popen([berth_binary(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                cwd=self.directory, env={**self.environment, **more.pop("env", {})}, **more)
+
+    def __call__(self, *words, code=0, env=None, text=None):
+        ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, cwd=self.directory, input=text,
+                             env={**self.environment, **(env or {})}, timeout=120)
+        expected = code if isinstance(code, tuple) else (code,)
+        assert ran.returncode in expected, f"berth {' '.join(words)}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
+        if ran.returncode >= 2:
+            assert ran.stderr.startswith("berth: ") and ran.stderr.count("\n") == 1, ran.stderr
+        return ran.stdout
+
+    def json(self, *words):
+        return json.loads(self(words[0], "-o", "json", *words[1:]))
+
+    def submit(self, *words):
+        return str(self.json("submit", *words)["id"])
+
+    def wait(self, job, *phases):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            state = self.json("job", job)
+            if state["phase"] in phases:
+                return state
+            time.sleep(0.1)
+        raise AssertionError(f"job {job} is {state['phase']} and not {phases}: {state}")
+
+
+@check
+def a_job_is_submitted_runs_and_tells_its_story(berth):
+    said = berth("submit", "--queue", "a", "--name", "hello", "--tasks", "2", "--gpus", "1", "--time-limit", "2h", "--",
+                 "sh", "-c", "for i in 1 2 3; do echo line $i of $RANK; done; echo oops >&2; pwd")
+    job = said.split()[1]
+    assert said == f"job {job} submitted\n", said
+    assert berth.wait(job, "finished")["outcome"] == "succeeded"
+    assert berth("logs", job).startswith("line 1 of"), berth("logs", job)
+    assert berth("logs", job, "--tail", "1").strip() == os.path.realpath(berth.directory)
+    assert berth("logs", "-f", job, "--task", "1", "--stderr") == "oops\n"
+    story = berth("job", job)
+    for part in ("submitted", "attempt 1 started on n1 (2 GPUs)", "attempt 1 ended: succeeded", "finished: succeeded"):
+        assert part in story, story
+    assert "hello" in berth("jobs", "--all") and "hello" not in berth("jobs")
+    assert [one["id"] for one in berth.json("jobs", "--all", "--name", "hello")] == [int(job)]
+    assert "succeeded" in berth("jobs", "--all", "-o", "wide")
+    assert "name: hello" in berth("job", job, "-o", "yaml")
+    berth("logs", job, "--task", "7", code=3)
+
+
+@check
+def the_same_key_is_the_same_job(berth):
+    words = ["submit", "--queue", "a", "--key", "once", "--"]
+    first = berth(*words, "true").split()[1]
+    assert berth(*words, "true") == f"job {first} was submitted before\n"
+    berth(*words, "false", code=4)
+
+
+@check
+def a_document_and_flags_make_one_job(berth):
+    document = "queue: a\nname: from-file\ncommand: [\"true\"]\npriority: dev\n"
+    path = os.path.join(berth.directory, "job.yaml")
+    with open(path, "w") as file:
+        file.write(document)
+    job = berth.json("job", berth.submit("-f", path, "--name", "from-flag", "--hold"))
+    assert (job["name"], job["priority_class"], job["held"]) == ("from-flag", "dev", True), job
+    piped = json.loads(berth("submit", "-f", "-", "-o", "json", text=document))
+    assert piped["name"] == "from-file"
+    berth("cancel", str(job["id"]))
+    with open(path, "a") as file:
+        file.write("gpuz: 1\n")
+    berth("submit", "-f", path, code=2)
+
+
+@check
+def run_streams_and_exits_with_the_code_of_the_job(berth):
+    ran = berth.start("run", "--queue", "a", "--gpus", "1", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
+    out, err = ran.communicate(timeout=60)
+    assert ran.returncode == 7, (ran.returncode, err)
+    assert out == "out\n", out
+    assert "err\n" in err and "submitted" in err, err
+    assert berth("run", "-q", "--queue", "a", "--", "echo", "quiet") == "quiet\n"
+    both = berth("run", "-q", "--queue", "a", "--tasks", "2", "--", "sh", "-c", "echo from $BERTH_TASK; printf half")
+    assert sorted(both.splitlines()) == ["[0] from 0", "[0] half", "[1] from 1", "[1] half"], both
+
+
+@check
+def an_interrupt_cancels_what_is_attached(berth):
+    ran = berth.start("run", "--queue", "a", "--name", "long", "--", "sh", "-c", "echo begun; exec sleep 600")
+    assert ran.stdout.readline() == "begun\n"
+    ran.send_signal(signal.SIGINT)
+    _, err = ran.communicate(timeout=60)
+    assert ran.returncode != 0 and "cancelling" in err, err
+    job = berth.json("jobs", "--all", "--name", "long")[0]
+    assert berth.wait(str(job["id"]), "finished")["outcome"] == "cancelled"
+
+
+@check
+def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
+    big = berth.submit("--queue", "a", "--gpus", "8", "--", "sleep", "600")
+    berth.wait(big, "running")
+    job = berth.submit("--queue", "a", "--gpus", "8", "--name", "waits", "--", "true")
+    assert job in berth("why", job) and berth.json("why", job)["code"] not in ("", "none")
+    assert berth("hold", job) == f"job {job} held\n"
+    assert berth.json("why", job)["code"] == "held"
+    assert "held" in berth("jobs")
+    assert berth("release", job) == f"job {job} released\n"
+    assert berth("prioritize", job, "777") == f"job {job} has priority 777\n"
+    assert berth.json("job", job)["priority"] == 777
+    assert "waits: " in berth("job", job)
+    nodes = berth.json("nodes")
+    assert nodes[0]["gpus_free"] == 0 and nodes[0]["gpus"][0]["simulated"], nodes
+    queue = berth.json("queues", "a")
+    assert queue["usage"]["gpus"] == 8 and queue["pending"] == 1, queue
+    assert "8" in berth("queues") and "0 of 8" in berth("nodes") and "in use" in berth("nodes", "n1")
+    assert "8 in use" in berth("status")
+    assert berth("cancel", big, job).count("is being cancelled") == 2
+    berth.wait(big, "finished")
+    berth.wait(job, "finished")
+    berth("why", "99999", code=3)
+    berth("cancel", "99999", code=3)
+    berth("job", "seven", code=2)
+
+
+@check
+def nodes_are_cordoned_and_drained(berth):
+    assert "cordoned" in berth("cordon", "n1")
+    assert "cordoned" in berth("nodes")
+    job = berth.submit("--queue", "a", "--gpus", "1", "--", "sleep", "600")
+    assert berth.json("job", job)["phase"] == "pending"
+    berth("uncordon", "n1")
+    berth.wait(job, "running")
+    assert "draining" in berth("drain", "n1")
+    story = berth.wait(job, "pending")
+    assert story["past"][-1]["cause"] == "drain", story
+    berth("uncordon", "n1")
+    berth("cancel", job)
+    berth("cordon", "nowhere", code=3)
+    berth("fence", "n1", code=2)
+
+
+@check
+def configuration_is_compared_and_applied(berth):
+    path = os.path.join(berth.directory, "new.yaml")
+    with open(path, "w") as file:
+        file.write(berth("config"))
+    assert berth("diff", "-f", path) == ""
+    assert "nothing changes" in berth("apply", "-f", path)
+    with open(path, "a") as file:
+        file.write("\n")
+    changed = berth("config").replace("  b:\n", "  c: {weight: 2}\n  b:\n", 1)
+    with open(path, "w") as file:
+        file.write(changed)
+    difference = berth("diff", "-f", path, code=1)
+    assert "queues.c" in difference, difference
+    version = berth.json("apply", "-f", path)["version"]
+    assert f"# version {version}\n" in berth("config")
+    assert [queue["path"] for queue in berth.json("queues")] == ["a", "b", "c"]
+    assert berth.json("config")["cluster"] == "test"
+    with open(path, "w") as file:
+        file.write("queues: {a: {gpus: 1}}\n")
+    berth("apply", "-f", path, code=2)
+    berth("diff", "-f", path, code=2)
+    berth("diff", "-f", "/nonexistent.yaml", code=3)
+
+
+@check
+def events_are_listed_and_followed(berth):
+    events = [json.loads(line) for line in berth("events", "-o", "json").splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    some = [json.loads(line) for line in berth("events", "--kind", "job-submitted", "--limit", "2", "-o", "json").splitlines()]
+    assert [event["kind"] for event in some] == ["job-submitted"] * 2
+    listed = berth("events", "--from", "2", "--limit", "3").splitlines()
+    assert [line.split()[0] for line in listed] == ["2", "3", "4"], listed
+    following = berth.start("events", "-f", "--from", "1", "--limit", str(len(events)), "-o", "json")
+    out, _ = following.communicate(timeout=60)
+    assert [json.loads(line)["seq"] for line in out.splitlines()] == [event["seq"] for event in events]
+    following = berth.start("events", "-f", "--kind", "job-finished", "--limit", "1")
+    time.sleep(1)
+    job = berth.submit("--queue", "a", "--", "true")
+    out, _ = following.communicate(timeout=60)
+    assert f"job {job} succeeded" in out, out
+
+
+@check
+def usage_adds_up_in_every_format(berth):
+    report = berth.json("usage")
+    used = sum(row["gpu_milli_ms"] for row in report["rows"])
+    assert used > 0
+    assert used + report["idle_gpu_milli_ms"] + report["down_gpu_milli_ms"] == report["capacity_gpu_milli_ms"]
+    table = berth("usage", "--from", "-24h", "--to", "now")
+    assert "used in all" in table and "capacity" in table, table
+    rows = list(csv.DictReader(io.StringIO(berth("usage", "-o", "csv"))))
+    assert {"within", "idle", "down", "capacity"} <= {row["kind"] for row in rows}, rows
+    berth("usage", "--from", "yesterday", code=2)
+
+
+@check
+def a_checkpoint_is_acknowledged_from_inside(berth):
+    program = berth_binary()
+    job = berth.submit("--queue", "a", "--checkpoint-signal", "USR1", "--grace", "30s", "--", "sh", "-c",
+                       f"{program} checkpoint-done --step 42 && exec sleep 600")
+    end = time.monotonic() + 30
+    while berth.json("job", job).get("checkpoint", {}).get("step") != 42:
+        assert time.monotonic() < end, berth("job", job)
+        time.sleep(0.1)
+    assert "step 42" in berth("job", job)
+    berth("checkpoint-done", "--job", job, "--attempt", "1", "--step", "43")
+    assert berth.json("job", job)["checkpoint"]["step"] == 43
+    berth("cancel", job)
+    berth("checkpoint-done", "--step", "1", code=2)
+
+
+@check
+def a_watch_goes_on(berth):
+    watching = berth.start("jobs", "--watch", "--every", "1", "-o", "json")
+    time.sleep(2.5)
+    watching.terminate()
+    out, _ = watching.communicate(timeout=10)
+    assert out.count("[]") + out.count("\n]") >= 2, out
+
+
+@check
+def the_rest_answers(berth):
+    snapshot = json.loads(berth("snapshot"))
+    assert {"seq", "config", "queues", "nodes", "jobs"} <= set(snapshot)
+    version = berth("version")
+    assert version.startswith("berth ") and "server " in version and "none" not in version, version
+    for shell in ("bash", "zsh", "fish"):
+        assert "submit" in berth("completion", shell)
+    script = berth("completion", "bash") + "\nCOMP_WORDS=(berth sub); COMP_CWORD=1; _berth; echo \"${COMPREPLY[@]}\"\n" \
+        "COMP_WORDS=(berth submit --launch per-); COMP_CWORD=3; _berth; echo \"${COMPREPLY[@]}\"\n"
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert completed.stdout == "submit\nper-task per-gpu\n", completed
+    help_text = berth("--help")
+    for command in ("submit", "serve", "dev", "verify", "supervise"):
+        assert f"\n  {command} " in help_text
+    assert "Example:" in berth("submit", "--help")
+
+
+@check
+def what_is_wrong_has_its_exit_code(berth):
+    berth("sumbit", code=2)
+    berth("submit", "--queue", "nowhere", "--", "true", code=(2, 3))
+    berth("jobs", code=6, env={"BERTH_TOKEN_FILE": "", "BERTH_TOKEN": "wrong"})
+    berth("jobs", code=6, env={"BERTH_TOKEN_FILE": "", "HOME": "/nonexistent", "XDG_STATE_HOME": ""})
+    berth("jobs", code=5, env={"BERTH_SERVER": "http://127.0.0.1:1"})
+    berth("jobs", "--token-file", "/nonexistent", code=3)
+
+
+def main():
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config)
+    assert server.start(), server.tail()
+    berth = Cli(server, directory)
+    only = sys.argv[1:]
+    failed = 0
+    ran = [rule for rule in checks if not only or rule.__name__ in only]
+    for rule in ran:
+        try:
+            rule(berth)
+        except (AssertionError, KeyError, IndexError, ValueError, subprocess.TimeoutExpired) as problem:
+            failed += 1
+            print(f"FAILED: {rule.__name__.replace('_', ' ')}: {type(problem).__name__} {problem}")
+    for job in berth.json("jobs"):
+        berth("cancel", str(job["id"]))
+        berth.wait(str(job["id"]), "finished")
+    server.stop()
+    if failed == 0:
+        shutil.rmtree(directory, ignore_errors=True)
+    else:
+        print("evidence is in", directory)
+    print(f"{len(ran) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
