@@ -1,0 +1,248 @@
+"""The API of a real server against its own document: the document is valid OpenAPI, each operation is called as the
+document says, every answer is what its schema says, and a followed stream of events has neither gap nor repeat.
+
+Needs openapi-spec-validator and jsonschema, which are installed into build/openapi-venv the first time."""
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+VENV = os.path.join(ROOT, "build", "openapi-venv")
+PACKAGES = ["openapi-spec-validator", "jsonschema"]
+
+
+def enter_venv():
+    """Goes on under a Python that has the packages."""
+    python = os.path.join(VENV, "bin", "python")
+    if os.path.realpath(sys.prefix) == os.path.realpath(VENV):
+        return
+    if not os.path.exists(os.path.join(VENV, "complete")):
+        shutil.rmtree(VENV, ignore_errors=True)
+        steps = [[sys.executable, "-m", "venv", VENV], [python, "-m", "pip", "-q", "install", *PACKAGES]]
+        for step in steps:
+            done = subprocess.run(step, capture_output=True, text=True, timeout=300)
+            if done.returncode != 0:
+                last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                print(f"SKIPPED: {' '.join(PACKAGES)} cannot be installed: {last}")
+                sys.exit(77)
+        open(os.path.join(VENV, "complete"), "w").close()
+    os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:]])
+
+
+CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": None}}}}
+JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
+WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
+QUICK = {"name": "quick", "queue": "b/nlp", "cpus": "0.1", "command": "echo hello"}
+
+# One good call of every operation, in an order in which each finds what it needs. A body is JSON.
+CALLS = [
+    ("getHealth", "GET", "/healthz", None),
+    ("getReadiness", "GET", "/readyz", None),
+    ("getOpenApi", "GET", "/openapi.json", None),
+    ("diffConfig", "POST", "/v1/config/diff", CONFIG),
+    ("putConfig", "PUT", "/v1/config", CONFIG),
+    ("getConfig", "GET", "/v1/config", None),
+    ("submitJob", "POST", "/v1/jobs", JOB),
+    ("submitJob", "POST", "/v1/jobs", WAITING),
+    ("submitJob", "POST", "/v1/jobs", QUICK),
+    ("getCluster", "GET", "/v1/cluster", None),
+    ("holdJob", "POST", "/v1/jobs/2/hold", None),
+    ("prioritizeJob", "PUT", "/v1/jobs/2/priority", {"priority": 7}),
+    ("explainJob", "GET", "/v1/jobs/2/why", None),
+    ("getJob", "GET", "/v1/jobs/1", None),
+    ("getJobLog", "GET", "/v1/jobs/1/logs", None),
+    ("reportCheckpoint", "POST", "/v1/jobs/1/checkpoint", {"attempt": 1, "step": 10}),
+    ("listJobs", "GET", "/v1/jobs?sort=-gpus&limit=1", None),
+    ("listJobs", "GET", "/v1/jobs?finished=true", None),
+    ("listQueues", "GET", "/v1/queues", None),
+    ("getQueue", "GET", "/v1/queues/b%2Fnlp", None),
+    ("listNodes", "GET", "/v1/nodes", None),
+    ("getNode", "GET", "/v1/nodes/n1", None),
+    ("cordonNode", "POST", "/v1/nodes/n1/cordon", None),
+    ("uncordonNode", "POST", "/v1/nodes/n1/uncordon", None),
+    ("getUsage", "GET", "/v1/usage", None),
+    ("listEvents", "GET", "/v1/events?from=1", None),
+    ("getSnapshot", "GET", "/v1/snapshot", None),
+    ("cancelJob", "DELETE", "/v1/jobs/1", None),
+    ("releaseJob", "POST", "/v1/jobs/2/release", None),
+    ("drainNode", "POST", "/v1/nodes/n1/drain", None),
+    ("fenceNode", "POST", "/v1/nodes/n1/fence", None),  # the node is in contact: a conflict, and documented
+]
+
+failures = []
+passes = 0
+
+
+def check(holds, what):
+    global passes
+    if holds:
+        passes += 1
+    else:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def to_json_schema(schema):
+    """OpenAPI 3.0 says nullable where JSON Schema says type null; and nothing may be there that is not described."""
+    if isinstance(schema, list):
+        return [to_json_schema(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: to_json_schema(value) for key, value in schema.items() if key != "nullable"}
+    if "properties" in plain and "additionalProperties" not in plain:
+        plain["additionalProperties"] = False
+    return {"anyOf": [plain, {"type": "null"}]} if schema.get("nullable") is True else plain
+
+
+class Document:
+    def __init__(self, document):
+        import jsonschema
+        self.validator = jsonschema.Draft7Validator
+        self.components = {"components": {"schemas": to_json_schema(document["components"]["schemas"])}}
+        self.operations = {}
+        for path, methods in document["paths"].items():
+            for method, operation in methods.items():
+                self.operations[operation["operationId"]] = operation
+
+    def fault(self, value, schema):
+        error = next(self.validator({**to_json_schema(schema), **self.components}).iter_errors(value), None)
+        return None if error is None else f"{error.json_path}: {error.message[:300]}"
+
+    def check_answer(self, operation_id, status, content_type, content):
+        documented = self.operations[operation_id]["responses"]
+        answer = documented.get(str(status), documented.get("default") if status >= 400 else None)
+        check(answer is not None, f"{operation_id}: status {status} is not documented")
+        body = (answer or {}).get("content", {}).get(content_type)
+        check(body is not None, f"{operation_id}: {content_type} is not documented for {status}")
+        if body is not None and content_type.endswith("json"):
+            fault = self.fault(json.loads(content), body["schema"])
+            check(fault is None, f"{operation_id}: the answer is not what its schema says: {fault}")
+
+
+def ask(server, method, target, body=None, token=True):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    headers = {"Authorization": "Bearer " + server.token} if token else {}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    connection.request(method, target, None if body is None else json.dumps(body), headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, answer.getheader("Content-Type"), content
+
+
+def call_everything(server, document):
+    called = set()
+    for operation_id, method, target, body in CALLS:
+        called.add(operation_id)
+        if target == "/v1/jobs?finished=true":
+            outcome = wait_for_finished(server)
+            check(outcome == "succeeded", f"the quick job is {outcome}")
+        if body is not None:
+            schema = document.operations[operation_id]["requestBody"]["content"]["application/json"]["schema"]
+            fault = document.fault(body, schema)
+            check(fault is None, f"{operation_id}: the example is not what the request schema says: {fault}")
+        status, content_type, content = ask(server, method, target, body)
+        expected = status == 409 if operation_id == "fenceNode" else status < 300
+        check(expected, f"{method} {target}: {status} {content[:300]}")
+        document.check_answer(operation_id, status, content_type, content)
+    check(called == set(document.operations), f"not called: {set(document.operations) - called}")
+
+
+def call_wrongly(server, document):
+    for operation_id, method, target, body, expected in [
+            ("getJob", "GET", "/v1/jobs/999", None, 404), ("getJob", "GET", "/v1/jobs/x", None, 400),
+            ("listJobs", "GET", "/v1/jobs?nothing=1", None, 400), ("submitJob", "POST", "/v1/jobs", {"x": 1}, 400),
+            ("submitJob", "POST", "/v1/jobs", {**JOB, "queue": "nowhere"}, 400),
+            ("putConfig", "PUT", "/v1/config", {"queues": {}}, 400)]:
+        status, content_type, content = ask(server, method, target, body)
+        check(status == expected, f"{method} {target}: {status}, not {expected}")
+        document.check_answer(operation_id, status, content_type, content)
+    for operation_id, operation in document.operations.items():
+        if operation.get("security") == []:
+            continue
+        method, target = next((m, t) for one, m, t, _ in CALLS if one == operation_id)
+        check(ask(server, method, target, token=False)[0] == 401, f"{operation_id} answers without a token")
+
+
+def follow(server, headers, until):
+    """Sequence numbers of a stream of server-sent events, until that one."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", "/v1/events?follow=true&from=1", headers={"Authorization": "Bearer " + server.token, **headers})
+    answer = connection.getresponse()
+    seen = []
+    while not seen or seen[-1] < until:
+        line = answer.readline()
+        if not line:
+            break
+        if line.startswith(b"id: "):
+            seen.append(int(line[4:]))
+    connection.close()
+    return seen
+
+
+def check_stream(server):
+    def last():
+        return json.loads(ask(server, "GET", "/v1/cluster")[2])["seq"]
+    middle = last()
+    check(follow(server, {}, middle) == list(range(1, middle + 1)), "the stream from the start has a gap or repeat")
+    for _ in range(20):
+        ask(server, "POST", "/v1/jobs", WAITING)
+    end = last()
+    resumed = follow(server, {"Last-Event-ID": str(middle)}, end)
+    check(resumed == list(range(middle + 1, end + 1)), "the resumed stream has a gap or repeat")
+    pages, start = [], 1
+    while start <= end:
+        page = json.loads(ask(server, "GET", f"/v1/events?from={start}&limit=7")[2])
+        pages += [event["seq"] for event in page["items"]]
+        start = page["next_from"]
+    check(pages[:end] == list(range(1, end + 1)), "the pages have a gap or repeat")
+
+
+def wait_for_finished(server):
+    """A finished job is asked too: it comes from history."""
+    for _ in range(300):
+        job = json.loads(ask(server, "GET", "/v1/jobs/3")[2])
+        if job["phase"] == "finished":
+            return job["outcome"]
+        time.sleep(0.1)
+    return job["phase"]
+
+
+def main():
+    enter_venv()
+    from openapi_spec_validator import validate
+    sys.path.insert(0, HERE)
+    from server import Server, fresh_directory
+    directory = fresh_directory()
+    server = Server(directory)
+    if not server.start():
+        raise SystemExit("the server does not start:\n" + server.tail())
+    try:
+        text = json.loads(ask(server, "GET", "/openapi.json")[2])
+        try:
+            validate(text)
+            check(True, "")
+        except Exception as error:  # noqa: BLE001: whatever it says is what is wrong with the document
+            check(False, f"the document is not valid OpenAPI: {error}"[:500])
+        document = Document(text)
+        call_everything(server, document)
+        document.check_answer("getJob", *ask(server, "GET", "/v1/jobs/3"))
+        document.check_answer("listJobs", *ask(server, "GET", "/v1/jobs?phase=finished"))
+        call_wrongly(server, document)
+        check_stream(server)
+    finally:
+        server.stop()
+    if not failures:
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{passes} passed, {len(failures)} failed")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
