@@ -37,7 +37,8 @@ std::string submitted(const Json& event) {
 }
 
 std::string exited(const Json& event) {
-  return task(event) + " over: " + show(event, "reason") + code(event) + colon(show(event, "message"));
+  const std::string message = show(event, "message");
+  return task(event) + " over: " + (message.empty() ? show(event, "reason") + code(event) : message);
 }
 
 std::string stop_began(const Json& event) {
@@ -45,8 +46,8 @@ std::string stop_began(const Json& event) {
 }
 
 std::string nominated(const Json& event) {
-  return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of jobs " +
-         joined(at(event, "victims"), ", ");
+  return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of " +
+         (items(event, "victims").size() == 1 ? "job " : "jobs ") + joined(at(event, "victims"), ", ");
 }
 
 std::string cordoned(const Json& event) {

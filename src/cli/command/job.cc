@@ -42,12 +42,19 @@ std::string command_words(const Json& group) {
   return command.is_string() ? show(command) : joined(command, " ");
 }
 
+// A job that was requeued keeps its old age in the queue, and waits only since its last attempt ended.
+std::string waiting_from(const Json& job) {
+  const auto& past = items(job, "past");
+  return past.empty() ? show(job, "submitted") : show(past[past.size() - 1], "ended");
+}
+
 std::string state_line(const Json& job, Timestamp now) {
   const std::string phase = show(job, "phase");
-  std::string line = state_words(job);
-  if (phase == "pending") line += " for " + age_text(show(job, "waiting_since"), now);
+  std::string line = phase == "running" ? phase : state_words(job);
+  if (phase == "pending") line += " for " + age_text(waiting_from(job), now);
   if (phase == "running") line += " for " + age_text(show(job, "started"), now) + ", attempt " + show(job, "attempt");
-  if (phase == "running" && is_true(job, "within")) line += ", within its guarantee";
+  if (phase == "running" && has(job, "within"))
+    line += is_true(job, "within") ? ", within its guarantee" : ", borrowed";
   if (phase == "stopping") {
     const Json& stop = at(job, "stop");
     line +=
