@@ -68,7 +68,7 @@ class Declarations {
     declare_looking();
     declare_cluster();
     declare_others();
-    declare_servers();
+    declare_elsewhere();
   }
 
   CLI::App& app() { return app_; }
@@ -135,7 +135,7 @@ class Declarations {
   void declare_looking();
   void declare_cluster();
   void declare_others();
-  void declare_servers();
+  void declare_elsewhere();
 
   template <class Options>
   void job_action(const char* name, const char* says, const char* example, Options options) {
@@ -241,12 +241,12 @@ void Declarations::declare_cluster() {
               "berth fence gpu-01 --yes");
 
   auto usage = std::make_shared<UsageOptions>();
-  CLI::App& using_ = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
-                             "berth usage --from -24h --to now -o csv", usage);
-  using_.add_option("--from", usage->from, "ISO 8601, a span before now as -24h, or now (default: the beginning)")
+  CLI::App& accounting = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
+                                 "berth usage --from -24h --to now -o csv", usage);
+  accounting.add_option("--from", usage->from, "ISO 8601, a span before now as -24h, or now (default: the beginning)")
       ->type_name("TIME");
-  using_.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
-  add_format(using_, usage->format, {"table", "json", "yaml", "csv"});
+  accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
+  add_format(accounting, usage->format, {"table", "json", "yaml", "csv"});
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
@@ -306,12 +306,15 @@ void Declarations::declare_others() {
 }
 
 // These are taken by the program's main before it comes here; they are declared so that help and completion have them.
-void Declarations::declare_servers() {
-  const auto server = [this](const char* name, const char* says) {
+void Declarations::declare_elsewhere() {
+  const auto elsewhere = [this](const char* group, const char* name, const char* says) {
     CLI::App& sub = *app_.add_subcommand(name, says);
-    sub.group("Servers");
+    sub.group(group);
     sub.allow_extras();
   };
+  const auto server = [&](const char* name, const char* says) { elsewhere("Servers", name, says); };
+  elsewhere("Trying out", "simulate", "Run the scheduler over a trace of jobs and compare policies");
+  elsewhere("Trying out", "scenario", "Run scripts of a cluster's life against the decisions they expect");
   server("dev", "berth on this machine, all in one, no file needed");
   server("serve", "The control plane: berth serve --config FILE --data DIR");
   server("verify", "Check a whole event log and recompute its state");
@@ -399,7 +402,7 @@ Result<std::variant<CommandLine, HelpText>> parse_command_line(std::vector<std::
   } catch (const CLI::ParseError& error) {
     return mistake(error, declared.app(), original);
   }
-  if (!declared.chosen) return invalid("this program has no server in it");
+  if (!declared.chosen) return invalid("this command is not in this program");
   CommandLine line{declared.connection, declared.chosen()};
   if (auto given = give_command(std::move(command), line.command); !given) return given.error();
   return Parsed(std::move(line));

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace berth::cli {
 namespace {
 
@@ -71,16 +73,16 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);
 }
 
-TEST_CASE("help: every command is there and has an example, but for the servers, which have their own") {
+TEST_CASE("help: every command is there and has an example, but for those that the program takes elsewhere") {
   const std::string all = help({"--help"});
   for (const CommandShape& shape : command_shapes()) {
     CAPTURE(shape.name);
     CHECK(all.find("\n  " + shape.name + " ") != std::string::npos);
     const std::string one = help({"help", shape.name});
     CHECK(one == help({shape.name, "--help"}));
-    const bool server =
-        shape.name == "serve" || shape.name == "dev" || shape.name == "verify" || shape.name == "supervise";
-    CHECK((one.find("Example:\n  ") != std::string::npos) == !server);
+    const Words elsewhere{"serve", "dev", "verify", "supervise", "simulate", "scenario"};
+    const bool here = std::find(elsewhere.begin(), elsewhere.end(), shape.name) == elsewhere.end();
+    CHECK((one.find("Example:\n  ") != std::string::npos) == here);
   }
   CHECK(all.find("Exit codes: 0 done") != std::string::npos);
   CHECK(help({}) == all);

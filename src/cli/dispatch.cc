@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/printable.h"
+#include "sim/scenario/scenario.h"
 
 namespace berth::cli {
 namespace {
@@ -56,7 +59,9 @@ int perform(const CommandLine& line) {
 }  // namespace
 
 int cli_main(int argc, const char* const* argv) {
-  const auto parsed = parse_command_line({argv + (argc > 0 ? 1 : 0), argv + argc});
+  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (!words.empty() && words.front() == "scenario") return sim::scenario_main(std::span(words).subspan(1));
+  const auto parsed = parse_command_line({words.begin(), words.end()});
   if (!parsed) return fail(parsed.error());
   if (const auto* help = std::get_if<HelpText>(&*parsed)) {
     std::cout << help->text;
