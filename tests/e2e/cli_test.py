@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 
 from server import Server, berth_binary, fresh_directory
 
@@ -149,8 +150,8 @@ def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
     assert berth.json("why", job)["code"] == "held"
     assert "held" in berth("jobs")
     assert berth("release", job) == f"job {job} released\n"
-    assert berth("prioritize", job, "777") == f"job {job} has priority 777\n"
-    assert berth.json("job", job)["priority"] == 777
+    assert berth("prioritize", job, "400") == f"job {job} has priority 400\n"
+    assert berth.json("job", job)["priority"] == 400
     assert "waits: " in berth("job", job)
     nodes = berth.json("nodes")
     assert nodes[0]["gpus_free"] == 0 and nodes[0]["gpus"][0]["simulated"], nodes
@@ -158,7 +159,7 @@ def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
     assert queue["usage"]["gpus"] == 8 and queue["pending"] == 1, queue
     assert "8" in berth("queues") and "0 of 8" in berth("nodes") and "in use" in berth("nodes", "n1")
     assert "8 in use" in berth("status")
-    assert berth("cancel", big, job).count("is being cancelled") == 2
+    assert berth("cancel", job, big).count("is being cancelled") == 2
     berth.wait(big, "finished")
     berth.wait(job, "finished")
     berth("why", "99999", code=3)
@@ -308,9 +309,10 @@ def main():
             rule(berth)
         except (AssertionError, KeyError, IndexError, ValueError, subprocess.TimeoutExpired) as problem:
             failed += 1
-            print(f"FAILED: {rule.__name__.replace('_', ' ')}: {type(problem).__name__} {problem}")
+            line = traceback.extract_tb(problem.__traceback__)[1]
+            print(f"FAILED: {rule.__name__.replace('_', ' ')}: line {line.lineno}, {line.line}: {type(problem).__name__} {problem}")
     for job in berth.json("jobs"):
-        berth("cancel", str(job["id"]))
+        berth("cancel", str(job["id"]), code=(0, 4))  # 4: it has ended meanwhile
         berth.wait(str(job["id"]), "finished")
     server.stop()
     if failed == 0:
