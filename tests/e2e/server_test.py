@@ -140,6 +140,21 @@ def a_restart_keeps_keys_states_and_stories():
     discard(server)
 
 
+def a_job_whose_time_comes_while_everything_is_taken_goes_on_waiting():
+    from datetime import datetime, timedelta, timezone
+    server = started("timer")
+    first = server.ask("POST", "/v1/jobs", {**sleeper("60"), "gpus": 8})
+    soon = (datetime.now(timezone.utc) + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    second = server.ask("POST", "/v1/jobs", {**sleeper("0"), "gpus": 8, "earliest_start": soon})
+    import time
+    time.sleep(2)
+    for job in (first, second):
+        server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    assert server.process.poll() is None, server.tail()
+    discard(server)
+
+
 def main():
     cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "everything") and name != "all"]
     failed = 0
