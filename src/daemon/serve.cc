@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "daemon/daemon.h"
@@ -53,7 +52,9 @@ int report(const Error& error) {
 Result<ClusterConfig> read_config(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot read " + path);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text(kMostConfigBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostConfigBytes) return Error{ErrorCode::kTooLarge, path + " is larger than 1 MiB"};
   return document::read_config(text, path);
 }

@@ -107,6 +107,12 @@ def a_wrong_configuration_is_refused_with_its_place():
     shutil.rmtree(directory)
 
 
+def a_configuration_without_end_is_refused():
+    done = subprocess.run([berth_binary(), "serve", "--data", "never-made", "--config", "/dev/zero"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "larger than 1 MiB" in done.stderr, done
+    assert not os.path.exists("never-made")
+
+
 def everything_but_health_wants_the_token():
     server = started("token")
     assert oct(os.stat(os.path.join(server.data, "token")).st_mode & 0o777) == "0o600"
