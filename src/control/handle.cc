@@ -1,6 +1,8 @@
 #include "control/handle.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
 
 #include "base/codec.h"
@@ -25,29 +27,28 @@ Error no_such_node(const std::string& name) { return not_found("no such node '" 
 // --- configuration ---
 
 Result<void> check_change(const State& state, const ClusterConfig& config) {
+  std::set<std::string, std::less<>> kept;
+  std::set<std::string, std::less<>> parents;
+  for (const QueueConfig& one : config.queues) {
+    kept.insert(one.path);
+    if (const std::size_t slash = one.path.rfind('/'); slash != std::string::npos) {
+      parents.insert(one.path.substr(0, slash));
+    }
+  }
   for (const state::QueueState& queue : state.queues()) {
-    if (queue.removed || queue.id == state.root()) continue;
-    const auto kept = std::find_if(config.queues.begin(), config.queues.end(),
-                                   [&](const QueueConfig& one) { return one.path == queue.path; });
-    if (kept == config.queues.end() && (queue.running_below > 0 || queue.pending_below > 0)) {
+    if (queue.removed || queue.id == state.root() || kept.contains(queue.path)) continue;
+    if (queue.running_below > 0 || queue.pending_below > 0) {
       return conflict("queue '" + queue.path + "' still has jobs; let them end or cancel them before removing it");
     }
   }
-  bool stranded = false;
-  std::string named;
-  state.jobs().for_each([&](const JobState& job) {
-    const std::string& path = state.queue(job.queue).path;
-    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
-                                   [&](const QueueConfig& one) { return one.path.starts_with(path + "/"); });
-    const bool kept = std::any_of(config.queues.begin(), config.queues.end(),
-                                  [&](const QueueConfig& one) { return one.path == path; });
-    if ((!leaf || !kept) && !stranded) {
-      stranded = true;
-      named = path;
+  std::set<QueueId> used;
+  state.jobs().for_each([&](const JobState& job) { used.insert(job.queue); });
+  for (const QueueId id : used) {
+    const std::string& path = state.queue(id).path;
+    if (parents.contains(path) || !kept.contains(path)) {
+      return conflict("queue '" + path + "' has live jobs; it can neither be removed nor get queues below it");
     }
-  });
-  if (stranded)
-    return conflict("queue '" + named + "' has live jobs; it can neither be removed nor get queues below it");
+  }
   std::size_t models = config.gpu_models.size();
   for (const auto& known : state.gpu_models()) {
     if (std::none_of(config.gpu_models.begin(), config.gpu_models.end(),
