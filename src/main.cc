@@ -1,10 +1,12 @@
-// `berth`: one program. The supervisor of a task, the server, and the commands that talk to it.
+// `berth`: one program. The supervisor of a task, the server, the simulator, and the commands that talk to the server.
 
 #include <string_view>
+#include <vector>
 
 #include "cli/cli_main.h"
 #include "daemon/serve.h"
 #include "executor/supervise.h"
+#include "sim/simulate/simulate_main.h"
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
@@ -12,5 +14,6 @@ int main(int argc, char** argv) {
   if (command == "serve") return berth::daemon::serve_main(argc - 1, argv + 1);
   if (command == "dev") return berth::daemon::dev_main(argc - 1, argv + 1);
   if (command == "verify") return berth::daemon::verify_main(argc - 1, argv + 1);
+  if (command == "simulate") return berth::sim::simulate_main(std::vector<std::string_view>(argv + 2, argv + argc));
   return berth::cli::cli_main(argc, argv);
 }
