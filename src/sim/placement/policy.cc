@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -85,14 +86,14 @@ class StretchedScore final : public RememberedScore {
 
  private:
   std::optional<std::uint32_t> best_of(const Row& row) const override {
-    std::int32_t low = 0;
-    std::int32_t high = -1;
+    std::int32_t low = std::numeric_limits<std::int32_t>::max();
+    std::int32_t high = std::numeric_limits<std::int32_t>::min();
     for (const auto& entry : row) {
       if (!entry.feasible) continue;
-      low = high < low ? entry.scored.score : std::min(low, entry.scored.score);
+      low = std::min(low, entry.scored.score);  // below 0 on nodes with more CPU than the paper's largest
       high = std::max(high, entry.scored.score);
     }
-    const auto range = high - low;
+    const auto range = high < low ? 0 : high - low;
     return highest(row, [&](const Entry& entry) { return range <= 0 ? 0 : (entry.scored.score - low) * 100 / range; });
   }
 };

@@ -179,6 +179,14 @@ TEST_CASE("counting GPUs only, a gang needs no node of its own") {
   CHECK(wait_s(run(trace, policy("fifo")), 1) == 0);
 }
 
+// On nodes that do not state their CPU, BestFit's scores lie far below 0.
+TEST_CASE("best fit keeps room together where first fit does not") {
+  const Trace trace =
+      trace_of("2x4xA100", {job("a", 0, 100, 2), job("b", 1, 100, 3), job("c", 2, 100, 1), job("d", 3, 100, 2)});
+  CHECK(wait_s(run(trace, policy("fifo-bestfit")), 3) == 0);
+  CHECK(wait_s(run(trace, policy("fifo")), 3) == 97);
+}
+
 Trace crowded_trace() {
   std::vector<TraceJob> jobs;
   for (int i = 0; i < 60; ++i) jobs.push_back(job("j" + std::to_string(i), i % 7, 3 + i % 11, 1 + i % 4));
