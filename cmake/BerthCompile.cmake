@@ -19,7 +19,7 @@ target_compile_options(berth_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wsuggest-override -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees overlapping copies in plain std::string code once it optimises (GCC bug 105651).
-  target_compile_options(berth_options INTERFACE -Wno-restrict)
+  target_compile_options(berth_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   # g++ is the reference for warnings; what clang alone dislikes is the business of clang-tidy (tools/lint).
