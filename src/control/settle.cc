@@ -158,7 +158,7 @@ void settle_waiting(Batch& batch, JobId id) {
 JobSpec child_spec(const JobState& parent, std::int32_t index) {
   JobSpec spec = parent.spec;
   spec.kind = JobKind::kGang;
-  spec.name += "-" + std::to_string(index);
+  spec.name += (spec.name.empty() ? "" : "-") + std::to_string(index);
   spec.array_size = 0;
   spec.array_running = 0;
   spec.dependencies.clear();

@@ -161,6 +161,15 @@ def a_job_whose_time_comes_while_everything_is_taken_goes_on_waiting():
     discard(server)
 
 
+def a_nameless_array_numbers_its_elements():
+    server = started("array")
+    parent = server.ask("POST", "/v1/jobs", {"queue": "a", "gpus": 1, "command": ["true"], "kind": "array", "array": {"size": 2}})
+    wait_until_idle(server)
+    names = {job["name"] for job in server.all("/v1/jobs?finished=true") if job["id"] != parent["id"]}
+    assert names == {"0", "1"}, names
+    discard(server)
+
+
 def main():
     cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "everything") and name != "all"]
     failed = 0

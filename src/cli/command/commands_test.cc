@@ -119,6 +119,13 @@ TEST_CASE("job: tells the story in order") {
   CHECK(begins("attempt 1 ended") < begins("attempt 2 started"));
 }
 
+TEST_CASE("job: of a finished one the last saved step has no time") {
+  const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "train", "phase": "finished",
+    "outcome": "succeeded", "checkpoint": {"step": 12}})")});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out.find("step 12\n") != std::string::npos);
+}
+
 TEST_CASE("job actions: each is tried, and the first failure is the exit code") {
   const auto outcome = outcome_of(JobActionOptions{JobAction::kHold, {"1", "2", "x"}},
                                   {answer_with("404 Not Found", R"({"detail": "no job 1"})"), ok(R"({"id": 2})")});

@@ -85,7 +85,8 @@ std::string heading(const Json& job, Timestamp now) {
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
   if (has(job, "checkpoint")) {
     const Json& checkpoint = at(job, "checkpoint");
-    fact(out, "checkpoint", "step " + show(checkpoint, "step") + ", " + clock_text(show(checkpoint, "at")));
+    const std::string when = show(checkpoint, "at");  // not known of a job that is over
+    fact(out, "checkpoint", "step " + show(checkpoint, "step") + (when.empty() ? "" : ", " + clock_text(when)));
   }
   return out;
 }
