@@ -167,6 +167,7 @@ class State {
   void nominate_task(const TaskPlacement& placement, int sign);                   // likewise
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
   void nominate_queues(QueueId queue, const Amounts& amounts, int sign);
+  void set_cordoned(NodeId node, bool cordoned);
   void release_attempt(JobState& job);
   void drop_nomination(JobState& job);
 

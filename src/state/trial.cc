@@ -19,7 +19,7 @@ void Trial::nominate(JobId id, const Undo& entry, int sign) {
 
 void Trial::place(JobId id, std::span<const TaskPlacement> placements) {
   const JobState& job = *state_.job(id);
-  Undo entry{Step::kPlaced, id, {placements.begin(), placements.end()}, {}, {}};
+  Undo entry{Step::kPlaced, id, {placements.begin(), placements.end()}};
   Charge charge;
   charge.amounts = state_.amounts_of(job.spec, placements);
   charge.within = state_.within_mask(job.queue, charge.amounts);
@@ -31,7 +31,7 @@ void Trial::place(JobId id, std::span<const TaskPlacement> placements) {
 }
 
 void Trial::remove(JobId id) {
-  Undo entry{Step::kRemoved, id, {}, {}, {}};
+  Undo entry{Step::kRemoved, id};
   const JobState& job = *state_.job(id);
   if (job.attempt) {
     for (const TaskState& task : job.attempt->tasks) entry.placements.push_back(task.placement);
@@ -56,10 +56,45 @@ void Trial::lift_nomination(JobId id) {
 }
 
 void Trial::nominate(JobId id, std::span<const TaskPlacement> placements) {
-  Undo entry{Step::kNominated, id, {placements.begin(), placements.end()}, {}, {}};
+  Undo entry{Step::kNominated, id, {placements.begin(), placements.end()}};
   entry.amounts = state_.amounts_of(state_.job(id)->spec, placements);
   nominate(id, entry, +1);
   undo_.push_back(std::move(entry));
+}
+
+void Trial::set_max(QueueId id, std::size_t dim, std::int64_t amount) {
+  std::int64_t& limit = state_.queue_mut(id).max[dim];
+  Undo entry;
+  entry.step = Step::kMaxSet;
+  entry.queue = id;
+  entry.dim = dim;
+  entry.before = std::exchange(limit, amount);
+  undo_.push_back(std::move(entry));
+}
+
+void Trial::set_lending_limit(QueueId id, std::size_t dim, std::int64_t amount) {
+  std::int64_t& limit = state_.queue_mut(id).lending_limit[dim];
+  Undo entry;
+  entry.step = Step::kLendingSet;
+  entry.queue = id;
+  entry.dim = dim;
+  entry.before = std::exchange(limit, amount);
+  undo_.push_back(std::move(entry));
+}
+
+void Trial::uncordon(NodeId id) {
+  BERTH_CHECK(state_.node(id).cordoned);
+  Undo entry;
+  entry.step = Step::kUncordoned;
+  entry.node = id;
+  state_.set_cordoned(id, false);
+  undo_.push_back(std::move(entry));
+}
+
+void Trial::undo_change(const Undo& entry) {
+  if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
+  if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
+  if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
 }
 
 void Trial::rollback_to(Mark mark) {
@@ -78,6 +113,11 @@ void Trial::rollback_to(Mark mark) {
         break;
       case Step::kNominated:
         nominate(entry.job, entry, -1);
+        break;
+      case Step::kMaxSet:
+      case Step::kLendingSet:
+      case Step::kUncordoned:
+        undo_change(entry);
         break;
     }
   }

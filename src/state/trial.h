@@ -31,6 +31,10 @@ class Trial {
   void lift_nomination(JobId job);
   // Promises the places to a waiting job, as the Nominated event will.
   void nominate(JobId job, std::span<const TaskPlacement> placements);
+  // What an operator could change: one limit of a queue, and whether a node takes tasks.
+  void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
+  void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
+  void uncordon(NodeId node);
 
   void rollback_to(Mark mark);
 
@@ -39,14 +43,19 @@ class Trial {
   bool removed(JobId job) const;
 
  private:
-  enum class Step { kPlaced, kRemoved, kLifted, kNominated };
+  enum class Step { kPlaced, kRemoved, kLifted, kNominated, kMaxSet, kLendingSet, kUncordoned };
   struct Undo {
-    Step step;
-    JobId job;
-    std::vector<TaskPlacement> placements;
-    std::vector<Charge> charges;
-    Amounts amounts;
+    Step step = Step::kPlaced;
+    JobId job = {};
+    std::vector<TaskPlacement> placements = {};
+    std::vector<Charge> charges = {};
+    Amounts amounts = {};
+    QueueId queue = {};  // of the limit that was `before`
+    std::size_t dim = 0;
+    std::int64_t before = 0;
+    NodeId node = {};
   };
+  void undo_change(const Undo& entry);
   void bind(JobId job, const Undo& entry, int sign);
   void nominate(JobId job, const Undo& entry, int sign);
 
