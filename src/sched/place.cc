@@ -78,7 +78,9 @@ class GroupPlacing {
       if (search_.taken.contains(*id)) continue;
       const NodeState& node = search_.state.node(*id);
       auto placement = try_node(ask_, node, {});
-      BERTH_CHECK(placement.has_value());
+      // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
+      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share());
+      if (!placement) continue;
       const Fit fit = fit_of(ask_, node, {}, *placement);
       fresh_.emplace(fit, std::move(*placement));
       return;

@@ -26,10 +26,9 @@ void resolve(const ResourceAmounts& named, const State& state, Set&& set) {
 
 TrustDomainId State::trust_domain_id(const std::string& name) {
   const auto found = std::find(trust_domains_.begin(), trust_domains_.end(), name);
+  const auto index = found - trust_domains_.begin();
   if (found == trust_domains_.end()) trust_domains_.push_back(name);
-  return TrustDomainId(static_cast<std::uint16_t>(found == trust_domains_.end()
-                                                      ? trust_domains_.size() - 1
-                                                      : static_cast<std::size_t>(found - trust_domains_.begin())));
+  return TrustDomainId(static_cast<std::uint16_t>(index));
 }
 
 void State::configure_limits(QueueState& queue, const QueueConfig& config) {
