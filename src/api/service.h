@@ -39,6 +39,11 @@ struct Explained {
   bool never = false;
   std::string summary;
   std::vector<std::string> details;
+  struct Change {
+    std::string kind;
+    std::string text;  // a whole sentence
+  };
+  std::vector<Change> changes;  // the smallest that would start it now
 };
 
 // A job that has left the state.

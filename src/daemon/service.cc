@@ -54,6 +54,9 @@ api::Explained DaemonService::explain(JobId job) {
     explained.never = is_never(explanation.reason.code);
     explained.summary = explanation.summary;
     explained.details = explanation.details;
+    for (const sched::Change& change : explanation.changes) {
+      explained.changes.push_back({std::string(name_of(change.kind)), sched::would_start(change)});
+    }
   });
   return explained;
 }

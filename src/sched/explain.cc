@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "sched/admit.h"
-#include "sched/order.h"
+#include "sched/blocking.h"
+#include "sched/explain_queue.h"
 #include "sched/place.h"
 #include "sched/quota.h"
-#include "state/trial.h"
 
 namespace berth::sched {
 
@@ -80,41 +80,36 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
   }
 }
 
-void describe_ahead(const State& state, const JobState& job, std::vector<std::string>& details) {
-  const QueueState& leaf = state.queue(job.queue);
-  std::size_t ahead = 0;
-  for (const state::PendingKey& key : leaf.pending) {
-    if (key.job == job.id) break;
-    ++ahead;
-  }
-  if (ahead > 0)
-    details.push_back(std::to_string(ahead) + " job" + (ahead == 1 ? " is" : "s are") + " ahead of it in queue " +
-                      leaf.path);
-}
-
-Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
-  if (auto reason = gate(state, job, now)) return *reason;
-  state::Trial trial(state);
-  Reason why;
+Reason blocking_reason(const State& state, const JobState& job, Timestamp now) {
   if (job.nomination) {
+    Reason why;
     why.code = ReasonCode::kWaitsForVictims;
     if (!job.nomination->victims.empty()) why.job = job.nomination->victims.front();
     why.limit = static_cast<std::int64_t>(job.nomination->victims.size());
     return why;
   }
-  const QueueState& leaf = state.queue(job.queue);
-  if (leaf.policy == QueuePolicy::kStrict && !leaf.pending.empty() && leaf.pending.begin()->job != job.id) {
-    why.code = ReasonCode::kBehindHead;
-    why.job = leaf.pending.begin()->job;
-    return why;
-  }
-  const Admission admission = admit(state, job);
-  if (admission.models == 0) return admission.reason;
   PlaceWork work;
-  const auto placements = place(state, job, admission.models, work, why);
-  if (!placements) return why;
-  if (auto reason = refuses(state, job, *placements)) return *reason;
-  return {};
+  return blocking(state, job, now, work).value_or(Reason());
+}
+
+// What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.
+void describe_others(const State& state, const JobState& job, const Reason& first, std::vector<std::string>& details) {
+  if (first.code != ReasonCode::kQueueMax && first.code != ReasonCode::kQueueLending) return;
+  PlaceWork work;
+  Reason why;
+  if (!place(state, job, kAllModels, work, why))
+    details.push_back("were there quota: " + sentence(state, why));
+  else
+    details.push_back("were there quota, it would find its places");
+}
+
+bool claims_help(ReasonCode code) {
+  return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kGpusBusy ||
+         code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+}
+
+void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
+  details.insert(details.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -213,7 +208,10 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   if (!job->is_parent()) {
     describe_quota(state, *job, explanation.details);
     describe_fleet(state, *job, explanation.details);
-    describe_ahead(state, *job, explanation.details);
+    describe_others(state, *job, explanation.reason, explanation.details);
+    append(explanation.details, explain_turn(state, *job, now));
+    if (claims_help(explanation.reason.code)) append(explanation.details, explain_claim(state, *job, now));
+    explanation.changes = smallest_changes(state, id, now);
   }
   return explanation;
 }

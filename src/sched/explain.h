@@ -6,6 +6,7 @@
 
 #include "base/timestamp.h"
 #include "model/reason.h"
+#include "sched/counterfactual.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -14,7 +15,8 @@ struct Explanation {
   JobId job;
   Reason reason;                     // the blocking constraint
   std::string summary;               // one sentence with the numbers
-  std::vector<std::string> details;  // quota on the way to the root, what is free, who is ahead
+  std::vector<std::string> details;  // quota on the way to the root, what is free, who is ahead and why, claims
+  std::vector<Change> changes;       // the smallest that would start it now
 };
 
 // `state` is used as scratch paper and is as before afterwards.

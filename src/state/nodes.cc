@@ -110,13 +110,15 @@ void State::on(const NodeStatusChanged& event) {
 }
 
 // Whether a node takes tasks: everything that follows from it is kept current here.
-void State::set_cordoned(NodeId id, bool cordoned) { node_mut(id).cordoned = cordoned; }
+void State::set_cordoned(NodeId id, bool cordoned) {
+  node_mut(id).cordoned = cordoned;
+  node_index_.refresh(node(id));
+}
 
 void State::on(const NodeCordoned& event) {
   set_cordoned(event.node, event.cordoned);
   NodeState& node = node_mut(event.node);
   node.draining = event.cordoned && event.draining;
-  node_index_.refresh(node);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;

@@ -94,7 +94,13 @@ class FakeService : public Service {
     answer(run(command));
   }
   void read(const std::function<void(const View&)>& look) override { look(View{state, now}); }
-  Explained explain(JobId) override { return {"gpus-busy", false, "needs 8 GPUs, 4 are free", {"4 of 8 free on n1"}}; }
+  Explained explain(JobId) override {
+    return {"gpus-busy",
+            false,
+            "needs 8 GPUs, 4 are free",
+            {"4 of 8 free on n1"},
+            {{"gpus", "it would start now if each task asked 4 GPUs instead of 8"}}};
+  }
   Result<UsageReport> usage(Timestamp from, Timestamp to) override {
     UsageReport report{.from = from, .to = to, .rows = {}};
     report.rows.push_back({"a", "ann", "H100", false, 1'500'000});

@@ -126,12 +126,18 @@ void add_job_schemas(boost::json::object& schemas) {
              {{"id", integer("The job.")}, {"name", text("Its name.")}, {"repeated", boolean("It was taken before.")}});
   schemas["JobChanged"] = object("A command about a job that was taken.",
                                  {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});
-  schemas["Explanation"] = object("Why a job waits.", {{"id", integer("The job.")},
-                                                       {"phase", word_of<JobPhase>("Where in its life it is.")},
-                                                       {"code", word_of<ReasonCode>("What blocks it.")},
-                                                       {"never", boolean("Waiting cannot help.")},
-                                                       {"summary", text("One sentence, with the numbers.")},
-                                                       {"details", list("What else matters.", text("A sentence."))}});
+  schemas["Explanation"] =
+      object("Why a job waits.",
+             {{"id", integer("The job.")},
+              {"phase", word_of<JobPhase>("Where in its life it is.")},
+              {"code", word_of<ReasonCode>("What blocks it.")},
+              {"never", boolean("Waiting cannot help.")},
+              {"summary", text("One sentence, with the numbers.")},
+              {"details", list("What else matters.", text("A sentence."))},
+              {"changes", list("The smallest changes that would start it now.", reference("StartingChange"))}});
+  schemas["StartingChange"] = object("A change that was tried: with it the job would start, with less it would not.",
+                                     {{"kind", text("What it changes, such as quota, evict, gpus or wait.")},
+                                      {"text", text("One sentence, with the numbers.")}});
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
   schemas["CheckpointReport"] = closed(object("Saved work.", {{"attempt", integer("The attempt that saved, from 1.")},

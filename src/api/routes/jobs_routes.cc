@@ -151,7 +151,8 @@ json::object not_waiting(JobId id, JobPhase phase, const std::string& what) {
           {"code", json::string(name_of(ReasonCode::kNone))},
           {"never", false},
           {"summary", what},
-          {"details", json::array()}};
+          {"details", json::array()},
+          {"changes", json::array()}};
 }
 
 void explain_job(Service& service, const Request& request, const Responder& responder) {
@@ -179,6 +180,9 @@ void explain_job(Service& service, const Request& request, const Responder& resp
   body["code"] = explained.code;
   body["never"] = explained.never;
   body["details"] = json::array(explained.details.begin(), explained.details.end());
+  for (const Explained::Change& change : explained.changes) {
+    body["changes"].as_array().push_back(json::object{{"kind", change.kind}, {"text", change.text}});
+  }
   responder.send(json_answer(body));
 }
 

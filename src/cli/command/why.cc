@@ -14,6 +14,7 @@ Result<int> run(const WhyOptions& options, Session& session) {
       std::string text =
           "job " + show(*why, "id") + " is " + show(*why, "phase") + ": " + printable(show(*why, "summary")) + "\n";
       for (const Json& detail : items(*why, "details")) text += "  " + printable(show(detail)) + "\n";
+      for (const Json& change : items(*why, "changes")) text += "  " + printable(show(change, "text")) + "\n";
       if (is_true(*why, "never")) text += "Waiting cannot help: the job or the cluster has to be changed.\n";
       return text;
     });

@@ -390,6 +390,7 @@ Stage::Done Stage::why(const Line& line) {
       explanation.summary);
   if (line.names.size() > 2) {
     for (const std::string& detail : explanation.details) say("  " + detail);
+    for (const sched::Change& change : explanation.changes) say("  " + sched::would_start(change));
   }
   return {};
 }

@@ -1,0 +1,163 @@
+#include "sched/change.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "sched/explain.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::State;
+using state::Trial;
+
+namespace {
+
+void resize(TaskGroup& group, const Change& change) {
+  const auto to = static_cast<std::int32_t>(change.to);
+  switch (change.kind) {
+    case ChangeKind::kTasks:
+      group.count = to;
+      group.min_count = to;
+      break;
+    case ChangeKind::kGpus:
+      if (group.request.is_share())
+        group.request.gpu_milli = to;
+      else
+        group.request.gpus = static_cast<std::int32_t>(to / kMilli);
+      break;
+    case ChangeKind::kCpus:
+      group.request.cpu_milli = change.to;
+      break;
+    case ChangeKind::kMemory:
+      group.request.memory_mib = change.to;
+      break;
+    case ChangeKind::kModel:
+      group.request.gpu_models.push_back(change.name);
+      break;
+    case ChangeKind::kPool:
+      group.pool = change.name;
+      break;
+    case ChangeKind::kTolerate:
+      group.tolerations.push_back(change.name);
+      break;
+    case ChangeKind::kSelect:
+      std::erase_if(group.node_selector, [&](const auto& label) { return label.first == change.name; });
+      break;
+    case ChangeKind::kRelease:
+    case ChangeKind::kPriority:
+    case ChangeKind::kWait:
+    case ChangeKind::kUncordon:
+    case ChangeKind::kShareNodes:
+    case ChangeKind::kQuota:
+    case ChangeKind::kEvict:
+      break;
+  }
+}
+
+std::string job_text(const State& state, JobId id) {
+  const JobState& job = *state.job(id);
+  return "job " + std::to_string(id.value()) + " (" + job.spec.name + ", queue " + state.queue(job.queue).path + ")";
+}
+
+template <class Items, class Name>
+std::string listed(const Items& items, Name&& name) {
+  std::string text;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + name(items[i]);
+  }
+  return text;
+}
+
+std::string raise_text(const State& state, const Raise& raise) {
+  return "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path) +
+         (raise.lending ? " lent " : " had a max of ") + amount_text(raise.dim, raise.to) + " " +
+         dim_name(state, raise.dim) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
+         amount_text(raise.dim, raise.to - raise.from) + " more)";
+}
+
+std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
+  return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
+}
+
+}  // namespace
+
+JobState changed(JobState job, const Change& change) {
+  if (change.kind == ChangeKind::kRelease) job.held = false;
+  if (change.kind == ChangeKind::kPriority) job.priority = static_cast<std::int32_t>(change.to);
+  if (change.kind == ChangeKind::kShareNodes) job.spec.exclusive = false;
+  if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
+  return job;
+}
+
+Timestamp ends_by(const JobState& job, Timestamp now) {
+  if (job.attempt->stop) return std::max(now, job.attempt->stop->deadline);
+  const std::int64_t seconds = job.spec.time_limit_s > 0 ? job.spec.time_limit_s : job.spec.estimate_s;
+  if (seconds == 0) return Timestamp::never();
+  return std::max(now, job.attempt->started + checked_multiply(seconds, 1000));
+}
+
+void apply(Trial& trial, const State& state, const Change& change, Timestamp now) {
+  for (const Raise& raise : change.raises) {
+    if (raise.lending)
+      trial.set_lending_limit(raise.queue, raise.dim, raise.to);
+    else
+      trial.set_max(raise.queue, raise.dim, raise.to);
+  }
+  for (const NodeId node : change.nodes) trial.uncordon(node);
+  for (const JobId victim : change.victims) trial.remove(victim);
+  if (change.kind != ChangeKind::kWait) return;
+  for (const JobId id : state.running()) {
+    if (ends_by(*state.job(id), now) <= change.at) trial.remove(id);
+  }
+}
+
+std::string would_start(const Change& change) {
+  return (change.kind == ChangeKind::kWait ? "it would start " : "it would start now if ") + change.text;
+}
+
+std::string text_of(const State& state, const JobState& job, const Change& change) {
+  const std::string group =
+      job.spec.groups.size() > 1 ? " in group " + job.spec.groups[change.group].name : std::string();
+  switch (change.kind) {
+    case ChangeKind::kRelease:
+      return "it were released";
+    case ChangeKind::kPriority:
+      return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
+    case ChangeKind::kWait:
+      return "at " + to_iso8601(change.at) + ", as far as time limits and estimates are kept";
+    case ChangeKind::kUncordon:
+      return listed(change.nodes, [&](NodeId node) { return "node " + state.node(node).spec.name; }) +
+             (change.nodes.size() == 1 ? " were" : " were all") + " uncordoned";
+    case ChangeKind::kModel:
+      return "it could also run on " + change.name + group;
+    case ChangeKind::kPool:
+      return "it asked pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
+    case ChangeKind::kTolerate:
+      return "it tolerated the taint " + change.name + group;
+    case ChangeKind::kSelect:
+      return "it did not select nodes by the label " + change.name + group;
+    case ChangeKind::kShareNodes:
+      return "it did not ask for whole nodes";
+    case ChangeKind::kGpus:
+      return asked_text(kDimGpu, " GPUs", change) + group;
+    case ChangeKind::kTasks:
+      return "it asked " + std::to_string(change.to) + " tasks instead of " + std::to_string(change.from) + group;
+    case ChangeKind::kCpus:
+      return asked_text(kDimCpu, " CPUs", change) + group;
+    case ChangeKind::kMemory:
+      return asked_text(kDimMemory, " of memory", change) + group;
+    case ChangeKind::kQuota:
+      return listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+    case ChangeKind::kEvict: {
+      std::string text = listed(change.victims, [&](JobId victim) { return job_text(state, victim); }) + " left";
+      if (!change.raises.empty()) {
+        text += ", and " + listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+      }
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace berth::sched

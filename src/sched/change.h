@@ -1,0 +1,80 @@
+#pragma once
+// A Change: something that would let a waiting job start now, as values, so that it can be tried and told. What it
+// changes of the job is tried on a copy of it, what it changes of the cluster on the state's undo log.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/ids.h"
+#include "state/state.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+enum class ChangeKind {
+  kRelease,     // the job is let go
+  kPriority,    // `to` instead of `from`: ahead of the head of its strict queue
+  kWait,        // until `at`, when the running jobs that end by then are gone
+  kUncordon,    // `nodes` take tasks again
+  kModel,       // group `group` may also run on `name`
+  kPool,        // the group asks pool `name`
+  kTolerate,    // the group tolerates taint `name`
+  kSelect,      // the group does not select label `name`
+  kShareNodes,  // the job does not ask for whole nodes
+  kGpus,        // `to` milli-GPUs per task instead of `from`
+  kTasks,       // `to` tasks instead of `from`
+  kCpus,        // `to` milli-cores per task
+  kMemory,      // `to` MiB per task
+  kQuota,       // `raises`
+  kEvict,       // `victims` leave, and what `raises` says
+};
+}  // namespace berth::sched
+
+namespace berth {
+BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "wait", "uncordon", "model", "pool", "tolerate", "select",
+                 "share-nodes", "gpus", "tasks", "cpus", "memory", "quota", "evict");
+}  // namespace berth
+
+namespace berth::sched {
+
+// A limit of a queue, in the unit of its dimension.
+struct Raise {
+  QueueId queue;
+  bool lending = false;  // the lending limit; else the max
+  std::size_t dim = 0;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  bool operator==(const Raise&) const = default;
+};
+
+struct Change {
+  ChangeKind kind = ChangeKind::kQuota;  // without raises: as things are
+  std::size_t group = 0;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::string name;
+  std::vector<Raise> raises;
+  std::vector<JobId> victims;
+  std::vector<NodeId> nodes;
+  Timestamp at;
+  std::string text;  // completes "it would start now if ", and for kWait "it would start "
+};
+
+// The job with what the change alters of it.
+state::JobState changed(state::JobState job, const Change& change);
+
+// Tries what the change alters of the cluster: limits, cordons, victims, and for kWait all that end by then.
+void apply(state::Trial& trial, const state::State& state, const Change& change, Timestamp now);
+
+// When the running job is gone at the latest: the deadline of its stop, its time limit, else its estimate; never()
+// when nothing says so.
+Timestamp ends_by(const state::JobState& job, Timestamp now);
+
+// "it would start now if node n3 were uncordoned"
+std::string would_start(const Change& change);
+
+std::string text_of(const state::State& state, const state::JobState& job, const Change& change);
+
+}  // namespace berth::sched

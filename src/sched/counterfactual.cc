@@ -1,0 +1,426 @@
+#include "sched/counterfactual.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.h"
+#include "sched/blocking.h"
+#include "sched/preempt.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::QueueState;
+using state::State;
+using state::Trial;
+
+constexpr std::size_t kMostVictims = 64;  // a longer list helps nobody, and each member costs tries
+constexpr std::size_t kMostNodes = 64;
+constexpr std::size_t kMostRaises = 16;
+constexpr std::size_t kMostEnds = 512;
+constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that are tried
+
+class Inquiry {
+ public:
+  Inquiry(State& state, JobId id, Timestamp now, const Effort& effort)
+      : state_(state), job_(*state.job(id)), now_(now), effort_(effort) {}
+
+  std::vector<Change> run();
+  bool starts(const Change& change, Reason* why = nullptr);
+
+ private:
+  bool spent() const { return tries_ >= effort_.tries || work_.nodes_scored >= effort_.nodes_scored; }
+  void tell(std::optional<Change> change);
+  void try_names(ChangeKind kind, std::size_t group, const std::set<std::string>& names);
+
+  std::optional<Change> priority(JobId head);
+  std::optional<Change> wait();
+  std::optional<Change> uncordon();
+  void other_nodes(std::size_t group);
+  void smaller_asks(std::size_t group);
+  std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
+                                std::int64_t unit);
+  Change raise_limits();
+  bool add_raise(Change& change, const Reason& why) const;
+  void tighten(Change& change);
+  std::optional<Change> evict(std::vector<Raise> raises);
+  bool add_victims_below(Change& change, const Reason& why) const;
+  bool add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
+                            std::size_t many) const;
+  std::vector<NodeId> nearly_fitting_nodes(std::size_t group) const;
+  bool may_leave(JobId id, const Change& change) const;
+  void order_victims(std::vector<JobId>& victims) const;
+  template <class Part>
+  void leave_out(Change& change, std::vector<Part> Change::*parts);
+
+  State& state_;
+  const JobState& job_;
+  Timestamp now_;
+  const Effort& effort_;
+  std::uint64_t tries_ = 0;
+  PlaceWork work_;
+  std::vector<Change> told_;
+};
+
+bool is_quota(const Reason& why) { return why.code == ReasonCode::kQueueMax || why.code == ReasonCode::kQueueLending; }
+
+bool Inquiry::starts(const Change& change, Reason* why) {
+  ++tries_;
+  Trial trial(state_);
+  if (job_.nomination) trial.lift_nomination(job_.id);
+  apply(trial, state_, change, now_);
+  const auto refused = blocking(state_, changed(job_, change), std::max(now_, change.at), work_);
+  if (refused && why != nullptr) *why = *refused;
+  return !refused;
+}
+
+// A result that was cut short may not be minimal, so it is not told.
+void Inquiry::tell(std::optional<Change> change) {
+  if (!change || spent() || told_.size() >= effort_.changes) return;
+  change->text = text_of(state_, job_, *change);
+  told_.push_back(std::move(*change));
+}
+
+std::vector<Change> Inquiry::run() {
+  Reason why;
+  if (job_.attempt || job_.is_parent() || starts({}, &why)) return {};
+  if (why.code == ReasonCode::kHeld) {
+    Change release;
+    release.kind = ChangeKind::kRelease;
+    if (starts(release)) tell(release);
+  } else if (why.code == ReasonCode::kBehindHead) {
+    tell(priority(why.job));
+  } else if (why.code == ReasonCode::kEarliestStart) {
+    tell(wait());
+  } else if (why.code != ReasonCode::kDependency && why.code != ReasonCode::kDependencyNever) {
+    tell(wait());
+    tell(uncordon());
+    for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
+      other_nodes(g);
+      smaller_asks(g);
+    }
+    const Change quota = raise_limits();
+    const bool enough = !quota.raises.empty() && starts(quota);
+    if (enough) tell(quota);
+    auto evicting = evict({});
+    if (!evicting && !enough && !quota.raises.empty()) evicting = evict(quota.raises);
+    tell(std::move(evicting));
+  }
+  return std::move(told_);
+}
+
+std::optional<Change> Inquiry::priority(JobId head) {
+  Change change;
+  change.kind = ChangeKind::kPriority;
+  change.from = job_.priority;
+  const std::int64_t level = state_.job(head)->priority;  // the same priority is enough for the older one
+  for (change.to = std::max<std::int64_t>(level, change.from + 1); change.to <= level + 1; ++change.to) {
+    if (starts(change)) return change;
+  }
+  return std::nullopt;
+}
+
+// The first of the times at which something ends, such that the job starts then and not at the one before.
+std::optional<Change> Inquiry::wait() {
+  std::set<Timestamp> ends;
+  for (const JobId id : state_.running()) {
+    if (const Timestamp end = ends_by(*state_.job(id), now_); !end.is_never()) ends.insert(end);
+  }
+  if (job_.not_before > now_) ends.insert(job_.not_before);
+  const std::vector<Timestamp> times(ends.begin(), ends.end());
+  const std::size_t count = std::min(times.size(), kMostEnds);
+  Change change;
+  change.kind = ChangeKind::kWait;
+  const auto starts_at = [&](std::size_t i) {
+    change.at = times[i];
+    return starts(change);
+  };
+  std::size_t refused = 0;  // so many of the first do not start it
+  std::size_t step = 1;
+  while (refused < count && !starts_at(std::min(refused + step, count) - 1)) {
+    refused = std::min(refused + step, count);
+    step *= 2;
+  }
+  if (refused == count) return std::nullopt;
+  std::size_t enough = std::min(refused + step, count);
+  while (enough - refused > 1) {
+    const std::size_t middle = (refused + enough) / 2;
+    (starts_at(middle - 1) ? enough : refused) = middle;
+  }
+  change.at = times[enough - 1];
+  return change;
+}
+
+// Again and again, until none of the parts can be spared: what one part makes possible may spare another.
+template <class Part>
+void Inquiry::leave_out(Change& change, std::vector<Part> Change::*parts) {
+  bool again = true;
+  while (again && !spent()) {
+    again = false;
+    for (std::size_t i = (change.*parts).size(); i-- > 0;) {
+      Change fewer = change;
+      (fewer.*parts).erase((fewer.*parts).begin() + static_cast<std::ptrdiff_t>(i));
+      if (!starts(fewer)) continue;
+      change = std::move(fewer);
+      again = true;
+    }
+  }
+}
+
+std::optional<Change> Inquiry::uncordon() {
+  Change change;
+  change.kind = ChangeKind::kUncordon;
+  for (const NodeState& node : state_.nodes()) {
+    if (node.cordoned && node.status == NodeStatus::kReady && change.nodes.size() < kMostNodes)
+      change.nodes.push_back(node.id);
+  }
+  if (change.nodes.empty() || !starts(change)) return std::nullopt;
+  leave_out(change, &Change::nodes);
+  return change;
+}
+
+void Inquiry::try_names(ChangeKind kind, std::size_t group, const std::set<std::string>& names) {
+  std::size_t tried = 0;
+  for (const std::string& name : names) {
+    if (++tried > kMostNames) return;
+    Change change;
+    change.kind = kind;
+    change.group = group;
+    change.name = name;
+    if (!starts(change)) continue;
+    tell(change);
+    return;
+  }
+}
+
+// The same ask, elsewhere.
+void Inquiry::other_nodes(std::size_t index) {
+  const TaskGroup& group = job_.spec.groups[index];
+  std::set<std::string> names;
+  if (!group.request.gpu_models.empty()) {
+    for (const auto& model : state_.gpu_models()) names.insert(model.name);
+    for (const std::string& model : group.request.gpu_models) names.erase(model);
+    try_names(ChangeKind::kModel, index, names);
+  }
+  if (!group.pool.empty()) {
+    names.clear();
+    for (const auto& pool : state_.pools()) names.insert(pool.name);
+    names.erase(group.pool);
+    try_names(ChangeKind::kPool, index, names);
+  }
+  names.clear();
+  for (const NodeState& node : state_.nodes()) {
+    for (const Taint& taint : node.spec.taints) names.insert(taint.key);
+  }
+  for (const std::string& key : group.tolerations) names.erase(key);
+  try_names(ChangeKind::kTolerate, index, names);
+  names.clear();
+  for (const auto& [key, value] : group.node_selector) names.insert(key);
+  try_names(ChangeKind::kSelect, index, names);
+}
+
+std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
+                                       std::int64_t unit) {
+  Change change;
+  change.kind = kind;
+  change.group = group;
+  change.from = from;
+  change.to = low;
+  if (low >= from || !starts(change)) return std::nullopt;
+  std::int64_t refused = from;
+  while (refused - change.to > unit) {
+    Change more = change;
+    more.to += (refused - change.to) / (2 * unit) * unit;
+    if (starts(more))
+      change = more;
+    else
+      refused = more.to;
+  }
+  return change;
+}
+
+// Less, as much of it as possible.
+void Inquiry::smaller_asks(std::size_t index) {
+  const TaskGroup& group = job_.spec.groups[index];
+  const TaskRequest& request = group.request;
+  if (job_.spec.exclusive && index == 0) {
+    Change change;
+    change.kind = ChangeKind::kShareNodes;
+    if (starts(change)) tell(change);
+  }
+  if (request.is_share())
+    tell(largest(ChangeKind::kGpus, index, request.gpu_milli, 1, 1));
+  else
+    tell(largest(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli, kMilli));
+  tell(largest(ChangeKind::kTasks, index, group.least(), 1, 1));
+  const std::int64_t something = request.gpus > 0 ? 0 : 1;  // a task that asks nothing is no task
+  tell(largest(ChangeKind::kCpus, index, request.cpu_milli, something, 1));
+  tell(largest(ChangeKind::kMemory, index, request.memory_mib, something, 1));
+}
+
+// --- limits ---
+
+// Raises limits, the innermost first, as long as quota is what refuses.
+Change Inquiry::raise_limits() {
+  Change change;
+  change.kind = ChangeKind::kQuota;
+  Reason why;
+  bool enough = false;
+  while (!spent() && !(enough = starts(change, &why))) {
+    if (change.raises.size() >= kMostRaises || !is_quota(why) || !add_raise(change, why)) break;
+  }
+  if (enough && !change.raises.empty()) tighten(change);
+  return change;
+}
+
+bool Inquiry::add_raise(Change& change, const Reason& why) const {
+  if (why.code == ReasonCode::kQueueMax) {
+    change.raises.push_back({why.queue, false, why.dim, why.limit, checked_add(why.used, why.asked)});
+    return true;
+  }
+  std::int64_t missing = why.used + why.asked - why.limit;
+  for (const QueueId id : state_.queue(why.queue).children) {
+    const QueueState& child = state_.queue(id);
+    const bool limits = child.limits_lending && child.lending_limit[why.dim] != kUnlimited;
+    if (missing <= 0 || state_.is_below(job_.queue, id) || !limits) continue;
+    const std::int64_t idle = child.guaranteed.amounts[why.dim] - child.usage[why.dim] - child.nominated[why.dim];
+    const std::int64_t more = std::min(missing, idle - child.lending_limit[why.dim]);
+    const Raise raise{id, true, why.dim, child.lending_limit[why.dim], child.lending_limit[why.dim] + more};
+    if (more <= 0 || std::find(change.raises.begin(), change.raises.end(), raise) != change.raises.end()) continue;
+    change.raises.push_back(raise);
+    missing -= more;
+  }
+  return missing < why.used + why.asked - why.limit;
+}
+
+// No raise that can be spared, and each as small as it can be.
+void Inquiry::tighten(Change& change) {
+  leave_out(change, &Change::raises);
+  for (std::size_t i = 0; i < change.raises.size(); ++i) {
+    std::int64_t refused = change.raises[i].from;
+    std::int64_t probe = change.raises[i].to - 1;  // as a rule the raise was exact
+    while (change.raises[i].to - refused > 1 && !spent()) {
+      Change less = change;
+      less.raises[i].to = probe;
+      if (starts(less))
+        change = std::move(less);
+      else
+        refused = probe;
+      probe = refused + (change.raises[i].to - refused) / 2;
+    }
+  }
+}
+
+// --- victims ---
+
+bool Inquiry::may_leave(JobId id, const Change& change) const {
+  return state_.job(id)->phase == JobPhase::kRunning &&
+         std::find(change.victims.begin(), change.victims.end(), id) == change.victims.end();
+}
+
+// Whose leaving costs least first: the cycle's order of victims.
+void Inquiry::order_victims(std::vector<JobId>& victims) const {
+  std::sort(victims.begin(), victims.end(), [&](JobId a, JobId b) {
+    const JobState& left = *state_.job(a);
+    const JobState& right = *state_.job(b);
+    return std::tuple(left.priority, loss_of_stopping(left, now_), right.attempt->started, b) <
+           std::tuple(right.priority, loss_of_stopping(right, now_), left.attempt->started, a);
+  });
+}
+
+bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
+  std::vector<JobId> victims;
+  for (const JobId id : state_.running()) {
+    const JobState& job = *state_.job(id);
+    if (may_leave(id, change) && state_.is_below(job.queue, why.queue) &&
+        job.attempt->charges.front().amounts[why.dim] > 0)
+      victims.push_back(id);
+  }
+  order_victims(victims);
+  std::int64_t missing = why.used + why.asked - why.limit;
+  for (const JobId id : victims) {
+    if (missing <= 0 || change.victims.size() > kMostVictims) break;
+    for (const state::Charge& charge : state_.job(id)->attempt->charges) missing -= charge.amounts[why.dim];
+    change.victims.push_back(id);
+  }
+  return !victims.empty();
+}
+
+// Nodes that could hold a task of the group, those that lack the fewest GPUs for it first.
+std::vector<NodeId> Inquiry::nearly_fitting_nodes(std::size_t group) const {
+  const TaskRequest& request = job_.spec.groups[group].request;
+  std::vector<std::pair<std::int64_t, NodeId>> by_need;
+  for (const NodeState& node : state_.nodes()) {
+    if (!node.takes_tasks() || node.tasks.empty() || !could_hold(state_, job_, group, node)) continue;
+    const auto fitting = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+      return gpu.available_milli() >= request.gpu_milli;
+    });
+    by_need.emplace_back(std::max<std::int64_t>(0, request.gpus - fitting), node.id);
+  }
+  std::sort(by_need.begin(), by_need.end());
+  std::vector<NodeId> nodes;
+  for (const auto& [need, node] : by_need) nodes.push_back(node);
+  return nodes;
+}
+
+bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
+                                   std::size_t many) const {
+  const std::size_t before = change.victims.size();
+  for (; next < nodes.size() && many > 0 && change.victims.size() <= kMostVictims; ++next) {
+    const std::size_t known = change.victims.size();
+    for (const auto& [job, task] : state_.node(nodes[next]).tasks) {
+      if (may_leave(job, change)) change.victims.push_back(job);
+    }
+    if (change.victims.size() > known) --many;
+  }
+  return change.victims.size() > before;
+}
+
+// A sufficient set first, along what refuses: jobs below the queue whose limit is reached, jobs on the nodes that come
+// closest. Then everyone is spared whom the job fits beside, the dearest first.
+std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
+  Change change;
+  change.kind = ChangeKind::kEvict;
+  change.raises = std::move(raises);
+  std::vector<std::vector<NodeId>> nodes(job_.spec.groups.size());
+  std::vector<std::size_t> next(nodes.size(), 0);
+  std::size_t many = 1;
+  Reason why;
+  while (!starts(change, &why)) {
+    if (spent() || change.victims.size() > kMostVictims) return std::nullopt;
+    bool more = false;
+    if (is_quota(why)) {
+      more = add_victims_below(change, why);
+    } else {
+      const auto group = static_cast<std::size_t>(why.group);
+      if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(group);
+      more = add_victims_on_nodes(change, nodes[group], next[group], many);
+      many *= 2;
+    }
+    if (!more) return std::nullopt;
+  }
+  if (change.victims.empty()) return std::nullopt;
+  order_victims(change.victims);
+  leave_out(change, &Change::victims);
+  if (!change.raises.empty()) tighten(change);
+  return change;
+}
+
+}  // namespace
+
+std::vector<Change> smallest_changes(State& state, JobId job, Timestamp now, const Effort& effort) {
+  if (state.job(job) == nullptr) return {};
+  return Inquiry(state, job, now, effort).run();
+}
+
+bool starts_with(State& state, JobId job, Timestamp now, const Change& change) {
+  return Inquiry(state, job, now, {}).starts(change);
+}
+
+}  // namespace berth::sched

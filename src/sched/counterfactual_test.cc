@@ -1,0 +1,91 @@
+#include "sched/counterfactual.h"
+
+#include "sched/explain.h"
+#include "sched/explain_queue.h"
+#include "sched/fleet_fixture.h"
+
+namespace berth {
+
+using sched::ChangeKind;
+
+TEST_CASE_FIXTURE(FleetFixture, "a held job would start if it were released") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec spec = job("a", 1, 8);
+  spec.held = true;
+  const JobId held = submit(spec);
+  const auto changes = sched::smallest_changes(state, held, now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == ChangeKind::kRelease);
+  CHECK_EQ(sched::would_start(changes[0]), "it would start now if it were released");
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least priority that passes it is told") {
+  QueueConfig strict = queue("a");
+  strict.policy = QueuePolicy::kStrict;
+  command(ApplyConfig{config({strict}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("a", 1, 6));
+  cycle();
+  submit(job("a", 1, 8));
+  now = now + 1000;
+  const JobId second = submit(job("a", 1, 1));
+  cycle();
+  const auto changes = sched::smallest_changes(state, second, now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == ChangeKind::kPriority);
+  CHECK_EQ(changes[0].to, state.job(second)->priority + 1);
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "a job that waits for its earliest start would start then") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec spec = job("a", 1, 8);
+  spec.earliest_start = now + 60'000;
+  const auto changes = sched::smallest_changes(state, submit(spec), now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == ChangeKind::kWait);
+  CHECK_EQ(changes[0].at.ms, now.ms + 60'000);
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "what would start now needs no change, and nothing is told when effort has run out") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  const JobId first = submit(job("a", 1, 8));
+  CHECK(sched::smallest_changes(state, first, now).empty());
+  cycle();
+  const JobId second = submit(job("a", 1, 8));
+  CHECK_FALSE(sched::smallest_changes(state, second, now).empty());
+  CHECK(sched::smallest_changes(state, second, now, {2, 1'000'000, 8}).empty());
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the order uses") {
+  QueueConfig a = queue("a");
+  a.guaranteed.gpu_milli = 6000;
+  a.lending_limit.gpu_milli = 1000;
+  a.weight = 2;
+  command(ApplyConfig{config({a, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("a", 1, 4));
+  cycle();
+  const auto lines = sched::explain_share(state, *state.queue_at("a"));
+  CHECK_EQ(lines[0], "gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)");
+  CHECK_EQ(lines[3], "gpus: guaranteed 6, 4 used within, 0 borrowed, 2 idle (1 may be lent, 1 kept back)");
+  CHECK_EQ(lines.back(), "among the 2 queues of the cluster, 1 have a smaller dominant share over weight");
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
+  QueueConfig a = queue("a");
+  a.guaranteed.gpu_milli = 4000;
+  command(ApplyConfig{config({a, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  const JobId borrows = submit(job("b", 1, 1));
+  submit(job("a", 1, 1));
+  const auto lines = sched::explain_turn(state, *state.job(borrows), now);
+  REQUIRE_EQ(lines.size(), 1);
+  CHECK_EQ(lines[0],
+           "1 job is asked before it; the first is job 2 of queue a: queue a would stay within its guarantee, queue b "
+           "would borrow");
+}
+
+}  // namespace berth

@@ -1,0 +1,267 @@
+// Tiny random fleets against the exact solver: what starts, who leaves, and what would help.
+
+#include <cstdlib>
+
+#include "base/random.h"
+#include "sched/blocking.h"
+#include "sched/counterfactual.h"
+#include "sched/exact_solver.h"
+#include "sched/fleet_fixture.h"
+
+namespace berth {
+namespace {
+
+using sched::Change;
+using sched::ChangeKind;
+using sched::exactly_can_start;
+using sched::Imagined;
+
+int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
+
+void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
+
+struct TinyFleet : FleetFixture {
+  explicit TinyFleet(std::uint64_t seed) : random(seed) {
+    command(ApplyConfig{random_config(), "op"});
+    const std::int64_t nodes = random.between(1, 6);
+    for (std::int64_t i = 0; i < nodes; ++i) {
+      command(RegisterNode{random_node("n" + std::to_string(i))});
+      if (random.chance(100)) command(CordonNode{"n" + std::to_string(i), true, false, "op"});
+    }
+    const std::int64_t jobs = random.between(2, 8);
+    for (std::int64_t i = 0; i < jobs; ++i) {
+      now = now + 1000;
+      ids.push_back(submit(random_job()));
+      if (random.chance(600)) settle_cycles();
+    }
+  }
+
+  // Cycles until nothing more is decided. The decisions of the last one that evicted are kept.
+  void settle_cycles() {
+    for (int i = 0; i < 10; ++i) {
+      Plan plan = cycle();
+      if (plan.decisions.empty()) return;
+      check_evictions(plan);
+    }
+  }
+
+  ClusterConfig random_config() {
+    std::vector<QueueConfig> queues;
+    const bool nested = random.chance(400);
+    if (nested) queues.push_back(queue("org"));
+    for (const char* leaf : {"a", "b", "c"}) {
+      QueueConfig one = queue((nested && *leaf != 'c' ? "org/" : "") + std::string(leaf));
+      if (random.chance(500)) set_gpus(one.guaranteed, random.between(0, 3));
+      if (random.chance(400)) set_gpus(one.max, random.between(3, 8));
+      if (random.chance(150)) one.max.cpu_milli = random.between(4, 20) * 1000;
+      if (random.chance(100)) one.max.model_gpu_milli = {{"H100", random.between(0, 4) * kMilli}};
+      if (one.guaranteed.gpu_milli && random.chance(300)) set_gpus(one.lending_limit, random.between(0, 2));
+      one.weight = random.between(0, 3);
+      leaves.push_back(one.path);
+      queues.push_back(std::move(one));
+    }
+    if (nested) {
+      set_gpus(queues.front().guaranteed, 6);
+      if (random.chance(500)) set_gpus(queues.front().max, random.between(6, 10));
+    }
+    for (QueueConfig& one : queues) {
+      const auto model = one.max.model_gpu_milli;
+      if (!model.empty() && one.guaranteed.gpu_milli) one.max.model_gpu_milli.clear();
+    }
+    ClusterConfig config = FleetFixture::config(std::move(queues));
+    config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
+    return config;
+  }
+
+  NodeSpec random_node(const std::string& name) {
+    NodeSpec spec = node(name, static_cast<std::int32_t>(random.between(0, 4)), random.chance(700) ? "H100" : "A100");
+    spec.cpu_milli = random.between(4, 12) * 1000;
+    if (random.chance(150)) spec.taints.push_back({"spot", ""});
+    return spec;
+  }
+
+  JobSpec random_job() {
+    JobSpec spec = job(leaves[random.below(leaves.size())], static_cast<std::int32_t>(random.between(1, 4)),
+                       static_cast<std::int32_t>(random.between(0, 3)));
+    TaskGroup& group = spec.groups.front();
+    group.request.cpu_milli = random.between(1, 4) * 1000;
+    if (group.request.gpus == 1 && random.chance(300)) group.request.gpu_milli = 250 * (now.ms / 1000 % 3 != 0 ? 2 : 1);
+    if (random.chance(200)) group.min_count = static_cast<std::int32_t>(random.between(1, group.count));
+    if (random.chance(200)) group.request.gpu_models = {random.chance(500) ? "H100" : "A100"};
+    if (random.chance(200)) group.tolerations = {"spot"};
+    if (random.chance(100)) {
+      TaskGroup second = group;
+      second.name = "second";
+      second.request.gpus = 1;
+      second.request.gpu_milli = kMilli;
+      second.count = second.min_count = 1;
+      spec.groups.push_back(second);
+    }
+    spec.exclusive = random.chance(40);
+    spec.priority_class = random.chance(300) ? "production" : "training";
+    if (random.chance(300)) spec.time_limit_s = random.between(10, 100);
+    return spec;
+  }
+
+  // What placement promises to find whenever it is there: gangs of one group; several models under a model's own
+  // ceiling are judged model by model, and whole nodes are charged only after they are chosen.
+  bool judged_exactly(const JobSpec& spec) const {
+    const bool several_models = spec.groups.front().request.gpu_models.size() != 1;
+    const bool model_limits = std::any_of(state.config().queues.begin(), state.config().queues.end(),
+                                          [](const auto& one) { return !one.max.model_gpu_milli.empty(); });
+    return spec.groups.size() == 1 && !spec.exclusive && !(several_models && model_limits);
+  }
+
+  void check_evictions(const Plan& plan) {
+    std::set<JobId> all;
+    for (const Decision& decision : plan.decisions) {
+      if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
+        all.insert(evict->victims.begin(), evict->victims.end());
+      }
+    }
+    // A claim knows only its own victims: those of earlier claims are still there when it is made.
+    for (const Decision& decision : plan.decisions) {
+      const auto* evict = std::get_if<EvictDecision>(&decision);
+      if (evict == nullptr) continue;
+      ++evictions;
+      Imagined imagined{*state.job(evict->claimant), all, {}, {}, {}};
+      if (!exactly_can_start(state, imagined)) fault("victims leave and the claimant still does not fit");
+      if (!judged_exactly(imagined.job.spec)) continue;
+      imagined.gone = {evict->victims.begin(), evict->victims.end()};
+      for (const JobId spared : evict->victims) {
+        imagined.gone.erase(spared);
+        if (exactly_can_start(state, imagined)) fault("a victim that could have been spared");
+        imagined.gone.insert(spared);
+      }
+    }
+  }
+
+  Imagined imagine(JobId id, const Change& change) const {
+    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}};
+    imagined.gone.insert(change.victims.begin(), change.victims.end());
+    imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
+    for (const sched::Raise& raise : change.raises) {
+      (raise.lending ? imagined.lending : imagined.max)[{raise.queue, raise.dim}] = raise.to;
+    }
+    if (change.kind == ChangeKind::kWait) {
+      for (const JobId other : state.running()) {
+        if (sched::ends_by(*state.job(other), now) <= change.at) imagined.gone.insert(other);
+      }
+    }
+    return imagined;
+  }
+
+  void fault(const std::string& what) { faults.push_back(what); }
+
+  Random random;
+  std::vector<std::string> leaves;
+  std::vector<JobId> ids;
+  std::vector<std::string> faults;
+  std::int64_t evictions = 0;
+};
+
+// The change with one part left out or one unit less of it; each of them must not be enough.
+std::vector<Change> weaker(const Change& change) {
+  std::vector<Change> all;
+  const auto without = [&](auto parts) {
+    for (std::size_t i = 0; i < (change.*parts).size(); ++i) {
+      Change less = change;
+      (less.*parts).erase((less.*parts).begin() + static_cast<std::ptrdiff_t>(i));
+      all.push_back(less);
+    }
+  };
+  without(&Change::victims);
+  without(&Change::nodes);
+  without(&Change::raises);
+  for (std::size_t i = 0; i < change.raises.size(); ++i) {
+    all.push_back(change);
+    --all.back().raises[i].to;
+  }
+  const bool counts = change.kind == ChangeKind::kTasks || change.kind == ChangeKind::kCpus ||
+                      change.kind == ChangeKind::kMemory || change.kind == ChangeKind::kGpus;
+  if (counts) {
+    const std::int64_t unit = change.kind == ChangeKind::kGpus && change.from % kMilli == 0 ? kMilli : 1;
+    all.push_back(change);
+    all.back().to += unit;
+  }
+  if (change.kind == ChangeKind::kWait) {
+    all.push_back(change);
+    all.back().at.ms -= 1;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in vain") {
+  std::int64_t waiting = 0;
+  std::int64_t missed_mixed = 0;
+  std::int64_t evictions = 0;
+  for (int i = 0; i < instances(); ++i) {
+    TinyFleet fleet(static_cast<std::uint64_t>(i));
+    fleet.settle_cycles();
+    evictions += fleet.evictions;
+    for (const JobId id : fleet.ids) {
+      const state::JobState* job = fleet.state.job(id);
+      if (job == nullptr || job->attempt || job->nomination) continue;
+      ++waiting;
+      const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}});
+      sched::PlaceWork work;
+      const bool refused = sched::blocking(fleet.state, *job, fleet.now, work).has_value();
+      if (!refused && !could) fleet.fault("placement found what is not there");
+      if (could && fleet.judged_exactly(job->spec)) fleet.fault("a job waits that could start");
+      missed_mixed += could && !fleet.judged_exactly(job->spec);
+    }
+    if (fleet.state.audit()) fleet.fault(*fleet.state.audit());
+    for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
+    if (!fleet.faults.empty()) break;
+  }
+  MESSAGE(waiting << " waiting jobs and " << evictions
+                  << " evictions judged; of gangs with several groups, whole nodes "
+                  << "or ceilings per model " << missed_mixed << " waited though a place existed");
+  CHECK(waiting > instances());
+  CHECK(evictions > instances() / 100);
+}
+
+TEST_CASE("a change that is told starts the job, and with any part of it left out it does not start") {
+  std::map<ChangeKind, std::int64_t> told;
+  for (int i = 0; i < instances() / 2; ++i) {
+    TinyFleet fleet(static_cast<std::uint64_t>(i) + 1'000'000'000);
+    fleet.settle_cycles();
+    const std::uint64_t before = fleet.state.digest();
+    for (const JobId id : fleet.ids) {
+      const state::JobState* job = fleet.state.job(id);
+      if (job == nullptr || job->attempt || job->nomination) continue;
+      const auto changes = sched::smallest_changes(fleet.state, id, fleet.now);
+      bool evicting = false;
+      for (const Change& change : changes) {
+        ++told[change.kind];
+        evicting = evicting || change.kind == ChangeKind::kEvict;
+        if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + change.text);
+        for (const Change& less : weaker(change)) {
+          if (sched::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
+          const bool exact = fleet.judged_exactly(job->spec) && fleet.judged_exactly(sched::changed(*job, less).spec);
+          if (exact && exactly_can_start(fleet.state, fleet.imagine(id, less)))
+            fleet.fault("exactly, less is enough than " + change.text);
+        }
+      }
+      Change everybody;
+      for (const JobId other : fleet.state.running()) {
+        if (fleet.state.job(other)->phase == JobPhase::kRunning) everybody.victims.push_back(other);
+      }
+      const bool could = exactly_can_start(fleet.state, fleet.imagine(id, everybody));
+      if (could && !evicting && changes.size() < 8 && fleet.judged_exactly(job->spec))
+        fleet.fault("some set of victims would help, and none is told");
+    }
+    if (fleet.state.digest() != before) fleet.fault("the question has changed the state");
+    for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
+    if (!fleet.faults.empty()) break;
+  }
+  for (const ChangeKind kind :
+       {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
+        ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict}) {
+    CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
+  }
+}
+
+}  // namespace berth

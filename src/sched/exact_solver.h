@@ -1,0 +1,267 @@
+#pragma once
+// An exact solver for tiny instances, for tests only: whether a gang can start, by trying every task on every set of
+// GPUs, from nothing but the nodes' specs, the attempts and the configured limits. It shares no code with placement,
+// quota or the indexes, so that it can contradict them.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "state/state.h"
+
+namespace berth::sched {
+
+// What the solver may imagine to be different.
+struct Imagined {
+  state::JobState job;                                              // as it asks
+  std::set<JobId> gone;                                             // running jobs that are not there
+  std::set<NodeId> uncordoned;                                      // nodes that take tasks after all
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> max;      // ceilings by queue and dimension
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> lending;  // lending limits
+};
+
+class ExactSolver {
+ public:
+  ExactSolver(const state::State& state, const Imagined& imagined) : state_(state), imagined_(imagined) {
+    for (const state::NodeState& node : state.nodes()) nodes_.push_back(empty(node));
+    state.jobs().for_each([&](const state::JobState& job) {
+      if (job.id == imagined_.job.id) return;
+      if (job.attempt && !imagined_.gone.contains(job.id)) {
+        for (const state::TaskState& task : job.attempt->tasks) take(task.placement, job.queue);
+      }
+      if (job.nomination) {
+        for (const TaskPlacement& placement : job.nomination->placements) promise(placement, job.queue);
+      }
+    });
+  }
+
+  // Whether the job's least size fits in some way.
+  bool can_start() {
+    tasks_.clear();
+    for (std::size_t g = 0; g < imagined_.job.spec.groups.size(); ++g) {
+      for (std::int32_t i = 0; i < imagined_.job.spec.groups[g].least(); ++i) tasks_.push_back(g);
+    }
+    own_.clear();
+    return put(0, 0);
+  }
+
+ private:
+  struct GpuRoom {
+    GpuModelId model;
+    bool healthy = true;
+    std::int64_t milli = kMilli;
+    std::int64_t sharers = 0;
+    TrustDomainId domain;
+  };
+  struct Room {
+    bool takes_tasks = true;
+    std::int64_t cpu = 0;
+    std::int64_t memory = 0;
+    bool touched = false;
+    bool own = false;  // holds a task of the gang itself
+    std::vector<GpuRoom> gpus;
+  };
+
+  Room empty(const state::NodeState& node) const {
+    Room room;
+    const bool cordoned = node.cordoned && !imagined_.uncordoned.contains(node.id);
+    room.takes_tasks = node.status == NodeStatus::kReady && !cordoned;
+    room.cpu = node.spec.cpu_milli;
+    room.memory = node.spec.memory_mib;
+    for (const Gpu& gpu : node.spec.gpus) {
+      room.gpus.push_back({*state_.gpu_model_named(gpu.model), gpu.healthy, kMilli, 0, {}});
+    }
+    return room;
+  }
+
+  void charge(const TaskPlacement& placement, QueueId queue) {
+    Room& room = nodes_[placement.node.index()];
+    room.cpu -= placement.cpu_milli;
+    room.memory -= placement.memory_mib;
+    room.touched = true;
+    for (const std::uint8_t g : placement.gpus) room.gpus[g].milli -= placement.gpu_milli;
+    for (QueueId id = queue; id.valid(); id = state_.queue(id).parent) {
+      used_[{id, kDimCpu}] += placement.cpu_milli;
+      used_[{id, kDimMemory}] += placement.memory_mib;
+      for (const std::uint8_t g : placement.gpus) {
+        used_[{id, kDimGpu}] += placement.gpu_milli;
+        used_[{id, dim_of(room.gpus[g].model)}] += placement.gpu_milli;
+      }
+    }
+  }
+  void take(const TaskPlacement& placement, QueueId queue) {
+    charge(placement, queue);
+    if (placement.gpu_milli == kMilli) return;
+    GpuRoom& gpu = nodes_[placement.node.index()].gpus[placement.gpus.front()];
+    ++gpu.sharers;
+    gpu.domain = state_.queue(queue).trust_domain;
+  }
+  void promise(const TaskPlacement& placement, QueueId queue) { charge(placement, queue); }
+
+  bool allowed(const TaskGroup& group, const state::NodeState& node) const {
+    if (!group.pool.empty() && group.pool != node.spec.pool) return false;
+    for (const Taint& taint : node.spec.taints) {
+      if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
+        return false;
+    }
+    for (const auto& label : group.node_selector) {
+      if (std::find(node.spec.labels.begin(), node.spec.labels.end(), label) == node.spec.labels.end()) return false;
+    }
+    for (const PoolConfig& pool : state_.config().pools) {
+      if (pool.name != node.spec.pool || pool.queues.empty()) continue;
+      const std::string path = imagined_.job.spec.queue + "/";
+      if (std::none_of(pool.queues.begin(), pool.queues.end(),
+                       [&](const std::string& top) { return path.starts_with(top + "/"); }))
+        return false;
+    }
+    return true;
+  }
+
+  bool model_allowed(const TaskRequest& request, GpuModelId model) const {
+    const std::string& name = state_.gpu_models()[model.index()].name;
+    return request.gpu_models.empty() ||
+           std::find(request.gpu_models.begin(), request.gpu_models.end(), name) != request.gpu_models.end();
+  }
+
+  // What is promised beyond what is there does not hinder a task that asks none of it.
+  static bool has(std::int64_t room, std::int64_t asked) { return asked == 0 || room >= asked; }
+
+  // Tasks of one group are alike, so each goes no further left than the one before it.
+  bool put(std::size_t task, std::size_t from) {
+    if (task == tasks_.size()) return within_limits();
+    const TaskGroup& group = imagined_.job.spec.groups[tasks_[task]];
+    if (task > 0 && tasks_[task] != tasks_[task - 1]) from = 0;
+    for (std::size_t n = from; n < nodes_.size(); ++n) {
+      Room& room = nodes_[n];
+      const bool fits = room.takes_tasks && allowed(group, state_.nodes()[n]) &&
+                        has(room.cpu, group.request.cpu_milli) && has(room.memory, group.request.memory_mib);
+      if (!fits) continue;
+      if (imagined_.job.spec.exclusive && (room.touched || room.own)) continue;
+      if (on_node(task, n, group)) return true;
+    }
+    return false;
+  }
+
+  bool on_node(std::size_t task, std::size_t n, const TaskGroup& group) {
+    const TaskRequest& request = group.request;
+    if (imagined_.job.spec.exclusive) return whole_node(task, n, group);
+    if (request.gpus == 0) return put_on(task, n, group, {}, kMilli);
+    if (request.is_share()) {
+      for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
+        GpuRoom& gpu = nodes_[n].gpus[g];
+        const TrustDomainId domain = state_.queue(imagined_.job.queue).trust_domain;
+        const bool ours = gpu.sharers == 0 || gpu.domain == domain;
+        if (!gpu.healthy || !ours || gpu.milli < request.gpu_milli || !model_allowed(request, gpu.model)) continue;
+        if (put_on(task, n, group, {g}, request.gpu_milli)) return true;
+      }
+      return false;
+    }
+    // Idle GPUs of one model are alike: only the model is a choice.
+    for (std::size_t m = 0; m < state_.gpu_models().size(); ++m) {
+      std::vector<std::size_t> idle;
+      for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
+        const GpuRoom& gpu = nodes_[n].gpus[g];
+        if (gpu.healthy && gpu.model.index() == m && gpu.milli == kMilli && model_allowed(request, gpu.model))
+          idle.push_back(g);
+      }
+      if (idle.size() < static_cast<std::size_t>(request.gpus)) continue;
+      idle.resize(static_cast<std::size_t>(request.gpus));
+      if (put_on(task, n, group, idle, kMilli)) return true;
+    }
+    return false;
+  }
+
+  // An exclusive task needs what it asks of a node and is charged all of it.
+  bool whole_node(std::size_t task, std::size_t n, const TaskGroup& group) {
+    Room& room = nodes_[n];
+    std::vector<std::size_t> all;
+    std::map<GpuModelId, std::int64_t> allowed_gpus;
+    for (std::size_t g = 0; g < room.gpus.size(); ++g) {
+      if (!room.gpus[g].healthy) continue;
+      all.push_back(g);
+      if (model_allowed(group.request, room.gpus[g].model)) ++allowed_gpus[room.gpus[g].model];
+    }
+    const bool enough =
+        group.request.gpus == 0 || std::any_of(allowed_gpus.begin(), allowed_gpus.end(),
+                                               [&](const auto& one) { return one.second >= group.request.gpus; });
+    return enough && put_on(task, n, group, all, kMilli);
+  }
+
+  bool put_on(std::size_t task, std::size_t n, const TaskGroup& group, const std::vector<std::size_t>& gpus,
+              std::int64_t milli) {
+    Room& room = nodes_[n];
+    const Room before = room;
+    const bool exclusive = imagined_.job.spec.exclusive;
+    Amounts own;
+    own[kDimCpu] = exclusive ? state_.nodes()[n].spec.cpu_milli : group.request.cpu_milli;
+    own[kDimMemory] = exclusive ? state_.nodes()[n].spec.memory_mib : group.request.memory_mib;
+    room.cpu -= own[kDimCpu];
+    room.memory -= own[kDimMemory];
+    room.own = true;
+    for (const std::size_t g : gpus) {
+      room.gpus[g].milli -= milli;
+      own[kDimGpu] += milli;
+      own[dim_of(room.gpus[g].model)] += milli;
+      if (milli == kMilli) continue;
+      ++room.gpus[g].sharers;
+      room.gpus[g].domain = state_.queue(imagined_.job.queue).trust_domain;
+    }
+    own_.push_back(own);
+    const bool done = put(task + 1, n);
+    own_.pop_back();
+    nodes_[n] = before;
+    return done;
+  }
+
+  std::int64_t limit(const std::map<std::pair<QueueId, std::size_t>, std::int64_t>& imagined, QueueId queue,
+                     std::size_t dim, std::int64_t real) const {
+    const auto found = imagined.find({queue, dim});
+    return found == imagined.end() ? real : found->second;
+  }
+
+  bool within_limits() {
+    Amounts asked;
+    for (const Amounts& one : own_) asked += one;
+    for (QueueId id = imagined_.job.queue; id.valid(); id = state_.queue(id).parent) {
+      const state::QueueState& queue = state_.queue(id);
+      for (std::size_t dim = 0; dim < kDims; ++dim) {
+        if (asked[dim] == 0 || dim == kDimGpuEquivalent) continue;
+        const std::int64_t max = limit(imagined_.max, id, dim, queue.max[dim]);
+        if (max != kUnlimited && used_[{id, dim}] + asked[dim] > max) return false;
+        if (id != state_.root() && !lent(queue, dim, asked[dim])) return false;
+      }
+    }
+    return true;
+  }
+
+  // What the siblings keep of their idle guarantees stays theirs.
+  bool lent(const state::QueueState& queue, std::size_t dim, std::int64_t asked) {
+    const state::QueueState& parent = state_.queue(queue.parent);
+    std::int64_t kept = 0;
+    for (const QueueId id : parent.children) {
+      const state::QueueState& sibling = state_.queue(id);
+      const std::int64_t lends = limit(imagined_.lending, id, dim, sibling.lending_limit[dim]);
+      if (id == queue.id || !sibling.guaranteed.states(dim) || lends == kUnlimited) continue;
+      const std::int64_t reserved = std::max<std::int64_t>(0, sibling.guaranteed.amounts[dim] - lends);
+      kept += std::max<std::int64_t>(0, reserved - used_[{id, dim}]);
+    }
+    const std::int64_t own = limit(imagined_.max, parent.id, dim, parent.max[dim]);
+    const std::int64_t capacity = std::min(own, state_.capacity()[dim]);
+    return kept == 0 || used_[{parent.id, dim}] + asked + kept <= capacity;
+  }
+
+  const state::State& state_;
+  const Imagined& imagined_;
+  std::vector<Room> nodes_;
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> used_;
+  std::vector<std::size_t> tasks_;
+  std::vector<Amounts> own_;  // of each task that is put
+};
+
+inline bool exactly_can_start(const state::State& state, const Imagined& imagined) {
+  return ExactSolver(state, imagined).can_start();
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,226 @@
+#include "sched/explain_queue.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/checked.h"
+#include "sched/explain.h"
+#include "sched/order.h"
+#include "sched/preempt.h"
+#include "sched/quota.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+constexpr std::size_t kMostAsked = 100;
+constexpr std::size_t kMostNamed = 5;
+
+std::string percent(const Fraction& share) {
+  if (share.infinite()) return "without end";
+  if (share.denominator == 0) return "0 %";
+  const auto tenths = static_cast<std::int64_t>(Int128{share.numerator} * 1000 / share.denominator);
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " %";
+}
+
+std::string name(const State& state, QueueId queue) {
+  return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
+}
+
+std::string name(JobId job) { return "job " + std::to_string(job.value()); }
+
+// 0 within, 1 borrows, 2 borrows with weight 0: the order's first criterion.
+int standing(const State& state, QueueId queue, const JobState& job) {
+  if (would_be_within(state, queue, least_amounts(state, job.spec))) return 0;
+  return state.queue(queue).weight == 0 ? 2 : 1;
+}
+
+std::string standing_text(int standing) {
+  if (standing == 0) return "would stay within its guarantee";
+  return standing == 1 ? "would borrow" : "would borrow with weight 0";
+}
+
+std::string why_first(const State& state, const JobState& first, const JobState& job) {
+  const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
+  if (siblings.claimant.valid() && siblings.victim.valid()) {
+    const int theirs = standing(state, siblings.victim, first);
+    const int ours = standing(state, siblings.claimant, job);
+    if (theirs != ours) {
+      return name(state, siblings.victim) + " " + standing_text(theirs) + ", " + name(state, siblings.claimant) + " " +
+             standing_text(ours);
+    }
+    const Fraction their_share = dominant_share(state, state.queue(siblings.victim));
+    const Fraction our_share = dominant_share(state, state.queue(siblings.claimant));
+    if (!(their_share == our_share)) {
+      return name(state, siblings.victim) + " has a share over weight of " + percent(their_share) + ", " +
+             name(state, siblings.claimant) + " of " + percent(our_share);
+    }
+  }
+  if (first.priority != job.priority) {
+    return "its priority is " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
+  }
+  return "it was submitted earlier";
+}
+
+}  // namespace
+
+std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
+  Order order(state, now);
+  const auto first = order.next();
+  if (!first || *first == job.id) return {};
+  std::size_t ahead = 1;
+  auto next = order.next();
+  while (next && *next != job.id && ahead < kMostAsked) {
+    ++ahead;
+    next = order.next();
+  }
+  const JobState& other = *state.job(*first);
+  return {(next && *next == job.id ? std::to_string(ahead) : "at least " + std::to_string(ahead)) +
+          (ahead == 1 ? " job is" : " jobs are") + " asked before it; the first is " + name(*first) + " of " +
+          name(state, other.queue) + ": " + why_first(state, other, job)};
+}
+
+namespace {
+
+struct Claims {
+  std::int64_t lower = 0;     // of its own queue, of lower priority
+  std::int64_t borrowed = 0;  // of other queues, on what this one is guaranteed
+  std::int64_t young = 0;     // of both, not yet run their minimum
+};
+
+Claims count_claims(const State& state, const JobState& job, Timestamp now) {
+  Claims claims;
+  const Amounts asked = least_amounts(state, job.spec);
+  for (const JobId id : state.running()) {
+    const JobState& other = *state.job(id);
+    if (other.phase != JobPhase::kRunning) continue;
+    if (other.queue == job.queue) {
+      if (other.priority >= job.priority) continue;
+      ++claims.lower;
+    } else {
+      const Siblings siblings = below_common_ancestor(state, job.queue, other.queue);
+      const std::uint32_t depth = state.queue(siblings.victim).depth;
+      const bool borrows = std::any_of(other.attempt->charges.begin(), other.attempt->charges.end(),
+                                       [&](const auto& charge) { return (charge.within >> depth & 1U) == 0; });
+      if (!borrows || !would_be_within(state, siblings.claimant, asked)) continue;
+      ++claims.borrowed;
+    }
+    const auto ripe = other.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+    if (ripe > now) ++claims.young;
+  }
+  return claims;
+}
+
+// The numbers at the first queue, from the top, whose guarantee has no room for the job; empty if all have.
+std::string no_room_within(const State& state, const JobState& job) {
+  const Amounts asked = least_amounts(state, job.spec);
+  for (const QueueId id : state.path_to(job.queue)) {
+    const QueueState& queue = state.queue(id);
+    if (id == state.root() || would_be_within(state, id, asked)) continue;
+    if (queue.guaranteed.stated == 0) return "queue " + queue.path + " is guaranteed nothing";
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      const std::int64_t used = queue.within_usage[dim] + queue.nominated[dim];
+      if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])
+        continue;
+      return "queue " + queue.path + " is guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " " +
+             dim_name(state, dim) + " and has " + amount_text(dim, used) +
+             " of them within or promised; the job asks " + amount_text(dim, asked[dim]);
+    }
+  }
+  return {};
+}
+
+std::string jobs(std::int64_t count) { return std::to_string(count) + (count == 1 ? " job" : " jobs"); }
+
+}  // namespace
+
+std::vector<std::string> explain_claim(State& state, const JobState& job, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  PlaceWork work;
+  const std::set<JobId> nobody;
+  const VictimSearch search{state, now, nobody, static_cast<std::size_t>(rules.victims_per_cycle)};
+  if (const auto decision = find_victims(search, job.id, work)) {
+    std::string line = "it may claim its place: " + jobs(static_cast<std::int64_t>(decision->victims.size())) +
+                       " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
+    for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
+      line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
+    }
+    return {line};
+  }
+  std::vector<std::string> lines;
+  const std::string no_room = no_room_within(state, job);
+  const Claims claims = count_claims(state, job, now);
+  if (!rules.reclaim) {
+    lines.push_back("it cannot reclaim: the configuration turns reclaim off");
+  } else if (claims.borrowed == 0) {
+    lines.push_back("it cannot reclaim: " +
+                    (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
+  }
+  if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
+  const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower : 0);
+  if (all > 0) {
+    lines.push_back("it cannot claim its place from the " + jobs(all) + " that borrow or are of lower priority" +
+                    (claims.young > 0
+                         ? ": " + std::to_string(claims.young) + " of them have not run the minimum time yet"
+                         : ": without all of them it would still not fit"));
+  }
+  return lines;
+}
+
+namespace {
+
+// One line for a dimension with a guarantee: what of it is used, idle, lent or kept back, and what is borrowed.
+std::string guarantee_line(const State& state, const QueueState& queue, std::size_t dim) {
+  const std::int64_t guaranteed = queue.guaranteed.amounts[dim];
+  const std::int64_t within = queue.within_usage[dim];
+  const std::int64_t borrowed = queue.usage[dim] - within;
+  const std::int64_t idle = std::max<std::int64_t>(0, guaranteed - queue.usage[dim] - queue.nominated[dim]);
+  std::string line = dim_name(state, dim) + ": guaranteed " + amount_text(dim, guaranteed) + ", " +
+                     amount_text(dim, within) + " used within";
+  if (queue.nominated[dim] > 0) line += ", " + amount_text(dim, queue.nominated[dim]) + " promised";
+  line += ", " + amount_text(dim, borrowed) + " borrowed, " + amount_text(dim, idle) + " idle";
+  if (queue.limits_lending && queue.lending_limit[dim] != kUnlimited) {
+    const std::int64_t lent = std::min(idle, queue.lending_limit[dim]);
+    line += " (" + amount_text(dim, lent) + " may be lent, " + amount_text(dim, idle - lent) + " kept back)";
+  } else if (idle > 0) {
+    line += " (all of it may be lent)";
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> explain_share(const State& state, const QueueState& queue) {
+  std::vector<std::string> lines;
+  const Fraction dominant = dominant_share(state, queue);
+  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
+    const std::int64_t capacity = state.capacity()[dim];
+    const std::int64_t used = queue.usage[dim] + queue.nominated[dim];
+    if (capacity == 0) continue;
+    const Fraction one{used, checked_multiply(capacity, queue.weight)};
+    lines.push_back(dim_name(state, dim) + ": " + amount_text(dim, used) + " of " + amount_text(dim, capacity) +
+                    " used = " + percent({used, capacity}) + ", over weight " + std::to_string(queue.weight) + " = " +
+                    percent(one) + (used > 0 && one == dominant ? " (dominant)" : ""));
+  }
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (queue.guaranteed.states(dim)) lines.push_back(guarantee_line(state, queue, dim));
+    if (queue.max[dim] == kUnlimited) continue;
+    lines.push_back(dim_name(state, dim) + ": max " + amount_text(dim, queue.max[dim]) + ", " +
+                    amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or promised");
+  }
+  if (queue.guaranteed.stated == 0 && queue.id != state.root())
+    lines.push_back("no guarantee: all that runs in it is borrowed");
+  if (queue.id == state.root()) return lines;
+  std::int64_t smaller = 0;
+  const QueueState& parent = state.queue(queue.parent);
+  for (const QueueId sibling : parent.children) smaller += dominant_share(state, state.queue(sibling)) < dominant;
+  lines.push_back("among the " + std::to_string(parent.children.size()) + " queues of " + name(state, parent.id) +
+                  ", " + std::to_string(smaller) + " have a smaller dominant share over weight");
+  return lines;
+}
+
+}  // namespace berth::sched
