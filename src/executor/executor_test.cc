@@ -49,6 +49,14 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a key runs once however often it is started"
   CHECK(read_file("witness") == "ran\n");
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "a signal that comes before anything runs is not lost") {
+  auto& executor = open();
+  const auto task = shell(1, "sleep 1000");
+  REQUIRE(executor.start(task).has_value());
+  REQUIRE(executor.signal(task.key, SIGTERM).has_value());
+  CHECK(wait_for_exit(task.key).signal == SIGTERM);
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture,
                   "a signal reaches the process group, and an unasked one ends the task as signalled") {
   auto& executor = open();

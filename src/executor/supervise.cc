@@ -168,6 +168,7 @@ int Supervisor::run() {
   obey_commands();
   if (!cause_) start_ranks();
   if (!cause_) record_started();
+  obey_commands();
   while (is_running()) attend();
   sweep();
   copy_output();
@@ -302,6 +303,8 @@ void Supervisor::obey_commands() {
   const std::string directory = task_dir_ + "/commands/";
   for (const auto& name : list_commands(directory)) {
     const auto command = read_command(directory + name);
+    // A signal that came before anything runs waits for the ranks; dropped, nobody would ever be asked to leave.
+    if (command && command->kind == Command::Kind::kSignal && ranks_.empty()) continue;
     ::unlink((directory + name).c_str());
     if (!command) {
       errors_.say(command.error().message);
