@@ -167,6 +167,7 @@ std::int64_t rounded_percent(std::int64_t part, std::int64_t whole) {
 RunMeasures measure_run(const MeasureInput& run) {
   RunMeasures measures;
   measure_jobs(run.jobs, measures);
+  measures.refused += run.dropped;
   const Span span = span_of(run.jobs, run.end_ms);
   if (!run.jobs.empty()) {
     measures.makespan_s = static_cast<double>(std::max<std::int64_t>(0, span.last_finish_ms - span.first_ms)) / 1000;

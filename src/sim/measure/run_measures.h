@@ -57,6 +57,7 @@ struct MeasureInput {
   const std::vector<FairnessSample>& fairness;
   std::int64_t capacity_gpu_milli = 0;
   std::int64_t end_ms = 0;
+  std::int64_t dropped = 0;  // arrivals without an outcome that were tried once and did not fit
 };
 
 RunMeasures measure_run(const MeasureInput& run);

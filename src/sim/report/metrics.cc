@@ -137,7 +137,8 @@ std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs) {
   std::vector<MeasuredRun> measured;
   measured.reserve(runs.size());
   for (const RunResult& run : runs) {
-    const MeasureInput input{run.jobs, run.fleet, run.arrivals, run.fairness, run.capacity_gpu_milli, run.end_ms};
+    const MeasureInput input{run.jobs,   run.fleet,  run.arrivals, run.fairness, run.capacity_gpu_milli,
+                             run.end_ms, run.dropped};
     measured.push_back({&run, measure_run(input)});
   }
   return measured;

@@ -32,6 +32,7 @@ struct RunResult {
   std::vector<JobOutcome> jobs;
   std::vector<FleetSample> fleet;        // empty for an order of arrival without times
   std::vector<ArrivalSample> arrivals;   // empty for a run by the clock
+  std::int64_t dropped = 0;              // arrivals that did not fit; in an order of arrival no job has an outcome
   std::vector<FairnessSample> fairness;  // may be empty
   std::vector<GanttBar> gantt;           // may be empty
 };

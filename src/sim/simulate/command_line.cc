@@ -310,6 +310,15 @@ Result<void> simulate(const Options& options, const std::string& command) {
   return {};
 }
 
+// As a shell would need it to be typed.
+std::string quoted(std::string_view argument) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,=:+@%";
+  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) return std::string(argument);
+  std::string text = "'";
+  for (const char c : argument) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 void list_policies() {
   for (const PolicySpec& spec : built_in_policies()) std::printf("%s\n", spec.name.c_str());
 }
@@ -323,7 +332,7 @@ int simulate_main(std::span<const std::string_view> arguments) {
   std::string command = "berth simulate";
   std::vector<std::string> reversed;
   for (const std::string_view argument : arguments) {
-    command.append(" ").append(argument);
+    command.append(" ").append(quoted(argument));
     reversed.emplace_back(argument);
   }
   std::reverse(reversed.begin(), reversed.end());

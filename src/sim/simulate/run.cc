@@ -218,6 +218,7 @@ class OrderRun {
   void arrive(std::uint32_t index) {
     const WorkloadJob& job = workload().jobs[index];
     arrived_ += job.gpu_milli;
+    ++result_.dropped;  // until it has started
     if (!job.fits_empty_fleet) return;
     const control::Turn submitted = plane_.run_turn({}, {SubmitJob{spec_of(workload(), job), {}}}, WithCycle::kNo);
     const auto& reply = submitted.replies.front();
@@ -226,7 +227,10 @@ class OrderRun {
     fold(submitted);
     fold(plane_.run_turn({}, {}, WithCycle::kYes));
     const state::JobState* waiting = plane_.state().job(reply->job);
-    if (waiting->attempt) return;
+    if (waiting->attempt) {
+      --result_.dropped;
+      return;
+    }
     fold(plane_.run_turn({}, {CancelJob{reply->job, "simulate"}}, WithCycle::kNo));
   }
 

@@ -169,6 +169,7 @@ TEST_CASE("in order of arrival every pod is tried once and dropped if it does no
     for (const ArrivalSample& sample : result->arrivals) allocated.push_back(sample.allocated_gpu_milli);
     CHECK(allocated == std::vector<std::int64_t>{600, 600, 1000, 1000});
     CHECK(result->arrivals.back().arrived_gpu_milli == 2000);
+    CHECK(measure_runs({*result})[0].measures.refused == 2);
   }
 }
 
