@@ -84,6 +84,8 @@ class Service {
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
   virtual Explained explain(JobId job) = 0;
+  // The arithmetic of a queue's share, one sentence for each step.
+  virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
   virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.
   virtual Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) = 0;

@@ -225,7 +225,8 @@ void Declarations::declare_cluster() {
   auto queues = std::make_shared<QueuesOptions>();
   CLI::App& listing =
       command("Cluster", "queues", "The queue tree: guaranteed, used, borrowed", "berth queues -o wide", queues);
-  listing.add_option("QUEUE", queues->path, "only this one");
+  auto* path = listing.add_option("QUEUE", queues->path, "only this one");
+  listing.add_flag("--explain", queues->explain, "the arithmetic of its share")->needs(path);
   add_show(listing, queues->show);
 
   auto nodes = std::make_shared<NodesOptions>();

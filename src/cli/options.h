@@ -74,6 +74,7 @@ struct LogsOptions {
 struct QueuesOptions {
   ShowOptions show;
   std::string path;
+  bool explain = false;
 };
 struct NodesOptions {
   ShowOptions show;

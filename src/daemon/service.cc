@@ -8,6 +8,7 @@
 #include "daemon/event_codec.h"
 #include "executor/task_log.h"
 #include "sched/explain.h"
+#include "sched/explain_queue.h"
 
 namespace berth::daemon {
 
@@ -59,6 +60,14 @@ api::Explained DaemonService::explain(JobId job) {
     }
   });
   return explained;
+}
+
+Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {
+  Result<std::vector<std::string>> lines = not_found("no such queue '" + path.substr(0, 200) + "'");
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    if (const state::QueueState* queue = state.queue_at(path)) lines = sched::explain_share(state, *queue);
+  });
+  return lines;
 }
 
 Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {

@@ -18,6 +18,7 @@ class DaemonService final : public api::Service {
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
   api::Explained explain(JobId job) override;
+  Result<std::vector<std::string>> explain_share(const std::string& queue) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;

@@ -54,6 +54,7 @@ CALLS = [
     ("holdJob", "POST", "/v1/jobs/2/hold", None),
     ("prioritizeJob", "PUT", "/v1/jobs/2/priority", {"priority": 7}),
     ("explainJob", "GET", "/v1/jobs/2/why", None),
+    ("explainShare", "GET", "/v1/queues/b%2Fnlp/share", None),
     ("getJob", "GET", "/v1/jobs/1", None),
     ("getJobLog", "GET", "/v1/jobs/1/logs", None),
     ("reportCheckpoint", "POST", "/v1/jobs/1/checkpoint", {"attempt": 1, "step": 10}),

@@ -142,6 +142,8 @@ void add_cluster_schemas(boost::json::object& schemas) {
   schemas["OpenApi"] = map("A document after OpenAPI 3.0.", {});
   schemas["Cluster"] = cluster();
   schemas["Queue"] = queue();
+  schemas["Share"] = object("The arithmetic of a share.", {{"path", text("The queue's path.")},
+                                                           {"lines", list("Step by step.", text("A sentence."))}});
   schemas["QueueList"] = object("All queues.", {{"items", list("The queues, by path.", reference("Queue"))},
                                                 {"seq", integer("The last event that the list reflects.")}});
   schemas["Gpu"] = gpu();

@@ -101,6 +101,10 @@ class FakeService : public Service {
             {"4 of 8 free on n1"},
             {{"gpus", "it would start now if each task asked 4 GPUs instead of 8"}}};
   }
+  Result<std::vector<std::string>> explain_share(const std::string& queue) override {
+    if (state.queue_at(queue) == nullptr) return not_found("no such queue");
+    return std::vector<std::string>{"gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)"};
+  }
   Result<UsageReport> usage(Timestamp from, Timestamp to) override {
     UsageReport report{.from = from, .to = to, .rows = {}};
     report.rows.push_back({"a", "ann", "H100", false, 1'500'000});

@@ -34,6 +34,16 @@ void get_queue(Service& service, const Request& request, const Responder& respon
   responder.send(json_answer(*body));
 }
 
+void get_share(Service& service, const Request& request, const Responder& responder) {
+  const std::string& path = request.path_params.at("path");
+  const auto lines = service.explain_share(path);
+  if (!lines) {
+    responder.fail(lines.error());
+    return;
+  }
+  responder.send(json_answer({{"path", path}, {"lines", json::array(lines->begin(), lines->end())}}));
+}
+
 }  // namespace
 
 void add_queue_routes(http::Router& router, Service& service) {
@@ -56,6 +66,19 @@ void add_queue_routes(http::Router& router, Service& service) {
                       .tags = {"queues"},
                       .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
               .handler = [&service](const Request& request, const Responder& to) { get_queue(service, request, to); }});
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/queues/{path}/share",
+       .access = Access::kToken,
+       .doc = {.operation_id = "explainShare",
+               .summary = "The arithmetic of a queue's share.",
+               .responses = {{.status = 200, .description = "Step by step.", .schema = "Share"},
+                             {.status = 404, .description = "There is no such queue."}},
+               .description = "Usage over the cluster by resource, the dominant one over the weight; guarantees, "
+                              "what is lent, kept back and borrowed; and where it stands among its siblings.",
+               .tags = {"queues"},
+               .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
+       .handler = [&service](const Request& request, const Responder& to) { get_share(service, request, to); }});
 }
 
 }  // namespace berth::api

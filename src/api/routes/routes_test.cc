@@ -75,6 +75,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"cancelJob", {.method = "DELETE", .target = "/v1/jobs/1"}},
       {"listQueues", {.target = "/v1/queues"}},
       {"getQueue", {.target = "/v1/queues/b%2Fnlp"}},
+      {"explainShare", {.target = "/v1/queues/b%2Fnlp/share"}},
       {"listNodes", {.target = "/v1/nodes"}},
       {"getNode", {.target = "/v1/nodes/n1"}},
       {"cordonNode", {.method = "POST", .target = "/v1/nodes/n1/cordon"}},

@@ -3,6 +3,7 @@
 #include "cli/command/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "model/document/quantity.h"
 
 namespace berth::cli {
@@ -72,9 +73,23 @@ std::string table(const boost::json::array& queues, bool tree, bool wide, std::s
   return table.text(width);
 }
 
+Result<int> explain_share(const QueuesOptions& options, Session& session) {
+  const std::string path = "/v1/queues/" + client::encode_segment(options.path) + "/share";
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto share = get(session, path);
+    if (!share) return share.error();
+    return formatted(*share, options.show.format, [&] {
+      std::string text = "queue " + printable(show(*share, "path")) + "\n";
+      for (const Json& line : items(*share, "lines")) text += "  " + printable(show(line)) + "\n";
+      return text;
+    });
+  });
+}
+
 }  // namespace
 
 Result<int> run(const QueuesOptions& options, Session& session) {
+  if (options.explain) return explain_share(options, session);
   const bool one = !options.path.empty();
   const std::string path = one ? "/v1/queues/" + client::encode_segment(options.path) : "/v1/queues";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
