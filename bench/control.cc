@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@ class ServerProcess {
     begin_ = Clock::now();
     pid_ = ::fork();
     if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       std::vector<std::string> words = {berth,
                                         "serve",
                                         "--no-node",
@@ -188,7 +190,8 @@ std::string job_body(int number) {
 }
 
 boost::json::object log_counters(HttpConnection& connection) {
-  return boost::json::parse(connection.ask("GET", "/v1/cluster", "")).as_object().at("log").as_object();
+  const boost::json::value cluster = boost::json::parse(connection.ask("GET", "/v1/cluster", ""));
+  return cluster.as_object().at("log").as_object();
 }
 
 void measure_submits(const std::string& berth, const fs::path& directory, int per_client, boost::json::object& out) {
@@ -272,8 +275,9 @@ void measure_restart(const std::string& berth, const fs::path& directory, boost:
     const ServerProcess server(berth, directory / "restart", "", 0);
     times.push_back(server.ready_after_s());
     HttpConnection connection(server);
-    const auto cluster = boost::json::parse(connection.ask("GET", "/v1/cluster", "")).as_object();
-    if (cluster.at("jobs_pending").to_number<std::int64_t>() != kLiveJobs) give_up("the server does not have all jobs");
+    const boost::json::value cluster = boost::json::parse(connection.ask("GET", "/v1/cluster", ""));
+    if (cluster.as_object().at("jobs_pending").to_number<std::int64_t>() != kLiveJobs)
+      give_up("the server does not have all jobs");
     out["memory_bytes_per_job"] = static_cast<double>(server.resident_bytes() - empty) / kLiveJobs;
   }
   std::sort(times.begin(), times.end());
@@ -288,7 +292,8 @@ void measure_simulation(const fs::path& program, boost::json::object& out) {
   char bytes[4096];
   for (std::size_t count = 0; (count = std::fread(bytes, 1, sizeof bytes, pipe)) > 0;) text.append(bytes, count);
   if (::pclose(pipe) != 0) give_up(program.string() + " failed");
-  for (const auto& [key, value] : boost::json::parse(text).as_object()) out[key] = value;
+  const boost::json::value measured = boost::json::parse(text);
+  for (const auto& [key, value] : measured.as_object()) out[key] = value;
 }
 
 }  // namespace

@@ -16,22 +16,26 @@ Schema health() {
 }
 
 Schema cluster() {
-  return object("The cluster in numbers.", {{"name", text("Its name.")},
-                                            {"version", text("The server's version.")},
-                                            {"config_version", integer("The version of the configuration in force.")},
-                                            {"seq", integer("The last event.")},
-                                            {"time", time("The server's time.")},
-                                            {"simulated_gpus", boolean("Some GPUs are simulated.")},
-                                            {"warnings", list("What the operator should know.", text("A sentence."))},
-                                            {"nodes", integer("Nodes that are not lost.")},
-                                            {"gpus", integer("Their GPUs.")},
-                                            {"gpus_free", number("Of healthy GPUs, what is not bound.")},
-                                            {"gpus_allocated", number("What is bound.")},
-                                            {"gpus_unhealthy", integer("GPUs that take no work.")},
-                                            {"jobs_pending", integer("Jobs that wait, held ones included.")},
-                                            {"jobs_running", integer("Jobs that run and are not asked to stop.")},
-                                            {"jobs_stopping", integer("Jobs that are asked to stop.")},
-                                            {"allocated_pct", number("Bound GPUs in percent of all.")}});
+  return object("The cluster in numbers.",
+                {{"name", text("Its name.")},
+                 {"version", text("The server's version.")},
+                 {"config_version", integer("The version of the configuration in force.")},
+                 {"seq", integer("The last event.")},
+                 {"time", time("The server's time.")},
+                 {"simulated_gpus", boolean("Some GPUs are simulated.")},
+                 {"warnings", list("What the operator should know.", text("A sentence."))},
+                 {"log", object("The event log since the start.", {{"appends", integer("Batches.")},
+                                                                   {"records", integer("Events.")},
+                                                                   {"fsyncs", integer("Syncs of any of its files.")}})},
+                 {"nodes", integer("Nodes that are not lost.")},
+                 {"gpus", integer("Their GPUs.")},
+                 {"gpus_free", number("Of healthy GPUs, what is not bound.")},
+                 {"gpus_allocated", number("What is bound.")},
+                 {"gpus_unhealthy", integer("GPUs that take no work.")},
+                 {"jobs_pending", integer("Jobs that wait, held ones included.")},
+                 {"jobs_running", integer("Jobs that run and are not asked to stop.")},
+                 {"jobs_stopping", integer("Jobs that are asked to stop.")},
+                 {"allocated_pct", number("Bound GPUs in percent of all.")}});
 }
 
 Schema amounts(std::string_view description) {

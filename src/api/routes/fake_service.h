@@ -146,7 +146,12 @@ class FakeService : public Service {
     return LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
                    end == size};
   }
-  ServerFacts facts() override { return {.version = "0.1.0", .data_dir = {}, .warnings = {"no cgroups"}}; }
+  ServerFacts facts() override {
+    ServerFacts facts;
+    facts.version = "0.1.0";
+    facts.warnings = {"no cgroups"};
+    return facts;
+  }
 
   state::State state;
   Timestamp now{1'700'000'000'000};

@@ -220,6 +220,8 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
           {"time", to_iso8601(view.now)},
           {"simulated_gpus", facts.simulated_gpus},
           {"warnings", json::array(facts.warnings.begin(), facts.warnings.end())},
+          {"log",
+           json::object{{"appends", facts.log_appends}, {"records", facts.log_records}, {"fsyncs", facts.log_fsyncs}}},
           {"nodes", nodes},
           {"gpus", fleet.gpus},
           {"gpus_free", from_thousandths(fleet.free_milli)},
