@@ -69,6 +69,7 @@ Result<Recovered> recover(store::Log& log, std::uint64_t checkpoint_every) {
     recovered.reader->push({std::move(events), {}, 0});
   });
   if (!replayed) return replayed.error();
+  recovered.reader->drain();  // the first read sees everything that was acknowledged before the restart
   return recovered;
 }
 
