@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/checked.h"
+#include "base/planted.h"
 
 namespace berth::control {
 
@@ -172,6 +173,9 @@ std::vector<Effect> all_effects(const State& state) {
   for (const JobId id : state.running()) {
     const JobState& job = *state.job(id);
     add_starts(state, job, 0, effects);
+    if (planted(Bug::kDoubleStart) && !effects.empty()) {
+      if (auto* start = std::get_if<StartTask>(&effects.back())) ++start->key.incarnation;
+    }
     if (job.attempt->stop) stop_effects(state, job, effects);
   }
   return effects;

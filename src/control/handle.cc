@@ -7,6 +7,7 @@
 
 #include "base/codec.h"
 #include "base/hash.h"
+#include "base/planted.h"
 #include "control/validate.h"
 
 namespace berth::control {
@@ -216,7 +217,7 @@ Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
   if (node->status == NodeStatus::kLost) {
     return conflict("node '" + command.node + "' was given up as lost; it comes back by registering again");
   }
-  if (command.status == NodeStatus::kLost) {
+  if (command.status == NodeStatus::kLost || planted(Bug::kUnknownFreed)) {
     declare_lost(batch, *node, command.why);
   } else {
     batch.emit(NodeStatusChanged{node->id, command.status, command.why});
@@ -259,7 +260,8 @@ Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
 // The attempt and task a report speaks of, if they are still live.
 const state::TaskState* live_task(const State& state, JobId id, std::uint32_t attempt, std::uint32_t task) {
   const JobState* job = state.job(id);
-  if (job == nullptr || !job->attempt || job->attempt->number != attempt || task >= job->attempt->tasks.size())
+  if (job == nullptr || !job->attempt || (job->attempt->number != attempt && !planted(Bug::kLateReport)) ||
+      task >= job->attempt->tasks.size())
     return nullptr;
   const state::TaskState& found = job->attempt->tasks[task];
   return found.phase == TaskPhase::kExited ? nullptr : &found;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/planted.h"
 
 namespace berth::control {
 
@@ -242,7 +243,8 @@ void promote_in(Batch& batch, QueueId id) {
   const State& state = batch.state();
   const QueueState& queue = state.queue(id);
   if (queue.removed || queue.guaranteed.stated == 0) return;
-  const std::vector<state::BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
+  std::vector<state::BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
+  if (planted(Bug::kPromotionOrder)) std::reverse(borrowed.begin(), borrowed.end());
   for (const state::BorrowedKey& key : borrowed) {
     const JobState& job = *state.job(key.job);
     const state::Charge& charge = job.attempt->charges[key.charge];
@@ -255,6 +257,7 @@ void promote_in(Batch& batch, QueueId id) {
 }  // namespace
 
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {
+  if (planted(Bug::kVictimsNotLetOff)) return;
   for (const JobId id : victims) {
     const JobState* victim = batch.state().job(id);
     if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;

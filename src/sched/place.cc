@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/planted.h"
 #include "sched/fit_order.h"
 
 namespace berth::sched {
@@ -202,6 +203,7 @@ std::optional<std::vector<TaskPlacement>> place(const State& state, const JobSta
     GroupPlacing group(search, g);
     for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
       if (group.add()) continue;
+      if (planted(Bug::kGangPartial) && i > 0) break;
       why = reason_for(search, g);
       return std::nullopt;
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/quota.h"
 
@@ -45,7 +46,7 @@ std::optional<StopCause> justification(const State& state, const JobState& claim
   }
   if (!rules.reclaim) return std::nullopt;
   const Siblings siblings = below_common_ancestor(state, claimant.queue, victim.queue);
-  if (!borrowed_at(state, victim, siblings.victim)) return std::nullopt;
+  if (!planted(Bug::kReclaimWithin) && !borrowed_at(state, victim, siblings.victim)) return std::nullopt;
   return would_be_within(state, siblings.claimant, asked) ? std::optional(StopCause::kReclaim) : std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/checked.h"
+#include "base/planted.h"
 
 namespace berth::sched {
 
@@ -53,6 +54,7 @@ Amounts least_amounts(const State& state, const JobSpec& spec) {
 std::optional<Reason> over_max(const State& state, QueueId queue, const Amounts& asked) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
+    if (planted(Bug::kMaxOnlyAtLeaf) && !q.is_leaf()) break;
     const Amounts used = q.usage + q.nominated;
     const std::size_t dim = first_over(used, asked, q.max);
     if (dim == kDims) continue;

@@ -2,6 +2,7 @@
 
 #include "base/codec.h"
 #include "base/hash.h"
+#include "base/planted.h"
 #include "state/state.h"
 
 namespace berth::state {
@@ -157,6 +158,7 @@ Result<State> State::load(std::string_view bytes) {
   in.get(keys);
   for (SavedKey& key : keys) {
     state.key_ages_.emplace(key.time, key.name);
+    if (planted(Bug::kKeyLostOnRestart)) continue;
     state.keys_.emplace(std::move(key.name), KeyEntry{key.job, key.body_hash, key.time});
   }
   std::vector<SavedFinished> finished;

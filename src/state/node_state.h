@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/planted.h"
 #include "model/ids.h"
 #include "model/node.h"
 #include "model/resources.h"
@@ -24,7 +25,8 @@ struct GpuSlot {
   bool healthy = true;
 
   std::int32_t available_milli() const {
-    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated_milli) : 0;
+    const std::int32_t promised = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;
+    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - promised) : 0;
   }
 };
 
@@ -44,7 +46,7 @@ struct NodeState {
   std::set<std::int32_t> ports;                     // master ports in use
   std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not over
 
-  bool takes_tasks() const { return status == NodeStatus::kReady && !cordoned; }
+  bool takes_tasks() const { return status == NodeStatus::kReady && (!cordoned || planted(Bug::kCordonIgnored)); }
   std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, free_cpu_milli - nominated_cpu_milli); }
   std::int64_t available_memory_mib() const {
     return std::max<std::int64_t>(0, free_memory_mib - nominated_memory_mib);

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/codec.h"
 #include "base/hash.h"
+#include "base/planted.h"
 
 namespace berth::state {
 
@@ -108,7 +109,7 @@ void State::reset_timer(JobState& job) {
   if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
   job.timer = Timestamp::never();
   if (job.attempt && job.attempt->stop) {
-    if (!job.attempt->stop->forced) job.timer = job.attempt->stop->deadline;
+    if (!job.attempt->stop->forced && !planted(Bug::kTimerLost)) job.timer = job.attempt->stop->deadline;
   } else if (job.attempt && job.spec.time_limit_s > 0) {
     job.timer = job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000);
   } else if (!job.attempt && job.not_before > now_) {
@@ -405,7 +406,9 @@ void State::release_attempt(JobState& job) {
     if (last_here) node_index_.refresh(node(node_id));
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
-  for (std::uint32_t i = 0; i < attempt.charges.size(); ++i) charge_queues(job, attempt.charges[i], i, -1);
+  for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
+    charge_queues(job, attempt.charges[i], i, -1);
+  }
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
   }
@@ -441,7 +444,10 @@ void State::on(const AttemptEnded& event) {
   constexpr std::size_t kAttemptsKept = 100;
   if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
   job.past.push_back(std::move(record));
-  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job.failures;
+  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed ||
+      (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
+    ++job.failures;
+  }
   job.attempt.reset();
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;
@@ -454,7 +460,7 @@ void State::on(const AttemptEnded& event) {
 void State::on(const JobRequeued& event) {
   JobState& job = existing(event.job);
   job.not_before = event.not_before;
-  insert_pending(job);
+  if (!planted(Bug::kPendingLost)) insert_pending(job);
   reset_timer(job);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/codec.h"
+#include "base/planted.h"
 #include "control/effects.h"
 #include "sched/cycle.h"
 
@@ -104,6 +105,7 @@ void World::turn() {
   if (turn.cycle_ran) last_plan_ = std::move(turn.plan);
 
   const Death death = std::exchange(death_, Death::kNone);
+  if (planted(Bug::kEffectsBeforeAppend)) perform(control::effects_of(working_, turn.records));
   if (!turn.records.empty()) {
     if (death == Death::kBeforeAppend) return restart();
     if (death == Death::kInAppendNothingKept) log_.fail_append(1, store::FailedAppend::kNothingKept);

@@ -1,0 +1,48 @@
+#pragma once
+// Planted bugs: wrong turns put into the core on purpose, to show that the simulation finds them. Without the build
+// option BERTH_PLANTED_BUGS every question is a compile-time `false` and costs nothing. With it, one bug at a time is
+// chosen by name at run time.
+
+#include <array>
+#include <string_view>
+
+namespace berth {
+
+enum class Bug {
+  kNone,
+  kReclaimWithin,       // sched: a gang inside its guarantee is a victim, too
+  kGangPartial,         // sched: a gang starts with the tasks that fit
+  kMaxOnlyAtLeaf,       // sched: ceilings above the leaf are not asked
+  kNominationIgnored,   // sched: promised GPUs are given to others
+  kShareAcrossDomains,  // sched: a GPU is shared with another trust domain
+  kCordonIgnored,       // state: a cordoned node takes tasks
+  kForgottenCharge,     // state: an ended attempt stays charged to its queue
+  kRetryCountsPreempt,  // state: a preemption uses up a retry
+  kTimerLost,           // state: the end of grace has no timer
+  kKeyLostOnRestart,    // state: idempotency keys are not read back
+  kPendingLost,         // state: a requeued job is on no list
+  kLateReport,          // control: the report of an old attempt ends a task of the new one
+  kUnknownFreed,        // control: a node out of contact is given up at once
+  kPromotionOrder,      // control: the newest borrower is promoted first
+  kVictimsNotLetOff,    // control: a victim leaves though its claimant is gone
+  kDoubleStart,         // control: a restart starts running tasks again
+  kEffectsBeforeAppend  // the turn: the world is told before the log
+};
+
+inline constexpr auto kBugNames = std::to_array<std::string_view>(
+    {"none", "reclaim-within", "gang-partial", "max-only-at-leaf", "nomination-ignored", "share-across-domains",
+     "cordon-ignored", "forgotten-charge", "retry-counts-preemption", "timer-lost", "key-lost-on-restart",
+     "pending-lost", "late-report", "unknown-freed", "promotion-order", "victims-not-let-off", "double-start",
+     "effects-before-append"});
+
+#ifdef BERTH_PLANTED_BUGS
+inline Bug& planted_bug() {
+  static Bug bug = Bug::kNone;
+  return bug;
+}
+inline bool planted(Bug bug) { return planted_bug() == bug; }
+#else
+constexpr bool planted(Bug) { return false; }
+#endif
+
+}  // namespace berth
