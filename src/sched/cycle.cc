@@ -1,11 +1,13 @@
 #include "sched/cycle.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "sched/admit.h"
+#include "sched/node_fit.h"
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
@@ -52,6 +54,35 @@ void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
   cycle.plan.decisions.emplace_back(StartDecision{id, std::move(placements)});
 }
 
+bool waits_for_victims(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
+    const JobState* victim = state.job(id);
+    return victim != nullptr && victim->attempt && victim->attempt->stop &&
+           victim->attempt->stop->claimant == claimant.id;
+  });
+}
+
+// The promised places, if they are free by now and quota still allows them. The nomination must be lifted.
+std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, const JobState& job) {
+  const auto& placements = job.nomination->placements;
+  if (refuses(cycle.state, job, placements)) return std::nullopt;
+  std::map<NodeId, Taken> taken;
+  for (const TaskPlacement& placement : placements) {
+    const state::NodeState& node = cycle.state.node(placement.node);
+    Taken& here = taken[placement.node];
+    here.add(placement);
+    if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return std::nullopt;
+    if (node.available_memory_mib() < here.memory_mib) return std::nullopt;
+    for (const std::uint8_t gpu : placement.gpus) {
+      if (node.gpus[gpu].available_milli() < here.milli[gpu]) return std::nullopt;
+      const bool shared = placement.gpu_milli < kMilli && node.gpus[gpu].sharers > 0;
+      if (shared && node.gpus[gpu].share_domain != cycle.state.queue(job.queue).trust_domain) return std::nullopt;
+    }
+  }
+  return placements;
+}
+
 // Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now.
 void serve_nominations(Cycle& cycle) {
   std::vector<JobId> claimants(cycle.state.nominated().begin(), cycle.state.nominated().end());
@@ -67,6 +98,15 @@ void serve_nominations(Cycle& cycle) {
     Reason why;
     if (auto placements = fit_now(cycle, *cycle.state.job(id), why)) {
       start(cycle, id, std::move(*placements));
+      continue;
+    }
+    if (auto placements = promised_places(cycle, *cycle.state.job(id))) {
+      start(cycle, id, std::move(*placements));
+      continue;
+    }
+    if (!waits_for_victims(cycle.state, *cycle.state.job(id))) {
+      // Nobody is leaving for it any more: it waits in its queue again, and what it was promised is free for others.
+      cycle.plan.decisions.emplace_back(DropNominationDecision{id, "it does not fit though its victims have left"});
       continue;
     }
     cycle.trial.rollback_to(mark);

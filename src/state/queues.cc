@@ -79,6 +79,8 @@ void State::configure_queues(const ClusterConfig& config) {
 void State::on(const ClusterConfigured& event) {
   config_ = event.config;
   config_version_ = event.version;
+  // A model that is no longer named counts as one that never was, as it does after a checkpoint is loaded.
+  for (GpuModelState& model : models_) model.weight_permille = 1000;
   for (const GpuModelConfig& model : event.config.gpu_models) {
     models_[model_id(model.name).index()].weight_permille = model.weight_permille;
   }

@@ -87,6 +87,7 @@ void Checker::on(const ClusterConfigured& event) {
   require(event.version == config_version_ + 1, "P8", "configuration versions do not follow each other");
   config_version_ = event.version;
   config_ = event.config;
+  std::fill(weights_.begin(), weights_.end(), 1000);
   for (const GpuModelConfig& model : event.config.gpu_models) weights_[model_index(model.name)] = model.weight_permille;
   if (queues_.empty()) {
     queues_.emplace_back();

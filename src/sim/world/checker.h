@@ -151,7 +151,7 @@ class Checker : public Witness {
   void on(const AttemptEnded& event);
   void on(const JobRequeued& event);
   void on(const JobFinished& event);
-  void on(const CycleRan&) {}
+  void on(const CycleRan&) { last_cycle_ = seq_; }
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -208,6 +208,7 @@ class Checker : public Witness {
   JobId last_job_;
   Timestamp now_;
   Seq seq_ = 0;
+  Seq last_cycle_ = 0;  // that decided something
   std::int64_t bound_milli_ = 0;
   std::int64_t total_integral_ = 0;
   Timestamp total_to_;

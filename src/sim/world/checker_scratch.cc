@@ -193,6 +193,7 @@ void Checker::check_waiting_job(const JobView& job, Timestamp now) {
   for (std::size_t n = 0; n < nodes_.size(); ++n) removable[n].resize(nodes_[n].gpus.size());
   for (const auto& [id, victim] : jobs_) {
     if (!victim.running || victim.stop || victim.queue == job.queue) continue;
+    if (victim.charges.front().order > last_cycle_) continue;  // started after the job was asked, in the same cycle
     if (now - victim.started < config_.scheduling.min_runtime_s * 1000) continue;
     const std::uint32_t depth = queues_[siblings(job.queue, victim.queue).second].depth;
     const bool borrowed = std::any_of(victim.charges.begin(), victim.charges.end(),
