@@ -37,17 +37,37 @@ bool borrowed_at(const State& state, const JobState& job, QueueId queue) {
                      [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; });
 }
 
-// Why `victim` may be stopped for `claimant`, or nothing.
-std::optional<StopCause> justification(const State& state, const JobState& claimant, const Amounts& asked,
-                                       const JobState& victim) {
+// What a claimant may ask of others, worked out once for all victims.
+struct Claim {
+  const JobState& job;
+  Amounts asked;
+  std::vector<bool> within;  // by depth of its queues: it would lie inside the guarantee there
+  bool may_reclaim = false;
+  bool may_preempt = false;
+};
+
+Claim claim_of(const State& state, const JobState& claimant) {
   const SchedulingConfig& rules = state.config().scheduling;
-  if (victim.queue == claimant.queue) {
-    return rules.preempt && victim.priority < claimant.priority ? std::optional(StopCause::kPreempt) : std::nullopt;
+  Claim claim{claimant, least_amounts(state, claimant.spec), {}, false, false};
+  claim.may_preempt = rules.preempt && state.queue(claimant.queue).running_below > 0;
+  for (const QueueId queue : state.path_to(claimant.queue)) {
+    claim.within.push_back(rules.reclaim && would_be_within(state, queue, claim.asked));
+    claim.may_reclaim = claim.may_reclaim || claim.within.back();
   }
-  if (!rules.reclaim) return std::nullopt;
-  const Siblings siblings = below_common_ancestor(state, claimant.queue, victim.queue);
+  return claim;
+}
+
+// Why `victim` may be stopped for the claimant, or nothing.
+std::optional<StopCause> justification(const State& state, const Claim& claim, const JobState& victim) {
+  if (victim.queue == claim.job.queue) {
+    const bool lower = claim.may_preempt && victim.priority < claim.job.priority;
+    return lower ? std::optional(StopCause::kPreempt) : std::nullopt;
+  }
+  if (!claim.may_reclaim) return std::nullopt;
+  const Siblings siblings = below_common_ancestor(state, claim.job.queue, victim.queue);
+  if (!claim.within[state.queue(siblings.claimant).depth]) return std::nullopt;
   if (!planted(Bug::kReclaimWithin) && !borrowed_at(state, victim, siblings.victim)) return std::nullopt;
-  return would_be_within(state, siblings.claimant, asked) ? std::optional(StopCause::kReclaim) : std::nullopt;
+  return StopCause::kReclaim;
 }
 
 Timestamp old_enough_at(const State& state, const JobState& victim) {
@@ -55,15 +75,16 @@ Timestamp old_enough_at(const State& state, const JobState& victim) {
 }
 
 std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant, PlaceWork& work) {
-  const Amounts asked = least_amounts(search.state, claimant.spec);
+  const Claim claim = claim_of(search.state, claimant);
   std::vector<Victim> found;
+  if (!claim.may_reclaim && !claim.may_preempt) return found;
   for (const JobId id : search.state.running()) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
-    const std::int64_t milli = gpu_milli_of(job);
-    if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
-    const auto cause = justification(search.state, claimant, asked, job);
+    const auto cause = justification(search.state, claim, job);
     if (!cause) continue;
+    const std::int64_t milli = gpu_milli_of(job);
+    if (claim.asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
     if (const Timestamp ripe = old_enough_at(search.state, job); ripe > search.now) {
       work.ask_again_at = std::min(work.ask_again_at, ripe);
       continue;

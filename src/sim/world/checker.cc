@@ -226,7 +226,7 @@ void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign)
     bound_milli_ += sign * placement.gpu_milli;
     if (placement.gpu_milli == kMilli) continue;
     gpu.sharers += sign;
-    if (sign > 0) gpu.domain = queues_[job.queue].domain;
+    if (sign > 0 && gpu.sharers == 1) gpu.domain = queues_[job.queue].domain;
   }
 }
 

@@ -362,7 +362,7 @@ void Simulation::pass_time() {
   } else {
     ms = random_.between(1, 10) * 60 * kSecond;
   }
-  if (shape_.exact) ms = random_.between(0, 1000);
+  if (shape_.exact) ms = random_.between(0, 10) * 100;
   world_.settle();
   world_.advance_to(world_.now() + ms);
 }
