@@ -86,6 +86,10 @@ class Service {
   virtual Explained explain(JobId job) = 0;
   // The arithmetic of a queue's share, one sentence for each step.
   virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
+
+  // Passes a signal on to every rank of the tasks that run now. Nothing of berth's own state changes, so it is no
+  // event: it is told once, and what a task does about it is seen by its exit. kConflict: nothing of the job runs.
+  virtual Result<void> signal(JobId job, std::int32_t signal) = 0;
   virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.
   virtual Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) = 0;

@@ -160,7 +160,7 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = simulated_gpus_;
     facts.warnings = notes_;
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, std::move(facts));
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, std::move(facts));
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/service.h"
+#include "backend/backend.h"
 #include "daemon/inbox.h"
 #include "daemon/reader.h"
 #include "store/log.h"
@@ -13,12 +14,13 @@ namespace berth::daemon {
 
 class DaemonService final : public api::Service {
  public:
-  DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, api::ServerFacts facts);
+  DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend, api::ServerFacts facts);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
   api::Explained explain(JobId job) override;
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
+  Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;
@@ -33,6 +35,7 @@ class DaemonService final : public api::Service {
   Inbox& inbox_;
   Reader& reader_;
   const store::Log& log_;
+  backend::Backend& backend_;
   api::ServerFacts facts_;
 };
 

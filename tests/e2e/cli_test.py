@@ -130,13 +130,22 @@ def run_streams_and_exits_with_the_code_of_the_job(berth):
 
 
 @check
-def an_interrupt_cancels_what_is_attached(berth):
-    ran = berth.start("run", "--queue", "a", "--name", "long", "--", "sh", "-c", "echo begun; exec sleep 600")
+def an_interrupt_reaches_what_is_attached_and_a_second_cancels_it(berth):
+    script = "trap 'echo interrupted; exit 9' INT; echo begun; while :; do sleep 0.1; done"
+    ran = berth.start("run", "--queue", "a", "--", "sh", "-c", script)
     assert ran.stdout.readline() == "begun\n"
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=60)
+    assert out == "interrupted\n" and ran.returncode == 9 and "passed on" in err, (out, err, ran.returncode)
+    ran = berth.start("run", "--queue", "a", "--name", "deaf", "--", "sh", "-c", "trap '' INT; echo begun; exec sleep 600")
+    assert ran.stdout.readline() == "begun\n"
+    ran.send_signal(signal.SIGINT)
+    while "passed on" not in ran.stderr.readline():
+        assert ran.poll() is None
     ran.send_signal(signal.SIGINT)
     _, err = ran.communicate(timeout=60)
     assert ran.returncode != 0 and "cancelling" in err, err
-    job = berth.json("jobs", "--all", "--name", "long")[0]
+    job = berth.json("jobs", "--all", "--name", "deaf")[0]
     assert berth.wait(str(job["id"]), "finished")["outcome"] == "cancelled"
 
 

@@ -58,6 +58,7 @@ CALLS = [
     ("getJob", "GET", "/v1/jobs/1", None),
     ("getJobLog", "GET", "/v1/jobs/1/logs", None),
     ("reportCheckpoint", "POST", "/v1/jobs/1/checkpoint", {"attempt": 1, "step": 10}),
+    ("signalJob", "POST", "/v1/jobs/1/signal", {"signal": 18}),
     ("listJobs", "GET", "/v1/jobs?sort=-gpus&limit=1", None),
     ("listJobs", "GET", "/v1/jobs?finished=true", None),
     ("listQueues", "GET", "/v1/queues", None),

@@ -140,6 +140,8 @@ void add_job_schemas(boost::json::object& schemas) {
                                       {"text", text("One sentence, with the numbers.")}});
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
+  schemas["JobSignal"] =
+      closed(object("A signal.", {{"signal", integer("Its number, 1 to 64; not SIGKILL or SIGSTOP.")}}));
   schemas["CheckpointReport"] = closed(object("Saved work.", {{"attempt", integer("The attempt that saved, from 1.")},
                                                               {"step", integer("Up to this step; it only grows.")}}));
 }

@@ -231,6 +231,38 @@ void prioritize_job(Service& service, const Request& request, const Responder& r
                  answer_job_command(responder, id.value()));
 }
 
+Result<std::int32_t> signal_in(const Request& request) {
+  auto body = object_of(request);
+  if (!body) return body.error();
+  const auto signal = take_integer(*body, "signal", 1, 64);
+  if (!signal) return signal.error();
+  if (auto ok = refuse_rest(*body); !ok) return ok.error();
+  constexpr std::int64_t kKill = 9;
+  constexpr std::int64_t kStop = 19;
+  if (signal.value() == kKill || signal.value() == kStop) {
+    return invalid("signal: a task cannot catch this one; cancel the job instead");
+  }
+  return static_cast<std::int32_t>(signal.value());
+}
+
+void signal_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  const auto signal = signal_in(request);
+  if (!signal) {
+    responder.fail(signal.error());
+    return;
+  }
+  if (auto passed_on = service.signal(id.value(), signal.value()); !passed_on) {
+    responder.fail(passed_on.error());
+    return;
+  }
+  responder.send(json_answer({{"id", id.value().value()}, {"unchanged", false}}));
+}
+
 Result<ReportCheckpoint> checkpoint_in(const Request& request, JobId job) {
   auto body = object_of(request);
   if (!body) return body.error();
@@ -402,6 +434,19 @@ void add_commands(http::Router& router, Service& service) {
                .parameters = {job_parameter()},
                .request_schema = "PriorityChange"},
        .handler = [&service](const Request& request, const Responder& to) { prioritize_job(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/jobs/{id}/signal",
+       .access = Access::kToken,
+       .doc = {.operation_id = "signalJob",
+               .summary = "Passes a signal on to every process that a job runs now.",
+               .responses = {{.status = 200, .description = "It was passed on.", .schema = "JobChanged"},
+                             kNoSuchJob,
+                             kWrongMoment},
+               .tags = {"jobs"},
+               .parameters = {job_parameter()},
+               .request_schema = "JobSignal"},
+       .handler = [&service](const Request& request, const Responder& to) { signal_job(service, request, to); }});
   router.add({.method = Method::kPost,
               .pattern = "/v1/jobs/{id}/checkpoint",
               .access = Access::kToken,

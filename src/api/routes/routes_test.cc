@@ -72,6 +72,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"prioritizeJob", {.method = "PUT", .target = "/v1/jobs/2/priority", .body = R"({"priority":7})"}},
       {"reportCheckpoint",
        {.method = "POST", .target = "/v1/jobs/1/checkpoint", .body = R"({"attempt":1,"step":130})"}},
+      {"signalJob", {.method = "POST", .target = "/v1/jobs/1/signal", .body = R"({"signal":10})"}},
       {"cancelJob", {.method = "DELETE", .target = "/v1/jobs/1"}},
       {"listQueues", {.target = "/v1/queues"}},
       {"getQueue", {.target = "/v1/queues/b%2Fnlp"}},

@@ -21,8 +21,12 @@ constexpr int kInterrupted = 130;      // as a shell says of SIGINT
 constexpr int kMostSilentPolls = 150;  // so many polls without a server are waited through
 
 volatile std::sig_atomic_t interrupts = 0;
+volatile std::sig_atomic_t last_interrupt = 0;
 
-void count_interrupt(int /*signal*/) { interrupts = interrupts + 1; }
+void count_interrupt(int signal) {
+  interrupts = interrupts + 1;
+  last_interrupt = signal;
+}
 
 void catch_interrupts() {
   struct sigaction action {};
@@ -68,6 +72,8 @@ class Attached {
   bool prefixed_ = false;
   std::string said_;
   int heeded_ = 0;
+  bool signalled_ = false;
+  bool cancelled_ = false;
 };
 
 std::int64_t last_attempt(const Json& job) {
@@ -161,14 +167,27 @@ bool Attached::attempt_is_shown() const {
   return std::all_of(taps_.begin(), taps_.end(), [](const Tap& tap) { return tap.complete; });
 }
 
-// The first interrupt cancels the job and waits for its end, the second leaves it.
+// The first interrupt is passed on to the job's processes as it came, the second cancels the job, the third leaves it.
+// A job that does not run yet is cancelled at once.
 Result<bool> Attached::heed_interrupts() {
   if (interrupts == 0 || heeded_ == interrupts) return true;
-  if (heeded_ > 0) {
+  heeded_ = interrupts;
+  if (cancelled_) {
     say("left; job " + id_ + " is being cancelled (`berth job " + id_ + "`)");
     return false;
   }
-  heeded_ = interrupts;
+  if (!signalled_) {
+    signalled_ = true;
+    const int signal = last_interrupt;
+    const auto passed_on =
+        answer_of(session_.server.post("/v1/jobs/" + id_ + "/signal", R"({"signal":)" + std::to_string(signal) + "}"));
+    if (passed_on) {
+      say(std::string(signal == SIGINT ? "SIGINT" : "SIGTERM") + " passed on to job " + id_ + "; again to cancel it");
+      return true;
+    }
+    if (passed_on.error().code == ErrorCode::kUnavailable) return passed_on.error();
+  }
+  cancelled_ = true;
   say("cancelling job " + id_ + "; interrupt again to leave it to itself");
   const auto cancelled = answer_of(session_.server.del("/v1/jobs/" + id_));
   if (!cancelled && cancelled.error().code == ErrorCode::kUnavailable) return cancelled.error();
