@@ -125,7 +125,7 @@ TEST_CASE("every operation of the document is served as the document says") {
       CHECK_EQ(check.fault(json::parse(ask.body), body), "");
     }
   }
-  for (const auto& [id, operation] : operations) CHECK_MESSAGE(called.contains(id), id);
+  for (const auto& one : operations) CHECK_MESSAGE(called.contains(one.first), one.first);
 }
 
 TEST_CASE("the schema check finds what is missing, added and of another type") {
@@ -215,7 +215,9 @@ TEST_CASE("a refused submission says what is wrong, changes nothing, and is a pr
       {"\xef\xbb\xbf{}", 400},
       {"\xff", 400},
   };
-  for (const auto& [body, status] : cases) {
+  for (const auto& one : cases) {
+    const auto& body = std::get<0>(one);
+    const auto& status = std::get<1>(one);
     CAPTURE(body);
     const auto response = submit(client, body);
     CHECK_EQ(response.status, status);
@@ -306,7 +308,11 @@ TEST_CASE("what is not there, not known or not allowed has its status and code")
       {"GET", "/v1/nothing", 404, "not-found"},
       {"PATCH", "/v1/jobs/1", 405, "method-not-allowed"},
   };
-  for (const auto& [method, target, status, code] : cases) {
+  for (const auto& one : cases) {
+    const auto& method = std::get<0>(one);
+    const auto& target = std::get<1>(one);
+    const auto& status = std::get<2>(one);
+    const auto& code = std::get<3>(one);
     CAPTURE(target);
     const auto response = client.call({.method = method, .target = target});
     CHECK_EQ(response.status, status);
