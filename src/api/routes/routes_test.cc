@@ -99,13 +99,19 @@ TEST_CASE("every operation of the document is served as the document says") {
   const auto document = client.json("/openapi.json");
   const auto& schemas = document.at("components").at("schemas").as_object();
   std::map<std::string, json::value> operations;
-  for (const auto& [path, methods] : document.at("paths").as_object()) {
-    for (const auto& [method, operation] : methods.as_object()) {
+  for (const auto& entry : document.at("paths").as_object()) {
+    const auto& path = std::get<0>(entry);
+    const auto& methods = std::get<1>(entry);
+    for (const auto& entry : methods.as_object()) {
+      const auto& method = std::get<0>(entry);
+      const auto& operation = std::get<1>(entry);
       operations[operation.at("operationId").as_string().c_str()] = operation;
     }
   }
   std::set<std::string> called;
-  for (const auto& [id, ask] : one_call_each()) {
+  for (const auto& entry : one_call_each()) {
+    const auto& id = std::get<0>(entry);
+    const auto& ask = std::get<1>(entry);
     CAPTURE(id);
     REQUIRE(operations.contains(id));
     called.insert(id);
