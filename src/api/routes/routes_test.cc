@@ -99,12 +99,8 @@ TEST_CASE("every operation of the document is served as the document says") {
   const auto document = client.json("/openapi.json");
   const auto& schemas = document.at("components").at("schemas").as_object();
   std::map<std::string, json::value> operations;
-  for (const auto& entry : document.at("paths").as_object()) {
-    const auto& path = std::get<0>(entry);
-    const auto& methods = std::get<1>(entry);
-    for (const auto& entry : methods.as_object()) {
-      const auto& method = std::get<0>(entry);
-      const auto& operation = std::get<1>(entry);
+  for (const auto& [path, methods] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : methods.as_object()) {
       operations[operation.at("operationId").as_string().c_str()] = operation;
     }
   }
