@@ -9,13 +9,16 @@
 namespace berth::sim {
 namespace {
 
+using Group = std::vector<std::size_t>;  // queues that divide one amount among them
+
 std::int64_t floor_of(const QueueSample& queue) { return std::min(queue.guaranteed_milli, queue.demand_milli); }
 
 // Shares `surplus` out by weight; queues that need less than their part leave the rest to the others, so each round
 // either ends or satisfies at least one queue.
-void fill_by_weight(const std::vector<QueueSample>& queues, std::int64_t surplus, std::vector<std::int64_t>& shares) {
-  std::vector<std::size_t> hungry;
-  for (std::size_t i = 0; i < queues.size(); ++i) {
+void fill_by_weight(const std::vector<QueueSample>& queues, const Group& group, std::int64_t surplus,
+                    std::vector<std::int64_t>& shares) {
+  Group hungry;
+  for (const std::size_t i : group) {
     if (queues[i].demand_milli > shares[i] && queues[i].weight > 0) hungry.push_back(i);
   }
   while (!hungry.empty() && surplus > 0) {
@@ -38,41 +41,74 @@ void fill_by_weight(const std::vector<QueueSample>& queues, std::int64_t surplus
   }
 }
 
+// Where the guarantees are more than there is, because nodes are lost, they shrink alike.
+void divide(const std::vector<QueueSample>& queues, const Group& group, std::int64_t amount,
+            const std::vector<std::int64_t>& floors, std::vector<std::int64_t>& shares) {
+  std::int64_t guaranteed = 0;
+  for (const std::size_t i : group) guaranteed = checked_add(guaranteed, floors[i]);
+  for (const std::size_t i : group) {
+    shares[i] = guaranteed > amount ? static_cast<std::int64_t>(Int128{floors[i]} * amount / guaranteed) : floors[i];
+  }
+  if (guaranteed < amount) fill_by_weight(queues, group, amount - guaranteed, shares);
+}
+
+struct Groups {
+  Group top;
+  std::vector<Group> below;  // by queue
+};
+
+Groups groups_of(const std::vector<QueueSample>& queues) {
+  Groups groups;
+  groups.below.resize(queues.size());
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    (queues[i].parent == QueueSample::kNoParent ? groups.top : groups.below[queues[i].parent]).push_back(i);
+  }
+  return groups;
+}
+
+// What a queue is given before any surplus is shared: its own guarantee, or what is guaranteed below it if that is more.
+std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
+  std::vector<std::int64_t> floors(queues.size(), 0);
+  for (std::size_t i = queues.size(); i-- > 0;) {
+    floors[i] = std::max(floor_of(queues[i]), std::min(floors[i], queues[i].demand_milli));
+    if (queues[i].parent != QueueSample::kNoParent) floors[queues[i].parent] += floors[i];
+  }
+  return floors;
+}
+
+std::vector<std::int64_t> shares_of(const FairnessSample& sample, const Groups& groups) {
+  std::vector<std::int64_t> shares(sample.queues.size(), 0);
+  const std::vector<std::int64_t> floors = floors_of(sample.queues);
+  divide(sample.queues, groups.top, sample.capacity_milli, floors, shares);
+  for (std::size_t i = 0; i < sample.queues.size(); ++i) {
+    divide(sample.queues, groups.below[i], shares[i], floors, shares);
+  }
+  return shares;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> entitlements(const FairnessSample& sample) {
-  std::vector<std::int64_t> shares;
-  std::int64_t guaranteed = 0;
-  for (const QueueSample& queue : sample.queues) {
-    shares.push_back(floor_of(queue));
-    guaranteed = checked_add(guaranteed, floor_of(queue));
-  }
-  if (guaranteed > sample.capacity_milli) {
-    // Nodes are lost and the guarantees no longer fit: they shrink alike.
-    for (std::int64_t& share : shares) {
-      share = static_cast<std::int64_t>(Int128{share} * sample.capacity_milli / guaranteed);
-    }
-    return shares;
-  }
-  fill_by_weight(sample.queues, sample.capacity_milli - guaranteed, shares);
-  return shares;
+  return shares_of(sample, groups_of(sample.queues));
 }
 
 FairnessPoint fairness_at(const FairnessSample& sample) {
   FairnessPoint point;
   point.at_ms = sample.at_ms;
-  const std::vector<std::int64_t> shares = entitlements(sample);
+  const Groups groups = groups_of(sample.queues);
+  const std::vector<std::int64_t> shares = shares_of(sample, groups);
   std::int64_t gap = 0;
   double sum = 0;
   double squares = 0;
   double count = 0;
   for (std::size_t i = 0; i < sample.queues.size(); ++i) {
     const QueueSample& queue = sample.queues[i];
-    gap = std::max(gap, shares[i] - queue.usage_milli);
     if (queue.usage_milli < floor_of(queue)) {
       ++point.queues_violated;
       point.shortfall_milli += floor_of(queue) - queue.usage_milli;
     }
+    if (!groups.below[i].empty()) continue;  // what is above the leaves has its say through them
+    gap = std::max(gap, shares[i] - queue.usage_milli);
     if (queue.demand_milli == 0 || shares[i] == 0) continue;
     const double satisfaction = static_cast<double>(queue.usage_milli) / static_cast<double>(shares[i]);
     sum += satisfaction;

@@ -3,12 +3,13 @@
 //
 // What a queue is entitled to at an instant: its guarantee as far as it has demand for it, then a share of what is left
 // in proportion to weights, never more than its demand (weighted max-min, by progressive filling: Bertsekas and
-// Gallager, "Data Networks", 2nd ed., section 6.5.2). With one resource the dominant share of a queue is its usage over
+// Gallager, "Data Networks", 2nd ed., section 6.5.2). The fleet is divided so among the queues at the top of the tree,
+// and what a queue is entitled to among its children. With one resource the dominant share of a queue is its usage over
 // capacity.
-//   share gap   the largest shortfall of usage below entitlement among queues, as a part of capacity
-//   Jain        (sum x)^2 / (n sum x^2) over the n queues with demand, x = usage / entitlement (Jain, Chiu and Hawe,
-//               "A Quantitative Measure of Fairness", DEC-TR-301, 1984); 1 is perfectly fair
-//   violation   usage below min(guarantee, demand)
+//   share gap   the largest shortfall of usage below entitlement among leaf queues, as a part of capacity
+//   Jain        (sum x)^2 / (n sum x^2) over the n leaf queues with demand, x = usage / entitlement (Jain, Chiu and
+//               Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984); 1 is perfectly fair
+//   violation   usage below min(guarantee, demand), of any queue of the tree
 
 #include <cstdint>
 #include <optional>

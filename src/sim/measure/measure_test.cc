@@ -43,6 +43,7 @@ TEST_CASE("a job that did not complete has no waiting time, and is counted by it
   for (const Ending ending : {Ending::kRunning, Ending::kWaiting, Ending::kRefused}) {
     job.ending = ending;
     CHECK_FALSE(waiting_ms(job).has_value());
+    CHECK(waiting_at_least_ms(job, 50).has_value() == (ending != Ending::kRefused));
     CHECK_FALSE(slowdown(job).has_value());
     jobs.push_back(job);
   }
@@ -156,7 +157,7 @@ TEST_CASE("allocation at x % arrived is the mean of the samples that round to x"
 }
 
 QueueSample queue_of(std::int64_t usage, std::int64_t demand, std::int64_t guaranteed, std::int64_t weight = 1) {
-  return {.queue = 0, .usage_milli = usage, .demand_milli = demand, .guaranteed_milli = guaranteed, .weight = weight};
+  return {.usage_milli = usage, .demand_milli = demand, .guaranteed_milli = guaranteed, .weight = weight};
 }
 
 TEST_CASE("entitlement: the guarantee first, then the rest by weight, never above demand") {
@@ -169,6 +170,33 @@ TEST_CASE("entitlement: the guarantee first, then the rest by weight, never abov
   CHECK(entitlements({0, 100, {queue_of(0, 100, 60), queue_of(0, 100, 0)}}) == std::vector<std::int64_t>{80, 20});
   // Guarantees over what is left of the fleet shrink alike.
   CHECK(entitlements({0, 50, {queue_of(0, 100, 60), queue_of(0, 100, 40)}}) == std::vector<std::int64_t>{30, 20});
+}
+
+QueueSample below(std::size_t parent, QueueSample queue) {
+  queue.parent = parent;
+  return queue;
+}
+
+TEST_CASE("entitlement in a tree: the fleet among the top queues, and what each is entitled to among its children") {
+  // Two at the top, the first with two children of which one has a guarantee of 30; the other 70 are shared 35 and 35,
+  // however many children each has, and what is left of the first's 65 is shared by its children.
+  const FairnessSample sample{0,
+                              100,
+                              {queue_of(0, 300, 0), queue_of(0, 100, 0), below(0, queue_of(0, 100, 30)),
+                               below(0, queue_of(0, 100, 0)), below(1, queue_of(0, 100, 0))}};
+  CHECK(entitlements(sample) == std::vector<std::int64_t>{65, 35, 47, 17, 35});
+  // What is guaranteed to a child is kept for it where its parent states no guarantee.
+  const FairnessSample kept{0, 100, {queue_of(0, 90, 0), queue_of(0, 200, 0), below(0, queue_of(0, 90, 80))}};
+  CHECK(entitlements(kept) == std::vector<std::int64_t>{90, 10, 90});
+}
+
+TEST_CASE("in a tree leaves have gap and Jain's index, and every queue may be below its guarantee") {
+  const FairnessPoint point =
+      fairness_at({0, 100, {queue_of(20, 100, 60), below(0, queue_of(20, 50, 50)), below(0, queue_of(0, 50, 0))}});
+  CHECK(point.queues_violated == 2);
+  CHECK(point.shortfall_milli == 40 + 30);
+  CHECK(point.gap_pct == doctest::Approx(50));
+  CHECK(point.jain.value() == doctest::Approx(0.5));  // x = 20/50 and 0: 0.4^2 / (2 * 0.4^2)
 }
 
 TEST_CASE(

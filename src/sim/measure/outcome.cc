@@ -40,6 +40,19 @@ std::optional<std::int64_t> waiting_ms(const JobOutcome& job) {
   return checked_subtract(*completion, job.useful_ms);
 }
 
+std::optional<std::int64_t> waiting_at_least_ms(const JobOutcome& job, std::int64_t end_ms) {
+  switch (job.ending) {
+    case Ending::kCompleted:
+      return waiting_ms(job);
+    case Ending::kRunning:
+    case Ending::kWaiting:
+      return std::max<std::int64_t>(0, checked_subtract(checked_subtract(end_ms, job.submit_ms), job.done_ms));
+    case Ending::kRefused:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<double> slowdown(const JobOutcome& job) {
   const auto completion = completion_ms(job);
   if (!completion || job.useful_ms <= 0) return std::nullopt;

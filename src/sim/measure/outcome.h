@@ -36,6 +36,7 @@ struct JobOutcome {
   std::optional<std::int64_t> first_start_ms;
   std::optional<std::int64_t> finish_ms;
   std::int64_t useful_ms = 0;          // run time that the job needed
+  std::int64_t done_ms = 0;            // useful run that a job which did not complete had behind it at the end
   std::int64_t lost_gpu_milli_ms = 0;  // GPU time spent on work that was thrown away or on restarting
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
@@ -44,6 +45,9 @@ struct JobOutcome {
 };
 
 std::optional<std::int64_t> waiting_ms(const JobOutcome& job);
+// How long a job waited at least, when its run ended at `end_ms`: the waiting of a completed job; of one that still
+// waits or runs what its waiting would be if it ran on from now without a stop. Absent for a refused job.
+std::optional<std::int64_t> waiting_at_least_ms(const JobOutcome& job, std::int64_t end_ms);
 std::optional<std::int64_t> completion_ms(const JobOutcome& job);
 std::optional<double> slowdown(const JobOutcome& job);
 

@@ -26,13 +26,15 @@ struct ArrivalSample {
   std::int64_t fragmented_gpu_milli = 0;
 };
 
-// One queue at one instant. Amounts are of the resource by which the run measures fairness (thousandths of a GPU).
+// One queue of the tree at one instant; amounts are of thousandths of a GPU and hold all that is below it.
 struct QueueSample {
-  std::uint32_t queue = 0;  // index into RunResult::queues
   std::int64_t usage_milli = 0;
-  std::int64_t demand_milli = 0;  // usage plus what waits and could run
+  std::int64_t demand_milli = 0;  // usage plus what waits and could run, never above the queue's max
   std::int64_t guaranteed_milli = 0;
   std::int64_t weight = 1;
+  std::size_t parent = kNoParent;  // index into FairnessSample::queues, where parents come before their children
+
+  static constexpr std::size_t kNoParent = static_cast<std::size_t>(-1);
 };
 
 struct FairnessSample {

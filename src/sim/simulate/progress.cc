@@ -21,6 +21,7 @@ void Progress::on_record(const EventRecord& record) {
     one.saved_before_ms = one.saved_ms;
     one.restart_ms = started->attempt > 1 && contract ? contract->restart_ms : 0;
     one.started_ms = now;
+    one.runs = true;
     one.asked_ms.reset();
   } else if (std::holds_alternative<StopBegan>(record.event)) {
     one.asked_ms = now;
@@ -30,7 +31,13 @@ void Progress::on_record(const EventRecord& record) {
   } else if (const auto* ended = std::get_if<AttemptEnded>(&record.event)) {
     if (ended->outcome == Outcome::kSucceeded) one.saved_ms = job.useful_ms;
     one.lost_ms += now - one.started_ms - (one.saved_ms - one.saved_before_ms);
+    one.runs = false;
   }
+}
+
+std::int64_t Progress::kept_ms(std::uint32_t job, std::int64_t now_ms) const {
+  const OneJob& one = jobs_[job];
+  return one.runs ? std::min(workload_.jobs[job].useful_ms, done_ms(one, now_ms)) : one.saved_ms;
 }
 
 backend::TaskScript Progress::script_for(JobId id) const {

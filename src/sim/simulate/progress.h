@@ -23,6 +23,8 @@ class Progress {
 
   // What an execution that begins now will do.
   backend::TaskScript script_for(JobId job) const;
+  // Useful run that the job has behind it at `now_ms`: what it saved, or what the attempt that still runs reached.
+  std::int64_t kept_ms(std::uint32_t job, std::int64_t now_ms) const;
   // Time that the job held its GPUs without getting on, so far.
   std::int64_t lost_ms(std::uint32_t job) const { return jobs_[job].lost_ms; }
 
@@ -34,6 +36,7 @@ class Progress {
     std::int64_t started_ms = 0;           // of this attempt
     std::optional<std::int64_t> asked_ms;  // to leave, in this attempt
     std::int64_t lost_ms = 0;
+    bool runs = false;
   };
   static std::int64_t done_ms(const OneJob& job, std::int64_t now_ms);
 

@@ -36,7 +36,7 @@ Recorder::Recorder(const Workload& workload, const Submissions& submissions, Fle
     result_.node_gpu_milli.push_back(static_cast<std::int64_t>(node.gpus.size()) * kMilli);
   }
   result_.capacity_gpu_milli = workload.capacity_gpu_milli;
-  lines_.resize(workload.queues.size());
+  lines_.resize(workload.tree.size());
   now_.capacity_gpu_milli = workload.capacity_gpu_milli;
   std::int64_t last = 0;
   for (const WorkloadJob& job : workload.jobs) last = std::max(last, job.submit_ms);
@@ -47,16 +47,21 @@ void Recorder::waits(std::uint32_t job, int sign) {
   const WorkloadJob& one = workload_.jobs[job];
   now_.waiting_jobs += sign;
   now_.waiting_gpu_milli += sign * one.gpu_milli;
-  lines_[one.queue].waiting_milli += sign * one.gpu_milli;
   changed_ = true;
+  if (one.over_max) return;  // no policy that keeps to the quotas can give it what it waits for
+  for (std::size_t i = workload_.queues[one.queue].place; i != TreeQueue::kNoParent; i = workload_.tree[i].parent) {
+    lines_[i].waiting_milli += sign * one.gpu_milli;
+  }
 }
 
 void Recorder::holds(std::uint32_t job, int sign) {
   const WorkloadJob& one = workload_.jobs[job];
   now_.running_jobs += sign;
   now_.allocated_gpu_milli += sign * one.gpu_milli;
-  lines_[one.queue].usage_milli += sign * one.gpu_milli;
   changed_ = true;
+  for (std::size_t i = workload_.queues[one.queue].place; i != TreeQueue::kNoParent; i = workload_.tree[i].parent) {
+    lines_[i].usage_milli += sign * one.gpu_milli;
+  }
 }
 
 void Recorder::draw(std::uint32_t job, JobId id, std::int64_t now_ms) {
@@ -105,17 +110,48 @@ void Recorder::on_record(const EventRecord& record) {
 
 void Recorder::refuse(std::uint32_t job) { result_.jobs[job].ending = Ending::kRefused; }
 
-void Recorder::sample_fairness(std::int64_t now_ms) {
-  if (!result_.fairness.empty() && now_ms < result_.fairness.back().at_ms + fairness_step_ms_) return;
-  FairnessSample sample{now_ms, workload_.capacity_gpu_milli, {}};
-  for (std::uint32_t queue = 0; queue < lines_.size(); ++queue) {
-    const Line& line = lines_[queue];
-    const WorkloadQueue& stated = workload_.queues[queue];
-    if (line.usage_milli == 0 && line.waiting_milli == 0) continue;
-    sample.queues.push_back(
-        {queue, line.usage_milli, line.usage_milli + line.waiting_milli, stated.guaranteed_milli, stated.weight});
+// By place in the tree: no queue's demand is above its max, and what its children may not have is no demand of it.
+std::vector<std::int64_t> Recorder::demands_now() const {
+  std::vector<std::int64_t> demands(lines_.size(), 0);
+  for (std::size_t i = lines_.size(); i-- > 0;) {
+    const TreeQueue& stated = workload_.tree[i];
+    if (stated.is_leaf) demands[i] = lines_[i].usage_milli + lines_[i].waiting_milli;
+    demands[i] = std::min(demands[i], stated.max_milli);
+    if (stated.parent != TreeQueue::kNoParent) demands[stated.parent] += demands[i];
   }
-  result_.fairness.push_back(std::move(sample));
+  return demands;
+}
+
+FairnessSample Recorder::fairness_now(std::int64_t now_ms) const {
+  FairnessSample sample{now_ms, workload_.capacity_gpu_milli, {}};
+  const std::vector<std::int64_t> demands = demands_now();
+  std::vector<std::size_t> place_in_sample(lines_.size(), QueueSample::kNoParent);
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Line& line = lines_[i];
+    const TreeQueue& stated = workload_.tree[i];
+    if (line.usage_milli == 0 && line.waiting_milli == 0) continue;
+    place_in_sample[i] = sample.queues.size();
+    sample.queues.push_back(
+        {line.usage_milli, demands[i], stated.guaranteed_milli, stated.weight,
+         stated.parent == TreeQueue::kNoParent ? QueueSample::kNoParent : place_in_sample[stated.parent]});
+  }
+  return sample;
+}
+
+// A change within a step of the last sample is held back until the step is over or the next change comes, so that what
+// a sample says of a long stretch is what it was for nearly all of it.
+void Recorder::sample_fairness(std::int64_t now_ms) {
+  auto& samples = result_.fairness;
+  if (!samples.empty() && now_ms < samples.back().at_ms + fairness_step_ms_) {
+    held_back_ = fairness_now(now_ms);
+    return;
+  }
+  if (held_back_) {
+    held_back_->at_ms = samples.back().at_ms + fairness_step_ms_;
+    if (held_back_->at_ms < now_ms) samples.push_back(std::move(*held_back_));
+    held_back_.reset();
+  }
+  samples.push_back(fairness_now(now_ms));
 }
 
 void Recorder::sample(std::int64_t now_ms) {
@@ -131,14 +167,15 @@ void Recorder::sample(std::int64_t now_ms) {
   sample_fairness(now_ms);
 }
 
-RunResult Recorder::finish(std::int64_t end_ms) {
+RunResult Recorder::finish() {
+  std::int64_t end_ms = result_.fleet.empty() ? 0 : result_.fleet.back().at_ms;
+  for (const WorkloadJob& job : workload_.jobs) end_ms = std::max(end_ms, job.submit_ms);
   result_.end_ms = end_ms;
-  for (const WorkloadJob& job : workload_.jobs) {
-    JobOutcome& outcome = result_.jobs[static_cast<std::size_t>(&job - workload_.jobs.data())];
-    if (outcome.ending != Ending::kCompleted) {
-      outcome.lost_gpu_milli_ms =
-          progress_.lost_ms(static_cast<std::uint32_t>(&job - workload_.jobs.data())) * job.gpu_milli;
-    }
+  for (std::uint32_t index = 0; index < workload_.jobs.size(); ++index) {
+    JobOutcome& outcome = result_.jobs[index];
+    if (outcome.ending == Ending::kCompleted) continue;
+    outcome.lost_gpu_milli_ms = progress_.lost_ms(index) * outcome.gpu_milli;
+    outcome.done_ms = progress_.kept_ms(index, end_ms);
   }
   return std::move(result_);
 }

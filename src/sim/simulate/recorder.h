@@ -3,6 +3,7 @@
 // which node when.
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -25,16 +26,19 @@ class Recorder {
   void refuse(std::uint32_t job);
   // One sample of everything, if anything changed since the last.
   void sample(std::int64_t now_ms);
-  RunResult finish(std::int64_t end_ms);
+  // The run ends with its last change: nothing that is still due after it, such as the timer of a save, matters.
+  RunResult finish();
 
  private:
   struct Line {
     std::int64_t usage_milli = 0;
-    std::int64_t waiting_milli = 0;
+    std::int64_t waiting_milli = 0;  // of jobs that their queues' max lets run
   };
   void waits(std::uint32_t job, int sign);
   void holds(std::uint32_t job, int sign);
   void draw(std::uint32_t job, JobId id, std::int64_t now_ms);
+  std::vector<std::int64_t> demands_now() const;
+  FairnessSample fairness_now(std::int64_t now_ms) const;
   void sample_fairness(std::int64_t now_ms);
 
   const Workload& workload_;
@@ -43,10 +47,11 @@ class Recorder {
   const Progress& progress_;
   bool gantt_;
   RunResult result_;
-  std::vector<Line> lines_;  // by queue
+  std::vector<Line> lines_;  // by place in the tree of queues; each holds what is below it
   FleetSample now_;
   bool changed_ = true;
   std::int64_t fairness_step_ms_ = 1000;
+  std::optional<FairnessSample> held_back_;  // the last change that came too soon after a sample
   std::unordered_map<std::uint64_t, std::vector<GanttBar>> open_bars_;
 };
 

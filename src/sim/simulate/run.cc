@@ -102,7 +102,7 @@ class ClockRun {
     }
     if (const auto wrong = plane_.check_accounts()) return Error{ErrorCode::kCorrupt, "P12: " + *wrong};
     if (const auto& wrong = fleet_.violation()) return Error{ErrorCode::kCorrupt, *wrong};
-    return recorder_.finish(now_.ms);
+    return recorder_.finish();
   }
 
  private:

@@ -61,8 +61,8 @@ PolicySpec attained_service(const std::string& thresholds) {
   return *read;
 }
 
-RunResult run(const Trace& trace, const PolicySpec& spec) {
-  const auto workload = make_workload(trace, {});
+RunResult run(const Trace& trace, const PolicySpec& spec, const std::vector<OverlayQueue>& queues = {}) {
+  const auto workload = make_workload(trace, queues);
   REQUIRE_MESSAGE(workload.has_value(), (workload ? "" : workload.error().message));
   auto result = run_by_clock({*workload, spec, 42, true, nullptr});
   REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message));
@@ -145,6 +145,57 @@ TEST_CASE("saving and restarting cost what the contract says, and both count as 
   CHECK(result.jobs[0].finish_ms == 112'000);      // 28 restart, 32 work again, 80 left
   CHECK(result.jobs[0].lost_gpu_milli_ms == 7000 * 1000);
   CHECK(wait_s(result, 0) == 12);
+}
+
+// A save that is still due after everything is over is not waited for: the run ends with its last change.
+TEST_CASE("how often a job saves changes no figure of a run in which nobody is stopped") {
+  const std::vector<OverlayQueue> queues = {{"lab", "", 8, 12, 1}};
+  for (const char* name : {"berth", "fifo"}) {
+    CAPTURE(name);
+    std::vector<RunResult> results;
+    for (const std::int64_t interval_ms : {600'000, 6'000'000}) {
+      Trace trace = trace_of("2x8xA100", {job("a", 0, 100, 4), job("b", 1, 50, 8), job("c", 2, 30, 1)});
+      trace.jobs[1].workers = 2;
+      for (TraceJob& one : trace.jobs) one.checkpoint = TraceCheckpoint{interval_ms, 1000, 1000};
+      results.push_back(run(trace, policy(name), queues));
+    }
+    CHECK(results[0].end_ms == (std::string(name) == "fifo" ? 180'000 : 100'000));
+    const auto measured = measure_runs(results);
+    for (const Metric& metric : metrics()) {
+      CAPTURE(metric.key);
+      CHECK(metric.value(measured[0].measures) == metric.value(measured[1].measures));
+    }
+  }
+}
+
+TEST_CASE("a job over the max of its queue is no demand: no guarantee is violated by its waiting") {
+  Trace trace = trace_of("2x8xA100", {job("a", 0, 100, 4), job("b", 1, 50, 8)});
+  trace.jobs[1].workers = 2;
+  const RunResult result = run(trace, policy("berth"), {{"lab", "", 8, 12, 1}});
+  CHECK(result.jobs[1].ending == Ending::kWaiting);
+  CHECK(result.end_ms == 100'000);
+  const RunMeasures measures = measure_runs({result})[0].measures;
+  CHECK(measures.guarantee_violation_s == 0);
+  CHECK(measures.waiting_at_end == 1);
+  CHECK(measures.all.wait_s.mean == 0);
+  CHECK(waiting_at_least_ms(result.jobs[1], result.end_ms) == 99'000);
+}
+
+TEST_CASE("two changes within a second are both in the figures of fairness") {
+  // b waits from 0.5 s on, which is too soon for a sample of its own.
+  TraceJob other = job("b", 0.5, 10, 2);
+  other.tenant = "other";
+  const RunResult result = run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"),
+                               {{"other", "", 2, {}, 1}});
+  CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(99));
+}
+
+TEST_CASE("fairness is over the tree: a parent's guarantee is violated though its child has none") {
+  TraceJob other = job("b", 10, 10, 2);
+  other.tenant = "vision";
+  const RunResult result = run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"),
+                               {{"research", "", 2, {}, 1}, {"vision", "research", {}, {}, 1}});
+  CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(90));
 }
 
 TEST_CASE("the product's own cycle runs under the same clock") {

@@ -66,10 +66,7 @@ class QueueTree {
     WorkloadQueue leaf;
     leaf.tenant = tenant;
     leaf.path = path_of(tenant);
-    if (const auto stated = by_name_.find(tenant); stated != by_name_.end()) {
-      leaf.guaranteed_milli = stated->second->guaranteed_gpus.value_or(0) * kMilli;
-      leaf.weight = stated->second->weight;
-    }
+    leaf.place = places_.at(leaf.path);
     workload_.queues.push_back(std::move(leaf));
     return leaves_[tenant] = index;
   }
@@ -87,12 +84,27 @@ class QueueTree {
       const std::string above = path_of(parent);
       path = above + "/" + own;
     }
-    workload_.config.queues.push_back(
-        configured(stated == by_name_.end() ? OverlayQueue{tenant, {}, {}, {}, 1} : *stated->second, path));
+    add(stated == by_name_.end() ? OverlayQueue{tenant, {}, {}, {}, 1} : *stated->second, path);
     return path;
   }
 
+  void add(const OverlayQueue& queue, const std::string& path) {
+    workload_.config.queues.push_back(configured(queue, path));
+    TreeQueue place;
+    place.guaranteed_milli = queue.guaranteed_gpus.value_or(0) * kMilli;
+    if (queue.max_gpus) place.max_milli = *queue.max_gpus * kMilli;
+    place.weight = queue.weight;
+    const auto above = places_.find(path.substr(0, path.rfind('/')));
+    if (path.find('/') != std::string::npos && above != places_.end()) {
+      place.parent = above->second;
+      workload_.tree[place.parent].is_leaf = false;
+    }
+    places_.emplace(path, workload_.tree.size());
+    workload_.tree.push_back(place);
+  }
+
   Workload& workload_;
+  std::map<std::string, std::size_t> places_;  // in Workload::tree, by path
   std::map<std::string, const OverlayQueue*> by_name_;
   std::map<std::string, std::string> paths_;
   std::map<std::string, std::uint32_t> leaves_;
@@ -183,6 +195,13 @@ std::string priority_class_of(const TraceJob& job) {
   return (value < 0 ? "minus" : "p") + std::to_string(value < 0 ? -value : value);
 }
 
+bool is_over_max(const Workload& workload, const WorkloadJob& job) {
+  for (std::size_t i = workload.queues[job.queue].place; i != TreeQueue::kNoParent; i = workload.tree[i].parent) {
+    if (job.gpu_milli > workload.tree[i].max_milli) return true;
+  }
+  return false;
+}
+
 JobClass class_of(const std::string& text) {
   for (const JobClass one : {JobClass::kTraining, JobClass::kInference, JobClass::kDev, JobClass::kBatch}) {
     if (text == name_of(one)) return one;
@@ -240,6 +259,7 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
     const auto [fit, fresh] = known_to_fit.try_emplace({job.shape, job.workers}, false);
     if (fresh) fit->second = workers_that_fit(fleet, job.shape, job.workers) >= job.workers;
     job.fits_empty_fleet = fit->second;
+    job.over_max = is_over_max(workload, job);
     for (std::int32_t worker = 0; worker < job.workers; ++worker) pods.push_back(job.shape);
     workload.jobs.push_back(job);
   }

@@ -2,7 +2,9 @@
 // A trace turned into what the product understands: a configuration with one queue per tenant, nodes, and jobs as
 // submissions. Shared by all runs of an experiment and never changed by them.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,20 +28,33 @@ struct WorkloadJob {
   std::int64_t useful_ms = 0;  // run time that it needs
   std::uint32_t queue = 0;     // index into Workload::queues
   bool fits_empty_fleet = true;
+  bool over_max = false;  // asks for more than the max of its queue, or of one above it
   const TraceJob* source = nullptr;  // names and everything else that only a report or a submission needs
 };
 
+// A queue of the tree, as the measures of fairness need it; in Workload::tree parents come before their children.
+struct TreeQueue {
+  std::int64_t guaranteed_milli = 0;
+  std::int64_t max_milli = std::numeric_limits<std::int64_t>::max();
+  std::int64_t weight = 1;
+  std::size_t parent = kNoParent;  // index into Workload::tree
+  bool is_leaf = true;
+
+  static constexpr std::size_t kNoParent = static_cast<std::size_t>(-1);
+};
+
+// A queue that has jobs.
 struct WorkloadQueue {
   std::string tenant;
   std::string path;
-  std::int64_t guaranteed_milli = 0;
-  std::int64_t weight = 1;
+  std::size_t place = 0;  // index into Workload::tree
 };
 
 struct Workload {
   ClusterConfig config;
   std::vector<NodeSpec> nodes;
   std::vector<std::string> gpu_models;  // in the order in which the state will number them
+  std::vector<TreeQueue> tree;          // by the place of config.queues
   std::vector<WorkloadQueue> queues;
   std::vector<WorkloadJob> jobs;
   std::vector<placement::TypicalPod> mix;  // of the jobs' workers; by it fragmentation is measured
