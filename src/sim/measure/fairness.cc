@@ -66,7 +66,8 @@ Groups groups_of(const std::vector<QueueSample>& queues) {
   return groups;
 }
 
-// What a queue is given before any surplus is shared: its own guarantee, or what is guaranteed below it if that is more.
+// What a queue is given before any surplus is shared: its own guarantee, or what is guaranteed below it if that is
+// more.
 std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
   std::vector<std::int64_t> floors(queues.size(), 0);
   for (std::size_t i = queues.size(); i-- > 0;) {

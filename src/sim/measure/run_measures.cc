@@ -18,17 +18,19 @@ double percent_of(Int128 part, Int128 whole) {
 // Times of one group of jobs, gathered before they are sorted.
 struct GroupTimes {
   std::int64_t jobs = 0;
-  std::vector<std::int64_t> wait_ms, jct_ms;
+  std::vector<std::int64_t> wait_ms, wait_at_least_ms, jct_ms;
   std::vector<double> slowdown;
 
-  void add(const JobOutcome& job) {
+  void add(const JobOutcome& job, std::int64_t end_ms) {
     ++jobs;
+    if (const auto least = waiting_at_least_ms(job, end_ms)) wait_at_least_ms.push_back(*least);
     if (const auto wait = waiting_ms(job)) wait_ms.push_back(*wait);
     if (const auto jct = completion_ms(job)) jct_ms.push_back(*jct);
     if (const auto factor = berth::sim::slowdown(job)) slowdown.push_back(*factor);
   }
   GroupMeasures measures() const {
-    return {jobs, distribution_of_ms_in_s(wait_ms), distribution_of_ms_in_s(jct_ms), distribution_of(slowdown)};
+    return {jobs, distribution_of_ms_in_s(wait_ms), distribution_of_ms_in_s(wait_at_least_ms),
+            distribution_of_ms_in_s(jct_ms), distribution_of(slowdown)};
   }
 };
 
@@ -61,17 +63,17 @@ void count_ending(Ending ending, RunMeasures& measures) {
 
 double gpu_hours(Int128 gpu_milli_ms) { return static_cast<double>(gpu_milli_ms) / 1000 / 3'600'000; }
 
-void measure_jobs(const std::vector<JobOutcome>& jobs, RunMeasures& measures) {
+void measure_jobs(const std::vector<JobOutcome>& jobs, std::int64_t end_ms, RunMeasures& measures) {
   GroupTimes all;
   Groups by_size, by_queue, by_class;
   Int128 useful = 0;
   Int128 lost = 0;
   for (const JobOutcome& job : jobs) {
     count_ending(job.ending, measures);
-    all.add(job);
-    by_size[std::string(size_bucket(job.gpu_milli))].add(job);
-    by_queue[or_not_stated(job.queue)].add(job);
-    by_class[or_not_stated(job.job_class)].add(job);
+    all.add(job, end_ms);
+    by_size[std::string(size_bucket(job.gpu_milli))].add(job, end_ms);
+    by_queue[or_not_stated(job.queue)].add(job, end_ms);
+    by_class[or_not_stated(job.job_class)].add(job, end_ms);
     if (job.ending == Ending::kCompleted) useful += Int128{job.gpu_milli} * job.useful_ms;
     lost += job.lost_gpu_milli_ms;
     measures.preemptions += job.preemptions;
@@ -166,13 +168,15 @@ std::int64_t rounded_percent(std::int64_t part, std::int64_t whole) {
 
 RunMeasures measure_run(const MeasureInput& run) {
   RunMeasures measures;
-  measure_jobs(run.jobs, measures);
+  measure_jobs(run.jobs, run.end_ms, measures);
   measures.refused += run.dropped;
   const Span span = span_of(run.jobs, run.end_ms);
   if (!run.jobs.empty()) {
     measures.makespan_s = static_cast<double>(std::max<std::int64_t>(0, span.last_finish_ms - span.first_ms)) / 1000;
     if (!run.fleet.empty()) measure_fleet(run.fleet, span, measures);
   }
+  measures.in_order = !run.arrivals.empty() && run.jobs.empty();
+  if (measures.in_order) measures.jobs = static_cast<std::int64_t>(run.arrivals.size());
   if (!run.arrivals.empty() && run.capacity_gpu_milli > 0) measure_arrivals(run, measures);
   const FairnessSummary fairness = summarize_fairness(run.fairness, run.end_ms);
   measures.jain_index = fairness.jain;

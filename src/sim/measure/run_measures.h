@@ -16,13 +16,15 @@ namespace berth::sim {
 
 struct GroupMeasures {
   std::int64_t jobs = 0;
-  Distribution wait_s;
+  Distribution wait_s;           // of completed jobs, as jct_s and slowdown
+  Distribution wait_at_least_s;  // of all jobs that were let in, with what the others waited until the run ended
   Distribution jct_s;
   Distribution slowdown;
 };
 
 struct RunMeasures {
-  std::int64_t jobs = 0;
+  bool in_order = false;  // an order of arrival without times: what takes time was not measured
+  std::int64_t jobs = 0;  // or arrivals
   std::int64_t completed = 0;
   std::int64_t running_at_end = 0;
   std::int64_t waiting_at_end = 0;

@@ -13,15 +13,19 @@ std::optional<double> member(const RunMeasures& run) {
   return run.*Member;
 }
 
+// What only a run by the clock has; in an order of arrival without times it is absent rather than 0.
 template <auto Member>
-std::optional<double> counted(const RunMeasures& run) {
+std::optional<double> by_clock(const RunMeasures& run) {
+  if (run.in_order) return std::nullopt;
   return static_cast<double>(run.*Member);
 }
+
+std::optional<double> refused(const RunMeasures& run) { return static_cast<double>(run.refused); }
 
 using Group = Distribution GroupMeasures::*;
 using Statistic = double Distribution::*;
 
-// A statistic over completed jobs; absent when none completed.
+// A statistic over the jobs of a run; absent when there are none.
 template <Group group, Statistic statistic>
 std::optional<double> over_jobs(const RunMeasures& run) {
   const Distribution& distribution = run.all.*group;
@@ -92,43 +96,58 @@ const std::vector<Metric>& metrics() {
       {"utilization_pct", "allocated until the last completion", "Fleet", MetricUnit::kPercent, Better::kHigher,
        member<&M::utilization_pct>},
       {"makespan_s", "makespan", "Fleet", MetricUnit::kSeconds, Better::kLower, makespan},
-      {"mean_wait_s", "waiting, mean", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::mean>},
-      {"p50_wait_s", "waiting, median", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p50>},
-      {"p90_wait_s", "waiting, p90", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p90>},
-      {"p99_wait_s", "waiting, p99", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p99>},
-      {"max_wait_s", "waiting, longest", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::max>},
+      {"mean_wait_s", "waiting, mean", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::mean>,
+       true},
+      {"p50_wait_s", "waiting, median", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p50>,
+       true},
+      {"p90_wait_s", "waiting, p90", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p90>,
+       true},
+      {"p99_wait_s", "waiting, p99", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::p99>,
+       true},
+      {"max_wait_s", "waiting, longest", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::wait_s, &D::max>,
+       true},
+      {"mean_wait_at_least_s", "waiting, mean of all, at least", "Jobs", MetricUnit::kSeconds, Better::kLower,
+       over_jobs<&G::wait_at_least_s, &D::mean>},
+      {"max_wait_at_least_s", "waiting, longest of all, at least", "Jobs", MetricUnit::kSeconds, Better::kLower,
+       over_jobs<&G::wait_at_least_s, &D::max>},
       {"mean_jct_s", "completion time, mean", "Jobs", MetricUnit::kSeconds, Better::kLower,
-       over_jobs<&G::jct_s, &D::mean>},
-      {"p99_jct_s", "completion time, p99", "Jobs", MetricUnit::kSeconds, Better::kLower,
-       over_jobs<&G::jct_s, &D::p99>},
-      {"mean_slowdown", "slowdown, mean", "Jobs", MetricUnit::kRatio, Better::kLower,
-       over_jobs<&G::slowdown, &D::mean>},
-      {"p50_slowdown", "slowdown, median", "Jobs", MetricUnit::kRatio, Better::kLower,
-       over_jobs<&G::slowdown, &D::p50>},
-      {"p90_slowdown", "slowdown, p90", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p90>},
-      {"p99_slowdown", "slowdown, p99", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p99>},
+       over_jobs<&G::jct_s, &D::mean>, true},
+      {"p99_jct_s", "completion time, p99", "Jobs", MetricUnit::kSeconds, Better::kLower, over_jobs<&G::jct_s, &D::p99>,
+       true},
+      {"mean_slowdown", "slowdown, mean", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::mean>,
+       true},
+      {"p50_slowdown", "slowdown, median", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p50>,
+       true},
+      {"p90_slowdown", "slowdown, p90", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p90>,
+       true},
+      {"p99_slowdown", "slowdown, p99", "Jobs", MetricUnit::kRatio, Better::kLower, over_jobs<&G::slowdown, &D::p99>,
+       true},
       {"max_slowdown", "slowdown, largest", "Jobs", MetricUnit::kRatio, Better::kLower,
-       over_jobs<&G::slowdown, &D::max>},
+       over_jobs<&G::slowdown, &D::max>, true},
       {"mean_queue_length", "jobs waiting, mean", "Jobs", MetricUnit::kCount, Better::kLower,
        member<&M::mean_queue_length>},
       {"max_queue_length", "jobs waiting, most", "Jobs", MetricUnit::kCount, Better::kLower, longest_queue},
-      {"completed", "jobs completed", "Jobs", MetricUnit::kCount, Better::kNeither, counted<&M::completed>},
-      {"refused", "jobs refused", "Jobs", MetricUnit::kCount, Better::kNeither, counted<&M::refused>},
+      {"completed", "jobs completed", "Jobs", MetricUnit::kCount, Better::kNeither, by_clock<&M::completed>},
+      {"refused", "jobs refused", "Jobs", MetricUnit::kCount, Better::kNeither, refused},
+      {"waiting_at_end", "jobs still waiting at the end", "Jobs", MetricUnit::kCount, Better::kLower,
+       by_clock<&M::waiting_at_end>},
+      {"running_at_end", "jobs still running at the end", "Jobs", MetricUnit::kCount, Better::kNeither,
+       by_clock<&M::running_at_end>},
       {"jain_index", "Jain's index", "Fairness", MetricUnit::kRatio, Better::kHigher, member<&M::jain_index>},
       {"mean_share_gap_pct", "dominant-share gap, mean", "Fairness", MetricUnit::kPercent, Better::kLower,
        member<&M::mean_share_gap_pct>},
       {"max_share_gap_pct", "dominant-share gap, largest", "Fairness", MetricUnit::kPercent, Better::kLower,
        member<&M::max_share_gap_pct>},
       {"guarantee_violation_s", "guarantees violated", "Fairness", MetricUnit::kSeconds, Better::kLower,
-       member<&M::guarantee_violation_s>},
+       by_clock<&M::guarantee_violation_s>},
       {"guarantee_shortfall_gpu_h", "GPU-hours short of guarantees", "Fairness", MetricUnit::kGpuHours, Better::kLower,
-       member<&M::guarantee_shortfall_gpu_h>},
-      {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::preemptions>},
-      {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, counted<&M::restarts>},
-      {"moves", "moves", "Cost", MetricUnit::kCount, Better::kNeither, counted<&M::moves>},
-      {"gpu_hours_lost", "GPU-hours lost", "Cost", MetricUnit::kGpuHours, Better::kLower, member<&M::gpu_hours_lost>},
+       by_clock<&M::guarantee_shortfall_gpu_h>},
+      {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::preemptions>},
+      {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::restarts>},
+      {"moves", "moves", "Cost", MetricUnit::kCount, Better::kNeither, by_clock<&M::moves>},
+      {"gpu_hours_lost", "GPU-hours lost", "Cost", MetricUnit::kGpuHours, Better::kLower, by_clock<&M::gpu_hours_lost>},
       {"gpu_hours_useful", "GPU-hours useful", "Cost", MetricUnit::kGpuHours, Better::kNeither,
-       member<&M::gpu_hours_useful>},
+       by_clock<&M::gpu_hours_useful>},
   };
   return kMetrics;
 }

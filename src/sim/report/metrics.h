@@ -23,6 +23,8 @@ struct Metric {
   MetricUnit unit;
   Better better;
   std::optional<double> (*value)(const RunMeasures&);
+  // A statistic of the jobs that completed: two policies that completed different jobs cannot be compared by it.
+  bool of_completed = false;
 };
 
 const std::vector<Metric>& metrics();

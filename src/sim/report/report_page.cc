@@ -71,13 +71,19 @@ std::string policy_head(const std::vector<std::string>& policies, std::size_t fi
   return html += "</tr></thead>";
 }
 
+bool all_completed_the_same(const std::vector<Comparison>& comparisons) {
+  return std::all_of(comparisons.begin(), comparisons.end(),
+                     [](const Comparison& one) { return one.like_with_like(); });
+}
+
 std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& policies) {
+  const bool same_jobs = all_completed_the_same(compare_policies(runs));
   std::string html = "<div class=\"scroll\"><table class=\"figures\">" + policy_head(policies) + "<tbody>";
   std::string_view group;
   for (const Metric& metric : metrics()) {
     std::vector<Cell> cells = cells_of(runs, policies, metric);
     if (cells.empty()) continue;
-    mark_best(metric.better, cells);
+    if (!metric.of_completed || same_jobs) mark_best(metric.better, cells);
     if (metric.group != group) {
       group = metric.group;
       html += "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"" + std::to_string(policies.size() + 1) + "\">" +
@@ -92,7 +98,8 @@ std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector
 
 // Better, worse or neither shown, by the interval and by which way is better.
 std::string_view judgement(const Comparison& comparison) {
-  if (!comparison.difference.differs_from_zero() || comparison.metric->better == Better::kNeither) return "same";
+  if (!comparison.like_with_like() || comparison.metric->better == Better::kNeither) return "same";
+  if (!comparison.difference.differs_from_zero()) return "same";
   const bool lower = comparison.difference.mean < 0;
   return lower == (comparison.metric->better == Better::kLower) ? "better" : "worse";
 }
@@ -101,6 +108,7 @@ std::string comparison_cell(const Comparison& comparison) {
   const MetricUnit unit = comparison.metric->unit;
   std::string html = "<td class=\"" + std::string(judgement(comparison)) + "\">" +
                      html_text(format_difference(comparison.difference.mean, unit));
+  if (!comparison.like_with_like()) html += "<sup>†</sup>";
   if (comparison.difference.half_width) {
     const std::string half = format_difference(*comparison.difference.half_width, unit);
     html += "<span class=\"ci\">± " + html_text(half.substr(half.starts_with('+') ? 1 : 0)) + "</span>";
@@ -123,6 +131,19 @@ std::string comparison_row(const std::vector<Comparison>& comparisons, const std
   return any ? html + "</tr>" : std::string();
 }
 
+std::string unlike_jobs_note(const std::vector<Comparison>& comparisons) {
+  std::string html;
+  for (const Comparison& one : comparisons) {
+    if (one.metric->key != "mean_wait_s" || one.like_with_like()) continue;
+    html += "<p class=\"note\"><b>†</b> " + html_text(one.policy) + " completed " + count_text(one.only_policy) +
+            " jobs that " + html_text(one.baseline) + " did not, and " + html_text(one.baseline) + " " +
+            count_text(one.only_baseline) + " that " + html_text(one.policy) +
+            " did not: their means over completed jobs are of different jobs and show nothing. Compare waiting of all, "
+            "at least.</p>";
+  }
+  return html;
+}
+
 std::string comparison_section(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& policies) {
   if (policies.size() < 2) return {};
   const std::vector<Comparison> comparisons = compare_policies(runs);
@@ -137,7 +158,7 @@ std::string comparison_section(const std::vector<MeasuredRun>& runs, const std::
       "class=\"figures\">";
   html += policy_head(others, 1) + "<tbody>";
   for (const Metric& metric : metrics()) html += comparison_row(comparisons, others, metric);
-  return html += "</tbody></table></div></section>";
+  return html += "</tbody></table></div>" + unlike_jobs_note(comparisons) + "</section>";
 }
 
 using GroupsOf = const std::map<std::string, GroupMeasures>& (*)(const RunMeasures&);
@@ -256,6 +277,9 @@ std::string input_section(const ReportInput& input) {
 constexpr std::string_view kReading = R"html(<section><h2>How to read this</h2><dl>
 <dt>Waiting</dt><dd>completion − submission − useful run: a job that is stopped, moved or set back waits meanwhile. Only jobs
 that completed have one.</dd>
+<dt>Waiting of all, at least</dt><dd>the same with the jobs that were still waiting or running when the run ended, which then had
+waited that long and would wait longer; jobs that were refused are left out. The run ends with its last change: who waits then,
+waits for ever.</dd>
 <dt>Slowdown</dt><dd>completion time / useful run.</dd>
 <dt>Percentiles</dt><dd>nearest rank: always a value that occurred.</dd>
 <dt>Fragmented</dt><dd>idle GPUs that the typical job cannot use (FGD, Weng et al., ATC'23, section 4).</dd>

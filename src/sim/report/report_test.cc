@@ -93,7 +93,7 @@ void fake_series(Random& random, double level, RunResult& run) {
     const std::int64_t tilt = random.between(0, static_cast<std::int64_t>(static_cast<double>(half) * (1 - level)));
     run.fairness.push_back({at,
                             run.capacity_gpu_milli,
-                            {{0, half + tilt, run.capacity_gpu_milli, half, 1}, {1, half - tilt, half, half / 2, 1}}});
+                            {{half + tilt, run.capacity_gpu_milli, half, 1}, {half - tilt, half, half / 2, 1}}});
   }
 }
 
@@ -288,6 +288,91 @@ TEST_CASE("hostile names are inert in the page, whatever they are the name of") 
   CHECK_NOTHROW(json::parse(summary_json(input, measure_runs(runs))));
   if (const char* kept = std::getenv("BERTH_REPORT_SAMPLE")) {
     CHECK(write_report(std::string(kept) + "/hostile", input, runs).has_value());
+  }
+}
+
+JobOutcome ended(const std::string& id, Ending ending, std::int64_t gpu_milli = 1000) {
+  JobOutcome job;
+  job.id = id;
+  job.gpu_milli = gpu_milli;
+  job.useful_ms = 10'000;
+  if (ending == Ending::kCompleted) job.finish_ms = 10'000;
+  job.ending = ending;
+  return job;
+}
+
+RunResult small_run(const std::string& policy, std::vector<JobOutcome> jobs) {
+  RunResult run;
+  run.policy = policy;
+  run.seed = 1;
+  run.end_ms = 100'000;
+  run.capacity_gpu_milli = 8000;
+  run.jobs = std::move(jobs);
+  return run;
+}
+
+TEST_CASE("who leaves jobs waiting is not flattered: they count, and unlike jobs are not compared") {
+  RunResult late = small_run("late", {ended("a", Ending::kCompleted), ended("b", Ending::kCompleted)});
+  late.jobs[1].finish_ms = 60'000;
+  const RunResult lazy = small_run("lazy", {ended("a", Ending::kCompleted), ended("b", Ending::kWaiting)});
+  const std::vector<RunResult> runs = {late, lazy};
+  const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
+  const json::value& run = summary.at("runs").at(1);
+  CHECK(run.at("completed") == 1);
+  CHECK(run.at("waiting_at_end") == 1);
+  CHECK(run.at("running_at_end") == 0);
+  CHECK(run.at("mean_wait_s").as_double() == 0);
+  CHECK(run.at("mean_wait_at_least_s").as_double() == 50);  // (0 + 100) / 2
+  CHECK(summary.at("runs").at(0).at("mean_wait_at_least_s").as_double() == 25);
+  for (const json::value& one : summary.at("comparisons").as_array()) {
+    CHECK(one.at("same_jobs") == false);
+    CHECK(one.at("completed_only_by_baseline") == 1);
+    CHECK(one.at("completed_only_by_policy") == 0);
+  }
+  const std::string table = terminal_table(runs);
+  for (const char* text : {"jobs still waiting at the end", "jobs still running at the end", "jobs completed",
+                           "jobs refused", "are of different jobs"}) {
+    CHECK_MESSAGE(table.find(text) != std::string::npos, text);
+  }
+  const std::string page = report_page({}, measure_runs(runs));
+  CHECK(page.find("jobs still waiting at the end") != std::string::npos);
+  CHECK(page.find("lazy completed 0 jobs that late did not") != std::string::npos);
+  // The lower mean over completed jobs is not marked as the best.
+  CHECK(page.find("waiting, mean</th><td>25.0 s</td><td>0 s</td>") != std::string::npos);
+}
+
+TEST_CASE("policies that completed the same jobs are compared without a word about it") {
+  const std::vector<RunResult> runs = {small_run("a", {ended("a", Ending::kCompleted)}),
+                                       small_run("b", {ended("a", Ending::kCompleted)})};
+  CHECK(terminal_table(runs).find("different jobs") == std::string::npos);
+  const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
+  for (const json::value& one : summary.at("comparisons").as_array()) CHECK(one.at("same_jobs") == true);
+}
+
+TEST_CASE("sizes stand in the order of size") {
+  std::vector<JobOutcome> jobs;
+  for (const std::int64_t gpus : {600, 1, 10, 2}) {
+    jobs.push_back(ended("j" + std::to_string(gpus), Ending::kCompleted, gpus * 1000));
+  }
+  const json::value summary = json::parse(summary_json({}, measure_runs({small_run("p", jobs)})));
+  std::vector<std::string> names;
+  for (const json::value& one : summary.at("runs").at(0).at("by_size").as_array()) {
+    names.emplace_back(one.at("name").as_string().c_str());
+  }
+  CHECK(names == std::vector<std::string>{"1 GPU", "2-4 GPUs", "9-64 GPUs", "over 512 GPUs"});
+}
+
+TEST_CASE("an order of arrival has no measure that needs time") {
+  RunResult run = small_run("FGD", {});
+  run.arrivals = {{4000, 4000, 0}, {9000, 8000, 0}};
+  run.dropped = 1;
+  const json::value summary = json::parse(summary_json({}, measure_runs({run})));
+  const json::value& one = summary.at("runs").at(0);
+  CHECK(one.at("refused") == 1);
+  CHECK(one.at("jobs") == 2);
+  for (const char* key : {"guarantee_violation_s", "preemptions", "restarts", "moves", "gpu_hours_lost", "completed",
+                          "waiting_at_end", "mean_wait_s", "makespan_s"}) {
+    CHECK_MESSAGE(one.at(key).is_null(), key);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "sim/report/summary.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cmath>
 #include <utility>
@@ -15,6 +16,13 @@ namespace json = boost::json;
 json::value number_or_null(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return nullptr;
   return *value;
+}
+
+// Counts are whole numbers where a program reads them.
+json::value measure_value(const Metric& metric, const RunMeasures& measures) {
+  const std::optional<double> value = metric.value(measures);
+  if (metric.unit != MetricUnit::kCount || !value || *value != std::floor(*value)) return number_or_null(value);
+  return static_cast<std::int64_t>(*value);
 }
 
 json::array texts(const std::vector<std::string>& lines) {
@@ -48,14 +56,21 @@ json::object distribution_object(const Distribution& d) {
 json::object group_object(const GroupMeasures& group) {
   return {{"jobs", group.jobs},
           {"wait_s", distribution_object(group.wait_s)},
+          {"wait_at_least_s", distribution_object(group.wait_at_least_s)},
           {"jct_s", distribution_object(group.jct_s)},
           {"slowdown", distribution_object(group.slowdown)}};
 }
 
+// Sizes in the order of size, everything else by name.
 json::array groups_array(const std::map<std::string, GroupMeasures>& groups) {
+  std::vector<std::string> names;
+  for (const auto& [name, group] : groups) names.push_back(name);
+  std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return size_bucket_rank(a) < size_bucket_rank(b);
+  });
   json::array array;
-  for (const auto& [name, group] : groups) {
-    json::object object = group_object(group);
+  for (const std::string& name : names) {
+    json::object object = group_object(groups.at(name));
     object["name"] = with_valid_utf8(name);
     array.push_back(std::move(object));
   }
@@ -64,10 +79,8 @@ json::array groups_array(const std::map<std::string, GroupMeasures>& groups) {
 
 json::object run_object(const MeasuredRun& run) {
   json::object object = {{"policy", with_valid_utf8(run.result->policy)}, {"seed", run.result->seed}};
-  for (const Metric& metric : metrics()) object[metric.key] = number_or_null(metric.value(run.measures));
+  for (const Metric& metric : metrics()) object[metric.key] = measure_value(metric, run.measures);
   object["jobs"] = run.measures.jobs;
-  object["running_at_end"] = run.measures.running_at_end;
-  object["waiting_at_end"] = run.measures.waiting_at_end;
   object["capacity_gpus"] = static_cast<double>(run.result->capacity_gpu_milli) / 1000;
   object["computed_in_s"] = number_or_null(run.result->wall_s);
   object["by_size"] = groups_array(run.measures.by_size);
@@ -106,6 +119,9 @@ json::object comparison_object(const Comparison& comparison) {
   object["baseline"] = with_valid_utf8(comparison.baseline);
   object["measure"] = comparison.metric->key;
   object["differs"] = comparison.difference.differs_from_zero();
+  object["same_jobs"] = comparison.only_policy == 0 && comparison.only_baseline == 0;
+  object["completed_only_by_policy"] = comparison.only_policy;
+  object["completed_only_by_baseline"] = comparison.only_baseline;
   return object;
 }
 
@@ -144,14 +160,42 @@ json::object input_object(const ReportInput& input) {
           {"bad_rows", bad_rows_object(input.bad_rows)}};
 }
 
+namespace {
+
+// Counts what one completed and the other did not, for the runs of two policies on the same seeds. All runs of an
+// experiment have the same jobs in the same order.
+void count_unlike_jobs(const std::vector<MeasuredRun>& runs, Comparison& comparison) {
+  for (const MeasuredRun& run : runs) {
+    if (run.result->policy != comparison.policy) continue;
+    const auto base = std::find_if(runs.begin(), runs.end(), [&](const MeasuredRun& other) {
+      return other.result->policy == comparison.baseline && other.result->seed == run.result->seed;
+    });
+    if (base == runs.end()) continue;
+    const auto& mine = run.result->jobs;
+    const auto& theirs = base->result->jobs;
+    for (std::size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
+      const bool here = mine[i].ending == Ending::kCompleted;
+      const bool there = theirs[i].ending == Ending::kCompleted;
+      if (here && !there) ++comparison.only_policy;
+      if (there && !here) ++comparison.only_baseline;
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Comparison> compare_policies(const std::vector<MeasuredRun>& runs) {
   std::vector<Comparison> comparisons;
   const std::vector<std::string> policies = policies_of(runs);
   for (std::size_t i = 1; i < policies.size(); ++i) {
+    Comparison pair{policies[i], policies.front(), nullptr, {}};
+    count_unlike_jobs(runs, pair);
     for (const Metric& metric : metrics()) {
       const Estimate difference =
           paired_difference(values_by_seed(runs, policies[i], metric), values_by_seed(runs, policies.front(), metric));
-      if (difference.count > 0) comparisons.push_back({policies[i], policies.front(), &metric, difference});
+      pair.metric = &metric;
+      pair.difference = difference;
+      if (difference.count > 0) comparisons.push_back(pair);
     }
   }
   return comparisons;

@@ -3,6 +3,7 @@
 // docs/simulate.md; they are added to, never renamed. What could not be measured is null.
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Comparison {
   std::string baseline;
   const Metric* metric = nullptr;
   Estimate difference;  // policy - baseline
+  // Jobs that the one completed and the other did not, over all pairs of runs.
+  std::int64_t only_policy = 0;
+  std::int64_t only_baseline = 0;
+
+  // Whether the measure says the same of both: one of completed jobs does not where other jobs completed.
+  bool like_with_like() const { return !metric->of_completed || (only_policy == 0 && only_baseline == 0); }
 };
 
 std::vector<Comparison> compare_policies(const std::vector<MeasuredRun>& runs);

@@ -57,19 +57,24 @@ std::string aligned(const Rows& rows) {
   return text;
 }
 
-constexpr std::array<std::string_view, 14> kTerminalMetrics = {"gpu_allocation_pct",
+constexpr std::array<std::string_view, 19> kTerminalMetrics = {"gpu_allocation_pct",
                                                                "gpu_allocation_at_100_pct",
                                                                "fragmentation_pct",
                                                                "mean_wait_s",
                                                                "p99_wait_s",
                                                                "max_wait_s",
                                                                "mean_jct_s",
+                                                               "mean_wait_at_least_s",
                                                                "p50_slowdown",
                                                                "p99_slowdown",
                                                                "jain_index",
                                                                "preemptions",
                                                                "gpu_hours_lost",
                                                                "moves",
+                                                               "completed",
+                                                               "refused",
+                                                               "waiting_at_end",
+                                                               "running_at_end",
                                                                "guarantee_violation_s"};
 
 std::string cell_text(const std::vector<MeasuredRun>& runs, const std::string& policy, const Metric& metric) {
@@ -79,6 +84,19 @@ std::string cell_text(const std::vector<MeasuredRun>& runs, const std::string& p
   const Estimate result = estimate(values);
   std::string text = format_value(result.mean, metric.unit);
   if (result.half_width) text += " ±" + format_value(*result.half_width, metric.unit);
+  return text;
+}
+
+// Where two policies completed different jobs their means are of different jobs: that is said below the table.
+std::string unlike_jobs_text(const std::vector<MeasuredRun>& runs) {
+  std::string text;
+  for (const Comparison& one : compare_policies(runs)) {
+    if (one.metric->key != "mean_wait_s" || one.like_with_like()) continue;
+    text += "waiting, completion time and slowdown of " + visible_text(one.policy) + " and " +
+            visible_text(one.baseline) + " are of different jobs: " + std::to_string(one.only_policy) +
+            " completed only under the first, " + std::to_string(one.only_baseline) +
+            " only under the second; compare \"waiting, mean of all, at least\"\n";
+  }
   return text;
 }
 
@@ -97,7 +115,7 @@ std::string terminal_table(const std::vector<RunResult>& results) {
       rows.push_back(std::move(row));
     }
   }
-  return aligned(rows);
+  return aligned(rows) + unlike_jobs_text(runs);
 }
 
 Result<void> write_report(const std::string& folder, const ReportInput& input, const std::vector<RunResult>& results) {

@@ -185,8 +185,8 @@ TEST_CASE("two changes within a second are both in the figures of fairness") {
   // b waits from 0.5 s on, which is too soon for a sample of its own.
   TraceJob other = job("b", 0.5, 10, 2);
   other.tenant = "other";
-  const RunResult result = run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"),
-                               {{"other", "", 2, {}, 1}});
+  const RunResult result =
+      run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"), {{"other", "", 2, {}, 1}});
   CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(99));
 }
 

@@ -28,7 +28,7 @@ struct WorkloadJob {
   std::int64_t useful_ms = 0;  // run time that it needs
   std::uint32_t queue = 0;     // index into Workload::queues
   bool fits_empty_fleet = true;
-  bool over_max = false;  // asks for more than the max of its queue, or of one above it
+  bool over_max = false;             // asks for more than the max of its queue, or of one above it
   const TraceJob* source = nullptr;  // names and everything else that only a report or a submission needs
 };
 
