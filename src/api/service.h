@@ -71,6 +71,8 @@ struct ServerFacts {
   std::uint64_t log_appends = 0;  // since the start, as are the next two
   std::uint64_t log_records = 0;
   std::uint64_t log_fsyncs = 0;
+  std::string log_check = "running";  // of all hashes since the start: running, sound, unfinished
+  std::uint64_t log_checked = 0;      // events that it has been through
 };
 
 class Service {

@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <optional>
@@ -11,7 +12,9 @@
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
 #include "daemon/event_codec.h"
+#include "daemon/exit_code.h"
 #include "daemon/inbox.h"
+#include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
 #include "daemon/reader.h"
@@ -25,6 +28,14 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{2000};
+
+// What is refused at a start is refused as soon as it is found: nothing more may be built on a damaged log.
+[[noreturn]] void end_for_damage(const std::string& data_dir, const Error& damage) {
+  note_damage(data_dir, damage);
+  spdlog::critical("the event log is damaged: {}. Restore a backup; jobs go on running. Ending.", damage.message);
+  spdlog::shutdown();
+  ::_exit(kExitIoError);
+}
 
 // A control plane without a machine of its own.
 class NoBackend final : public backend::Backend {
@@ -77,7 +88,9 @@ Result<Recovered> recover(store::Log& log, std::uint64_t checkpoint_every) {
 
 class Daemon::Impl {
  public:
-  explicit Impl(DaemonOptions options) : options_(std::move(options)) {}
+  explicit Impl(DaemonOptions options)
+      : options_(std::move(options)),
+        log_check_(options_.data_dir, [this](const Error& damage) { end_for_damage(options_.data_dir, damage); }) {}
   ~Impl() { stop(); }
 
   Result<void> start() {
@@ -86,6 +99,7 @@ class Daemon::Impl {
     auto opened = store::SqliteLog::open(options_.data_dir, store_options);
     if (!opened) return opened.error();
     log_ = std::move(*opened);
+    if (auto sound = check_noted_damage(options_.data_dir); !sound) return sound;
     auto epoch = log_->take_epoch();
     if (!epoch) return epoch.error();
     auto recovered = recover(*log_, options_.checkpoint_every);
@@ -95,12 +109,15 @@ class Daemon::Impl {
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_);
     if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
       return started;
+    for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
     for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
     loop_->start();
     if (options_.config) {
       if (auto applied = apply_config(*options_.config); !applied) return applied;
     }
-    return serve();
+    if (auto served = serve(); !served) return served;
+    log_check_.start();
+    return {};
   }
 
   void stop() {
@@ -160,7 +177,7 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = simulated_gpus_;
     facts.warnings = notes_;
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, std::move(facts));
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, std::move(facts));
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
@@ -181,6 +198,7 @@ class Daemon::Impl {
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<Loop> loop_;
+  LogCheck log_check_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<http::Server> server_;
 };
@@ -214,6 +232,7 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
   report.last_seq = chain->last_seq;
   report.history_rows = chain->history_rows;
   report.from_genesis = chain->first_seq == 1;
+  report.warnings = (*log)->warnings();
   Snapshot folded;
   Seq from = chain->first_seq;
   if (!report.from_genesis) {

@@ -56,7 +56,8 @@ struct VerifyReport {
   std::uint64_t jobs = 0;
   std::uint64_t history_rows = 0;
   std::uint64_t state_digest = 0;
-  bool from_genesis = false;         // the whole state was recomputed from the first event
+  bool from_genesis = false;  // the whole state was recomputed from the first event
+  std::vector<std::string> warnings;
   bool checkpoint_compared = false;  // and a checkpoint was found equal to it on the way
 };
 

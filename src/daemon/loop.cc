@@ -9,6 +9,7 @@
 
 #include "control/effects.h"
 #include "daemon/event_codec.h"
+#include "daemon/exit_code.h"
 #include "sched/cycle.h"
 
 namespace berth::daemon {
@@ -17,7 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kExitIoError = 74;  // EX_IOERR of sysexits.h
 constexpr std::chrono::milliseconds kLongestWait{1000};
 // Cycles may take this share of the loop's time; commands have the rest.
 constexpr int kPausePerCycle = 3;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "daemon/daemon.h"
+#include "daemon/exit_code.h"
 #include "model/document/config_document.h"
 
 namespace berth::daemon {
@@ -47,6 +48,13 @@ void add_common_flags(CLI::App& app, Flags& flags) {
 int report(const Error& error) {
   std::fprintf(stderr, "berth: %s\n", error.message.c_str());
   return error.code == ErrorCode::kInvalid ? kExitUsage : kExitFailed;
+}
+
+// A log that is damaged or cannot be read ends a server in one way, whenever it is noticed.
+int report_start(const Error& error) {
+  const bool log_failed = error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kIo;
+  const int code = report(error);
+  return log_failed ? kExitIoError : code;
 }
 
 Result<ClusterConfig> read_config(const std::string& path) {
@@ -90,7 +98,7 @@ int run(Flags& flags) {
     flags.daemon.config = std::move(*config);
   }
   auto daemon = Daemon::start(flags.daemon);
-  if (!daemon) return report(daemon.error());
+  if (!daemon) return report_start(daemon.error());
   announce(**daemon, flags.ready_file);
   int signal = 0;
   ::sigwait(&signals, &signal);
@@ -169,6 +177,7 @@ int verify_main(int argc, const char* const* argv) {
                 static_cast<unsigned long long>(verified->state_digest));
     std::printf("checkpoint  %s\n",
                 verified->checkpoint_compared ? "equal to the state that the log folds to" : "none to compare");
+    for (const std::string& warning : verified->warnings) std::printf("warning     %s\n", warning.c_str());
     std::printf("history     %llu finished jobs\n", static_cast<unsigned long long>(verified->history_rows));
     return 0;
   });

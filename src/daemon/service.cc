@@ -35,8 +35,8 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             api::ServerFacts facts)
-    : inbox_(inbox), reader_(reader), log_(log), backend_(backend), facts_(std::move(facts)) {}
+                             const LogCheck& log_check, api::ServerFacts facts)
+    : inbox_(inbox), reader_(reader), log_(log), backend_(backend), log_check_(log_check), facts_(std::move(facts)) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
   if (inbox_.put({std::move(command), answer})) return;
@@ -185,6 +185,8 @@ api::ServerFacts DaemonService::facts() {
   facts.log_appends = counters.appends;
   facts.log_records = counters.records;
   facts.log_fsyncs = counters.fsyncs;
+  facts.log_check = name_of(log_check_.state());
+  facts.log_checked = log_check_.checked();
   return facts;
 }
 

@@ -7,6 +7,7 @@
 #include "api/service.h"
 #include "backend/backend.h"
 #include "daemon/inbox.h"
+#include "daemon/log_check.h"
 #include "daemon/reader.h"
 #include "store/log.h"
 
@@ -14,7 +15,8 @@ namespace berth::daemon {
 
 class DaemonService final : public api::Service {
  public:
-  DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend, api::ServerFacts facts);
+  DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
+                const LogCheck& log_check, api::ServerFacts facts);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -36,6 +38,7 @@ class DaemonService final : public api::Service {
   Reader& reader_;
   const store::Log& log_;
   backend::Backend& backend_;
+  const LogCheck& log_check_;
   api::ServerFacts facts_;
 };
 

@@ -141,11 +141,12 @@ struct ChainReport {
   std::uint64_t history_rows = 0;
 };
 
-// Called now and then with the records checked so far and the number there are.
-using ChainProgress = std::function<void(std::uint64_t checked, std::uint64_t total)>;
+// Called now and then with the records checked so far and the number there are. false: give up.
+using ChainProgress = std::function<bool(std::uint64_t checked, std::uint64_t total)>;
 
 // Walks every record and history row and recomputes every hash. The error names the first sequence number that is
-// wrong. It proves the bytes; that the state folded from them is the live one is the caller's part.
+// wrong; kUnavailable says that `progress` gave up. It proves the bytes; that the state folded from them is the live
+// one is the caller's part.
 Result<ChainReport> verify_chain(const Log& log, const ChainProgress& progress);
 
 }  // namespace berth::store

@@ -264,6 +264,7 @@ TEST_CASE_TEMPLATE("verify_chain reports a sound log and its progress", Case, LO
   const auto report = verify_chain(c.log(), [&](std::uint64_t done, std::uint64_t total) {
     checked = done;
     of = total;
+    return true;
   });
   REQUIRE(report);
   CHECK(report->records == 6);
@@ -272,6 +273,9 @@ TEST_CASE_TEMPLATE("verify_chain reports a sound log and its progress", Case, LO
   CHECK(report->history_rows == 1);
   CHECK(checked == 6);
   CHECK(of == 6);
+  const auto given_up = verify_chain(c.log(), [](std::uint64_t, std::uint64_t) { return false; });
+  REQUIRE_FALSE(given_up);
+  CHECK(given_up.error().code == ErrorCode::kUnavailable);
 }
 
 TEST_CASE_TEMPLATE("counters count batches, records, payload bytes, and one sync per batch", Case, LOGS) {

@@ -22,6 +22,14 @@ Error cannot_open(const std::filesystem::path& directory, const Error& error) {
                                   tell ? fmt::format(" (record {} was acknowledged)", line->seq) : "")};
 }
 
+std::string head_is_mute(const std::filesystem::path& path, std::uint64_t last_seq) {
+  return fmt::format(
+      "{} is {}: that record {}, the last one in the log, is the last one acknowledged cannot be checked. Expected "
+      "after "
+      "a restore, possible after a power cut, else the end of the log may be lost",
+      path.string(), std::filesystem::exists(path) ? "damaged" : "missing", last_seq);
+}
+
 Result<SqliteOptions> with_fault_of_environment(SqliteOptions options) {
   const char* const text = std::getenv(kFaultVariable);
   if (options.fault || text == nullptr || *text == '\0') return options;
@@ -97,12 +105,17 @@ Result<void> SqliteLog::open_for_reading() {
   return check_head_file();
 }
 
-// The acknowledged head must be in the log, with the hash it had.
-Result<void> SqliteLog::check_head_file() const {
+// The acknowledged head must be in the log, with the hash it had. A restored log has no head file, and a power cut may
+// leave one that says nothing: neither is damage, but then nothing shows that the end of the log is all that was
+// acknowledged.
+Result<void> SqliteLog::check_head_file() {
   const auto line = read_head_file(directory_ / kHeadFile);
-  if (!line) return {};
   const auto extent = reader_->extent();
   if (!extent) return extent.error();
+  if (!line) {
+    if (extent->head.seq > 0) warnings_.push_back(head_is_mute(directory_ / kHeadFile, extent->head.seq));
+    return {};
+  }
   if (line->seq > extent->head.seq) {
     return corrupt_record(extent->head.seq + 1,
                           fmt::format("missing: {} records up to {} were acknowledged and are gone",

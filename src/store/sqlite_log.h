@@ -49,6 +49,9 @@ class SqliteLog : public Log {
   Result<void> truncate_before(std::uint64_t seq) override;
   Counters counters() const override;
 
+  // What an operator should know of the opening: that the end of the log could not be compared with `head`.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
   // SQLite's own check of every page of the database, which also sees damage in pages that hold no record.
   Result<void> check_pages() const;
   // Reads of SQLite's files since the log was opened.
@@ -58,7 +61,7 @@ class SqliteLog : public Log {
   SqliteLog(const std::filesystem::path& directory, const SqliteOptions& options);
   Result<void> open_for_writing();
   Result<void> open_for_reading();
-  Result<void> check_head_file() const;
+  Result<void> check_head_file();
   Result<void> writable() const;
   Result<void> usable() const;
   Error broken(const Error& error);
@@ -75,6 +78,7 @@ class SqliteLog : public Log {
   HeadFile head_file_;
   std::unique_ptr<SqliteWriter> writer_;  // none when only reading
   std::unique_ptr<SqliteReader> reader_;
+  std::vector<std::string> warnings_;
   HashChain chain_;
   mutable std::mutex checkpoint_mutex_;  // guards checkpoints_
   CheckpointFiles checkpoints_;

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 import traceback
 
 from server import Problem, Server, berth_binary, fresh_directory
@@ -67,7 +68,6 @@ def a_failed_sync_ends_the_process_and_loses_nothing():
 
 
 def wait_until_idle(server):
-    import time
     for _ in range(300):
         if not server.all("/v1/jobs"):
             return
@@ -92,6 +92,63 @@ def a_damaged_row_is_named_by_its_sequence_number():
     assert found.returncode == 1 and "4" in found.stderr, found
     assert not server.start(), "a damaged log was accepted"
     assert "4" in server.tail(), server.tail()
+    discard(server)
+
+
+def payload_of(server, seq, change=None):
+    """The payload of a record; `change` replaces it."""
+    database = sqlite3.connect(os.path.join(server.data, "log.db"))
+    payload = database.execute("select payload from records where seq = ?", (seq,)).fetchone()[0]
+    if change is not None:
+        database.execute("update records set payload = ? where seq = ?", (change, seq))
+        database.commit()
+    database.close()
+    return payload
+
+
+def a_flipped_byte_before_the_newest_checkpoint_ends_the_server():
+    server = started("old-row")
+    for _ in range(3):
+        server.ask("POST", "/v1/jobs", sleeper("0"))
+    wait_until_idle(server)
+    server.stop()
+    assert any(name.startswith("checkpoint-") for name in os.listdir(server.data))
+    whole = payload_of(server, 4)
+    payload_of(server, 4, whole[:-1] + bytes([whole[-1] ^ 1]))
+    # It may have begun to serve, and then ends by itself; the next start is refused before it serves.
+    server.start()
+    assert server.process.wait(20) == 74, server.tail()
+    assert "record 4:" in server.tail() and "damaged" in server.tail(), server.tail()
+    os.truncate(server.log, 0)
+    assert not server.start(), "a log known to be damaged was served again"
+    assert server.process.returncode == 74 and "record 4:" in server.tail(), server.tail()
+    payload_of(server, 4, whole)
+    assert server.start(), server.tail()
+    for _ in range(100):
+        if server.ask("GET", "/healthz")["log_check"] == "sound":
+            break
+        time.sleep(0.1)
+    log = server.ask("GET", "/v1/cluster")["log"]
+    assert log["check"] == "sound" and log["checked"] > 4, log
+    discard(server)
+
+
+def a_missing_or_garbled_head_file_is_told():
+    server = started("head")
+    server.ask("POST", "/v1/jobs", sleeper("0"))
+    wait_until_idle(server)
+    head = os.path.join(server.data, "head")
+    for spoil, word in ((lambda: os.remove(head), "missing"), (lambda: open(head, "w").write("head what?\n"), "damaged")):
+        server.stop()
+        spoil()
+        checked = verify(server)
+        assert checked.returncode == 0 and f"is {word}" in checked.stdout, checked
+        assert server.start(), server.tail()
+        warnings = server.ask("GET", "/v1/cluster")["warnings"]
+        assert any(f"head is {word}" in warning for warning in warnings), warnings
+        assert f"head is {word}" in server.tail(), server.tail()
+    server.stop()
+    assert "head is" not in verify(server).stdout
     discard(server)
 
 
@@ -152,7 +209,6 @@ def a_job_whose_time_comes_while_everything_is_taken_goes_on_waiting():
     first = server.ask("POST", "/v1/jobs", {**sleeper("60"), "gpus": 8})
     soon = (datetime.now(timezone.utc) + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     second = server.ask("POST", "/v1/jobs", {**sleeper("0"), "gpus": 8, "earliest_start": soon})
-    import time
     time.sleep(2)
     for job in (first, second):
         server.ask("DELETE", f"/v1/jobs/{job['id']}")

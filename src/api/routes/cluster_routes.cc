@@ -12,7 +12,10 @@ using http::Method;
 using http::Request;
 using http::Responder;
 
-boost::json::object health(Service& service) { return {{"status", "ok"}, {"version", service.facts().version}}; }
+boost::json::object health(Service& service) {
+  const ServerFacts facts = service.facts();
+  return {{"status", "ok"}, {"version", facts.version}, {"log_check", facts.log_check}};
+}
 
 void get_cluster(Service& service, const Responder& responder) {
   const ServerFacts facts = service.facts();

@@ -11,8 +11,15 @@ namespace {
 
 using namespace schema;
 
+Schema log_check() {
+  return word("The check of every hash of the event log since the start. A damaged log ends the server.",
+              {"running", "sound", "unfinished"});
+}
+
 Schema health() {
-  return object("Health.", {{"status", word("Always ok.", {"ok"})}, {"version", text("The server's version.")}});
+  return object(
+      "Health.",
+      {{"status", word("Always ok.", {"ok"})}, {"version", text("The server's version.")}, {"log_check", log_check()}});
 }
 
 Schema cluster() {
@@ -24,9 +31,12 @@ Schema cluster() {
                  {"time", time("The server's time.")},
                  {"simulated_gpus", boolean("Some GPUs are simulated.")},
                  {"warnings", list("What the operator should know.", text("A sentence."))},
-                 {"log", object("The event log since the start.", {{"appends", integer("Batches.")},
-                                                                   {"records", integer("Events.")},
-                                                                   {"fsyncs", integer("Syncs of any of its files.")}})},
+                 {"log", object("The event log since the start.",
+                                {{"appends", integer("Batches.")},
+                                 {"records", integer("Events.")},
+                                 {"fsyncs", integer("Syncs of any of its files.")},
+                                 {"check", log_check()},
+                                 {"checked", integer("Events that the check has been through.")}})},
                  {"nodes", integer("Nodes that are not lost.")},
                  {"gpus", integer("Their GPUs.")},
                  {"gpus_free", number("Of healthy GPUs, what is not bound.")},

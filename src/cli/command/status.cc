@@ -18,6 +18,8 @@ std::string overview(const Json& cluster) {
           " unhealthy; " + value("allocated_pct") + "% in use\n";
   text += "  jobs   " + value("jobs_running") + " running, " + value("jobs_stopping") + " stopping, " +
           value("jobs_pending") + " pending\n";
+  text += "  log    " + show(at(cluster, "log"), "records") +
+          " events since the start; check of the whole log: " + show(at(cluster, "log"), "check") + "\n";
   for (const Json& warning : items(cluster, "warnings")) text += "  warning: " + printable(show(warning)) + "\n";
   return text;
 }
