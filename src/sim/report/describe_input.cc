@@ -5,7 +5,7 @@ namespace berth::sim {
 ReportInput describe_input(const Trace& trace) {
   ReportInput input;
   input.jobs = static_cast<std::int64_t>(trace.jobs.size());
-  input.nodes = static_cast<std::int64_t>(trace.nodes.size());
+  if (!trace.gpus_only) input.nodes = static_cast<std::int64_t>(trace.nodes.size());
   input.gpu_milli = fleet_gpu_milli(trace);
   input.sources = trace.sources;
   input.defaults_taken = trace.defaults_taken;

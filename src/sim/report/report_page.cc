@@ -297,10 +297,10 @@ queue that holds most of it, stronger the fuller it is.</dd>
 std::string header_html(const ReportInput& input, std::size_t runs, std::size_t policies) {
   std::string html =
       element("<header><h1>", input.title.empty() ? "berth simulate" : input.title, "</h1><p class=\"facts\">");
-  html += count_text(input.jobs) + " jobs · " + count_text(input.nodes) + " nodes · " +
-          count_text(input.gpu_milli / 1000) + " GPUs · " + std::to_string(policies) +
-          (policies == 1 ? " policy" : " policies") + " · " + std::to_string(runs) + (runs == 1 ? " run" : " runs") +
-          "</p>";
+  html += count_text(input.jobs) + " jobs · " + (input.nodes ? count_text(*input.nodes) + " nodes · " : "") +
+          count_text(input.gpu_milli / 1000) + (input.nodes ? " GPUs · " : " GPUs, counted only · ") +
+          std::to_string(policies) + (policies == 1 ? " policy" : " policies") + " · " + std::to_string(runs) +
+          (runs == 1 ? " run" : " runs") + "</p>";
   if (input.synthetic)
     html += "<p class=\"synthetic\">Synthetic results: made up to test this page, measured nowhere.</p>";
   if (!input.command.empty()) html += element("<pre>", input.command, "</pre>");

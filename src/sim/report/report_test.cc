@@ -471,6 +471,7 @@ TEST_CASE("the report is written whole, and the terminal table names every polic
   const std::string table = terminal_table(runs);
   for (const char* word : {"strict-fifo", "fgd", "waiting, mean", "±"}) CHECK(table.find(word) != std::string::npos);
   CHECK_FALSE(write_report("/proc/nowhere", fake_input(), {}).has_value());
+  CHECK_FALSE(prepare_report("/proc").has_value());
   if (kept == nullptr) std::filesystem::remove_all(folder.parent_path());
 }
 

@@ -3,6 +3,7 @@
 // computed from these by measure_run, so that a run cannot state one thing and its data another.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,7 @@ struct ReportInput {
   std::string version;
   bool synthetic = false;  // the results are made up: every page says so
   std::int64_t jobs = 0;
-  std::int64_t nodes = 0;
+  std::optional<std::int64_t> nodes;  // absent where GPUs are only counted
   std::int64_t gpu_milli = 0;
   std::vector<std::string> sources;
   std::map<std::string, std::int64_t> defaults_taken;

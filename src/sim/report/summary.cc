@@ -150,7 +150,7 @@ void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
 
 json::object input_object(const ReportInput& input) {
   return {{"jobs", input.jobs},
-          {"nodes", input.nodes},
+          {"nodes", input.nodes ? json::value(*input.nodes) : json::value(nullptr)},
           {"gpus", static_cast<double>(input.gpu_milli) / 1000},
           {"sources", texts(input.sources)},
           {"defaults_taken", counted_texts(input.defaults_taken, "text")},

@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::array kReportFiles = {"summary.json", "jobs.csv", "report.html"};
+
 Result<void> write_file(const fs::path& path, std::string_view text) {
   const fs::path unfinished = path.string() + ".unfinished";
   {
@@ -118,10 +120,24 @@ std::string terminal_table(const std::vector<RunResult>& results) {
   return aligned(rows) + unlike_jobs_text(runs);
 }
 
-Result<void> write_report(const std::string& folder, const ReportInput& input, const std::vector<RunResult>& results) {
+Result<void> prepare_report(const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) return Error{ErrorCode::kIo, folder + ": " + failed.message()};
+  if (failed) return Error{ErrorCode::kIo, "--report " + folder + ": the folder cannot be made: " + failed.message()};
+  for (const char* name : kReportFiles) {
+    if (fs::is_directory(fs::path(folder) / name, failed)) {
+      return Error{ErrorCode::kIo, "--report " + folder + ": " + name + " is a folder there"};
+    }
+  }
+  const fs::path trial = fs::path(folder) / ".trial.unfinished";
+  const bool writable = std::ofstream(trial, std::ios::binary | std::ios::trunc).is_open();
+  fs::remove(trial, failed);
+  if (!writable) return Error{ErrorCode::kIo, "--report " + folder + ": the folder cannot be written to"};
+  return {};
+}
+
+Result<void> write_report(const std::string& folder, const ReportInput& input, const std::vector<RunResult>& results) {
+  if (auto writable = prepare_report(folder); !writable) return writable;
   const std::vector<MeasuredRun> runs = measure_runs(results);
   const fs::path path(folder);
   auto written = write_file(path / "summary.json", summary_json(input, runs));

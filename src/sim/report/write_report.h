@@ -10,6 +10,9 @@
 
 namespace berth::sim {
 
+// Makes the folder and tries it, before the runs: a report that cannot be written is known at once.
+Result<void> prepare_report(const std::string& folder);
+
 Result<void> write_report(const std::string& folder, const ReportInput& input, const std::vector<RunResult>& runs);
 
 // The table of policies for a terminal: the measures that most runs are judged by, mean and interval over seeds.

@@ -2,11 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "sim/trace/arrivals.h"
 #include "sim/trace/overlay.h"
 #include "sim/trace/read_trace.h"
+#include "sim/trace/row_sink.h"
 #include "sim/trace/shape.h"
 
 namespace berth::sim {
@@ -38,6 +41,9 @@ constexpr const char* kFooter = R"(Examples
 
 The first policy is the baseline that the others are compared with. docs/simulate.md says what is read, what is
 assumed where a trace is silent, and how every measure is defined.)";
+
+constexpr std::uint64_t kMostSeeds = 10'000;
+constexpr unsigned kMostThreads = 1024;
 
 struct Options {
   std::string jobs, nodes, arrivals, overlay, from_log, format, days, load, seeds, report, title;
@@ -65,7 +71,7 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--from-log", options.from_log,
                  "Jobs, nodes and queues from berth's own event log (a data directory)");
   app.add_option("--arrivals", options.arrivals, "Arrive in the order of this file, without departures (seed,pod)");
-  app.add_option("--seed,--seeds", options.seeds,
+  app.add_option("--seeds,--seed", options.seeds,
                  "A seed, or several: 42-51 or 1,2,3 (default: 42; all of --arrivals)");
   app.add_option("--policy", options.policies, "Built-in policy or YAML file; several may be given")
       ->allow_extra_args(false);
@@ -76,13 +82,26 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--format", options.format, "native, openb, philly, helios or slurm (default: by the file's header)");
   app.add_option("--tenant", options.tenant, "Queue of jobs whose tenant is not stated");
   app.add_option("--gpus-per-node", options.gpus_per_node,
-                 "Split jobs without a number of workers for nodes of this size");
-  app.add_option("--gpus-of-silent-node", options.gpus_of_silent_node, "GPUs of node rows that state none");
-  app.add_option("--threads", options.threads, "Runs at once (default: one per core)");
+                 "Split jobs without a number of workers for nodes of this size")
+      ->check(CLI::Range(std::int64_t{1}, kMaxGpus));
+  app.add_option("--gpus-of-silent-node", options.gpus_of_silent_node, "GPUs of node rows that state none")
+      ->check(CLI::Range(std::int64_t{1}, kMaxGpus));
+  app.add_option("--threads", options.threads, "Runs at once (default: one per core)")
+      ->check(CLI::Range(1U, kMostThreads));
   app.add_option("--title", options.title, "Title of the report");
   app.add_flag("--gpus-only", options.gpus_only, "Count GPUs only: no nodes, CPU, memory or models");
   app.add_flag("--strict", options.strict, "Refuse a file at its first bad row");
   app.add_flag("--list-policies", options.list_policies, "List the built-in policies");
+}
+
+// An option given with nothing in it, as a shell does with an unset variable, is not the same as one left out.
+Result<void> refuse_empty_options(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& texts = option->results();
+    const bool empty = std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); });
+    if (empty && option->get_type_size() != 0) return invalid(option->get_name() + " is given without a value");
+  }
+  return {};
 }
 
 ReadOptions read_options(const Options& options) {
@@ -131,7 +150,7 @@ Result<void> take_overlay(const Options& options, Input& input) {
   if (options.overlay.empty()) return {};
   auto overlay = read_overlay(options.overlay, read_options(options));
   if (!overlay) return overlay.error();
-  apply_overlay(*overlay, input.trace);
+  if (auto applied = apply_overlay(*overlay, input.trace); !applied) return applied;
   if (!overlay->queues.empty()) input.queues = std::move(overlay->queues);
   return {};
 }
@@ -151,10 +170,9 @@ Result<void> cut_and_scale(const Options& options, Trace& trace) {
 }
 
 void drop_empty_requests(Trace& trace) {
-  const auto gone = std::erase_if(trace.jobs, [](const TraceJob& job) {
+  leave_out_jobs(trace, "jobs that ask for no GPU, CPU or memory", [](const TraceJob& job) {
     return job.gpus_per_worker == 0 && job.cpu_milli == 0 && job.mem_mib == 0;
   });
-  if (gone > 0) trace.rows_left_out["jobs that ask for no GPU, CPU or memory"] += static_cast<std::int64_t>(gone);
 }
 
 // What all jobs without a stated number of workers are split for: the largest node, unless one is given.
@@ -166,18 +184,27 @@ void split_over_nodes(const Options& options, Trace& trace) {
   if (gpus > 0) split_workers(trace, gpus);
 }
 
+std::optional<std::uint64_t> parse_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return seed;
+}
+
 Result<std::vector<std::uint64_t>> parse_seeds(const std::string& text) {
   const Error wrong = invalid("--seeds: \"" + text + "\" is neither a seed, nor A-B, nor a list such as 1,2,3");
   std::vector<std::uint64_t> seeds;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::string part = text.substr(begin, text.find(',', begin) - begin);
+    begin += part.size() + 1;
     const std::size_t dash = part.find('-');
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-    if (!CLI::detail::lexical_cast(part.substr(0, dash), first)) return wrong;
-    last = first;
-    if (dash != std::string::npos && !CLI::detail::lexical_cast(part.substr(dash + 1), last)) return wrong;
-    if (last < first || last - first >= 10'000) return wrong;
-    for (std::uint64_t seed = first; seed <= last; ++seed) seeds.push_back(seed);
+    const auto first = parse_seed(part.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parse_seed(part.substr(dash + 1));
+    if (!first || !last || *last < *first) return wrong;
+    if (*last - *first >= kMostSeeds - seeds.size()) {
+      return invalid("--seeds: \"" + text + "\" names more than " + std::to_string(kMostSeeds) + " seeds");
+    }
+    for (std::uint64_t more = 0; more <= *last - *first; ++more) seeds.push_back(*first + more);
   }
   std::sort(seeds.begin(), seeds.end());
   seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
@@ -197,25 +224,41 @@ Result<void> choose_seeds(const Options& options, Input& input) {
   return {};
 }
 
+Result<Arrivals> read_order(const Options& options, Trace& trace) {
+  auto arrivals = read_arrivals(options.arrivals, read_options(options));
+  if (!arrivals) return arrivals;
+  std::size_t pods = 0;
+  for (const auto& [seed, order] : arrivals->pods_by_seed) pods += order.size();
+  trace.sources.push_back(options.arrivals + " (order of arrival, " + std::to_string(pods) + " arrivals, " +
+                          std::to_string(arrivals->pods_by_seed.size()) + " seeds)");
+  return arrivals;
+}
+
 Result<Input> read_input(const Options& options) {
   Input input;
+  if (!options.arrivals.empty() && (!options.days.empty() || !options.load.empty())) {
+    return invalid("--arrivals is an order without times: --days and --load have no meaning with it");
+  }
   if (auto read = read_sources(options, input); !read) return read.error();
   if (auto taken = take_overlay(options, input); !taken) return taken.error();
   if (auto cut = cut_and_scale(options, input.trace); !cut) return cut.error();
   if (options.arrivals.empty()) {
     keep_timed_jobs(input.trace);
   } else {
-    auto arrivals = read_arrivals(options.arrivals, read_options(options));
+    auto arrivals = read_order(options, input.trace);
     if (!arrivals) return arrivals.error();
     input.arrivals = std::move(*arrivals);
   }
+  if (!input.arrivals) drop_empty_requests(input.trace);
   if (options.gpus_only) {
     count_gpus_only(input.trace);
   } else {
     split_over_nodes(options, input.trace);
   }
-  if (!input.arrivals) drop_empty_requests(input.trace);
   fill_tenants(input.trace, options.tenant);
+  if (!options.overlay.empty()) {
+    if (auto sound = check_queues(input.queues, options.strict, input.trace); !sound) return sound.error();
+  }
   if (auto chosen = choose_seeds(options, input); !chosen) return chosen.error();
   return input;
 }
@@ -273,7 +316,13 @@ void say_what_was_read(const Trace& trace) {
   }
 }
 
-void note_what_never_fits(const Workload& workload, Trace& trace) {
+void note_what_never_runs(const Workload& workload, Trace& trace) {
+  const auto over_max =
+      std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) { return job.over_max; });
+  if (over_max > 0) {
+    trace.notes.push_back(std::to_string(over_max) + " jobs ask for more than the max of their queue: a policy that " +
+                          "keeps to quotas (berth) leaves them waiting for ever");
+  }
   const auto never = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                    [](const WorkloadJob& job) { return !job.fits_empty_fleet; });
   if (never > 0) trace.notes.push_back(std::to_string(never) + " jobs would not fit the empty fleet: refused at once");
@@ -284,11 +333,18 @@ Result<void> simulate(const Options& options, const std::string& command) {
   if (!policies) return policies.error();
   auto input = read_input(options);
   if (!input) return input.error();
+  if (input->trace.jobs.empty()) {
+    say_what_was_read(input->trace);
+    return invalid("there are no jobs to run");
+  }
   const auto orders = orders_of(*input);
   if (!orders) return orders.error();
+  if (!options.report.empty()) {
+    if (auto writable = prepare_report(options.report); !writable) return writable;
+  }
   const auto workload = make_workload(input->trace, input->queues);
   if (!workload) return workload.error();
-  note_what_never_fits(*workload, input->trace);
+  note_what_never_runs(*workload, input->trace);
   say_what_was_read(input->trace);
 
   const auto start = std::chrono::steady_clock::now();
@@ -345,7 +401,8 @@ int simulate_main(std::span<const std::string_view> arguments) {
     list_policies();
     return 0;
   }
-  const auto done = simulate(options, command);
+  auto done = refuse_empty_options(app);
+  if (done) done = simulate(options, command);
   if (done) return 0;
   std::fprintf(stderr, "berth simulate: %s\n", done.error().message.c_str());
   return done.error().code == ErrorCode::kInvalid || done.error().code == ErrorCode::kNotFound ? 2 : 1;

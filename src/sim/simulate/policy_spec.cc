@@ -52,14 +52,17 @@ class PolicyReader {
   PolicyReader(std::string file, const YAML::Node& root) : file_(std::move(file)), root_(root) {}
 
   Result<PolicySpec> read() {
+    if (!root_.IsMap()) say("a policy is a map, with name and order at least; one file holds one policy");
     check_keys(root_, "the policy", {"name", "order", "score", "backfill", "preemption", "consolidation"});
     spec_.name = text("name").value_or("");
+    if (root_.IsMap() && !root_["name"]) say("name is missing: reports tell policies apart by it");
     if (!well_formed_name(spec_.name)) say("name: " + std::string(kNameRule));
     read_order();
     read_score();
     read_backfill();
     read_preemption();
-    if (text("consolidation").value_or("none") != "none") say("consolidation: only none; no policy moves jobs here");
+    if (text("consolidation").value_or("none") != "none")
+      say("consolidation is not supported: only none, because no policy moves jobs here");
     if (fault_) return invalid(file_ + ": " + *fault_);
     return spec_;
   }
@@ -103,7 +106,8 @@ class PolicyReader {
       spec_.order = one.order;
       return;
     }
-    say("order is none of fifo, shortest, attained-service, berth");
+    say(word.empty() ? "order is missing: fifo, shortest, attained-service or berth"
+                     : "order is none of fifo, shortest, attained-service, berth");
   }
   void read_score() {
     const auto word = text("score");
@@ -209,7 +213,8 @@ Result<PolicySpec> find_policy(const std::string& name_or_file) {
     if (spec.name == name_or_file) return spec;
     known += (known.empty() ? "" : ", ") + spec.name;
   }
-  if (!std::filesystem::is_regular_file(name_or_file)) {
+  if (std::filesystem::is_directory(name_or_file)) return invalid(name_or_file + " is a folder, not a policy file");
+  if (!std::filesystem::exists(name_or_file)) {
     return not_found("there is no policy and no file called \"" + name_or_file + "\"; built in are " + known);
   }
   const auto text = read_file(name_or_file, kMostPolicyBytes);

@@ -5,6 +5,8 @@
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -342,6 +344,90 @@ TEST_CASE("the command line refuses what it does not know, and says so by its ex
   CHECK(code({"--nonsense"}) == 2);
   CHECK(code({"--jobs", "no-such-file", "--nodes", "1x1xA100"}) != 0);
   CHECK(code({"--policy", "no-such-policy", "--jobs", "x", "--nodes", "y"}) == 2);
+}
+
+// What the command says on its error stream, with its exit code, for options after a small sound input.
+class SmallInput {
+ public:
+  SmallInput() {
+    std::filesystem::create_directories(directory_.path());
+    write("jobs.csv", "job_id,submit_s,duration_s,gpus_per_worker,workers\njob-0,0,10,1,1\njob-1,1,10,1,1\n");
+    write("order.csv", "seed,pod\n1,0\n1,1\n");
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    const auto path = directory_.path() / name;
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
+  int run(const std::vector<std::string>& options) const {
+    std::vector<std::string> all = {"--jobs", path("jobs.csv"), "--policy", "fifo", "--nodes", "1x1xA100"};
+    all.insert(all.end(), options.begin(), options.end());
+    const std::vector<std::string_view> views(all.begin(), all.end());
+    return simulate_main(views);
+  }
+
+ private:
+  store::TemporaryDirectory directory_;
+};
+
+TEST_CASE("options that are empty, out of range or without meaning are refused") {
+  const SmallInput input;
+  CHECK(input.run({}) == 0);
+  CHECK(input.run({"--seeds", "18446744073709551615"}) == 0);
+  CHECK(input.run({"--seeds", "18446744073709551600-18446744073709551615"}) == 0);
+  const std::string order = input.path("order.csv");
+  const std::vector<std::vector<std::string>> refused = {{"--seeds", "0-18446744073709551615"},
+                                                         {"--seeds", "1-10001"},
+                                                         {"--seeds", "1-6000,10001-16000"},
+                                                         {"--seeds", "18446744073709551616"},
+                                                         {"--seeds", "5-4"},
+                                                         {"--seeds", ""},
+                                                         {"--seeds", "1,"},
+                                                         {"--load", ""},
+                                                         {"--days", ""},
+                                                         {"--overlay", ""},
+                                                         {"--report", ""},
+                                                         {"--gpus-per-node", "-3"},
+                                                         {"--gpus-per-node", "0"},
+                                                         {"--gpus-of-silent-node", "-1"},
+                                                         {"--threads", "-1"},
+                                                         {"--threads", "0"},
+                                                         {"--arrivals", order, "--load", "2"},
+                                                         {"--arrivals", order, "--days", "0-1"},
+                                                         {"--days", "5-6"}};
+  for (const auto& options : refused) {
+    CAPTURE(options.front());
+    CAPTURE(options.back());
+    CHECK(input.run(options) == 2);
+  }
+  CHECK(input.run({"--report", "/proc"}) == 1);
+  CHECK(input.run({"--report", input.path("jobs.csv")}) == 1);
+}
+
+TEST_CASE("a report tells of all its sources, and of no nodes where GPUs are only counted") {
+  const SmallInput input;
+  const std::string out = input.path("out");
+  REQUIRE(input.run({"--arrivals", input.path("order.csv"), "--gpus-only", "--report", out}) == 0);
+  std::ifstream file(out + "/summary.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto summary = boost::json::parse(text).as_object();
+  const auto& described = summary.at("input").as_object();
+  CHECK(described.at("nodes").is_null());
+  CHECK(described.at("sources").as_array().size() == 2);
+  CHECK(described.at("sources").as_array()[1].as_string().find("order of arrival, 2 arrivals, 1 seeds") !=
+        boost::json::string::npos);
+}
+
+TEST_CASE("a policy file that cannot be used says what is wrong with it") {
+  const auto refusal = [](const std::string& text) {
+    const auto read = read_policy_text("p.yaml", text);
+    return read ? std::string() : read.error().message;
+  };
+  CHECK(refusal("order: fifo\n").find("name is missing") != std::string::npos);
+  CHECK(refusal("name: x\n").find("order is missing") != std::string::npos);
+  CHECK(refusal("- name: x\n  order: fifo\n").find("one file holds one policy") != std::string::npos);
+  CHECK(refusal("name: x\norder: fifo\nconsolidation: any\n").find("not supported") != std::string::npos);
 }
 
 // --- berth's own log ---

@@ -213,6 +213,7 @@ JobClass class_of(const std::string& text) {
 
 void count_gpus_only(Trace& trace) {
   const std::int64_t gpus = fleet_gpu_milli(trace) / kMilli;
+  trace.gpus_only = true;
   trace.nodes.clear();
   for (std::int64_t left = gpus; left > 0; left -= kGpusOfCountingNode) {
     TraceNode node;
@@ -263,7 +264,7 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
     for (std::int32_t worker = 0; worker < job.workers; ++worker) pods.push_back(job.shape);
     workload.jobs.push_back(job);
   }
-  if (workload.config.queues.empty()) return invalid("there are no jobs to run");
+  if (workload.jobs.empty()) return invalid("there are no jobs to run");
   if (auto sound = validate(workload.config); !sound) return sound.error();
   workload.mix = placement::typical_pods(pods);
   return workload;

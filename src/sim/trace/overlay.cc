@@ -1,5 +1,6 @@
 #include "sim/trace/overlay.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <set>
@@ -277,17 +278,64 @@ Result<Overlay> read_overlay(const std::string& path, const ReadOptions& options
   return read_overlay_text(path, *text, options);
 }
 
-void apply_overlay(const Overlay& overlay, Trace& trace) {
+Result<void> apply_overlay(const Overlay& overlay, Trace& trace) {
+  std::vector<bool> matched(overlay.rules.size(), false);
+  std::set<std::string> unknown;
+  for (const auto& [id, set] : overlay.by_job) unknown.insert(id);
   for (TraceJob& job : trace.jobs) {
-    for (const OverlayRule& rule : overlay.rules) {
-      if (matches(rule.match, job)) apply_set(rule.set, job, trace);
+    for (std::size_t i = 0; i < overlay.rules.size(); ++i) {
+      if (!matches(overlay.rules[i].match, job)) continue;
+      matched[i] = true;
+      apply_set(overlay.rules[i].set, job, trace);
     }
     const auto own = overlay.by_job.find(job.id);
-    if (own != overlay.by_job.end()) apply_set(own->second, job, trace);
+    if (own == overlay.by_job.end()) continue;
+    unknown.erase(job.id);
+    apply_set(own->second, job, trace);
+  }
+  if (const auto none = std::find(matched.begin(), matched.end(), false); none != matched.end()) {
+    return invalid(overlay.file + ": jobs[" + std::to_string(none - matched.begin()) + "] matches no job of the trace");
+  }
+  if (!unknown.empty()) {
+    return invalid(overlay.file + ": the trace has no job \"" + *unknown.begin() + "\"" +
+                   (unknown.size() == 1 ? "" : ", nor " + std::to_string(unknown.size() - 1) + " others named here"));
   }
   trace.notes.push_back("overlay " + overlay.file + ": " + std::to_string(overlay.rules.size()) + " rules, " +
                         std::to_string(overlay.by_job.size()) + " jobs by id, " +
                         std::to_string(overlay.queues.size()) + " queues; what it supplied is not in the trace");
+  return {};
+}
+
+Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, Trace& trace) {
+  const std::int64_t fleet = fleet_gpu_milli(trace) / 1000;
+  std::set<std::string> used;
+  for (const TraceJob& job : trace.jobs) used.insert(job.tenant);
+  // A queue is used if a queue below it is; a chain of parents is no longer than there are queues.
+  for (std::size_t round = 0; round < queues.size(); ++round) {
+    const std::size_t before = used.size();
+    for (const OverlayQueue& queue : queues) {
+      if (used.contains(queue.name)) used.insert(queue.parent);
+    }
+    if (used.size() == before) break;
+  }
+  std::vector<std::string> doubts;
+  std::int64_t at_the_top = 0;
+  for (const OverlayQueue& queue : queues) {
+    const std::int64_t guaranteed = queue.guaranteed_gpus.value_or(0);
+    if (guaranteed > fleet) {
+      return invalid("queue " + queue.name + ": guaranteed_gpus is " + std::to_string(guaranteed) +
+                     ", but the fleet has " + std::to_string(fleet) + " GPUs");
+    }
+    if (queue.parent.empty()) at_the_top += guaranteed;
+    if (!used.contains(queue.name)) doubts.push_back("queue " + queue.name + " has no jobs");
+  }
+  if (at_the_top > fleet) {
+    doubts.push_back("the guarantees sum to " + std::to_string(at_the_top) + " GPUs, but the fleet has " +
+                     std::to_string(fleet) + ": they cannot all be kept at once");
+  }
+  if (strict && !doubts.empty()) return invalid(doubts.front());
+  trace.notes.insert(trace.notes.end(), doubts.begin(), doubts.end());
+  return {};
 }
 
 }  // namespace berth::sim

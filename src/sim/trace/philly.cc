@@ -121,10 +121,9 @@ void read_job(const json::object& object, std::int64_t line, RowSink& sink) {
   }
   job.gpus_per_worker = attempts.gpus;
   job.duration_ms = attempts.duration_ms;
-  sink.take_default("GPU model of a job not stated: any model will do");
-  sink.take_default("CPU of a job not stated: it asks for none");
-  sink.take_default("memory of a job not stated: it asks for none");
-  sink.add(std::move(job));
+  sink.add(std::move(job),
+           {"GPU model of a job not stated: any model will do", "CPU of a job not stated: it asks for none",
+            "memory of a job not stated: it asks for none"});
 }
 
 void read_element(const JsonElement& element, RowSink& sink) {

@@ -131,7 +131,7 @@ TEST_CASE("bad rows are counted by reason, the first are kept, and the sound one
   REQUIRE(trace.bad_rows.first.size() == 3);
   CHECK(trace.bad_rows.first[2].line == 6);
   // Defaults count sound rows only.
-  CHECK(trace.defaults_taken.at("CPU of a job not stated: it asks for none") == 51);
+  CHECK(trace.defaults_taken.at("CPU of a job not stated: it asks for none") == 50);
 }
 
 TEST_CASE("strict refuses at the first bad row and names it") {

@@ -65,14 +65,12 @@ void add_if_sound(Row& row, TraceJob job, RowSink& sink) {
   if (job.gpus_per_worker > 0 && job.gpu_models.empty()) {
     row.take_default("GPU model of a job not stated: any model will do");
   }
-  for (const std::string_view text : row.defaults()) sink.take_default(text);
-  sink.add(std::move(job));
+  sink.add(std::move(job), row.defaults());
 }
 
 void add_if_sound(Row& row, TraceNode node, RowSink& sink) {
   if (row.first_fault()) return;
-  for (const std::string_view text : row.defaults()) sink.take_default(text);
-  sink.add(std::move(node), row.line());
+  sink.add(std::move(node), row.line(), row.defaults());
 }
 
 }  // namespace berth::sim

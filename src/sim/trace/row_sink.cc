@@ -6,13 +6,15 @@
 
 namespace berth::sim {
 
-void RowSink::add(TraceJob job) {
+void RowSink::add(TraceJob job, const std::vector<std::string_view>& defaults) {
   if (!names_.insert(job.id).second) return bad_row(job.line, "a job id that an earlier row has");
+  for (const std::string_view text : defaults) assume(trace_, job, text);
   trace_.jobs.push_back(std::move(job));
 }
 
-void RowSink::add(TraceNode node, std::int64_t line) {
+void RowSink::add(TraceNode node, std::int64_t line, const std::vector<std::string_view>& defaults) {
   if (!names_.insert(node.name).second) return bad_row(line, "a node name that an earlier row has");
+  for (const std::string_view text : defaults) ++trace_.defaults_taken[std::string(text)];
   trace_.nodes.push_back(std::move(node));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "base/result.h"
 #include "sim/trace/read_trace.h"
@@ -33,11 +34,11 @@ class RowSink {
   const ReadOptions& options() const { return options_; }
   const std::string& file() const { return file_; }
 
-  void add(TraceJob job);
-  void add(TraceNode node, std::int64_t line);
+  // With what was assumed of it, which counts only if the row is taken.
+  void add(TraceJob job, const std::vector<std::string_view>& defaults);
+  void add(TraceNode node, std::int64_t line, const std::vector<std::string_view>& defaults);
   void bad_row(std::int64_t line, const std::string& reason);
   void leave_out(std::string_view rule) { ++trace_.rows_left_out[std::string(rule)]; }
-  void take_default(std::string_view text) { ++trace_.defaults_taken[std::string(text)]; }
 
   // True once no more rows are wanted; status() says why.
   bool stopped() const { return refusal_.has_value(); }

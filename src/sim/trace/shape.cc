@@ -44,7 +44,7 @@ Result<void> add_node_group(std::string_view text, Trace& trace) {
   const auto count = parse_whole(text.substr(0, first));
   const auto gpus = parse_whole(text.substr(first + 1, second - first - 1));
   const std::string_view model = text.substr(second + 1);
-  if (!count || !gpus || *count < 1 || *count > 1'000'000 || *gpus > kMaxGpus) return wrong;
+  if (!count || !gpus || *count < 1 || *count > 1'000'000 || *gpus < 1 || *gpus > kMaxGpus) return wrong;
   if (model.empty() || !is_sound_name(model)) return wrong;
   for (std::int64_t i = 0; i < *count; ++i) {
     std::string number = std::to_string(trace.nodes.size());
@@ -74,11 +74,10 @@ void cut_window(Trace& trace, DayWindow window) {
   const auto outside = [&](const TraceJob& job) {
     return !job.submit_ms || *job.submit_ms < window.from_ms || *job.submit_ms >= window.to_ms;
   };
-  const auto gone = static_cast<std::int64_t>(std::erase_if(trace.jobs, outside));
+  const std::string days = in_days(window.from_ms) + "-" + in_days(window.to_ms);
+  leave_out_jobs(trace, "jobs submitted outside of days " + days, outside);
   for (TraceJob& job : trace.jobs) *job.submit_ms -= window.from_ms;
   if (trace.start) trace.start->ms += window.from_ms;
-  const std::string days = in_days(window.from_ms) + "-" + in_days(window.to_ms);
-  trace.rows_left_out["jobs submitted outside of days " + days] += gone;
   trace.notes.push_back("days " + days + " of the trace; the cluster is empty at the beginning of the window");
 }
 
@@ -127,14 +126,8 @@ Result<void> add_fleet_shape(std::string_view text, Trace& trace) {
 }
 
 void keep_timed_jobs(Trace& trace) {
-  const auto no_submission = [](const TraceJob& job) { return !job.submit_ms; };
-  const auto no_duration = [](const TraceJob& job) { return !job.duration_ms; };
-  if (const auto gone = std::erase_if(trace.jobs, no_submission); gone > 0) {
-    trace.rows_left_out["jobs without a submission time"] += static_cast<std::int64_t>(gone);
-  }
-  if (const auto gone = std::erase_if(trace.jobs, no_duration); gone > 0) {
-    trace.rows_left_out["jobs without a duration"] += static_cast<std::int64_t>(gone);
-  }
+  leave_out_jobs(trace, "jobs without a submission time", [](const TraceJob& job) { return !job.submit_ms; });
+  leave_out_jobs(trace, "jobs without a duration", [](const TraceJob& job) { return !job.duration_ms; });
 }
 
 void fill_tenants(Trace& trace, std::string_view tenant) {

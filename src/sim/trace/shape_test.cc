@@ -4,6 +4,7 @@
 
 #include "sim/trace/arrivals.h"
 #include "sim/trace/overlay.h"
+#include "sim/trace/read_trace.h"
 
 namespace berth::sim {
 namespace {
@@ -84,7 +85,7 @@ TEST_CASE("a fleet by its shape") {
   CHECK(fleet_gpu_milli(trace) == (56 * 8 + 2 * 4) * 1000);
   CHECK(trace.nodes[57].gpu_model == "T4");
   CHECK(trace.nodes[0].name != trace.nodes[56].name);
-  for (const char* text : {"", "56x8", "0x8xV100", "x8xV100", "56x8x", "56x8xV100,", "-1x8xV100", "9999999x8xV100"}) {
+  for (const char* text : {"", "56x8", "0x8xV100", "x8xV100", "56x8x", "56x8xV100,", "2x0xV100", "-1x8xV100", "9999999x8xV100"}) {
     Trace refused;
     CHECK_FALSE(add_fleet_shape(text, refused).has_value());
   }
@@ -133,7 +134,7 @@ TEST_CASE("an overlay supplies what it says, to the jobs it says, and the trace 
   Trace trace;
   trace.jobs = {job_of("big", 8), job_of("small", 1)};
   trace.jobs[0].job_class = trace.jobs[1].job_class = "training";
-  apply_overlay(*overlay, trace);
+  REQUIRE(apply_overlay(*overlay, trace).has_value());
   CHECK(trace.jobs[0].priority == 100);
   CHECK(trace.jobs[0].checkpoint == TraceCheckpoint{600'000, 30'000, 60'500});
   CHECK(trace.jobs[0].tenant.empty());
@@ -154,13 +155,57 @@ TEST_CASE("an overlay CSV sets jobs by id") {
   REQUIRE(overlay);
   Trace trace;
   trace.jobs = {job_of("big", 8), job_of("small", 1)};
-  apply_overlay(*overlay, trace);
+  REQUIRE(apply_overlay(*overlay, trace).has_value());
   CHECK(trace.jobs[0].priority == 7);
   CHECK_FALSE(trace.jobs[0].checkpoint.has_value());
   CHECK(trace.jobs[1].checkpoint->interval_ms == 60'000);
   CHECK_FALSE(read_overlay_text("o.csv", "job_id,prio\nbig,7\n", {}).has_value());
   CHECK_FALSE(read_overlay_text("o.csv", "job_id,priority\nbig,7\nbig,8\n", {}).has_value());
   CHECK_FALSE(read_overlay_text("o.csv", "job_id,priority\nbig,1e3\n", {}).has_value());
+}
+
+TEST_CASE("an overlay that matches no job is refused") {
+  Trace trace;
+  trace.jobs = {job_of("big", 8), job_of("small", 1)};
+  const auto refusal = [&trace](const std::string& name, const std::string& text) {
+    const auto overlay = read_overlay_text(name, text, {});
+    REQUIRE(overlay);
+    const auto applied = apply_overlay(*overlay, trace);
+    return applied ? std::string() : applied.error().message;
+  };
+  CHECK(refusal("o.yaml", "jobs:\n  - {match: {id: big}, set: {priority: 1}}\n").empty());
+  CHECK(refusal("o.yaml", "jobs:\n  - set: {priority: 1}\n  - {match: {tenant: nobody}, set: {priority: 1}}\n") ==
+        "o.yaml: jobs[1] matches no job of the trace");
+  CHECK(refusal("o.csv", "job_id,priority\nbig,1\nbig2,1\nbig3,1\n") ==
+        "o.csv: the trace has no job \"big2\", nor 1 others named here");
+}
+
+TEST_CASE("queues are checked against the fleet and the jobs") {
+  Trace trace;
+  trace.jobs = {job_of("a", 1)};
+  trace.jobs[0].tenant = "vision";
+  REQUIRE(add_fleet_shape("2x8xA100", trace).has_value());
+  CHECK(check_queues({{"research", "", 16, {}, 1}, {"vision", "research", 16, {}, 1}}, true, trace).has_value());
+  CHECK(trace.notes.empty());
+  CHECK_FALSE(check_queues({{"vision", "", 17, {}, 1}}, false, trace).has_value());
+  // Too much together, and a queue without jobs: said, and refused with --strict.
+  const std::vector<OverlayQueue> doubtful = {{"vision", "", 10, {}, 1}, {"other", "", 10, {}, 1}};
+  CHECK_FALSE(check_queues(doubtful, true, trace).has_value());
+  CHECK(check_queues(doubtful, false, trace).has_value());
+  CHECK(trace.notes.size() == 2);
+}
+
+TEST_CASE("what was assumed is counted for the jobs that are run, not for those left out") {
+  Trace trace;
+  const std::string text =
+      "job_id,submit_s,duration_s,gpus_per_worker,workers\na,1,1,1,1\nb,90000,1,1,1\na,2,1,1,1\nc,x,1,1,1\n";
+  REQUIRE(read_jobs_text("jobs.csv", text, {}, trace).has_value());
+  CHECK(trace.bad_rows.total == 2);
+  CHECK(trace.defaults_taken.at("CPU of a job not stated: it asks for none") == 2);
+  cut_window(trace, *parse_day_window("0-1"));
+  CHECK(trace.defaults_taken.at("CPU of a job not stated: it asks for none") == 1);
+  cut_window(trace, *parse_day_window("5-6"));
+  CHECK(trace.defaults_taken.empty());
 }
 
 TEST_CASE("an overlay with anything unknown, malformed or dangerous is refused whole") {

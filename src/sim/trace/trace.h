@@ -4,9 +4,11 @@
 // assumption. Times are milliseconds since the trace's own start. Amounts of a job are per worker.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/timestamp.h"
@@ -42,6 +44,7 @@ struct TraceJob {
   std::optional<std::int64_t> priority;       // only from an overlay
   std::optional<TraceCheckpoint> checkpoint;  // only from an overlay
   std::int64_t line = 0;                      // where it stands in its file, from 1
+  std::uint64_t defaults = 0;                 // what was assumed of it: bits of Trace::job_defaults
 
   // GPUs that the whole job holds, in thousandths.
   std::int64_t total_gpu_milli() const { return gpus_per_worker * gpu_milli * workers.value_or(1); }
@@ -76,12 +79,20 @@ struct Trace {
   std::vector<TraceNode> nodes;
   std::optional<Timestamp> start;                      // the date of time 0, where the source gives dates
   std::vector<std::string> sources;                    // "FILE (FORMAT, N rows)"
-  std::map<std::string, std::int64_t> defaults_taken;  // what was assumed, and for how many rows
+  std::map<std::string, std::int64_t> defaults_taken;  // what was assumed, and for how many jobs and nodes
+  std::vector<std::string> job_defaults;               // what the bits of TraceJob::defaults say, at most 64
   std::map<std::string, std::int64_t> rows_left_out;   // sound rows that a stated rule leaves out, such as job steps
   std::map<std::string, std::int64_t> overlay_taken;   // what an overlay supplied, and for how many jobs
   std::vector<std::string> notes;                      // window, scaling and whatever else changed the input
   BadRows bad_rows;
+  bool gpus_only = false;  // GPUs are counted, the nodes are a heap of them
 };
+
+// Counts an assumption, and remembers of which job it was.
+void assume(Trace& trace, TraceJob& job, std::string_view text);
+
+// Leaves out the jobs for which `predicate` holds, and what was assumed of them: what is left is what is run.
+void leave_out_jobs(Trace& trace, const std::string& rule, const std::function<bool(const TraceJob&)>& predicate);
 
 // GPUs of all nodes, in thousandths.
 std::int64_t fleet_gpu_milli(const Trace& trace);
