@@ -85,7 +85,8 @@ TEST_CASE("a fleet by its shape") {
   CHECK(fleet_gpu_milli(trace) == (56 * 8 + 2 * 4) * 1000);
   CHECK(trace.nodes[57].gpu_model == "T4");
   CHECK(trace.nodes[0].name != trace.nodes[56].name);
-  for (const char* text : {"", "56x8", "0x8xV100", "x8xV100", "56x8x", "56x8xV100,", "2x0xV100", "-1x8xV100", "9999999x8xV100"}) {
+  for (const char* text :
+       {"", "56x8", "0x8xV100", "x8xV100", "56x8x", "56x8xV100,", "2x0xV100", "-1x8xV100", "9999999x8xV100"}) {
     Trace refused;
     CHECK_FALSE(add_fleet_shape(text, refused).has_value());
   }
