@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "control/turn.h"
-#include "daemon/event_codec.h"
+#include "store/event_codec.h"
 #include "store/sqlite_log.h"
 
 namespace berth {
@@ -230,7 +230,7 @@ void fill_log(const fs::path& data) {
   const auto turn = [&](const std::vector<Command>& commands) {
     const control::Turn done = control::run_turn(state, Timestamp{1'000'000}, commands, memory, no_cycle);
     std::vector<store::Record> records;
-    for (const EventRecord& event : done.records) records.push_back(daemon::to_record(event, epoch));
+    for (const EventRecord& event : done.records) records.push_back(store::to_record(event, epoch));
     if (auto appended = (*log)->append(epoch, records.front().seq, records); !appended)
       give_up(appended.error().message);
   };

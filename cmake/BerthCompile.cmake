@@ -34,7 +34,7 @@ if(BERTH_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 target_compile_definitions(berth_options INTERFACE
-  BOOST_ALL_NO_LIB $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<BOOL:${BERTH_PLANTED_BUGS}>:BERTH_PLANTED_BUGS=1>)
+  BOOST_ALL_NO_LIB $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<NOT:$<BOOL:${BERTH_PLANTABLE_BUGS}>>:BERTH_NO_PLANTABLE_BUGS=1>)
 if(BERTH_SANITIZE)
   add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${BERTH_SANITIZE})

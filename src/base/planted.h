@@ -1,7 +1,7 @@
 #pragma once
-// Planted bugs: wrong turns put into the core on purpose, to show that the simulation finds them. Without the build
-// option BERTH_PLANTED_BUGS every question is a compile-time `false` and costs nothing. With it, one bug at a time is
-// chosen by name at run time.
+// Planted bugs: wrong turns put into the core on purpose, to show that the simulation finds them. Builds for tests have
+// them, and planted_test chooses one at a time; a comparison and a branch is all they cost otherwise. Without the build
+// option BERTH_PLANTABLE_BUGS, as in every release, the question is a compile-time `false` and nothing of them is left.
 
 #include <array>
 #include <string_view>
@@ -35,14 +35,13 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>(
      "pending-lost", "late-report", "unknown-freed", "promotion-order", "victims-not-let-off", "double-start",
      "effects-before-append"});
 
-#ifdef BERTH_PLANTED_BUGS
-inline Bug& planted_bug() {
-  static Bug bug = Bug::kNone;
-  return bug;
-}
-inline bool planted(Bug bug) { return planted_bug() == bug; }
-#else
+constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
+
+#ifdef BERTH_NO_PLANTABLE_BUGS
 constexpr bool planted(Bug) { return false; }
+#else
+inline Bug planted_bug = Bug::kNone;
+inline bool planted(Bug bug) { return planted_bug == bug; }
 #endif
 
 }  // namespace berth

@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace berth::control {
 
 namespace {
@@ -17,42 +19,6 @@ constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
 bool has_control_characters(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
-// Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    std::size_t length = 0;
-    std::uint32_t point = 0;
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    if (lead >= 0xc2 && lead <= 0xdf) {
-      length = 2;
-      point = lead & 0x1fU;
-    } else if (lead >= 0xe0 && lead <= 0xef) {
-      length = 3;
-      point = lead & 0x0fU;
-    } else if (lead >= 0xf0 && lead <= 0xf4) {
-      length = 4;
-      point = lead & 0x07U;
-    } else
-      return false;
-    if (i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0U) != 0x80U) return false;
-      point = (point << 6U) | (next & 0x3fU);
-    }
-    if ((length == 3 && point < 0x800) || (length == 4 && point < 0x10000) || point > 0x10ffff ||
-        (point >= 0xd800 && point <= 0xdfff)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
 }
 
 Result<void> check_text(const std::string& field, const std::string& text) {

@@ -11,7 +11,6 @@
 #include "api/http/server.h"
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
-#include "daemon/event_codec.h"
 #include "daemon/exit_code.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"

@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "control/effects.h"
-#include "daemon/event_codec.h"
 #include "daemon/exit_code.h"
+#include "daemon/history_codec.h"
 #include "sched/cycle.h"
+#include "store/event_codec.h"
 
 namespace berth::daemon {
 
@@ -96,7 +97,7 @@ void Loop::turn(std::vector<Letter> letters) {
 void Loop::append(const control::Turn& turn) {
   std::vector<store::Record> records;
   records.reserve(turn.records.size());
-  for (const EventRecord& record : turn.records) records.push_back(to_record(record, epoch_));
+  for (const EventRecord& record : turn.records) records.push_back(store::to_record(record, epoch_));
   std::vector<store::HistoryRow> retired;
   for (const control::Retired& one : turn.retired) retired.push_back(to_history(one));
   const auto appended = log_.append(epoch_, records.front().seq, records, retired);

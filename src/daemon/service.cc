@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "backend/local/local_backend.h"
-#include "daemon/event_codec.h"
+#include "daemon/history_codec.h"
 #include "executor/task_log.h"
 #include "sched/explain.h"
 #include "sched/explain_queue.h"
+#include "store/event_codec.h"
 
 namespace berth::daemon {
 
@@ -146,7 +147,7 @@ Result<std::vector<EventRecord>> DaemonService::events(Seq from, std::size_t lim
                      " have been archived; ask from there or take a snapshot");
   }
   auto done = log_.read(from, [&](const store::Record& record) -> Result<bool> {
-    auto event = to_event(record);
+    auto event = store::to_event(record);
     if (!event) return event.error();
     events.push_back(std::move(*event));
     return events.size() < limit;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/codec.h"
-#include "daemon/event_codec.h"
+#include "store/event_codec.h"
 
 namespace berth::daemon {
 
@@ -37,7 +37,7 @@ Result<Snapshot> load_snapshot(std::string_view bytes) {
 Result<void> replay(const store::Log& log, Seq from, const std::function<void(std::vector<EventRecord>)>& batch) {
   std::vector<EventRecord> events;
   auto done = log.read(from, [&](const store::Record& record) -> Result<bool> {
-    auto event = to_event(record);
+    auto event = store::to_event(record);
     if (!event) return event.error();
     events.push_back(std::move(*event));
     if (events.size() == kReplayBatch) batch(std::exchange(events, {}));

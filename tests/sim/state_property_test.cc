@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "base/codec.h"
 #include "control/handle.h"
 #include "sched/cycle.h"
 #include "sim/world/simulation.h"
+#include "store/event_codec.h"
 
 namespace berth::sim {
 namespace {
@@ -32,7 +32,7 @@ std::uint64_t some_steps() { return *rc::gen::inRange<std::uint64_t>(1, 120); }
 state::State replay(const store::Log& log) {
   state::State state;
   const auto read = log.read(1, [&](const store::Record& record) -> Result<bool> {
-    state.apply({record.seq, record.time, *decode<Event>(record.payload)});
+    state.apply(*store::to_event(record));
     return true;
   });
   RC_ASSERT(read.has_value());

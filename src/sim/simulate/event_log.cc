@@ -6,40 +6,13 @@
 #include <utility>
 #include <variant>
 
-#include "base/codec.h"
 #include "model/event.h"
+#include "store/event_codec.h"
 #include "store/sqlite_log.h"
 
 namespace berth::sim {
 
 namespace {
-
-constexpr std::uint16_t kVersion = 1;
-
-template <std::size_t I>
-bool decode_alternative(Decoder& in, std::size_t kind, Event& event) {
-  if constexpr (I < std::variant_size_v<Event>) {
-    if (kind != I) return decode_alternative<I + 1>(in, kind, event);
-    in.get(event.emplace<I>());
-    return true;
-  } else {
-    return false;
-  }
-}
-
-Result<Event> event_of(const store::Record& record) {
-  const std::string where = "event " + std::to_string(record.seq);
-  if (record.version != kVersion) {
-    return Error{ErrorCode::kUnsupported,
-                 where + " has version " + std::to_string(record.version) + "; this berth reads version 1"};
-  }
-  Event event;
-  Decoder in(record.payload);
-  if (!decode_alternative<0>(in, record.kind, event) || !in.ok() || !in.at_end()) {
-    return Error{ErrorCode::kCorrupt, where + " does not decode"};
-  }
-  return event;
-}
 
 // Gathers jobs and nodes as the events tell them.
 class Gatherer {
@@ -163,9 +136,9 @@ Result<LoggedCluster> read_event_log(const std::string& directory) {
   Gatherer gatherer;
   std::uint64_t events = 0;
   const auto read = (*log)->read(1, [&](const store::Record& record) -> Result<bool> {
-    const auto event = event_of(record);
+    const auto event = store::to_event(record);
     if (!event) return event.error();
-    gatherer.fold(*event, record.time);
+    gatherer.fold(event->event, event->time);
     ++events;
     return true;
   });

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/codec.h"
 #include "model/event.h"
 #include "sim/report/summary.h"
 #include "sim/simulate/event_log.h"
@@ -20,6 +19,7 @@
 #include "sim/simulate/simulate_main.h"
 #include "sim/trace/arrivals.h"
 #include "sim/trace/shape.h"
+#include "store/event_codec.h"
 #include "store/sqlite_log.h"
 #include "store/temporary_directory.h"
 
@@ -468,8 +468,8 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
     std::vector<store::Record> records;
     for (const Event& event : logged_events()) {
       const auto seq = static_cast<std::uint64_t>(records.size() + 1);
-      records.push_back({seq, *epoch, Timestamp{1'000'000 + static_cast<std::int64_t>(seq) * 1000}, kind_of(event), 1,
-                         std::visit([](const auto& one) { return encode(one); }, event)});
+      const Timestamp time{1'000'000 + static_cast<std::int64_t>(seq) * 1000};
+      records.push_back(store::to_record({seq, time, event}, *epoch));
     }
     REQUIRE((*log)->append(*epoch, 1, records).has_value());
   }

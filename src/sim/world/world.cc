@@ -3,23 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/codec.h"
 #include "base/planted.h"
 #include "control/effects.h"
 #include "sched/cycle.h"
+#include "store/event_codec.h"
 
 namespace berth::sim {
 
 namespace {
 
-store::Record to_record(const EventRecord& record, std::uint64_t epoch) {
-  return {record.seq, epoch, record.time, kind_of(record.event), 1, encode(record.event)};
-}
-
 EventRecord from_record(const store::Record& record) {
-  auto event = decode<Event>(record.payload);
+  auto event = store::to_event(record);
   BERTH_CHECK(event.has_value());
-  return {record.seq, record.time, std::move(*event)};
+  return std::move(*event);
 }
 
 }  // namespace
@@ -61,7 +57,7 @@ void World::advance_to(Timestamp when) {
 bool World::append(std::span<const EventRecord> records) {
   std::vector<store::Record> rows;
   rows.reserve(records.size());
-  for (const EventRecord& record : records) rows.push_back(to_record(record, epoch_));
+  for (const EventRecord& record : records) rows.push_back(store::to_record(record, epoch_));
   return log_.append(epoch_, records.front().seq, rows).has_value();
 }
 

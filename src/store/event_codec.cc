@@ -1,11 +1,11 @@
-#include "daemon/event_codec.h"
+#include "store/event_codec.h"
 
 #include <string>
-#include <utility>
+#include <variant>
 
 #include "base/codec.h"
 
-namespace berth::daemon {
+namespace berth::store {
 
 namespace {
 
@@ -22,20 +22,10 @@ bool decode_alternative(Decoder& in, std::size_t kind, Event& event) {
   }
 }
 
-struct SavedRetired {
-  state::JobState job;
-  JobFinished how;
-  Timestamp finished;
-  static constexpr auto fields() {
-    return std::tuple(field("job", &SavedRetired::job), field("how", &SavedRetired::how),
-                      field("finished", &SavedRetired::finished));
-  }
-};
-
 }  // namespace
 
-store::Record to_record(const EventRecord& event, std::uint64_t epoch) {
-  store::Record record;
+Record to_record(const EventRecord& event, std::uint64_t epoch) {
+  Record record;
   record.seq = event.seq;
   record.epoch = epoch;
   record.time = event.time;
@@ -45,7 +35,7 @@ store::Record to_record(const EventRecord& event, std::uint64_t epoch) {
   return record;
 }
 
-Result<EventRecord> to_event(const store::Record& record) {
+Result<EventRecord> to_event(const Record& record) {
   const std::string where = "event " + std::to_string(record.seq);
   if (record.version != kVersion) {
     return Error{ErrorCode::kUnsupported, where + " has version " + std::to_string(record.version) +
@@ -61,19 +51,4 @@ Result<EventRecord> to_event(const store::Record& record) {
   return event;
 }
 
-store::HistoryRow to_history(const control::Retired& retired) {
-  store::HistoryRow row;
-  row.job_id = retired.job.id.value();
-  row.finished = retired.finished;
-  row.bytes = encode(SavedRetired{retired.job, retired.how, retired.finished});
-  return row;
-}
-
-Result<control::Retired> to_retired(const store::HistoryRow& row) {
-  auto saved = decode<SavedRetired>(row.bytes);
-  if (!saved)
-    return Error{ErrorCode::kCorrupt, "the history of job " + std::to_string(row.job_id) + " does not decode"};
-  return control::Retired{std::move(saved->job), std::move(saved->how), saved->finished};
-}
-
-}  // namespace berth::daemon
+}  // namespace berth::store

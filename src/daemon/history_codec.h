@@ -1,0 +1,13 @@
+#pragma once
+// Finished jobs to the rows of the history and back.
+
+#include "base/result.h"
+#include "control/batch.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+store::HistoryRow to_history(const control::Retired& retired);
+Result<control::Retired> to_retired(const store::HistoryRow& row);
+
+}  // namespace berth::daemon
