@@ -44,7 +44,7 @@ std::string standing_text(int standing) {
   return standing == 1 ? "would borrow" : "would borrow with weight 0";
 }
 
-std::string why_first(const State& state, const JobState& first, const JobState& job) {
+std::string why_first(const State& state, Order order, const JobState& first, const JobState& job) {
   const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
   if (siblings.claimant.valid() && siblings.victim.valid()) {
     const int theirs = standing(state, siblings.victim, first);
@@ -53,11 +53,11 @@ std::string why_first(const State& state, const JobState& first, const JobState&
       return name(state, siblings.victim) + " " + standing_text(theirs) + ", " + name(state, siblings.claimant) + " " +
              standing_text(ours);
     }
-    const Fraction their_share = dominant_share(state, state.queue(siblings.victim));
-    const Fraction our_share = dominant_share(state, state.queue(siblings.claimant));
-    if (!(their_share == our_share)) {
-      return name(state, siblings.victim) + " has a share over weight of " + percent(their_share) + ", " +
-             name(state, siblings.claimant) + " of " + percent(our_share);
+    const auto their_share = order.share(siblings.victim);
+    const auto our_share = order.share(siblings.claimant);
+    if (their_share && our_share && !(*their_share == *our_share)) {
+      return name(state, siblings.victim) + " has a share over weight of " + percent(*their_share) + ", " +
+             name(state, siblings.claimant) + " of " + percent(*our_share);
     }
   }
   if (first.priority != job.priority) {
@@ -70,6 +70,7 @@ std::string why_first(const State& state, const JobState& first, const JobState&
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
   Order order(state, now);
+  const Order before = order;
   const auto first = order.next();
   if (!first || *first == job.id) return {};
   std::size_t ahead = 1;
@@ -81,7 +82,7 @@ std::vector<std::string> explain_turn(const State& state, const JobState& job, T
   const JobState& other = *state.job(*first);
   return {(next && *next == job.id ? std::to_string(ahead) : "at least " + std::to_string(ahead)) +
           (ahead == 1 ? " job is" : " jobs are") + " asked before it; the first is " + name(*first) + " of " +
-          name(state, other.queue) + ": " + why_first(state, other, job)};
+          name(state, other.queue) + ": " + why_first(state, before, other, job)};
 }
 
 namespace {

@@ -7,11 +7,6 @@ namespace berth::sched {
 using state::QueueState;
 using state::State;
 
-struct Order::Rank {
-  int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
-  Fraction share;
-};
-
 Order::Order(const State& state, Timestamp now) : state_(state), now_(now), standings_(state.queues().size()) {}
 
 std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
@@ -43,31 +38,57 @@ const Amounts& Order::asked_by(const Candidate& candidate) const {
   return lanes_.at(candidate.leaf)[candidate.lane].asked;
 }
 
+Order::Rank Order::rank_of(QueueId id) {
+  const Standing& standing = standings_[id.index()];
+  const QueueState& queue = state_.queue(id);
+  const Amounts& asked = asked_by(*standing.candidate);
+  Rank rank;
+  rank.standing = would_be_within(state_, id, asked) ? 0 : (queue.weight == 0 ? 2 : 1);
+  rank.share = dominant_share(state_, standing.counted, queue.weight);
+  return rank;
+}
+
+bool Order::precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second) {
+  if (a.standing != b.standing) return a.standing < b.standing;
+  const int by_share = compare(a.share, b.share);
+  return by_share != 0 ? by_share < 0 : first.key < second.key;
+}
+
 std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
   std::optional<Candidate> best;
   Rank best_rank;
   for (const QueueId id : queue.children) {
     const std::optional<Candidate>& candidate = head(id);
     if (!candidate) continue;
-    const QueueState& child = state_.queue(id);
-    Rank rank;
-    rank.standing = would_be_within(state_, id, asked_by(*candidate)) ? 0 : (child.weight == 0 ? 2 : 1);
-    rank.share = dominant_share(state_, child);
-    bool better = !best.has_value();
-    if (!better) {
-      const int by_share = compare(rank.share, best_rank.share);
-      if (rank.standing != best_rank.standing) {
-        better = rank.standing < best_rank.standing;
-      } else {
-        better = by_share != 0 ? by_share < 0 : candidate->key < best->key;
-      }
-    }
-    if (better) {
-      best = candidate;
-      best_rank = rank;
-    }
+    const Rank rank = rank_of(id);
+    if (best && !precedes(rank, *candidate, best_rank, *best)) continue;
+    best = candidate;
+    best_rank = rank;
   }
   return best;
+}
+
+// The children's usage, rescaled to the least share of those that have somebody to ask. The others count in full what
+// the next job takes most of.
+SharedAmounts Order::counted_below(const QueueState& queue, const Candidate& next) {
+  const auto share = [&](QueueId id) {
+    return dominant_share(state_, standings_[id.index()].counted, state_.queue(id).weight);
+  };
+  std::optional<Fraction> least;
+  for (const QueueId id : queue.children) {
+    if (!head(id)) continue;
+    const Fraction one = share(id);
+    if (!least || one < *least) least = one;
+  }
+  const std::size_t most = most_asked(state_, asked_by(next));
+  SharedAmounts sum{};
+  for (const QueueId id : queue.children) {
+    const Standing& child = standings_[id.index()];
+    SharedAmounts amounts = rescaled(child.counted, share(id), *least);
+    if (!child.candidate) amounts[most] = child.counted[most];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += amounts[i];
+  }
+  return sum;
 }
 
 const std::optional<Order::Candidate>& Order::head(QueueId id) {
@@ -75,9 +96,16 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
   if (!standing.known) {
     const QueueState& queue = state_.queue(id);
     if (queue.pending_below > 0) standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
+    standing.counted =
+        queue.is_leaf() || !standing.candidate ? shared_usage(queue) : counted_below(queue, *standing.candidate);
     standing.known = true;
   }
   return standing.candidate;
+}
+
+std::optional<Fraction> Order::share(QueueId queue) {
+  if (!head(queue)) return std::nullopt;
+  return rank_of(queue).share;
 }
 
 void Order::forget_path(QueueId leaf) {

@@ -1,7 +1,7 @@
 #pragma once
 // Order: which waiting job is asked next. From the root down, the most deserving child: one whose next job would lie
-// within its guarantee before one that would borrow, then the smaller dominant share over weight, then the job's own
-// priority and age. A total order; no ties are left open.
+// within its guarantee before one that would borrow, then the smaller share over weight (sched/share.h), then the job's
+// own priority and age. A total order; no ties are left open.
 //
 // What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
 // shape, and when one job of a lane is refused, the rest of the lane would be too. Standings are remembered per queue
@@ -16,6 +16,7 @@
 #include "base/timestamp.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "sched/share.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -27,6 +28,8 @@ class Order {
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
+  // What the queue counts among its siblings as long as something below it is to be asked.
+  std::optional<Fraction> share(QueueId queue);
   // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
   // strict queue nobody else of the queue is.
   void refuse(JobId job);
@@ -47,12 +50,19 @@ class Order {
   struct Standing {
     bool known = false;
     std::optional<Candidate> candidate;
+    SharedAmounts counted{};
   };
-  struct Rank;
+  struct Rank {
+    int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
+    Fraction share;
+  };
 
   const std::optional<Candidate>& head(QueueId queue);
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
   std::optional<Candidate> best_child(const state::QueueState& queue);
+  SharedAmounts counted_below(const state::QueueState& queue, const Candidate& next);
+  Rank rank_of(QueueId queue);
+  static bool precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second);
   const Amounts& asked_by(const Candidate& candidate) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);

@@ -131,16 +131,4 @@ Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId vic
   return below;
 }
 
-Fraction dominant_share(const State& state, const QueueState& queue) {
-  Fraction share{0, 1};
-  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
-    const std::int64_t capacity = state.capacity()[dim];
-    const std::int64_t used = queue.usage[dim] + queue.nominated[dim];
-    if (capacity == 0 || used == 0) continue;
-    const Fraction one{used, checked_multiply(capacity, queue.weight)};
-    if (share < one) share = one;
-  }
-  return share;
-}
-
 }  // namespace berth::sched

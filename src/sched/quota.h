@@ -34,8 +34,4 @@ struct Siblings {
 };
 Siblings below_common_ancestor(const state::State& state, QueueId claimant, QueueId victim);
 
-// Usage of the dominant resource over the fleet, divided by the queue's weight (weighted DRF; Ghodsi et al.,
-// NSDI'11, 4.1).
-Fraction dominant_share(const state::State& state, const state::QueueState& queue);
-
 }  // namespace berth::sched

@@ -1,0 +1,42 @@
+#pragma once
+// Share: what a queue's usage counts when it is compared with its siblings. A leaf counts what it uses: its dominant
+// share over its weight (DRF; Ghodsi et al., NSDI'11, 4.1). A parent cannot be taken by the dominant share of the sum
+// below it: a child that holds much of what nobody else wants would make its siblings starve. So its children are
+// rescaled to the least of those that could use more, before they are summed (H-DRF; Bhattacharya et al.,
+// SoCC'13, 4.3).
+//
+// One thing is berth's own: a child that cannot use more now, for lack of a resource or of jobs, is not left as it is.
+// It counts in full only in the resource that the parent's next job takes most of, and is rescaled in the others: one
+// that holds all of another resource does not starve its siblings, and one that holds much of the same is not hidden.
+//
+// Exact but for the rescaling, which rounds down at 2^-30, everywhere the same.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/checked.h"
+#include "model/resources.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// The dimensions that fairness is measured in.
+inline constexpr std::array<std::size_t, 3> kShared = {kDimGpuEquivalent, kDimCpu, kDimMemory};
+using SharedAmounts = std::array<std::int64_t, kShared.size()>;
+
+// What is bound and promised below the queue.
+SharedAmounts shared_usage(const state::QueueState& queue);
+
+// The largest part of the fleet that the amounts are in one dimension, divided by the weight.
+Fraction dominant_share(const state::State& state, const SharedAmounts& amounts, std::int64_t weight);
+// The same of what the queue uses.
+Fraction dominant_share(const state::State& state, const state::QueueState& queue);
+
+// The dimension (index into kShared) in which the amounts are the largest part of the fleet.
+std::size_t most_asked(const state::State& state, const Amounts& asked);
+
+// The amounts times least / share, or as they are where the share is not above the least.
+SharedAmounts rescaled(SharedAmounts amounts, const Fraction& share, const Fraction& least);
+
+}  // namespace berth::sched
