@@ -1,7 +1,6 @@
 #include "sim/placement/typical_pods.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -24,10 +23,19 @@ std::int64_t unusable_milli(const FleetNode& node, const PodShape& shape) {
 }  // namespace
 
 std::vector<TypicalPod> typical_pods(std::span<const PodShape> pods) {
-  std::map<PodShape, std::int64_t> counts;
-  for (auto pod : pods) {
-    pod.mem_mib = 0;
-    ++counts[pod];
+  PodCounts counts;
+  for (const PodShape& pod : pods) ++counts[pod];
+  return typical_pods(counts);
+}
+
+std::vector<TypicalPod> typical_pods(const PodCounts& pods) {
+  PodCounts counts;
+  std::int64_t total = 0;
+  for (const auto& [shape, count] : pods) {
+    PodShape without_memory = shape;
+    without_memory.mem_mib = 0;
+    counts[without_memory] += count;
+    total += count;
   }
   std::vector<std::pair<PodShape, std::int64_t>> groups(counts.begin(), counts.end());
   std::sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
@@ -38,7 +46,6 @@ std::vector<TypicalPod> typical_pods(std::span<const PodShape> pods) {
   });
 
   std::vector<TypicalPod> typical;
-  const auto total = static_cast<std::int64_t>(pods.size());
   std::int64_t covered = 0;
   for (const auto& [shape, count] : groups) {
     if (covered * 100 >= total * 95) break;

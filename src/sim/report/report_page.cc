@@ -16,6 +16,12 @@ std::string element(std::string_view open, const std::string& text, std::string_
   return std::string(open).append(html_text(text)).append(close);
 }
 
+// "1 node", "2 nodes"
+std::string counted(std::int64_t count, const std::string& one) {
+  const std::string many = one.ends_with('y') ? one.substr(0, one.size() - 1) + "ies" : one + "s";
+  return format_value(static_cast<double>(count), MetricUnit::kCount) + " " + (count == 1 ? one : many);
+}
+
 std::string count_text(std::int64_t value) { return format_value(static_cast<double>(value), MetricUnit::kCount); }
 
 struct Cell {
@@ -211,8 +217,15 @@ std::string group_table(const std::vector<MeasuredRun>& runs, const std::vector<
       if (wait.count == 0) {
         html += "<td class=\"none\">–</td>";
       } else {
+        const auto slowest =
+            group_estimate(runs, policy, groups_of, name, [](const GroupMeasures& g) { return g.slowdown.p99; });
+        const auto left = group_estimate(runs, policy, groups_of, name, [](const GroupMeasures& g) {
+          return static_cast<double>(g.wait_at_least_s.count - g.wait_s.count);
+        });
         html += "<td>" + html_text(format_value(wait.mean, MetricUnit::kSeconds)) + "<span class=\"ci\">× " +
-                html_text(format_value(slow.mean, MetricUnit::kRatio)) + "</span></td>";
+                html_text(format_value(slow.mean, MetricUnit::kRatio)) + " / " +
+                html_text(format_value(slowest.mean, MetricUnit::kRatio)) +
+                (left.mean > 0 ? " · " + format_value(left.mean, MetricUnit::kCount) + " left" : "") + "</span></td>";
       }
     }
     html += "</tr>";
@@ -224,8 +237,9 @@ std::string group_section(const std::vector<MeasuredRun>& runs, const std::vecto
   const bool any_completed =
       std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& run) { return run.measures.completed > 0; });
   if (!any_completed) return {};
-  return "<section><h2>Who waits</h2><p class=\"note\">Mean waiting time, and after it the median slowdown (completion "
-         "time over useful run). At most 16 groups, the largest.</p>" +
+  return "<section><h2>Who waits</h2><p class=\"note\">Mean waiting time of the jobs that completed; after it their "
+         "slowdown (completion time over useful run), the median and the 99th percentile; and how many were left "
+         "waiting or running at the end, if any. At most 16 groups, the largest; summary.json has all.</p>" +
          group_table(
              runs, policies, "size", [](const RunMeasures& run) -> const auto& { return run.by_size; }) +
          group_table(
@@ -294,16 +308,27 @@ max-min share, never above its demand; in percent of the fleet.</dd>
 queue that holds most of it, stronger the fuller it is.</dd>
 </dl></section>)html";
 
+// A line breaks before an option, not within one.
+std::string command_html(const std::string& command) {
+  std::string html;
+  for (std::size_t begin = 0; begin < command.size();) {
+    const std::size_t end = std::min(command.find(" --", begin), command.size());
+    html += element("<span>", command.substr(begin, end - begin), "</span>") + (end < command.size() ? " " : "");
+    begin = end + 1;
+  }
+  return html;
+}
+
 std::string header_html(const ReportInput& input, std::size_t runs, std::size_t policies) {
   std::string html =
       element("<header><h1>", input.title.empty() ? "berth simulate" : input.title, "</h1><p class=\"facts\">");
-  html += count_text(input.jobs) + " jobs · " + (input.nodes ? count_text(*input.nodes) + " nodes · " : "") +
-          count_text(input.gpu_milli / 1000) + (input.nodes ? " GPUs · " : " GPUs, counted only · ") +
-          std::to_string(policies) + (policies == 1 ? " policy" : " policies") + " · " + std::to_string(runs) +
-          (runs == 1 ? " run" : " runs") + "</p>";
+  html += counted(input.jobs, "job") + " · " + (input.nodes ? counted(*input.nodes, "node") + " · " : "") +
+          counted(input.gpu_milli / 1000, "GPU") + (input.nodes ? " · " : ", counted only · ") +
+          counted(static_cast<std::int64_t>(policies), "policy") + " · " +
+          counted(static_cast<std::int64_t>(runs), "run") + "</p>";
   if (input.synthetic)
     html += "<p class=\"synthetic\">Synthetic results: made up to test this page, measured nowhere.</p>";
-  if (!input.command.empty()) html += element("<pre>", input.command, "</pre>");
+  if (!input.command.empty()) html += "<pre>" + command_html(input.command) + "</pre>";
   return html += "</header>";
 }
 

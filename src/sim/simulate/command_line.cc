@@ -146,13 +146,13 @@ Result<void> read_sources(const Options& options, Input& input) {
   return read_fleet(options, read, input.trace);
 }
 
-Result<void> take_overlay(const Options& options, Input& input) {
-  if (options.overlay.empty()) return {};
+Result<std::optional<Overlay>> overlay_for(const Options& options, Input& input) {
+  if (options.overlay.empty()) return std::optional<Overlay>();
   auto overlay = read_overlay(options.overlay, read_options(options));
   if (!overlay) return overlay.error();
-  if (auto applied = apply_overlay(*overlay, input.trace); !applied) return applied;
-  if (!overlay->queues.empty()) input.queues = std::move(overlay->queues);
-  return {};
+  if (auto sound = check_overlay(*overlay, input.trace); !sound) return sound.error();
+  if (!overlay->queues.empty()) input.queues = overlay->queues;
+  return std::optional<Overlay>(std::move(*overlay));
 }
 
 Result<void> cut_and_scale(const Options& options, Trace& trace) {
@@ -182,6 +182,16 @@ void split_over_nodes(const Options& options, Trace& trace) {
     for (const TraceNode& node : trace.nodes) gpus = std::max(gpus, node.gpus);
   }
   if (gpus > 0) split_workers(trace, gpus);
+}
+
+// The report keeps the trace's own word; the product is told of one of its own classes.
+void state_job_classes(Trace& trace) {
+  for (TraceJob& job : trace.jobs) {
+    if (product_class(job.job_class)) continue;
+    assume(trace, job,
+           job.job_class.empty() ? "class of a job not stated: submitted as training"
+                                 : "class of a job is none of training, inference, dev, batch: submitted as training");
+  }
 }
 
 std::optional<std::uint64_t> parse_seed(const std::string& text) {
@@ -240,7 +250,8 @@ Result<Input> read_input(const Options& options) {
     return invalid("--arrivals is an order without times: --days and --load have no meaning with it");
   }
   if (auto read = read_sources(options, input); !read) return read.error();
-  if (auto taken = take_overlay(options, input); !taken) return taken.error();
+  const auto overlay = overlay_for(options, input);
+  if (!overlay) return overlay.error();
   if (auto cut = cut_and_scale(options, input.trace); !cut) return cut.error();
   if (options.arrivals.empty()) {
     keep_timed_jobs(input.trace);
@@ -250,12 +261,14 @@ Result<Input> read_input(const Options& options) {
     input.arrivals = std::move(*arrivals);
   }
   if (!input.arrivals) drop_empty_requests(input.trace);
+  if (*overlay) apply_overlay(**overlay, input.trace);
   if (options.gpus_only) {
     count_gpus_only(input.trace);
   } else {
     split_over_nodes(options, input.trace);
   }
   fill_tenants(input.trace, options.tenant);
+  state_job_classes(input.trace);
   if (!options.overlay.empty()) {
     if (auto sound = check_queues(input.queues, options.strict, input.trace); !sound) return sound.error();
   }

@@ -419,6 +419,42 @@ TEST_CASE("a report tells of all its sources, and of no nodes where GPUs are onl
         boost::json::string::npos);
 }
 
+TEST_CASE("classes that the product does not know are stated, and so is what the overlay gave to the jobs that ran") {
+  SmallInput input;
+  const std::string jobs = input.write("classes.csv",
+                                       "job_id,submit_s,duration_s,gpus_per_worker,workers,job_class\n"
+                                       "a,0,1,1,1,train\nb,1,1,1,1,batch\nc,2,1,1,1,\nd,90000,1,1,1,train\n");
+  const std::string overlay = input.write("o.yaml", "jobs:\n  - set: {priority: 5}\n");
+  const std::string out = input.path("out");
+  const std::vector<std::string_view> arguments = {"--jobs",   jobs,    "--nodes",   "1x1xA100", "--days",   "0-1",
+                                                   "--policy", "berth", "--overlay", overlay,    "--report", out};
+  REQUIRE(simulate_main(arguments) == 0);
+  std::ifstream file(out + "/summary.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto described = boost::json::parse(text).at("input");
+  CHECK(described.at("overlay_taken").at(0).at("count") == 3);
+  int stated = 0;
+  for (const auto& one : described.at("defaults_taken").as_array()) {
+    if (one.at("text").as_string().find("class of a job") != boost::json::string::npos) stated += 1;
+    if (one.at("text").as_string().find("class of a job is none of") != boost::json::string::npos) {
+      CHECK(one.at("count") == 1);
+    }
+  }
+  CHECK(stated == 2);
+}
+
+TEST_CASE("jobs of a million workers that fit nowhere cost no memory") {
+  std::vector<TraceJob> jobs;
+  for (int i = 0; i < 2000; ++i) {
+    jobs.push_back(job("j" + std::to_string(i), 0, 1, 1));
+    jobs.back().workers = 1'000'000;
+  }
+  const Trace trace = trace_of("1x1xA100", std::move(jobs));
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  CHECK(workload->mix.front().count == 2'000'000'000);
+}
+
 TEST_CASE("a policy file that cannot be used says what is wrong with it") {
   const auto refusal = [](const std::string& text) {
     const auto read = read_policy_text("p.yaml", text);

@@ -202,14 +202,14 @@ bool is_over_max(const Workload& workload, const WorkloadJob& job) {
   return false;
 }
 
-JobClass class_of(const std::string& text) {
+}  // namespace
+
+std::optional<JobClass> product_class(std::string_view text) {
   for (const JobClass one : {JobClass::kTraining, JobClass::kInference, JobClass::kDev, JobClass::kBatch}) {
     if (text == name_of(one)) return one;
   }
-  return JobClass::kTraining;
+  return std::nullopt;
 }
-
-}  // namespace
 
 void count_gpus_only(Trace& trace) {
   const std::int64_t gpus = fleet_gpu_milli(trace) / kMilli;
@@ -247,7 +247,7 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
   QueueTree tree(queues, workload);
   const Fleet fleet = empty_fleet(workload);
   std::map<std::pair<PodShape, std::int32_t>, bool> known_to_fit;
-  std::vector<PodShape> pods;
+  placement::PodCounts pods;
   for (const TraceJob& source : trace.jobs) {
     WorkloadJob job;
     job.source = &source;
@@ -261,7 +261,7 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
     if (fresh) fit->second = workers_that_fit(fleet, job.shape, job.workers) >= job.workers;
     job.fits_empty_fleet = fit->second;
     job.over_max = is_over_max(workload, job);
-    for (std::int32_t worker = 0; worker < job.workers; ++worker) pods.push_back(job.shape);
+    pods[job.shape] += job.workers;
     workload.jobs.push_back(job);
   }
   if (workload.jobs.empty()) return invalid("there are no jobs to run");
@@ -276,7 +276,7 @@ JobSpec spec_of(const Workload& workload, const WorkloadJob& job) {
   spec.name = source.id;
   spec.queue = workload.queues[job.queue].path;
   spec.user = source.user.empty() ? "unstated" : source.user;
-  spec.job_class = class_of(source.job_class);
+  spec.job_class = product_class(source.job_class).value_or(JobClass::kTraining);
   spec.priority_class = priority_class_of(source);
   TaskGroup group;
   group.count = job.workers;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -68,6 +69,9 @@ void count_gpus_only(Trace& trace);
 
 // The trace must outlive the workload. Its jobs need workers (split_workers) and tenants (fill_tenants).
 Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueue>& queues);
+
+// The class of the product that a trace's word names, if it names one.
+std::optional<JobClass> product_class(std::string_view text);
 
 JobSpec spec_of(const Workload& workload, const WorkloadJob& job);
 

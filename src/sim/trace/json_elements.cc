@@ -3,6 +3,11 @@
 #include <string>
 
 namespace berth::sim {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+}  // namespace
 
 void JsonElements::skip_blanks() {
   while (at_ < text_.size()) {
@@ -45,6 +50,8 @@ std::size_t JsonElements::end_of_element() {
 Result<JsonElement> JsonElements::next() {
   skip_blanks();
   if (place_ == Place::kBefore) {
+    if (text_.substr(at_).starts_with(kByteOrderMark)) at_ += kByteOrderMark.size();
+    skip_blanks();
     if (at_ == text_.size() || text_[at_] != '[') return at_line("not a JSON array");
     ++at_;
     place_ = Place::kFirst;

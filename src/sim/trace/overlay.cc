@@ -278,32 +278,31 @@ Result<Overlay> read_overlay(const std::string& path, const ReadOptions& options
   return read_overlay_text(path, *text, options);
 }
 
-Result<void> apply_overlay(const Overlay& overlay, Trace& trace) {
-  std::vector<bool> matched(overlay.rules.size(), false);
+Result<void> check_overlay(const Overlay& overlay, const Trace& trace) {
+  for (std::size_t i = 0; i < overlay.rules.size(); ++i) {
+    const bool any = std::any_of(trace.jobs.begin(), trace.jobs.end(),
+                                 [&](const TraceJob& job) { return matches(overlay.rules[i].match, job); });
+    if (!any) return invalid(overlay.file + ": jobs[" + std::to_string(i) + "] matches no job of the trace");
+  }
   std::set<std::string> unknown;
   for (const auto& [id, set] : overlay.by_job) unknown.insert(id);
+  for (const TraceJob& job : trace.jobs) unknown.erase(job.id);
+  if (unknown.empty()) return {};
+  return invalid(overlay.file + ": the trace has no job \"" + *unknown.begin() + "\"" +
+                 (unknown.size() == 1 ? "" : ", nor " + std::to_string(unknown.size() - 1) + " others named here"));
+}
+
+void apply_overlay(const Overlay& overlay, Trace& trace) {
   for (TraceJob& job : trace.jobs) {
-    for (std::size_t i = 0; i < overlay.rules.size(); ++i) {
-      if (!matches(overlay.rules[i].match, job)) continue;
-      matched[i] = true;
-      apply_set(overlay.rules[i].set, job, trace);
+    for (const OverlayRule& rule : overlay.rules) {
+      if (matches(rule.match, job)) apply_set(rule.set, job, trace);
     }
     const auto own = overlay.by_job.find(job.id);
-    if (own == overlay.by_job.end()) continue;
-    unknown.erase(job.id);
-    apply_set(own->second, job, trace);
-  }
-  if (const auto none = std::find(matched.begin(), matched.end(), false); none != matched.end()) {
-    return invalid(overlay.file + ": jobs[" + std::to_string(none - matched.begin()) + "] matches no job of the trace");
-  }
-  if (!unknown.empty()) {
-    return invalid(overlay.file + ": the trace has no job \"" + *unknown.begin() + "\"" +
-                   (unknown.size() == 1 ? "" : ", nor " + std::to_string(unknown.size() - 1) + " others named here"));
+    if (own != overlay.by_job.end()) apply_set(own->second, job, trace);
   }
   trace.notes.push_back("overlay " + overlay.file + ": " + std::to_string(overlay.rules.size()) + " rules, " +
                         std::to_string(overlay.by_job.size()) + " jobs by id, " +
                         std::to_string(overlay.queues.size()) + " queues; what it supplied is not in the trace");
-  return {};
 }
 
 Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, Trace& trace) {

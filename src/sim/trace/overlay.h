@@ -55,9 +55,12 @@ struct Overlay {
 Result<Overlay> read_overlay(const std::string& path, const ReadOptions& options);
 Result<Overlay> read_overlay_text(const std::string& name, std::string_view text, const ReadOptions& options);
 
-// Sets the fields and counts in trace.overlay_taken what came from where. Refuses a rule that matches no job and an id
-// that no job has: whoever wrote it meant something else.
-Result<void> apply_overlay(const Overlay& overlay, Trace& trace);
+// Against the whole trace, before anything is cut from it. Refuses a rule that matches no job and an id that no job
+// has: whoever wrote it meant something else.
+Result<void> check_overlay(const Overlay& overlay, const Trace& trace);
+
+// Sets the fields and counts in trace.overlay_taken what came from where.
+void apply_overlay(const Overlay& overlay, Trace& trace);
 
 // Against the fleet and the jobs as they will be run, tenants filled in. Refuses a guarantee that the whole fleet could
 // not keep; of guarantees that are too much together and of queues without jobs it notes that in the trace, or refuses

@@ -251,6 +251,10 @@ TEST_CASE("a Philly job without attempts, or still running, is left out by a sta
   CHECK(trace.bad_rows.by_reason.at("not a JSON object") == 1);
 }
 
+TEST_CASE("a Philly log may begin with a byte order mark and end its lines as Windows does") {
+  CHECK(jobs_of("\xef\xbb\xbf\r\n[" + std::string(kPhillyJob) + "]\r\n").jobs.size() == 1);
+}
+
 TEST_CASE("a Philly log that ends too early is refused, and a million brackets are one bad row") {
   CHECK(refusal_of(std::string("[") + kPhillyJob).find("cut short") != std::string::npos);
   CHECK(refusal_of(std::string("[") + kPhillyJob + "] x").find("follows") != std::string::npos);

@@ -135,7 +135,8 @@ TEST_CASE("an overlay supplies what it says, to the jobs it says, and the trace 
   Trace trace;
   trace.jobs = {job_of("big", 8), job_of("small", 1)};
   trace.jobs[0].job_class = trace.jobs[1].job_class = "training";
-  REQUIRE(apply_overlay(*overlay, trace).has_value());
+  REQUIRE(check_overlay(*overlay, trace).has_value());
+  apply_overlay(*overlay, trace);
   CHECK(trace.jobs[0].priority == 100);
   CHECK(trace.jobs[0].checkpoint == TraceCheckpoint{600'000, 30'000, 60'500});
   CHECK(trace.jobs[0].tenant.empty());
@@ -156,7 +157,8 @@ TEST_CASE("an overlay CSV sets jobs by id") {
   REQUIRE(overlay);
   Trace trace;
   trace.jobs = {job_of("big", 8), job_of("small", 1)};
-  REQUIRE(apply_overlay(*overlay, trace).has_value());
+  REQUIRE(check_overlay(*overlay, trace).has_value());
+  apply_overlay(*overlay, trace);
   CHECK(trace.jobs[0].priority == 7);
   CHECK_FALSE(trace.jobs[0].checkpoint.has_value());
   CHECK(trace.jobs[1].checkpoint->interval_ms == 60'000);
@@ -171,8 +173,8 @@ TEST_CASE("an overlay that matches no job is refused") {
   const auto refusal = [&trace](const std::string& name, const std::string& text) {
     const auto overlay = read_overlay_text(name, text, {});
     REQUIRE(overlay);
-    const auto applied = apply_overlay(*overlay, trace);
-    return applied ? std::string() : applied.error().message;
+    const auto checked = check_overlay(*overlay, trace);
+    return checked ? std::string() : checked.error().message;
   };
   CHECK(refusal("o.yaml", "jobs:\n  - {match: {id: big}, set: {priority: 1}}\n").empty());
   CHECK(refusal("o.yaml", "jobs:\n  - set: {priority: 1}\n  - {match: {tenant: nobody}, set: {priority: 1}}\n") ==

@@ -30,7 +30,7 @@
     if (value < 2 * DAY) return plain(value / HOUR) + ' h';
     return plain(value / DAY) + ' d';
   }
-  const hours = (value) => value >= 72 || (value >= 24 && value % 24 === 0) ? plain(value / 24) + ' d' : plain(value) + ' h';
+  const hours = (value) => value === 0 ? '0' : value < 1 / 60 ? plain(value * 3600) + ' s' : value < 1 ? plain(value * 60) + ' min' : value >= 72 || (value >= 24 && value % 24 === 0) ? plain(value / 24) + ' d' : plain(value) + ' h';
 
   // A scale maps values to 0..1 and names its ticks.
   function niceStep(span, wanted) {
@@ -52,6 +52,10 @@
     const ticks = [1, 10, 60, 600, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY].filter((tick) => Math.log10(tick) <= top + 0.05);
     return { at: (value) => Math.log10(Math.max(value, 1)) / top, back: (part) => Math.pow(10, part * top), ticks: ticks };
   }
+
+  // Steps of an axis of time, in hours: from a second to half a year.
+  const TIME_STEPS = [1 / 3600, 2 / 3600, 5 / 3600, 10 / 3600, 30 / 3600, 1 / 60, 2 / 60, 5 / 60, 10 / 60, 0.5,
+    1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 4320];
 
   const CHARTS = [
     { key: 'allocation', title: 'Allocation over arrived load', note: 'GPUs allocated, % of capacity; load that has arrived, % of capacity', x: percent, y: percent },
@@ -99,8 +103,7 @@
     }
     if (chart.top) top = chart.top;
     const low = chart.fromZero === false ? Math.max(0, bottom - 0.1 * (top - bottom)) : 0;
-    const days = [1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 4320];
-    const x = chart.log ? logSeconds(right) : linear(chart.time ? Math.min(0, left) : left, right, 6, chart.time ? days : null);
+    const x = chart.log ? logSeconds(right) : linear(chart.time ? Math.min(0, left) : left, right, 6, chart.time ? TIME_STEPS : null);
     return { x: x, y: linear(low, chart.top ? top : top + 0.04 * (top - low), 5) };
   }
 
@@ -241,7 +244,7 @@
     body.appendChild(legend);
     const figure = make('figure');
     const caption = make('figcaption', {}, run.policy + ', seed ' + run.seed);
-    caption.appendChild(make('span', {}, gantt.nodes.toLocaleString('en-US') + ' nodes in ' + gantt.rows + ' rows; colour: the queue that holds most; strength: how full'));
+    caption.appendChild(make('span', {}, gantt.nodes.toLocaleString('en-US') + (gantt.nodes === 1 ? ' node in ' : ' nodes in ') + gantt.rows + (gantt.rows === 1 ? ' row;' : ' rows;') + ' colour: the queue that holds most; strength: how full'));
     figure.appendChild(caption);
     body.appendChild(figure);
     drawGanttCells(figure, gantt);
@@ -264,7 +267,7 @@
       const node = Math.ceil(row * gantt.nodes / gantt.rows);
       draw(svg, 'text', { x: left - 6, y: row * rowHeight + Math.max(9, rowHeight * 0.75), 'text-anchor': 'end' }, String(node));
     }
-    const scale = linear(gantt.start_h, gantt.end_h, 10, [1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720]);
+    const scale = linear(gantt.start_h, gantt.end_h, 10, TIME_STEPS);
     for (const tick of scale.ticks) {
       const x = left + scale.at(tick) * (width - left - 4);
       if (x <= width - 12) draw(svg, 'text', { x: x, y: height - 6, 'text-anchor': 'middle' }, hours(tick));
