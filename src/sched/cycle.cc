@@ -11,6 +11,7 @@
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
+#include "sched/waking.h"
 #include "state/trial.h"
 
 namespace berth::sched {
@@ -148,6 +149,11 @@ Plan run_cycle(State& state, Timestamp now) {
   Cycle cycle(state, now);
   // 2. Promises first.
   serve_nominations(cycle);
+  // Who can neither start nor claim sleeps until something that blocks it changes.
+  for (auto& refused : probe_lanes(state, now, cycle.work)) {
+    cycle.plan.refused.push_back(std::move(refused));
+    ++cycle.plan.jobs_asked;
+  }
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places, victims.
   Order order(state, now);
   while (const auto job = order.next()) ask(cycle, order, *job);

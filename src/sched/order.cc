@@ -7,12 +7,30 @@ namespace berth::sched {
 using state::QueueState;
 using state::State;
 
-Order::Order(const State& state, Timestamp now) : state_(state), now_(now), standings_(state.queues().size()) {}
+Order::Order(const State& state, Timestamp now)
+    : state_(state), now_(now), standings_(state.queues().size()), awake_below_(state.queues().size()) {
+  for (const state::LaneKey& lane : state.waits().awake()) {
+    for (QueueId q = lane.queue; q.valid() && !awake_below_[q.index()]; q = state.queue(q).parent) {
+      awake_below_[q.index()] = true;
+    }
+  }
+}
+
+// In a strict queue nobody passes the first job that may be asked at all.
+bool Order::head_sleeps(const QueueState& leaf) const {
+  for (const state::PendingKey& key : leaf.pending) {
+    const state::JobState& job = *state_.job(key.job);
+    if (job.not_before <= now_ && !job.nomination) return state_.waits().sleeps({leaf.id, job.shape});
+  }
+  return false;
+}
 
 std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   const auto [found, fresh] = lanes_.try_emplace(leaf.id);
   if (!fresh) return found->second;
+  if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return found->second;
   for (const auto& [shape, jobs] : leaf.lanes) {
+    if (state_.waits().sleeps({leaf.id, shape})) continue;
     const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
     found->second.push_back({shape, jobs.begin(), jobs.end(), asked});
   }
@@ -95,7 +113,7 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
   Standing& standing = standings_[id.index()];
   if (!standing.known) {
     const QueueState& queue = state_.queue(id);
-    if (queue.pending_below > 0) standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
+    if (awake_below_[id.index()]) standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
     standing.counted =
         queue.is_leaf() || !standing.candidate ? shared_usage(queue) : counted_below(queue, *standing.candidate);
     standing.known = true;

@@ -4,7 +4,8 @@
 // own priority and age. A total order; no ties are left open.
 //
 // What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
-// shape, and when one job of a lane is refused, the rest of the lane would be too. Standings are remembered per queue
+// shape, and when one job of a lane is refused, the rest of the lane would be too. Lanes that sleep (sched/waking.h)
+// are not looked at, and neither are queues below which all lanes sleep. Standings are remembered per queue
 // and recomputed only on the path of the job that was asked last, because only there anything can have changed.
 
 #include <cstdint>
@@ -64,6 +65,7 @@ class Order {
   Rank rank_of(QueueId queue);
   static bool precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second);
   const Amounts& asked_by(const Candidate& candidate) const;
+  bool head_sleeps(const state::QueueState& leaf) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
 
@@ -71,6 +73,7 @@ class Order {
   Timestamp now_;
   std::map<QueueId, std::vector<Lane>> lanes_;
   std::vector<Standing> standings_;  // by queue
+  std::vector<bool> awake_below_;    // by queue
 };
 
 }  // namespace berth::sched

@@ -24,6 +24,7 @@ struct QueueSums {
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
   std::int64_t running_below = 0;
+  std::map<std::int32_t, std::int64_t> running_priorities;
 };
 
 }  // namespace
@@ -60,6 +61,7 @@ std::optional<std::string> State::audit() const {
         }
       }
       for (const QueueId q : path) ++queues[q.index()].running_below;
+      ++queues[job.queue.index()].running_priorities[job.priority];
       if ((job.phase == JobPhase::kStopping) != job.attempt->stop.has_value()) {
         wrong = "job " + std::to_string(job.id.value()) + ": phase and stop disagree";
       }
@@ -116,6 +118,11 @@ std::optional<std::string> State::audit() const {
     std::size_t in_lanes = 0;
     for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();
     if (in_lanes != sums.pending) return name + "the lanes of the waiting differ";
+    for (const auto& [shape, lane] : queue.lanes) {
+      const LaneKey key{queue.id, shape};
+      if (waits_.awake().contains(key) == waits_.sleeps(key)) return name + "a lane is neither awake nor asleep";
+    }
+    if (queue.running_priorities != sums.running_priorities) return name + "the priorities of what runs differ";
     if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)
       return name + "the waiting differ";
     if (queue.running_below != sums.running_below) return name + "the count of running jobs differs";

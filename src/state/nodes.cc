@@ -80,6 +80,7 @@ void State::on(const NodeRegistered& event) {
   }
   count_capacity(node, +1);
   node_index_.install(node);
+  waits_.ease(node.id);
   ++opportunity_;
 }
 
@@ -104,6 +105,7 @@ void State::on(const NodeStatusChanged& event) {
   node.status = event.status;
   count_capacity(node, +1);
   node_index_.install(node);
+  waits_.ease(node.id);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
@@ -113,6 +115,7 @@ void State::on(const NodeStatusChanged& event) {
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
   node_index_.refresh(node(id));
+  waits_.ease(id);
 }
 
 void State::on(const NodeCordoned& event) {
@@ -131,6 +134,7 @@ void State::on(const GpuHealthChanged& event) {
   node.spec.gpus[event.gpu].healthy = event.healthy;
   count_capacity(node, +1);
   node_index_.install(node);
+  waits_.ease(node.id);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
 }
@@ -140,7 +144,9 @@ void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> place
   for (std::size_t i = 0; i < placements.size(); ++i) {
     bind_task(job, placements[i], sign);
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
-    if (last_here) node_index_.refresh(node(placements[i].node));
+    if (!last_here) continue;
+    node_index_.refresh(node(placements[i].node));
+    if (sign < 0) waits_.ease(placements[i].node);
   }
 }
 
@@ -148,7 +154,9 @@ void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) 
   for (std::size_t i = 0; i < placements.size(); ++i) {
     nominate_task(placements[i], sign);
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
-    if (last_here) node_index_.refresh(node(placements[i].node));
+    if (!last_here) continue;
+    node_index_.refresh(node(placements[i].node));
+    if (sign < 0) waits_.ease(placements[i].node);
   }
 }
 

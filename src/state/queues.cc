@@ -92,6 +92,7 @@ void State::on(const ClusterConfigured& event) {
   }
   recount_capacity();
   recount_charges();
+  waits_.wake_all();
   ++opportunity_;
 }
 
@@ -187,6 +188,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
       else
         BERTH_CHECK(q.borrowed.erase(key) == 1);
       if (index == 0) --q.running_below;
+      waits_.ease(id);
     }
   }
 }
@@ -195,8 +197,10 @@ void State::nominate_queues(QueueId queue_id, const Amounts& amounts, int sign) 
   for (QueueId id = queue_id; id.valid(); id = queue(id).parent) {
     if (sign > 0)
       queue_mut(id).nominated += amounts;
-    else
+    else {
       queue_mut(id).nominated -= amounts;
+      waits_.ease(id);
+    }
   }
 }
 

@@ -91,6 +91,7 @@ void State::insert_pending(JobState& job) {
   queue_mut(job.queue).lanes[job.shape].insert(pending_key(job));
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
   job.in_pending = true;
+  waits_.wake({job.queue, job.shape});
   ++opportunity_;
 }
 
@@ -100,7 +101,10 @@ void State::remove_pending(JobState& job) {
   BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
   const auto lane = leaf.lanes.find(job.shape);
   lane->second.erase(pending_key(job));
-  if (lane->second.empty()) leaf.lanes.erase(lane);
+  if (lane->second.empty()) {
+    leaf.lanes.erase(lane);
+    waits_.forget({job.queue, job.shape});
+  }
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
   job.in_pending = false;
 }
@@ -130,8 +134,19 @@ void State::release_due_timers(Timestamp now) {
     if (job.attempt) continue;  // the event that follows moves its timer
     timers_.erase({job.timer, id});
     job.timer = Timestamp::never();
+    if (job.in_pending) waits_.wake({job.queue, job.shape});
     ++opportunity_;
   }
+}
+
+// Whom a waiting job of the queue could preempt. A start of lower priority than what waits makes it worth asking again.
+void State::count_running_priority(const JobState& job, int sign) {
+  QueueState& leaf = queue_mut(job.queue);
+  const auto found = leaf.running_priorities.try_emplace(job.priority).first;
+  found->second += sign;
+  if (found->second == 0) leaf.running_priorities.erase(found);
+  if (sign < 0 || leaf.pending.empty() || -leaf.pending.begin()->negated_priority <= job.priority) return;
+  for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
 }
 
 void State::count_open_dependencies(JobState& job) {
@@ -166,7 +181,10 @@ void State::index_job(JobState& job) {
   count_open_dependencies(job);
   if (job.is_parent()) children_[job.id];
   if (job.parent.valid()) children_[job.parent].insert(job.id);
-  if (job.attempt) running_.insert(job.id);
+  if (job.attempt) {
+    running_.insert(job.id);
+    count_running_priority(job, +1);
+  }
   if (job.nomination) nominated_.insert(job.id);
   insert_pending(job);
   reset_timer(job);
@@ -229,7 +247,9 @@ void State::on(const JobHoldChanged& event) {
 void State::on(const JobPriorityChanged& event) {
   JobState& job = existing(event.job);
   remove_pending(job);
+  if (job.attempt) count_running_priority(job, -1);
   job.priority = event.priority;
+  if (job.attempt) count_running_priority(job, +1);
   insert_pending(job);
   ++opportunity_;
 }
@@ -266,7 +286,9 @@ void State::drop_nomination(JobState& job) {
 }
 
 void State::on(const NominationDropped& event) {
-  drop_nomination(existing(event.job));
+  JobState& job = existing(event.job);
+  drop_nomination(job);
+  if (job.in_pending) waits_.wake({job.queue, job.shape});
   unsettled_.insert(event.job);
   ++opportunity_;
 }
@@ -297,6 +319,7 @@ void State::on(const AttemptStarted& event) {
   attempt.charges.push_back(charge);
   charge_queues(job, charge, 0, +1);
   running_.insert(job.id);
+  count_running_priority(job, +1);
   reset_timer(job);
   notify_dependents(job.id);
   if (job.parent.valid()) unsettled_.insert(job.parent);
@@ -403,7 +426,9 @@ void State::release_attempt(JobState& job) {
     bind_task(job, attempt.tasks[i].placement, -1);
     node_mut(node_id).tasks.erase({job.id, i});
     const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
-    if (last_here) node_index_.refresh(node(node_id));
+    if (!last_here) continue;
+    node_index_.refresh(node(node_id));
+    waits_.ease(node_id);
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
   for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
@@ -448,6 +473,7 @@ void State::on(const AttemptEnded& event) {
       (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
     ++job.failures;
   }
+  count_running_priority(job, -1);
   job.attempt.reset();
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;

@@ -26,6 +26,7 @@
 #include "state/node_index.h"
 #include "state/node_state.h"
 #include "state/queue_state.h"
+#include "state/wait_lists.h"
 
 namespace berth::state {
 
@@ -104,6 +105,10 @@ class State {
   void clear_unsettled() { unsettled_.clear(); }
   void clear_roomier() { roomier_.clear(); }
 
+  // Which waiting jobs are worth asking; the cycle keeps it (sched/waking.h).
+  const WaitLists& waits() const { return waits_; }
+  WaitLists& waits() { return waits_; }
+
   // Rises whenever something was given back or allowed that could let a waiting job start.
   std::uint64_t opportunity() const { return opportunity_; }
 
@@ -173,6 +178,7 @@ class State {
 
   void insert_pending(JobState& job);
   void remove_pending(JobState& job);
+  void count_running_priority(const JobState& job, int sign);
   void reset_timer(JobState& job);
   void count_open_dependencies(JobState& job);
   void notify_dependents(JobId id);
@@ -218,6 +224,7 @@ class State {
   std::set<std::pair<Timestamp, JobId>> timers_;
   std::map<JobId, std::set<JobId>> dependents_;
   std::set<QueueId> roomier_;
+  WaitLists waits_;
   std::uint64_t opportunity_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "sched/place.h"
+// Placement, the node index and the sleep of refused lanes, on fleets that live at random.
 
 #include <doctest/doctest.h>
 
@@ -10,6 +10,7 @@
 #include "control/handle.h"
 #include "control/settle.h"
 #include "sched/cycle.h"
+#include "sched/place.h"
 #include "state/trial.h"
 
 namespace berth {
@@ -43,7 +44,18 @@ struct Fleet {
       queue.guaranteed.gpu_milli = 6000;
       queue.trust_domain = path;
       config.queues.push_back(queue);
+      for (int team = 0; team < 3; ++team) {
+        QueueConfig leaf;
+        leaf.path = std::string(path) + "/t" + std::to_string(team);
+        if (random.chance(500)) leaf.max.gpu_milli = random.between(1, 12) * 1000;
+        if (random.chance(300)) leaf.max.model_gpu_milli = {{kModels[random.below(3)], random.between(0, 3) * 1000}};
+        if (random.chance(300)) leaf.guaranteed.gpu_milli = random.between(0, 2) * 1000;
+        if (random.chance(100)) leaf.lending_limit.gpu_milli = 500;
+        if (random.chance(300)) leaf.policy = QueuePolicy::kStrict;
+        config.queues.push_back(leaf);
+      }
     }
+    config.scheduling.min_runtime_s = random.between(0, 90);
     config.pools = {{"p", {}}, {"q", {"a"}}};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
@@ -73,7 +85,8 @@ struct Fleet {
   JobSpec random_spec() {
     JobSpec spec;
     spec.name = "job";
-    spec.queue = random.chance(500) ? "a" : "b";
+    spec.queue = (random.chance(500) ? "a/t" : "b/t") + std::to_string(random.below(3));
+    if (random.chance(200)) spec.priority_class = random.chance(500) ? "production" : "dev";
     spec.user = "ann";
     spec.exclusive = random.chance(50);
     spec.spread = random.chance(150);
@@ -202,8 +215,8 @@ std::int64_t available_on(const State& state) {
 
 std::vector<JobId> pending_of(const State& state) {
   std::vector<JobId> pending;
-  for (const char* path : {"a", "b"}) {
-    for (const state::PendingKey& key : state.queue_at(path)->pending) pending.push_back(key.job);
+  for (const state::QueueState& queue : state.queues()) {
+    for (const state::PendingKey& key : queue.pending) pending.push_back(key.job);
   }
   return pending;
 }
@@ -271,6 +284,32 @@ TEST_CASE("the node index kept up by events and trials equals one built from scr
   }
 }
 
+TEST_CASE("a cycle decides the same whether refused lanes slept or all are asked again") {
+  std::size_t decisions = 0;
+  std::size_t slept = 0;
+  for (std::uint64_t seed = 200; seed < 300; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (int i = 0; i < 3; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      auto woken = State::load(fleet.state.save());
+      REQUIRE(woken.has_value());
+      REQUIRE_EQ(woken->waits().awake().size() >= fleet.state.waits().awake().size(), true);
+      slept += woken->waits().awake().size() - fleet.state.waits().awake().size();
+      const Plan with_sleep = sched::run_cycle(fleet.state, fleet.now);
+      const Plan without = sched::run_cycle(*woken, fleet.now);
+      CAPTURE(seed);
+      CAPTURE(step);
+      REQUIRE_EQ(control::plan_hash(with_sleep), control::plan_hash(without));
+      REQUIRE_EQ(with_sleep.ask_again_at.ms, without.ask_again_at.ms);
+      REQUIRE_EQ(fleet.state.audit().value_or(""), "");
+      decisions += without.decisions.size();
+    }
+  }
+  CHECK_GT(decisions, 200);
+  CHECK_GT(slept, 200);
+}
+
 TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
   Fleet fleet(7);
   NodeSpec node;
@@ -288,7 +327,7 @@ TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
     fleet.command(RegisterNode{node});
   }
   JobSpec spec = fleet.random_spec();
-  spec.queue = "a";
+  spec.queue = "a/t0";
   spec.exclusive = spec.spread = false;
   spec.groups.resize(1);
   spec.groups[0] = {};

@@ -1,0 +1,24 @@
+#pragma once
+// Waking: which lanes a cycle has to ask at all. A queue is represented, in the order of asking, by the first of its
+// jobs that could start now or could claim victims; what can do neither sleeps until something that blocks it changes
+// (state/wait_lists.h). Because "could start now" is a question to the state as the cycle finds it, the answer is the
+// same whether a lane was asleep or has just been probed again, and so are the decisions.
+
+#include <utility>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/reason.h"
+#include "sched/place.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// Wakes what eased queues and nodes may have room for, probes every lane that is awake, and puts to sleep what can
+// neither start nor claim. Returns the first job of each lane that was put to sleep, and why.
+std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work);
+
+// The first job of the lane that may be asked now, or none().
+JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);
+
+}  // namespace berth::sched

@@ -1,0 +1,59 @@
+#include "state/wait_lists.h"
+
+#include <utility>
+
+namespace berth::state {
+
+std::vector<LaneKey> WaitLists::waiting_for(QueueId queue) const {
+  const auto found = for_queue_.find(queue);
+  if (found == for_queue_.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+void WaitLists::strike_out(const LaneKey& lane) {
+  const auto found = asleep_.find(lane);
+  if (found == asleep_.end()) return;
+  for (const QuotaNeed& need : found->second.quota) {
+    const auto waiting = for_queue_.find(need.queue);
+    if (waiting == for_queue_.end()) continue;  // several needs of one queue are one entry
+    waiting->second.erase(lane);
+    if (waiting->second.empty()) for_queue_.erase(waiting);
+  }
+  if (found->second.places) {
+    const auto shape = for_places_.find(lane.shape);
+    shape->second.erase(lane);
+    if (shape->second.empty()) for_places_.erase(shape);
+  }
+  asleep_.erase(found);
+}
+
+void WaitLists::wake(const LaneKey& lane) {
+  strike_out(lane);
+  awake_.insert(lane);
+}
+
+void WaitLists::wake_all() {
+  for (const auto& [lane, sleep] : asleep_) awake_.insert(lane);
+  asleep_.clear();
+  for_queue_.clear();
+  for_places_.clear();
+}
+
+void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
+  awake_.erase(lane);
+  for (const QuotaNeed& need : sleep.quota) for_queue_[need.queue].insert(lane);
+  if (sleep.places) for_places_[lane.shape].insert(lane);
+  asleep_[lane] = std::move(sleep);
+}
+
+void WaitLists::forget(const LaneKey& lane) {
+  strike_out(lane);
+  awake_.erase(lane);
+}
+
+void WaitLists::clear_eased() {
+  eased_queues_.clear();
+  eased_nodes_.clear();
+}
+
+}  // namespace berth::state

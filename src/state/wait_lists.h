@@ -1,0 +1,71 @@
+#pragma once
+// Which lanes of waiting jobs (one queue, one shape) are worth asking, and what the others wait for.
+//
+// A lane that a cycle has refused goes to sleep with the ceilings and guarantees that would have to make room for it,
+// and, when it was places that it lacked, with the remark that some node must get freer. The choke points of the state
+// only mark queues and nodes as eased; the next cycle compares the marks with what sleeps. Waking a lane in vain costs
+// time; letting one sleep that could start would be a bug, which the property test of the cycle looks for.
+//
+// This is an index: it is not part of the state's digest, a state that was just loaded has every lane awake, and no
+// decision depends on who sleeps.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/resources.h"
+
+namespace berth::state {
+
+struct LaneKey {
+  QueueId queue;
+  std::uint64_t shape = 0;
+  auto operator<=>(const LaneKey&) const = default;
+};
+
+// What a sleeping lane needs of a queue on its way to the root.
+struct QuotaNeed {
+  QueueId queue;
+  Amounts asked;
+  bool within = false;  // room inside the guarantee (it could then reclaim); else room below the ceiling
+};
+
+struct Sleep {
+  std::vector<QuotaNeed> quota;
+  bool places = false;  // a node that gets freer may help
+};
+
+class WaitLists {
+ public:
+  const std::set<LaneKey>& awake() const { return awake_; }
+  bool sleeps(const LaneKey& lane) const { return asleep_.contains(lane); }
+  // Sleeping lanes that wait for places, by shape; and those that wait for this queue.
+  const std::map<std::uint64_t, std::set<LaneKey>>& for_places() const { return for_places_; }
+  std::vector<LaneKey> waiting_for(QueueId queue) const;
+  const Sleep& sleep_of(const LaneKey& lane) const { return asleep_.at(lane); }
+
+  void wake(const LaneKey& lane);
+  void wake_all();
+  void put_to_sleep(const LaneKey& lane, Sleep sleep);
+  void forget(const LaneKey& lane);  // its last job left
+
+  void ease(QueueId queue) { eased_queues_.insert(queue); }
+  void ease(NodeId node) { eased_nodes_.insert(node); }
+  const std::set<QueueId>& eased_queues() const { return eased_queues_; }
+  const std::set<NodeId>& eased_nodes() const { return eased_nodes_; }
+  void clear_eased();
+
+ private:
+  void strike_out(const LaneKey& lane);
+
+  std::set<LaneKey> awake_;
+  std::map<LaneKey, Sleep> asleep_;
+  std::map<QueueId, std::set<LaneKey>> for_queue_;
+  std::map<std::uint64_t, std::set<LaneKey>> for_places_;
+  std::set<QueueId> eased_queues_;
+  std::set<NodeId> eased_nodes_;
+};
+
+}  // namespace berth::state
