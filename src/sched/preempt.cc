@@ -1,6 +1,7 @@
 #include "sched/preempt.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -31,43 +32,34 @@ std::int64_t gpu_milli_of(const JobState& job) {
   return milli;
 }
 
-bool borrowed_at(const State& state, const JobState& job, QueueId queue) {
-  const std::uint32_t depth = state.queue(queue).depth;
-  return std::any_of(job.attempt->charges.begin(), job.attempt->charges.end(),
-                     [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; });
+// All that runs below the queue, whether within its guarantee or not: what the planted bug takes for borrowed.
+void add_running_below(const State& state, QueueId queue, std::map<JobId, StopCause>& causes) {
+  for (const QueueId child : state.queue(queue).children) add_running_below(state, child, causes);
+  for (const auto& [priority, jobs] : state.queue(queue).running) {
+    for (const JobId id : jobs) causes.emplace(id, StopCause::kReclaim);
+  }
 }
 
-// What a claimant may ask of others, worked out once for all victims.
-struct Claim {
-  const JobState& job;
-  Amounts asked;
-  std::vector<bool> within;  // by depth of its queues: it would lie inside the guarantee there
-  bool may_reclaim = false;
-  bool may_preempt = false;
-};
-
-Claim claim_of(const State& state, const JobState& claimant) {
+// Everybody who may be stopped for the claimant, and why: from the lists of its own queue and of what the branches
+// beside its way to the root have borrowed.
+std::map<JobId, StopCause> justified(const State& state, const JobState& claimant, const Amounts& asked) {
   const SchedulingConfig& rules = state.config().scheduling;
-  Claim claim{claimant, least_amounts(state, claimant.spec), {}, false, false};
-  claim.may_preempt = rules.preempt && state.queue(claimant.queue).running_below > 0;
-  for (const QueueId queue : state.path_to(claimant.queue)) {
-    claim.within.push_back(rules.reclaim && would_be_within(state, queue, claim.asked));
-    claim.may_reclaim = claim.may_reclaim || claim.within.back();
+  std::map<JobId, StopCause> causes;
+  if (rules.preempt) {
+    for (const auto& [priority, jobs] : state.queue(claimant.queue).running) {
+      if (priority >= claimant.priority) break;
+      for (const JobId id : jobs) causes.emplace(id, StopCause::kPreempt);
+    }
   }
-  return claim;
-}
-
-// Why `victim` may be stopped for the claimant, or nothing.
-std::optional<StopCause> justification(const State& state, const Claim& claim, const JobState& victim) {
-  if (victim.queue == claim.job.queue) {
-    const bool lower = claim.may_preempt && victim.priority < claim.job.priority;
-    return lower ? std::optional(StopCause::kPreempt) : std::nullopt;
+  for (QueueId q = claimant.queue; rules.reclaim && q != state.root(); q = state.queue(q).parent) {
+    if (!would_be_within(state, q, asked)) continue;
+    for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
+      if (sibling == q) continue;
+      if (planted(Bug::kReclaimWithin)) add_running_below(state, sibling, causes);
+      for (const state::BorrowedKey& key : state.queue(sibling).borrowed) causes.emplace(key.job, StopCause::kReclaim);
+    }
   }
-  if (!claim.may_reclaim) return std::nullopt;
-  const Siblings siblings = below_common_ancestor(state, claim.job.queue, victim.queue);
-  if (!claim.within[state.queue(siblings.claimant).depth]) return std::nullopt;
-  if (!planted(Bug::kReclaimWithin) && !borrowed_at(state, victim, siblings.victim)) return std::nullopt;
-  return StopCause::kReclaim;
+  return causes;
 }
 
 Timestamp old_enough_at(const State& state, const JobState& victim) {
@@ -75,22 +67,19 @@ Timestamp old_enough_at(const State& state, const JobState& victim) {
 }
 
 std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant, PlaceWork& work) {
-  const Claim claim = claim_of(search.state, claimant);
+  const Amounts asked = least_amounts(search.state, claimant.spec);
   std::vector<Victim> found;
-  if (!claim.may_reclaim && !claim.may_preempt) return found;
-  for (const JobId id : search.state.running()) {
+  for (const auto& [id, cause] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
-    const auto cause = justification(search.state, claim, job);
-    if (!cause) continue;
     const std::int64_t milli = gpu_milli_of(job);
-    if (claim.asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
+    if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
     if (const Timestamp ripe = old_enough_at(search.state, job); ripe > search.now) {
       work.ask_again_at = std::min(work.ask_again_at, ripe);
       continue;
     }
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, milli)};
-    found.push_back({id, *cause, job.priority, loss, job.attempt->charges.front().order});
+    found.push_back({id, cause, job.priority, loss, job.attempt->charges.front().order});
   }
   std::sort(found.begin(), found.end(), [](const Victim& a, const Victim& b) {
     if (a.priority != b.priority) return a.priority < b.priority;
@@ -100,30 +89,93 @@ std::vector<Victim> candidates(const VictimSearch& search, const JobState& claim
   return found;
 }
 
-// Where the claimant fits when the victims are gone, if it does; every reclaimed victim must be justified by the
-// guarantee on the very models the claimant would take.
-std::optional<std::vector<TaskPlacement>> fits_without(const VictimSearch& search, JobId claimant,
-                                                       const std::vector<Victim>& victims, std::size_t count,
-                                                       PlaceWork& work) {
-  Trial trial(search.state);
-  for (std::size_t i = 0; i < count; ++i) trial.remove(victims[i].job);
-  const JobState& job = *search.state.job(claimant);
-  const Admission admission = admit(search.state, job);
-  if (admission.models == 0) return std::nullopt;
-  Reason why;
-  auto placements = place(search.state, job, admission.models, work, why);
-  if (!placements) return std::nullopt;
-  const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-    if (refuses(search.state, job, rest)) return false;
-    const Amounts exact = search.state.amounts_of(job.spec, rest);
-    return std::all_of(
-        victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& victim) {
-          if (victim.cause != StopCause::kReclaim) return true;
-          const QueueId theirs = search.state.job(victim.job)->queue;
-          return would_be_within(search.state, below_common_ancestor(search.state, job.queue, theirs).claimant, exact);
-        });
-  });
-  return justified ? std::move(placements) : std::nullopt;
+// Asks whether the claimant fits when this or that list of victims is gone. Lists that begin alike cost only the
+// difference: the trial is rolled back to what they have in common.
+class Without {
+ public:
+  Without(const VictimSearch& search, JobId claimant, PlaceWork& work)
+      : state_(search.state), claimant_(claimant), work_(work), trial_(search.state) {}
+
+  // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
+  // guarantee on the very models that the claimant would take.
+  std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
+    remove(victims, count);
+    const JobState& job = *state_.job(claimant_);
+    const Admission admission = admit(state_, job);
+    if (admission.models == 0) return std::nullopt;
+    Reason why;
+    auto placements = place(state_, job, admission.models, work_, why);
+    if (!placements) return std::nullopt;
+    const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+      return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
+    });
+    return justified ? std::move(placements) : std::nullopt;
+  }
+
+ private:
+  // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
+  bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
+    const QueueId ours = state_.job(claimant_)->queue;
+    return std::all_of(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& one) {
+      if (one.cause != StopCause::kReclaim) return true;
+      const QueueId theirs = state_.job(one.job)->queue;
+      return would_be_within(state_, below_common_ancestor(state_, ours, theirs).claimant, exact);
+    });
+  }
+
+  void remove(const std::vector<Victim>& victims, std::size_t count) {
+    std::size_t same = 0;
+    while (same < count && same < removed_.size() && removed_[same].first == victims[same].job) ++same;
+    if (same < removed_.size()) {
+      trial_.rollback_to(removed_[same].second);
+      removed_.resize(same);
+    }
+    for (std::size_t i = same; i < count; ++i) {
+      removed_.emplace_back(victims[i].job, trial_.mark());
+      trial_.remove(victims[i].job);
+    }
+  }
+
+  State& state_;
+  JobId claimant_;
+  PlaceWork& work_;
+  Trial trial_;
+  std::vector<std::pair<JobId, Trial::Mark>> removed_;  // in order, with the mark before each
+};
+
+// Those of the victims that hold something on a node where the claimant would run.
+std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& victims,
+                               const std::vector<TaskPlacement>& placements) {
+  std::set<NodeId> nodes;
+  for (const TaskPlacement& placement : placements) nodes.insert(placement.node);
+  std::vector<Victim> needed;
+  for (const Victim& victim : victims) {
+    const auto& tasks = state.job(victim.job)->attempt->tasks;
+    const bool touches = std::any_of(tasks.begin(), tasks.end(),
+                                     [&](const state::TaskState& task) { return nodes.contains(task.placement.node); });
+    if (touches) needed.push_back(victim);
+  }
+  return needed;
+}
+
+// The shortest sufficient beginning of the list, or nothing. More victims never make it harder to fit, so the length is
+// doubled until it suffices and then halved into.
+std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<Victim>& victims) {
+  std::size_t low = 0;
+  std::size_t high = 1;
+  while (!without.fit(victims, high)) {
+    if (high == victims.size()) return std::nullopt;
+    low = high;
+    high = std::min(2 * high, victims.size());
+  }
+  while (low + 1 < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (without.fit(victims, middle))
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
 }
 
 }  // namespace
@@ -134,30 +186,38 @@ std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
   return checked_multiply(std::max<std::int64_t>(0, now - saved), gpu_milli_of(job) / kMilli + 1);
 }
 
+bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  const auto& running = state.queue(job.queue).running;
+  if (rules.preempt && !running.empty() && running.begin()->first < job.priority) return true;
+  if (!rules.reclaim) return false;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, asked)) return true;
+  }
+  return false;
+}
+
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   std::vector<Victim> victims = candidates(search, *search.state.job(claimant), work);
   if (victims.size() > search.budget) victims.resize(search.budget);
-  if (victims.empty() || !fits_without(search, claimant, victims, victims.size(), work)) return std::nullopt;
-  // More victims never make it harder to fit, so the shortest sufficient prefix is found by halving.
-  std::size_t low = 0;
-  std::size_t high = victims.size();
-  while (low + 1 < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (fits_without(search, claimant, victims, middle, work))
-      high = middle;
-    else
-      low = middle;
-  }
-  victims.resize(high);
+  if (victims.empty()) return std::nullopt;
+  Without without(search, claimant, work);
+  const auto enough = shortest_prefix(without, victims);
+  if (!enough) return std::nullopt;
+  victims.resize(*enough);
+  // Most of the list may have left nodes that the claimant does not even touch.
+  const auto placements = without.fit(victims, victims.size());
+  std::vector<Victim> needed = in_the_way(search.state, victims, *placements);
+  if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
   // Let off, from the most worth keeping on, everyone the claimant fits beside.
   for (std::size_t i = victims.size(); i-- > 0;) {
     std::vector<Victim> fewer = victims;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!fewer.empty() && fits_without(search, claimant, fewer, fewer.size(), work)) victims = std::move(fewer);
+    if (!fewer.empty() && without.fit(fewer, fewer.size())) victims = std::move(fewer);
   }
   EvictDecision decision;
   decision.claimant = claimant;
-  decision.placements = *fits_without(search, claimant, victims, victims.size(), work);
+  decision.placements = *without.fit(victims, victims.size());
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
     if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;

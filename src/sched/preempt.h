@@ -30,6 +30,10 @@ struct VictimSearch {
 // The eviction that makes the waiting job fit, or nothing.
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work);
 
+// Whether a search for victims could find any at all: somebody of lower priority runs in the same queue, or the job,
+// which counts `asked` at least, lies inside a guarantee on its way to the root.
+bool may_claim(const state::State& state, const state::JobState& job, const Amounts& asked);
+
 // GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
 // signal.
 std::int64_t loss_of_stopping(const state::JobState& job, Timestamp now);

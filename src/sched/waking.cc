@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sched/admit.h"
+#include "sched/preempt.h"
 #include "sched/quota.h"
 
 namespace berth::sched {
@@ -58,18 +59,6 @@ void wake_eased(State& state) {
   }
   for (const LaneKey& lane : woken) waits.wake(lane);
   waits.clear_eased();
-}
-
-// Whether a search for victims could find any.
-bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
-  const SchedulingConfig& rules = state.config().scheduling;
-  const auto& priorities = state.queue(job.queue).running_priorities;
-  if (rules.preempt && !priorities.empty() && priorities.begin()->first < job.priority) return true;
-  if (!rules.reclaim) return false;
-  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    if (would_be_within(state, q, asked)) return true;
-  }
-  return false;
 }
 
 // The ceilings that refuse the job, whatever its GPUs would be, or each of its models; and every guarantee it does not

@@ -24,7 +24,7 @@ struct QueueSums {
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
   std::int64_t running_below = 0;
-  std::map<std::int32_t, std::int64_t> running_priorities;
+  std::map<std::int32_t, std::set<JobId>> running;
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<std::string> State::audit() const {
         }
       }
       for (const QueueId q : path) ++queues[q.index()].running_below;
-      ++queues[job.queue.index()].running_priorities[job.priority];
+      queues[job.queue.index()].running[job.priority].insert(job.id);
       if ((job.phase == JobPhase::kStopping) != job.attempt->stop.has_value()) {
         wrong = "job " + std::to_string(job.id.value()) + ": phase and stop disagree";
       }
@@ -122,7 +122,7 @@ std::optional<std::string> State::audit() const {
       const LaneKey key{queue.id, shape};
       if (waits_.awake().contains(key) == waits_.sleeps(key)) return name + "a lane is neither awake nor asleep";
     }
-    if (queue.running_priorities != sums.running_priorities) return name + "the priorities of what runs differ";
+    if (queue.running != sums.running) return name + "the list of running jobs differs";
     if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)
       return name + "the waiting differ";
     if (queue.running_below != sums.running_below) return name + "the count of running jobs differs";

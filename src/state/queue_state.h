@@ -54,7 +54,7 @@ struct QueueState {
   std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
   std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
   std::int64_t running_below = 0;
-  std::map<std::int32_t, std::int64_t> running_priorities;  // leaves: how many jobs with an attempt, by priority
+  std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
   bool is_leaf() const { return children.empty(); }
 };

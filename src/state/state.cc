@@ -140,11 +140,14 @@ void State::release_due_timers(Timestamp now) {
 }
 
 // Whom a waiting job of the queue could preempt. A start of lower priority than what waits makes it worth asking again.
-void State::count_running_priority(const JobState& job, int sign) {
+void State::list_running(const JobState& job, int sign) {
   QueueState& leaf = queue_mut(job.queue);
-  const auto found = leaf.running_priorities.try_emplace(job.priority).first;
-  found->second += sign;
-  if (found->second == 0) leaf.running_priorities.erase(found);
+  const auto equals = leaf.running.try_emplace(job.priority).first;
+  if (sign > 0)
+    equals->second.insert(job.id);
+  else
+    equals->second.erase(job.id);
+  if (equals->second.empty()) leaf.running.erase(equals);
   if (sign < 0 || leaf.pending.empty() || -leaf.pending.begin()->negated_priority <= job.priority) return;
   for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
 }
@@ -183,7 +186,7 @@ void State::index_job(JobState& job) {
   if (job.parent.valid()) children_[job.parent].insert(job.id);
   if (job.attempt) {
     running_.insert(job.id);
-    count_running_priority(job, +1);
+    list_running(job, +1);
   }
   if (job.nomination) nominated_.insert(job.id);
   insert_pending(job);
@@ -247,9 +250,9 @@ void State::on(const JobHoldChanged& event) {
 void State::on(const JobPriorityChanged& event) {
   JobState& job = existing(event.job);
   remove_pending(job);
-  if (job.attempt) count_running_priority(job, -1);
+  if (job.attempt) list_running(job, -1);
   job.priority = event.priority;
-  if (job.attempt) count_running_priority(job, +1);
+  if (job.attempt) list_running(job, +1);
   insert_pending(job);
   ++opportunity_;
 }
@@ -319,7 +322,7 @@ void State::on(const AttemptStarted& event) {
   attempt.charges.push_back(charge);
   charge_queues(job, charge, 0, +1);
   running_.insert(job.id);
-  count_running_priority(job, +1);
+  list_running(job, +1);
   reset_timer(job);
   notify_dependents(job.id);
   if (job.parent.valid()) unsettled_.insert(job.parent);
@@ -473,7 +476,7 @@ void State::on(const AttemptEnded& event) {
       (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
     ++job.failures;
   }
-  count_running_priority(job, -1);
+  list_running(job, -1);
   job.attempt.reset();
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;

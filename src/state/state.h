@@ -178,7 +178,7 @@ class State {
 
   void insert_pending(JobState& job);
   void remove_pending(JobState& job);
-  void count_running_priority(const JobState& job, int sign);
+  void list_running(const JobState& job, int sign);
   void reset_timer(JobState& job);
   void count_open_dependencies(JobState& job);
   void notify_dependents(JobId id);
