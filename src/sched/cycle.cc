@@ -155,7 +155,7 @@ Plan run_cycle(State& state, Timestamp now) {
     ++cycle.plan.jobs_asked;
   }
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places, victims.
-  Order order(state, now);
+  Order order(state, now, Lanes::kAwake);
   while (const auto job = order.next()) ask(cycle, order, *job);
   // 9. The plan; the trial takes everything back.
   cycle.plan.ask_again_at = cycle.work.ask_again_at;

@@ -69,7 +69,7 @@ std::string why_first(const State& state, Order order, const JobState& first, co
 }  // namespace
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
-  Order order(state, now);
+  Order order(state, now, Lanes::kAll);
   const Order before = order;
   const auto first = order.next();
   if (!first || *first == job.id) return {};

@@ -7,20 +7,25 @@ namespace berth::sched {
 using state::QueueState;
 using state::State;
 
-Order::Order(const State& state, Timestamp now)
-    : state_(state), now_(now), standings_(state.queues().size()), awake_below_(state.queues().size()) {
+Order::Order(const State& state, Timestamp now, Lanes lanes)
+    : state_(state), now_(now), standings_(state.queues().size()), asked_(lanes), asked_below_(state.queues().size()) {
+  if (asked_ == Lanes::kAll) asked_below_.assign(state.queues().size(), true);
   for (const state::LaneKey& lane : state.waits().awake()) {
-    for (QueueId q = lane.queue; q.valid() && !awake_below_[q.index()]; q = state.queue(q).parent) {
-      awake_below_[q.index()] = true;
+    for (QueueId q = lane.queue; q.valid() && !asked_below_[q.index()]; q = state.queue(q).parent) {
+      asked_below_[q.index()] = true;
     }
   }
+}
+
+bool Order::passes_over(const QueueState& leaf, std::uint64_t shape) const {
+  return asked_ == Lanes::kAwake && state_.waits().sleeps({leaf.id, shape});
 }
 
 // In a strict queue nobody passes the first job that may be asked at all.
 bool Order::head_sleeps(const QueueState& leaf) const {
   for (const state::PendingKey& key : leaf.pending) {
     const state::JobState& job = *state_.job(key.job);
-    if (job.not_before <= now_ && !job.nomination) return state_.waits().sleeps({leaf.id, job.shape});
+    if (job.not_before <= now_ && !job.nomination) return passes_over(leaf, job.shape);
   }
   return false;
 }
@@ -30,7 +35,7 @@ std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   if (!fresh) return found->second;
   if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return found->second;
   for (const auto& [shape, jobs] : leaf.lanes) {
-    if (state_.waits().sleeps({leaf.id, shape})) continue;
+    if (passes_over(leaf, shape)) continue;
     const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
     found->second.push_back({shape, jobs.begin(), jobs.end(), asked});
   }
@@ -113,7 +118,8 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
   Standing& standing = standings_[id.index()];
   if (!standing.known) {
     const QueueState& queue = state_.queue(id);
-    if (awake_below_[id.index()]) standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
+    if (queue.pending_below > 0 && asked_below_[id.index()])
+      standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
     standing.counted =
         queue.is_leaf() || !standing.candidate ? shared_usage(queue) : counted_below(queue, *standing.candidate);
     standing.known = true;

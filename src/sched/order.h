@@ -22,10 +22,13 @@
 
 namespace berth::sched {
 
+// A cycle asks the lanes that are awake; an explanation wants the order of all.
+enum class Lanes { kAwake, kAll };
+
 // Walks all waiting jobs of one cycle, each at most once, always by the order of the moment.
 class Order {
  public:
-  Order(const state::State& state, Timestamp now);
+  Order(const state::State& state, Timestamp now, Lanes lanes);
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
@@ -65,6 +68,7 @@ class Order {
   Rank rank_of(QueueId queue);
   static bool precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second);
   const Amounts& asked_by(const Candidate& candidate) const;
+  bool passes_over(const state::QueueState& leaf, std::uint64_t shape) const;
   bool head_sleeps(const state::QueueState& leaf) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
@@ -73,7 +77,8 @@ class Order {
   Timestamp now_;
   std::map<QueueId, std::vector<Lane>> lanes_;
   std::vector<Standing> standings_;  // by queue
-  std::vector<bool> awake_below_;    // by queue
+  Lanes asked_;
+  std::vector<bool> asked_below_;  // by queue: some lane is asked
 };
 
 }  // namespace berth::sched
