@@ -113,15 +113,15 @@ class Probe {
  public:
   Probe(State& state, PlaceWork& work) : state_(state), work_(work) {}
 
-  // Why the job cannot start now, or nothing.
+  // Why the job finds no quota or no places now, or nothing. One that finds both is asked, whatever its exact places
+  // then count.
   std::optional<Reason> refusal(const JobState& job) {
     const Admission admission = admit(state_, job);
     if (admission.models == 0) return admission.reason;
     const Question question{job.shape, admission.models, state_.queue(job.queue).trust_domain, pools_of(job.queue)};
     if (const auto known = refused_.find(question); known != refused_.end()) return known->second;
     Reason why;
-    const auto placements = place(state_, job, admission.models, work_, why);
-    if (placements) return refuses(state_, job, *placements);
+    if (place(state_, job, admission.models, work_, why)) return std::nullopt;
     refused_.emplace(question, why);
     return why;
   }
