@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -27,6 +28,32 @@ Error no_such_node(const std::string& name) { return not_found("no such node '" 
 
 // --- configuration ---
 
+bool shares_a_gpu(const JobState& job) {
+  return job.attempt && std::any_of(job.attempt->tasks.begin(), job.attempt->tasks.end(), [](const auto& task) {
+           return !task.placement.gpus.empty() && task.placement.gpu_milli < kMilli;
+         });
+}
+
+// Whoever shares a GPU was let in under the trust domain of its queue, and the GPU belongs to that domain until all
+// shares have ended. A queue that moved to another domain meanwhile would take the GPU with it.
+Result<void> check_trust_domains(const State& state, const ClusterConfig& config) {
+  std::map<std::string, std::string, std::less<>> domains{{"", ""}};
+  for (const QueueConfig& one : config.queues) {
+    const std::size_t slash = one.path.rfind('/');
+    const std::string& above = domains.at(slash == std::string::npos ? std::string() : one.path.substr(0, slash));
+    domains.emplace(one.path, one.trust_domain.empty() ? above : one.trust_domain);
+  }
+  for (const JobId id : state.running()) {
+    const JobState& job = *state.job(id);
+    const state::QueueState& queue = state.queue(job.queue);
+    const std::string& domain = state.trust_domains()[queue.trust_domain.index()];
+    if (domains.at(queue.path) == domain || !shares_a_gpu(job)) continue;
+    return conflict("queue '" + queue.path + "' runs jobs that share GPUs (job " + std::to_string(id.value()) +
+                    "); its trust domain stays '" + domain + "' until they have ended");
+  }
+  return {};
+}
+
 Result<void> check_change(const State& state, const ClusterConfig& config) {
   std::set<std::string, std::less<>> kept;
   std::set<std::string, std::less<>> parents;
@@ -50,6 +77,7 @@ Result<void> check_change(const State& state, const ClusterConfig& config) {
       return conflict("queue '" + path + "' has live jobs; it can neither be removed nor get queues below it");
     }
   }
+  if (auto ok = check_trust_domains(state, config); !ok) return ok.error();
   std::size_t models = config.gpu_models.size();
   for (const auto& known : state.gpu_models()) {
     if (std::none_of(config.gpu_models.begin(), config.gpu_models.end(),
