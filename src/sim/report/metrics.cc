@@ -172,6 +172,12 @@ std::vector<std::string> policies_of(const std::vector<MeasuredRun>& runs) {
   return policies;
 }
 
+std::map<std::string, std::int64_t> refusals_of(const std::vector<MeasuredRun>& runs, std::string_view policy) {
+  const auto first =
+      std::find_if(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.result->policy == policy; });
+  return first == runs.end() ? std::map<std::string, std::int64_t>() : first->result->refused_because;
+}
+
 BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric) {
   BySeed values;
   for (const MeasuredRun& run : runs) {

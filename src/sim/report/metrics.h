@@ -2,6 +2,8 @@
 // The scalars that are compared between policies, each with its key in summary.json, its name for people, and which way
 // is better. One list, so that summary, page and terminal cannot differ.
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +41,9 @@ std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs);
 
 // The policies in the order in which they first appear.
 std::vector<std::string> policies_of(const std::vector<MeasuredRun>& runs);
+
+// Jobs by the reason why the policy's first run did not let them in.
+std::map<std::string, std::int64_t> refusals_of(const std::vector<MeasuredRun>& runs, std::string_view policy);
 
 // The metric's values by seed for one policy; runs in which it is absent are left out.
 BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric);

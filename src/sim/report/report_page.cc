@@ -82,6 +82,17 @@ bool all_completed_the_same(const std::vector<Comparison>& comparisons) {
                      [](const Comparison& one) { return one.like_with_like(); });
 }
 
+std::string refusals_html(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& policies) {
+  std::string html;
+  for (const std::string& policy : policies) {
+    for (const auto& [reason, count] : refusals_of(runs, policy)) {
+      html += "<li>" + html_text(policy) + " refused " + counted(count, "job") + ": " + html_text(reason) + "</li>";
+    }
+  }
+  return html.empty() ? html
+                      : "<p class=\"note\">Never let in, in the first run of each policy:</p><ul>" + html + "</ul>";
+}
+
 std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector<std::string>& policies) {
   const bool same_jobs = all_completed_the_same(compare_policies(runs));
   std::string html = "<div class=\"scroll\"><table class=\"figures\">" + policy_head(policies) + "<tbody>";
@@ -348,7 +359,7 @@ std::string report_page(const ReportInput& input, const std::vector<MeasuredRun>
       "<section id=\"charts\"><h2>Curves</h2><noscript>The curves need JavaScript; the tables do not.</noscript>"
       "<div id=\"legend\"></div><div id=\"grid\"></div></section>";
   html += "<section id=\"gantt\" hidden><h2>The fleet by queue</h2><div id=\"gantt-body\"></div></section>";
-  html += "<section><h2>Policies</h2>" + policy_table(runs, policies) + "</section>";
+  html += "<section><h2>Policies</h2>" + policy_table(runs, policies) + refusals_html(runs, policies) + "</section>";
   html += comparison_section(runs, policies) + group_section(runs, policies) + input_section(input);
   html.append(kReading);
   html += element("<footer>berth ", input.version, "</footer></main><script type=\"application/json\" id=\"data\">");

@@ -3,6 +3,7 @@
 // computed from these by measure_run, so that a run cannot state one thing and its data another.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ struct RunResult {
   std::vector<std::string> queues;
   std::vector<std::int64_t> node_gpu_milli;  // by node, for the Gantt
   std::vector<JobOutcome> jobs;
-  std::vector<FleetSample> fleet;        // empty for an order of arrival without times
-  std::vector<ArrivalSample> arrivals;   // empty for a run by the clock
+  std::map<std::string, std::int64_t> refused_because;  // jobs by the reason why they were not let in
+  std::vector<FleetSample> fleet;                       // empty for an order of arrival without times
+  std::vector<ArrivalSample> arrivals;                  // empty for a run by the clock
   std::int64_t dropped = 0;              // arrivals that did not fit; in an order of arrival no job has an outcome
   std::vector<FairnessSample> fairness;  // may be empty
   std::vector<GanttBar> gantt;           // may be empty

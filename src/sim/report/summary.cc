@@ -81,6 +81,7 @@ json::object run_object(const MeasuredRun& run) {
   json::object object = {{"policy", with_valid_utf8(run.result->policy)}, {"seed", run.result->seed}};
   for (const Metric& metric : metrics()) object[metric.key] = measure_value(metric, run.measures);
   object["jobs"] = run.measures.jobs;
+  object["refused_because"] = counted_texts(run.result->refused_because, "reason");
   object["capacity_gpus"] = static_cast<double>(run.result->capacity_gpu_milli) / 1000;
   object["computed_in_s"] = number_or_null(run.result->wall_s);
   object["by_size"] = groups_array(run.measures.by_size);

@@ -89,6 +89,16 @@ std::string cell_text(const std::vector<MeasuredRun>& runs, const std::string& p
   return text;
 }
 
+std::string refusals_text(const std::vector<MeasuredRun>& runs) {
+  std::string text;
+  for (const std::string& policy : policies_of(runs)) {
+    for (const auto& [reason, count] : refusals_of(runs, policy)) {
+      text += visible_text(policy) + " refused " + std::to_string(count) + ": " + visible_text(reason) + "\n";
+    }
+  }
+  return text;
+}
+
 // Where two policies completed different jobs their means are of different jobs: that is said below the table.
 std::string unlike_jobs_text(const std::vector<MeasuredRun>& runs) {
   std::string text;
@@ -117,7 +127,7 @@ std::string terminal_table(const std::vector<RunResult>& results) {
       rows.push_back(std::move(row));
     }
   }
-  return aligned(rows) + unlike_jobs_text(runs);
+  return aligned(rows) + refusals_text(runs) + unlike_jobs_text(runs);
 }
 
 Result<void> prepare_report(const std::string& folder) {

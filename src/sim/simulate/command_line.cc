@@ -416,6 +416,7 @@ int simulate_main(std::span<const std::string_view> arguments) {
   }
   auto done = refuse_empty_options(app);
   if (done) done = simulate(options, command);
+  if (done && std::fflush(stdout) != 0) done = Error{ErrorCode::kIo, "standard output: the text was not written"};
   if (done) return 0;
   std::fprintf(stderr, "berth simulate: %s\n", done.error().message.c_str());
   return done.error().code == ErrorCode::kInvalid || done.error().code == ErrorCode::kNotFound ? 2 : 1;

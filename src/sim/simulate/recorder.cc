@@ -9,6 +9,7 @@ namespace {
 
 // Fairness is a sample of every queue, so it is taken at most so often over the time of the arrivals.
 constexpr std::int64_t kFairnessSamples = 20'000;
+constexpr std::size_t kMostReasons = 20;
 constexpr std::size_t kMostBars = 2'000'000;
 
 JobOutcome outcome_of(const Workload& workload, const WorkloadJob& job) {
@@ -108,7 +109,12 @@ void Recorder::on_record(const EventRecord& record) {
   }
 }
 
-void Recorder::refuse(std::uint32_t job) { result_.jobs[job].ending = Ending::kRefused; }
+void Recorder::refuse(std::uint32_t job, const std::string& why) {
+  result_.jobs[job].ending = Ending::kRefused;
+  // A reason may name the job, so there may be as many as jobs.
+  const bool known = result_.refused_because.contains(why) || result_.refused_because.size() < kMostReasons;
+  ++result_.refused_because[known ? why : "other reasons"];
+}
 
 // By place in the tree: no queue's demand is above its max, and what its children may not have is no demand of it.
 std::vector<std::int64_t> Recorder::demands_now() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +24,7 @@ class Recorder {
 
   void on_record(const EventRecord& record);
   // The job was not let in: it can never fit, or the product refused it.
-  void refuse(std::uint32_t job);
+  void refuse(std::uint32_t job, const std::string& why);
   // One sample of everything, if anything changed since the last.
   void sample(std::int64_t now_ms);
   // The run ends with its last change: nothing that is still due after it, such as the timer of a save, matters.

@@ -123,7 +123,7 @@ class ClockRun {
         commands.emplace_back(SubmitJob{spec_of(workload, workload.jobs[index]), {}});
         submitted_.push_back(index);
       } else {
-        recorder_.refuse(index);
+        recorder_.refuse(index, "would not fit the empty fleet");
         through();
       }
     }
@@ -140,7 +140,7 @@ class ClockRun {
       if (turn.replies[reports_ + i]) {
         plane_.submissions().add(submitted_[i]);
       } else {
-        recorder_.refuse(submitted_[i]);
+        recorder_.refuse(submitted_[i], turn.replies[reports_ + i].error().message);
         through();
       }
     }

@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "model/event.h"
 #include "sim/report/summary.h"
+#include "sim/report/write_report.h"
 #include "sim/simulate/event_log.h"
 #include "sim/simulate/progress_bar.h"
 #include "sim/simulate/run.h"
@@ -110,6 +112,8 @@ TEST_CASE("a gang starts whole or not at all, and a job that fits no empty fleet
   CHECK(wait_s(result, 1) == 9);
   CHECK(result.jobs[2].ending == Ending::kRefused);
   CHECK_FALSE(result.jobs[2].first_start_ms.has_value());
+  CHECK(result.refused_because == std::map<std::string, std::int64_t>{{"would not fit the empty fleet", 1}});
+  CHECK(terminal_table({result}).find("fifo refused 1: would not fit the empty fleet") != std::string::npos);
 }
 
 TEST_CASE("attained service: a job past its threshold gives way to a new one and goes on where it saved") {

@@ -167,6 +167,11 @@ Result<Overlay> parse_yaml_overlay(const std::string& name, std::string_view tex
     });
     for_each(fields, "queues", [&](const YAML::Node& node, const std::string& where) {
       overlay.queues.push_back(parse_queue(node, where, fault));
+      const std::string& own = overlay.queues.back().name;
+      const auto same = [&own](const OverlayQueue& other) { return other.name == own; };
+      if (!fault && std::count_if(overlay.queues.begin(), overlay.queues.end(), same) > 1) {
+        fault = where + ": there are two queues \"" + own + "\"";
+      }
     });
   }
   if (fault) return invalid(name + ": " + *fault);
@@ -309,6 +314,11 @@ Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, 
   const std::int64_t fleet = fleet_gpu_milli(trace) / 1000;
   std::set<std::string> used;
   for (const TraceJob& job : trace.jobs) used.insert(job.tenant);
+  for (const OverlayQueue& queue : queues) {
+    if (!used.contains(queue.parent)) continue;
+    return invalid("queue " + queue.parent + " has jobs of its own and queue " + queue.name +
+                   " below it; jobs are in the leaves of the tree");
+  }
   // A queue is used if a queue below it is; a chain of parents is no longer than there are queues.
   for (std::size_t round = 0; round < queues.size(); ++round) {
     const std::size_t before = used.size();

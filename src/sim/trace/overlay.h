@@ -63,8 +63,8 @@ Result<void> check_overlay(const Overlay& overlay, const Trace& trace);
 void apply_overlay(const Overlay& overlay, Trace& trace);
 
 // Against the fleet and the jobs as they will be run, tenants filled in. Refuses a guarantee that the whole fleet could
-// not keep; of guarantees that are too much together and of queues without jobs it notes that in the trace, or refuses
-// them too with `strict`.
+// not keep, and a queue with both jobs and queues below it; of guarantees that are too much together and of queues
+// without jobs it notes that in the trace, or refuses them too with `strict`.
 Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, Trace& trace);
 
 }  // namespace berth::sim

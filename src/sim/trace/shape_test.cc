@@ -191,6 +191,7 @@ TEST_CASE("queues are checked against the fleet and the jobs") {
   CHECK(check_queues({{"research", "", 16, {}, 1}, {"vision", "research", 16, {}, 1}}, true, trace).has_value());
   CHECK(trace.notes.empty());
   CHECK_FALSE(check_queues({{"vision", "", 17, {}, 1}}, false, trace).has_value());
+  CHECK_FALSE(check_queues({{"vision", "", {}, {}, 1}, {"nlp", "vision", {}, {}, 1}}, false, trace).has_value());
   // Too much together, and a queue without jobs: said, and refused with --strict.
   const std::vector<OverlayQueue> doubtful = {{"vision", "", 10, {}, 1}, {"other", "", 10, {}, 1}};
   CHECK_FALSE(check_queues(doubtful, true, trace).has_value());
@@ -216,8 +217,9 @@ TEST_CASE("an overlay with anything unknown, malformed or dangerous is refused w
        {"jobs:\n  - match: {jobclass: x}\n    set: {priority: 1}\n", "jobs:\n  - set: {priority: high}\n",
         "jobs:\n  - match: {id: x}\n", "jobs: {a: 1}\n", "queues:\n  - {guaranteed_gpus: 1}\n",
         "queues:\n  - {name: q, weight: 0}\n", "queues:\n  - {name: q, guaranteed_gpus: -1}\n",
-        "queues:\n  - {name: q, name: r}\n", "a: &x 1\nb: *x\n", "jobs: !!python/object x\n", "---\na: 1\n---\nb: 2\n",
-        "", "[1,2]", "unknown: 1\n", "a: [", "\t- x", "jobs:\n  - set: {priority: [1]}\n", "? {a: b}\n: c\n"}) {
+        "queues:\n  - {name: q, name: r}\n", "queues:\n  - {name: q}\n  - {name: q}\n", "a: &x 1\nb: *x\n",
+        "jobs: !!python/object x\n", "---\na: 1\n---\nb: 2\n", "", "[1,2]", "unknown: 1\n", "a: [", "\t- x",
+        "jobs:\n  - set: {priority: [1]}\n", "? {a: b}\n: c\n"}) {
     CAPTURE(text);
     CHECK_FALSE(read_overlay_text("o.yaml", text, {}).has_value());
   }
