@@ -155,7 +155,8 @@ std::string unlike_jobs_note(const std::vector<Comparison>& comparisons) {
     html += "<p class=\"note\"><b>†</b> " + html_text(one.policy) + " completed " + count_text(one.only_policy) +
             " jobs that " + html_text(one.baseline) + " did not, and " + html_text(one.baseline) + " " +
             count_text(one.only_baseline) + " that " + html_text(one.policy) +
-            " did not: their means over completed jobs are of different jobs and show nothing. Compare waiting of all, "
+            " did not: what is measured over completed jobs is of different jobs and shows nothing. Compare waiting of "
+            "all, "
             "at least.</p>";
   }
   return html;

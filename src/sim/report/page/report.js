@@ -30,7 +30,7 @@
     if (value < 2 * DAY) return plain(value / HOUR) + ' h';
     return plain(value / DAY) + ' d';
   }
-  const hours = (value) => value === 0 ? '0' : value < 1 / 60 ? plain(value * 3600) + ' s' : value < 1 ? plain(value * 60) + ' min' : value >= 72 || (value >= 24 && value % 24 === 0) ? plain(value / 24) + ' d' : plain(value) + ' h';
+  const hours = (value) => value === 0 ? '0' : value < 1.999 / 60 ? plain(value * 3600) + ' s' : value < 1 ? plain(value * 60) + ' min' : value >= 72 || (value >= 24 && value % 24 === 0) ? plain(value / 24) + ' d' : plain(value) + ' h';
 
   // A scale maps values to 0..1 and names its ticks.
   function niceStep(span, wanted) {
@@ -267,7 +267,7 @@
       const node = Math.ceil(row * gantt.nodes / gantt.rows);
       draw(svg, 'text', { x: left - 6, y: row * rowHeight + Math.max(9, rowHeight * 0.75), 'text-anchor': 'end' }, String(node));
     }
-    const scale = linear(gantt.start_h, gantt.end_h, 10, TIME_STEPS);
+    const scale = linear(gantt.start_h, gantt.end_h, Math.max(2, Math.min(10, Math.floor(width / 90))), TIME_STEPS);
     for (const tick of scale.ticks) {
       const x = left + scale.at(tick) * (width - left - 4);
       if (x <= width - 12) draw(svg, 'text', { x: x, y: height - 6, 'text-anchor': 'middle' }, hours(tick));
