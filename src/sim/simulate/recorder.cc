@@ -9,6 +9,8 @@ namespace {
 
 // Fairness is a sample of every queue, so it is taken at most so often over the time of the arrivals.
 constexpr std::int64_t kFairnessSamples = 20'000;
+// With thousands of queues less often: a sample has an entry for each that is busy.
+constexpr std::int64_t kFairnessEntries = 10'000'000;
 constexpr std::size_t kMostReasons = 20;
 constexpr std::size_t kMostBars = 2'000'000;
 
@@ -41,7 +43,9 @@ Recorder::Recorder(const Workload& workload, const Submissions& submissions, Fle
   now_.capacity_gpu_milli = workload.capacity_gpu_milli;
   std::int64_t last = 0;
   for (const WorkloadJob& job : workload.jobs) last = std::max(last, job.submit_ms);
-  fairness_step_ms_ = std::max<std::int64_t>(1000, last / kFairnessSamples);
+  const auto queues = static_cast<std::int64_t>(std::max<std::size_t>(1, workload.tree.size()));
+  const std::int64_t samples = std::clamp<std::int64_t>(kFairnessEntries / queues, 100, kFairnessSamples);
+  fairness_step_ms_ = std::max<std::int64_t>(1000, last / samples);
 }
 
 void Recorder::waits(std::uint32_t job, int sign) {
