@@ -1,4 +1,4 @@
-// fuzz: berth_api
+// fuzz: src/api/http/json_decode.cc berth_base Boost::json
 // The bodies of requests: no bytes may crash the decoder, and whatever it accepts survives being written and decoded
 // again.
 

@@ -1,4 +1,4 @@
-// fuzz: berth_sim
+// fuzz: src/sim/trace berth_base Boost::json yaml-cpp ZLIB::ZLIB
 // The CSV parser alone: whatever it reads, written again with every field quoted, reads the same; and node files and
 // orders of arrival never crash their readers.
 

@@ -1,4 +1,4 @@
-// fuzz: berth_sim
+// fuzz: src/sim/trace berth_base Boost::json yaml-cpp ZLIB::ZLIB
 // Job files of every format, as they come from other people: no input may crash a reader, and what it calls a sound job
 // keeps within the limits that the simulator relies on.
 

@@ -10,30 +10,47 @@ namespace berth {
 
 enum class Bug {
   kNone,
-  kReclaimWithin,       // sched: a gang inside its guarantee is a victim, too
-  kGangPartial,         // sched: a gang starts with the tasks that fit
-  kMaxOnlyAtLeaf,       // sched: ceilings above the leaf are not asked
-  kNominationIgnored,   // sched: promised GPUs are given to others
-  kShareAcrossDomains,  // sched: a GPU is shared with another trust domain
-  kCordonIgnored,       // state: a cordoned node takes tasks
-  kForgottenCharge,     // state: an ended attempt stays charged to its queue
-  kRetryCountsPreempt,  // state: a preemption uses up a retry
-  kTimerLost,           // state: the end of grace has no timer
-  kKeyLostOnRestart,    // state: idempotency keys are not read back
-  kPendingLost,         // state: a requeued job is on no list
-  kLateReport,          // control: the report of an old attempt ends a task of the new one
-  kUnknownFreed,        // control: a node out of contact is given up at once
-  kPromotionOrder,      // control: the newest borrower is promoted first
-  kVictimsNotLetOff,    // control: a victim leaves though its claimant is gone
-  kDoubleStart,         // control: a restart starts running tasks again
-  kEffectsBeforeAppend  // the turn: the world is told before the log
+  kReclaimWithin,        // sched: a gang inside its guarantee is a victim, too
+  kGangPartial,          // sched: a gang starts with the tasks that fit
+  kMaxOnlyAtLeaf,        // sched: ceilings above the leaf are not asked
+  kNominationIgnored,    // sched: promised GPUs are given to others
+  kShareAcrossDomains,   // sched: a GPU is shared with another trust domain
+  kCordonIgnored,        // state: a cordoned node takes tasks
+  kForgottenCharge,      // state: an ended attempt stays charged to its queue
+  kRetryCountsPreempt,   // state: a preemption uses up a retry
+  kTimerLost,            // state: the end of grace has no timer
+  kKeyLostOnRestart,     // state: idempotency keys are not read back
+  kPendingLost,          // state: a requeued job is on no list
+  kLateReport,           // control: the report of an old attempt ends a task of the new one
+  kUnknownFreed,         // control: a node out of contact is given up at once
+  kPromotionOrder,       // control: the newest borrower is promoted first
+  kVictimsNotLetOff,     // control: a victim leaves though its claimant is gone
+  kDoubleStart,          // control: a restart starts running tasks again
+  kEffectsBeforeAppend,  // the turn: the world is told before the log
+  kPromotionNotBilled,   // billing: a promoted attempt is billed as borrowed on
+  kLostIsIdle            // billing: the GPUs of a lost node are billed as idle
 };
 
-inline constexpr auto kBugNames = std::to_array<std::string_view>(
-    {"none", "reclaim-within", "gang-partial", "max-only-at-leaf", "nomination-ignored", "share-across-domains",
-     "cordon-ignored", "forgotten-charge", "retry-counts-preemption", "timer-lost", "key-lost-on-restart",
-     "pending-lost", "late-report", "unknown-freed", "promotion-order", "victims-not-let-off", "double-start",
-     "effects-before-append"});
+inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
+                                                                   "reclaim-within",
+                                                                   "gang-partial",
+                                                                   "max-only-at-leaf",
+                                                                   "nomination-ignored",
+                                                                   "share-across-domains",
+                                                                   "cordon-ignored",
+                                                                   "forgotten-charge",
+                                                                   "retry-counts-preemption",
+                                                                   "timer-lost",
+                                                                   "key-lost-on-restart",
+                                                                   "pending-lost",
+                                                                   "late-report",
+                                                                   "unknown-freed",
+                                                                   "promotion-order",
+                                                                   "victims-not-let-off",
+                                                                   "double-start",
+                                                                   "effects-before-append",
+                                                                   "promotion-not-billed",
+                                                                   "lost-is-idle"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

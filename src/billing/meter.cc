@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/codec.h"
+#include "base/planted.h"
 
 namespace berth::billing {
 namespace {
@@ -106,7 +107,7 @@ void Meter::on(const ChargePromoted& event) {
   Job& owner = job(event.job);
   Charge& charge = owner.charges.at(event.charge);
   count_charge(owner, charge, -1);
-  charge.guaranteed = event.guaranteed;
+  if (!planted(Bug::kPromotionNotBilled)) charge.guaranteed = event.guaranteed;
   count_charge(owner, charge, +1);
 }
 
@@ -165,7 +166,7 @@ void Meter::count_task(const Job& owner, bool guaranteed, const TaskPlacement& t
 void Meter::count_gpu(const NodeCount& node, const GpuCount& gpu, int sign) {
   Fleet& fleet = fleet_[gpu.model];
   if (gpu.capacity_milli != 0) fleet.capacity.change(gpus(sign * gpu.capacity_milli), now_);
-  const bool up = gpu.healthy && node.status == NodeStatus::kReady;
+  const bool up = gpu.healthy && (node.status == NodeStatus::kReady || planted(Bug::kLostIsIdle));
   const std::int64_t unused = gpu.capacity_milli - gpu.used_milli;
   if (unused != 0) (up ? fleet.idle : fleet.down).change(gpus(sign * unused), now_);
 }

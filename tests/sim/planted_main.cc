@@ -43,6 +43,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kVictimsNotLetOff, 2'000},
     {Bug::kDoubleStart, 1'000},
     {Bug::kEffectsBeforeAppend, 1'000},
+    {Bug::kPromotionNotBilled, 20'000},
+    {Bug::kLostIsIdle, 20'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size());
 

@@ -29,10 +29,28 @@ int main() {
     return 1;
   }
   // A simulation that never gets into trouble proves nothing.
-  for (const char* must : {"stop: reclaim", "stop: preempt", "stop: drain", "stop: time-limit", "stop: user", "let off",
-                           "forced", "promoted", "node lost", "node back", "nomination dropped", "started again",
-                           "submitted array", "submitted service", "task over: node-lost", "waiting job checked",
-                           "claim checked", "task over: supervisor-lost"}) {
+  for (const char* must : {"stop: reclaim",
+                           "stop: preempt",
+                           "stop: drain",
+                           "stop: time-limit",
+                           "stop: user",
+                           "let off",
+                           "forced",
+                           "promoted",
+                           "node lost",
+                           "node back",
+                           "nomination dropped",
+                           "started again",
+                           "submitted array",
+                           "submitted service",
+                           "task over: node-lost",
+                           "waiting job checked",
+                           "waiting gang checked",
+                           "waiting share checked",
+                           "claim checked",
+                           "claim of a gang checked",
+                           "grown",
+                           "task over: supervisor-lost"}) {
     if (seen[must] > 0) continue;
     std::printf("the simulation never came to: %s\n", must);
     return 1;

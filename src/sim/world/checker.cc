@@ -1,4 +1,5 @@
-// The fold of the checker and what is checked with each event; checker_scratch.cc has the rest.
+// The fold of the checker over the cluster, its sums, and what is seen outside and at the end of a turn.
+// checker_jobs.cc has the lives of jobs, checker_scratch.cc what is recomputed from nothing.
 
 #include "sim/world/checker.h"
 
@@ -7,14 +8,6 @@
 #include "base/checked.h"
 
 namespace berth::sim {
-
-namespace {
-
-std::string text_of(JobId job) { return "job " + std::to_string(job.value()); }
-
-bool evicts_for_claimant(StopCause cause) { return cause == StopCause::kReclaim || cause == StopCause::kPreempt; }
-
-}  // namespace
 
 void Checker::breach(const char* promise, const std::string& what) {
   if (violation_) return;
@@ -28,11 +21,19 @@ void Checker::on_records(std::span<const EventRecord> records, const state::Stat
     require(record.seq == seq_ + 1, "P8", "sequence numbers leave a gap");
     seq_ = record.seq;
     require(record.time >= now_, "P7", "time goes back");
-    total_integral_ += bound_milli_ * (record.time - total_to_);
-    total_to_ = record.time;
-    now_ = record.time;
+    pass_time(record.time);
     std::visit([this](const auto& event) { on(event); }, record.event);
   }
+}
+
+void Checker::pass_time(Timestamp now) {
+  const std::int64_t passed = now - total_to_;
+  total_integral_ += bound_milli_ * passed;
+  for (FleetBook& one : fleet_books_) {
+    one.there_ms += one.there * passed;
+    one.down_ms += one.down * passed;
+  }
+  total_to_ = now_ = now;
 }
 
 Checker::JobView* Checker::live(JobId id, const char* what) {
@@ -62,6 +63,7 @@ std::uint32_t Checker::model_index(const std::string& name) {
   if (found != models_.end()) return static_cast<std::uint32_t>(found - models_.begin());
   models_.push_back(name);
   weights_.push_back(1000);
+  fleet_books_.emplace_back();
   return static_cast<std::uint32_t>(models_.size() - 1);
 }
 
@@ -155,10 +157,12 @@ void Checker::on(const NodeRegistered& event) {
   require(event.lease == node.lease + 1, "P9", "leases of node " + event.spec.name + " do not follow each other");
   count(event.lease == 1 ? "node joined" : "node back");
   node.lease = event.lease;
+  count_fleet(node, -1);
   node.status = NodeStatus::kReady;
-  if (node.spec == event.spec) return;
+  if (node.spec == event.spec) return count_fleet(node, +1);
   node.spec = event.spec;
   install(node);
+  count_fleet(node, +1);
   for (const auto& [id, job] : jobs_) {
     for (const TaskPlacement& placement : job.placements) {
       if (placement.node == event.node) bind(job, placement, +1);
@@ -172,7 +176,9 @@ void Checker::on(const NodeRegistered& event) {
 
 void Checker::on(const NodeStatusChanged& event) {
   NodeView& node = nodes_[event.node.index()];
+  count_fleet(node, -1);
   node.status = event.status;
+  count_fleet(node, +1);
   count("node " + std::string(name_of(event.status)));
   if (event.status != NodeStatus::kLost) return;
   for (const auto& [key, execution] : fleet_.executions()) {
@@ -190,7 +196,9 @@ void Checker::on(const NodeCordoned& event) {
 
 void Checker::on(const GpuHealthChanged& event) {
   NodeView& node = nodes_[event.node.index()];
+  count_fleet(node, -1);
   node.gpus[event.gpu].healthy = event.healthy;
+  count_fleet(node, +1);
   node.spec.gpus[event.gpu].healthy = event.healthy;
 }
 
@@ -216,6 +224,33 @@ void Checker::integrate(QueueView& queue) {
   queue.integrated_to = now_;
 }
 
+// What the charge used since it was last put on the books.
+void Checker::book(const JobView& job, ChargeView& one) {
+  const std::int64_t passed = now_ - one.since;
+  one.since = now_;
+  if (passed == 0) return;
+  queues_[job.queue].billed += one.amounts[kDimGpu] * passed;
+  for (std::uint32_t t = one.first; t < one.first + one.tasks; ++t) {
+    const TaskPlacement& task = job.placements[t];
+    const auto account = [&](std::uint32_t model) -> Book& {
+      return books_[{job.queue, job.spec.user, model, !one.guaranteed}];
+    };
+    const auto model_of = [&](std::uint8_t gpu) { return nodes_[task.node.index()].gpus[gpu].model + 1; };
+    for (const std::uint8_t gpu : task.gpus) account(model_of(gpu)).gpu += task.gpu_milli * passed;
+    Book& rest = account(task.gpus.empty() ? 0 : model_of(task.gpus.front()));
+    rest.cpu += task.cpu_milli * passed;
+    rest.memory += task.memory_mib * passed;
+  }
+}
+
+void Checker::count_fleet(const NodeView& node, int sign) {
+  for (const GpuView& gpu : node.gpus) {
+    FleetBook& one = fleet_books_[gpu.model];
+    one.there += sign * kMilli;
+    if (is_down(node, gpu)) one.down += sign * (kMilli - gpu.bound);
+  }
+}
+
 void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign) {
   NodeView& node = nodes_[placement.node.index()];
   node.cpu += sign * placement.cpu_milli;
@@ -224,6 +259,7 @@ void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign)
     GpuView& gpu = node.gpus[index];
     gpu.bound += sign * placement.gpu_milli;
     bound_milli_ += sign * placement.gpu_milli;
+    if (is_down(node, gpu)) fleet_books_[gpu.model].down -= sign * placement.gpu_milli;
     if (placement.gpu_milli == kMilli) continue;
     gpu.sharers += sign;
     if (sign > 0 && gpu.sharers == 1) gpu.domain = queues_[job.queue].domain;
@@ -309,435 +345,6 @@ std::pair<std::uint32_t, std::uint32_t> Checker::siblings(std::uint32_t a, std::
     }
   }
   return below;
-}
-
-// --- jobs ---
-
-void Checker::on(const JobSubmitted& event) {
-  count(event.parent.valid() ? "child submitted" : "submitted " + std::string(name_of(event.spec.kind)));
-  require(!last_job_.valid() || event.job.value() == last_job_.value() + 1, "P8", "job ids do not follow each other");
-  last_job_ = event.job;
-  JobView job;
-  job.id = event.job;
-  job.spec = event.spec;
-  job.spec.groups.shrink_to_fit();
-  const auto queue = queue_of_.find(event.spec.queue);
-  if (queue == queue_of_.end() || queues_[queue->second].removed) return breach("P8", "a job is in no queue");
-  job.queue = queue->second;
-  job.priority = event.priority;
-  job.parent = event.parent;
-  job.held = event.spec.held;
-  job.submitted = now_;
-  if (const auto parent = jobs_.find(event.parent); parent != jobs_.end()) job.submitted = parent->second.submitted;
-  job.not_before = event.spec.earliest_start.value_or(Timestamp{});
-  if (!event.key.empty()) {
-    const auto [known, fresh] = answered_.try_emplace({event.spec.user, event.key}, event.job);
-    require(fresh, "P8", "key '" + event.key + "' made " + text_of(event.job) + " and " + text_of(known->second));
-  }
-  jobs_.emplace(event.job, std::move(job));
-}
-
-void Checker::on(const JobHoldChanged& event) {
-  count("hold");
-  if (JobView* job = live(event.job, "a hold")) job->held = event.held;
-}
-void Checker::on(const JobPriorityChanged& event) {
-  if (JobView* job = live(event.job, "a priority")) job->priority = event.priority;
-}
-void Checker::on(const JobCancelRequested& event) {
-  count("cancel");
-  if (JobView* job = live(event.job, "a cancel")) {
-    job->cancelled = true;
-    cancelling_.insert(job->id);
-  }
-}
-
-// The proof that the claimant fits when its victims have left.
-void Checker::on(const Nominated& event) {
-  JobView* job = live(event.job, "a nomination");
-  if (job == nullptr) return;
-  count("nominated");
-  require(!job->running && !job->nomination, "P5", text_of(event.job) + " is promised a place though it has one");
-  require(!event.victims.empty(), "P5", text_of(event.job) + " is promised a place without victims");
-  check_counts(*job, event.placements);
-  for (const TaskPlacement& placement : event.placements) promise(placement, +1);
-  for (const JobId victim : event.victims) {
-    const auto found = jobs_.find(victim);
-    if (found == jobs_.end() || !found->second.running)
-      return breach("P5", text_of(victim) + " is a victim but not running");
-    for (const TaskPlacement& placement : found->second.placements) bind(found->second, placement, -1);
-  }
-  for (const TaskPlacement& placement : event.placements) {
-    const NodeView& node = nodes_[placement.node.index()];
-    require(node.cpu + node.nominated_cpu <= node.spec.cpu_milli &&
-                node.memory + node.nominated_memory <= node.spec.memory_mib,
-            "P5", text_of(event.job) + " would not fit on " + node.spec.name + " without its victims");
-    for (const std::uint8_t gpu : placement.gpus) {
-      require(node.gpus[gpu].bound + node.gpus[gpu].nominated <= kMilli, "P5",
-              text_of(event.job) + " would not fit on a GPU of " + node.spec.name + " without its victims");
-    }
-  }
-  for (const JobId victim : event.victims) {
-    const JobView& other = jobs_.at(victim);
-    for (const TaskPlacement& placement : other.placements) bind(other, placement, +1);
-  }
-  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements)};
-  for (std::uint32_t q = job->queue;; q = queues_[q].parent) {
-    queues_[q].nominated += job->nomination->amounts;
-    if (q == 0) break;
-  }
-}
-
-void Checker::on(const NominationDropped& event) {
-  count("nomination dropped");
-  if (JobView* job = live(event.job, "a dropped nomination")) drop_nomination(*job);
-}
-
-void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>& placements) {
-  std::vector<std::int32_t> counts(job.spec.groups.size());
-  for (const TaskPlacement& placement : placements) {
-    if (placement.group >= counts.size() || placement.node.index() >= nodes_.size()) {
-      return breach("P2", text_of(job.id) + " is placed outside its groups or nodes");
-    }
-    ++counts[placement.group];
-    const TaskRequest& request = job.spec.groups[placement.group].request;
-    const bool enough =
-        job.spec.exclusive || (placement.cpu_milli == request.cpu_milli && placement.memory_mib == request.memory_mib &&
-                               std::cmp_equal(placement.gpus.size(), request.gpus));
-    require(enough && (job.spec.exclusive || request.gpus == 0 || placement.gpu_milli == request.gpu_milli), "P2",
-            text_of(job.id) + " does not get what its task asked");
-  }
-  for (std::size_t g = 0; g < counts.size(); ++g) {
-    const TaskGroup& group = job.spec.groups[g];
-    require(counts[g] >= group.least() && counts[g] <= group.count, "P2",
-            text_of(job.id) + " gets " + std::to_string(counts[g]) + " of " + std::to_string(group.least()) + " to " +
-                std::to_string(group.count) + " tasks of a group");
-  }
-}
-
-// Called after the placement was bound: everything must still hold.
-void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
-  const NodeView& node = nodes_[placement.node.index()];
-  const std::string where = text_of(job.id) + " on " + node.spec.name;
-  require(node.status == NodeStatus::kReady && !node.cordoned, "P1", where + ": the node takes no tasks");
-  require(node.cpu <= node.spec.cpu_milli && node.memory <= node.spec.memory_mib, "P1",
-          where + ": CPU or memory over capacity");
-  require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
-          where + ": promises over capacity");
-  const TaskRequest& request = job.spec.groups[placement.group].request;
-  for (const std::uint8_t index : placement.gpus) {
-    const GpuView& gpu = node.gpus[index];
-    require(gpu.healthy, "P1", where + ": the GPU is not healthy");
-    require(gpu.bound <= kMilli, "P1", where + ": GPU over capacity");
-    require(gpu.bound + gpu.nominated <= kMilli, "P5", where + ": takes a GPU that is promised to a claimant");
-    require(placement.gpu_milli == kMilli || gpu.domain == queues_[job.queue].domain, "P11",
-            where + ": shares a GPU with another trust domain");
-    require(placement.gpu_milli < kMilli || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
-    require(request.gpu_models.empty() || job.spec.exclusive ||
-                std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
-                    request.gpu_models.end(),
-            "P2", where + ": not a GPU model it asked for");
-  }
-}
-
-void Checker::check_max(const JobView& job, const Amounts& amounts) {
-  for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
-    for (std::size_t d = 0; d < kDims; ++d) {
-      if (amounts[d] == 0 || queues_[q].max[d] == kUnlimited) continue;
-      require(queues_[q].usage[d] + amounts[d] <= queues_[q].max[d], "P4",
-              text_of(job.id) + " raises queue '" + queues_[q].path + "' above its max");
-    }
-    if (q == 0) break;
-  }
-}
-
-void Checker::check_no_life(JobId job, const char* when) {
-  for (auto it = fleet_.executions().lower_bound(TaskKey{job, 0, 0, 0});
-       it != fleet_.executions().end() && it->first.job == job; ++it) {
-    if (it->second.phase == backend::Execution::Phase::kLive) {
-      breach("P9", text_of(job) + " " + when + " while attempt " + std::to_string(it->first.attempt) + " task " +
-                       std::to_string(it->first.task) + " lives");
-    }
-  }
-}
-
-void Checker::on(const AttemptStarted& event) {
-  JobView* job = live(event.job, "a start");
-  if (job == nullptr) return;
-  count(event.attempt == 1 ? "started" : "started again");
-  require(!job->running, "P2", text_of(event.job) + " starts while it runs");
-  require(event.attempt == job->attempts + 1, "P9", "attempts of " + text_of(event.job) + " do not follow each other");
-  require(!job->held && !job->cancelled && job->not_before <= now_ && dependencies_met(*job), "P6",
-          text_of(event.job) + " starts though it is held, cancelled, too early or depends on another");
-  check_no_life(event.job, "starts");
-  check_counts(*job, event.placements);
-  if (violation_) return;
-  drop_nomination(*job);
-  ChargeView one;
-  one.amounts = amounts_of(event.placements);
-  one.order = seq_;
-  one.tasks = static_cast<std::uint32_t>(event.placements.size());
-  one.since = now_;
-  check_max(*job, one.amounts);
-  require(event.within == within_of(job->queue, one.amounts), "P3",
-          text_of(event.job) + " is marked within or borrowed against the stack of its queues");
-  require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
-          text_of(event.job) + " is billed as guaranteed though it is not, or the reverse");
-  count(event.guaranteed ? "within" : "borrowed");
-  one.within = event.within;
-  job->running = true;
-  job->attempts = event.attempt;
-  job->started = now_;
-  job->placements = event.placements;
-  job->over.assign(event.placements.size(), false);
-  job->over_count = 0;
-  job->failed = false;
-  for (const TaskPlacement& placement : event.placements) {
-    bind(*job, placement, +1);
-    check_place(*job, placement, true);
-  }
-  job->charges.push_back(one);
-  charge(*job, one, 0, +1);
-  if (job->spec.time_limit_s > 0) deadlines_.emplace(now_ + job->spec.time_limit_s * 1000, job->id);
-}
-
-void Checker::on(const AttemptGrown& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "growth");
-  if (job == nullptr) return;
-  count("grown");
-  ChargeView one;
-  one.amounts = amounts_of(event.placements);
-  one.order = seq_;
-  one.first = static_cast<std::uint32_t>(job->placements.size());
-  one.tasks = static_cast<std::uint32_t>(event.placements.size());
-  one.since = now_;
-  check_max(*job, one.amounts);
-  require(event.within == within_of(job->queue, one.amounts), "P3", "growth is marked against the stack");
-  one.within = event.within;
-  for (const TaskPlacement& placement : event.placements) {
-    job->placements.push_back(placement);
-    job->over.push_back(false);
-    bind(*job, placement, +1);
-    check_place(*job, placement, true);
-  }
-  job->charges.push_back(one);
-  charge(*job, one, static_cast<std::uint32_t>(job->charges.size() - 1), +1);
-}
-
-// Room goes to the oldest borrowed charge that fits into it.
-void Checker::on(const ChargePromoted& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a promotion");
-  if (job == nullptr) return;
-  count("promoted");
-  ChargeView& one = job->charges[event.charge];
-  require((event.within & one.within) == one.within, "P3", text_of(event.job) + " loses a guarantee it was within");
-  for (std::uint32_t q = job->queue; q != 0; q = queues_[q].parent) {
-    const QueueView& queue = queues_[q];
-    const std::uint64_t bit = std::uint64_t{1} << queue.depth;
-    if ((event.within & bit) == 0 || (one.within & bit) != 0) continue;
-    require(fits_guarantee(queue, queue.within, one.amounts), "P3",
-            text_of(event.job) + " is promoted in '" + queue.path + "' without room");
-    for (const auto& [order, other, index] : queue.borrowed) {
-      if (order >= one.order) break;
-      require(!fits_guarantee(queue, queue.within, jobs_.at(other).charges[index].amounts), "P3",
-              text_of(event.job) + " is promoted in '" + queue.path + "' before the older " + text_of(other));
-    }
-  }
-  charge(*job, one, event.charge, -1);
-  one.within = event.within;
-  charge(*job, one, event.charge, +1);
-}
-
-void Checker::on(const TaskStarted& event) { live_attempt(event.job, event.attempt, "a task's start"); }
-
-void Checker::on(const TaskExited& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a task's end");
-  if (job == nullptr) return;
-  count("task over: " + std::string(name_of(event.reason)));
-  if (event.task >= job->over.size() || job->over[event.task])
-    return breach("P9", "a task of " + text_of(event.job) + " ends twice");
-  const auto execution = fleet_.executions().find({event.job, event.attempt, event.task, event.incarnation});
-  require(execution == fleet_.executions().end() || execution->second.phase != backend::Execution::Phase::kLive, "P9",
-          "a task of " + text_of(event.job) + " is taken for over while it lives");
-  job->over[event.task] = true;
-  ++job->over_count;
-  on_notice_.erase(job->id);
-  if (event.code != 0) {
-    job->failed = true;
-    failing_.insert(job->id);
-  }
-  if (job->over_count == job->over.size()) complete_.insert(job->id);
-}
-
-bool Checker::promised_elsewhere(JobId victim, JobId claimant) const {
-  const auto found = jobs_.find(claimant);
-  if (found == jobs_.end() || !found->second.nomination) return false;
-  const auto& victims = found->second.nomination->victims;
-  return std::find(victims.begin(), victims.end(), victim) != victims.end();
-}
-
-void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
-  const std::string who = text_of(victim.id);
-  if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
-  require(now_ - victim.started >= config_.scheduling.min_runtime_s * 1000, "P5",
-          who + " is evicted before its minimum run time");
-  const JobView& claimant = jobs_.at(event.claimant);
-  if (claimant.queue == victim.queue) {
-    require(victim.priority < claimant.priority && config_.scheduling.preempt, "P5",
-            who + " is preempted by a job of no higher priority");
-    return;
-  }
-  require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
-  const auto [mine, theirs] = siblings(claimant.queue, victim.queue);
-  const std::uint32_t depth = queues_[theirs].depth;
-  require(std::any_of(victim.charges.begin(), victim.charges.end(),
-                      [&](const ChargeView& one) { return (one.within >> depth & 1U) == 0; }),
-          "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
-  Amounts others = queues_[mine].within + queues_[mine].nominated;
-  others -= claimant.nomination->amounts;
-  for (const JobId id : claimant.nomination->victims) {  // those on the claimant's own side make room there, too
-    const auto other = jobs_.find(id);
-    if (other == jobs_.end()) continue;
-    std::uint32_t above = other->second.queue;
-    while (queues_[above].depth > queues_[mine].depth) above = queues_[above].parent;
-    if (above != mine) continue;
-    for (const ChargeView& one : other->second.charges) {
-      if ((one.within >> queues_[mine].depth & 1U) != 0) others -= one.amounts;
-    }
-  }
-  require(
-      fits_guarantee(queues_[mine], others, claimant.nomination->amounts), "P3",
-      who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
-}
-
-void Checker::on(const StopBegan& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a stop");
-  if (job == nullptr) return;
-  count("stop: " + std::string(name_of(event.cause)));
-  require(!job->stop, "P5", text_of(event.job) + " is stopped twice");
-  require(event.deadline >= now_, "P5", "a grace ends before it begins");
-  switch (event.cause) {
-    case StopCause::kReclaim:
-    case StopCause::kPreempt:
-      check_eviction(*job, event);
-      on_notice_.insert(job->id);
-      break;
-    case StopCause::kDrain:
-      require(std::any_of(job->placements.begin(), job->placements.end(),
-                          [&](const TaskPlacement& placement) { return nodes_[placement.node.index()].draining; }),
-              "P5", text_of(event.job) + " is drained from nodes that are not");
-      break;
-    case StopCause::kTimeLimit:
-      require(job->spec.time_limit_s > 0 && job->started + job->spec.time_limit_s * 1000 <= now_, "P5",
-              text_of(event.job) + " is stopped before its time limit");
-      break;
-    case StopCause::kUser:
-      require(job->cancelled, "P5", text_of(event.job) + " is stopped by a user who did not ask");
-      break;
-    case StopCause::kTaskFailed:
-      require(job->failed, "P5", text_of(event.job) + " is stopped for a failure that it did not have");
-      break;
-    case StopCause::kConsolidate:
-    case StopCause::kMaintenance:
-    case StopCause::kSpotNotice:
-    case StopCause::kNodeLost:
-    case StopCause::kShrink:
-      break;
-  }
-  job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count};
-  deadlines_.emplace(event.deadline, job->id);
-}
-
-void Checker::on(const StopCancelled& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a let-off");
-  if (job == nullptr) return;
-  count("let off");
-  require(job->stop && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
-          "P5", text_of(event.job) + " is let off though it has begun to leave");
-  job->stop.reset();
-  on_notice_.erase(job->id);
-  if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);
-}
-
-void Checker::on(const StopForced& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a kill");
-  if (job == nullptr) return;
-  count("forced");
-  if (!job->stop) return breach("P5", text_of(event.job) + " is killed without having been asked to stop");
-  require(job->stop->acknowledged || job->stop->deadline <= now_, "P5",
-          text_of(event.job) + " is killed within its grace");
-  job->stop->forced = true;
-  on_notice_.erase(job->id);
-}
-
-void Checker::on(const CheckpointReported& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "a checkpoint");
-  if (job == nullptr) return;
-  count("checkpoint");
-  if (job->stop) job->stop->acknowledged = true;
-  on_notice_.erase(job->id);
-}
-
-void Checker::on(const AttemptEnded& event) {
-  JobView* job = live_attempt(event.job, event.attempt, "an end");
-  if (job == nullptr) return;
-  count("ended: " + std::string(name_of(event.outcome)));
-  require(job->over_count == job->over.size(), "P9", text_of(event.job) + " ends before its tasks");
-  check_no_life(event.job, "ends");
-  for (std::uint32_t c = 0; c < job->charges.size(); ++c) {
-    queues_[job->queue].billed += job->charges[c].amounts[kDimGpu] * (now_ - job->charges[c].since);
-    charge(*job, job->charges[c], c, -1);
-  }
-  for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
-  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
-  if (job->stop && !job->cancelled) {
-    require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
-            text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
-  }
-  job->running = false;
-  job->placements.clear();
-  job->charges.clear();
-  job->over.clear();
-  job->over_count = 0;
-  job->stop.reset();
-  complete_.erase(job->id);
-  failing_.erase(job->id);
-  on_notice_.erase(job->id);
-}
-
-void Checker::on(const JobRequeued& event) {
-  JobView* job = live(event.job, "a requeue");
-  if (job == nullptr) return;
-  require(!job->running, "P9", text_of(event.job) + " is requeued while it runs");
-  job->not_before = event.not_before;
-}
-
-void Checker::on(const JobFinished& event) {
-  JobView* job = live(event.job, "an end");
-  if (job == nullptr) return;
-  count("finished: " + std::string(name_of(event.outcome)));
-  require(!job->running, "P9", text_of(event.job) + " is finished while it runs");
-  const bool failed = event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed;
-  const bool parent = job->spec.kind == JobKind::kArray || job->spec.kind == JobKind::kService;
-  require(!failed || parent || job->failures > job->spec.retries, "P8",
-          text_of(event.job) + " is given up with retries left");
-  require(event.outcome != Outcome::kPreempted && event.outcome != Outcome::kNodeLost, "P8",
-          text_of(event.job) + " is given up though it was interrupted through no fault of its own");
-  require(event.outcome != Outcome::kCancelled || job->cancelled, "P8", text_of(event.job) + " is cancelled by nobody");
-  drop_nomination(*job);
-  cancelling_.erase(event.job);
-  finished_.emplace(event.job, event.outcome);
-  jobs_.erase(event.job);
-}
-
-bool Checker::dependencies_met(const JobView& job) const {
-  return std::all_of(job.spec.dependencies.begin(), job.spec.dependencies.end(), [&](const Dependency& dependency) {
-    const auto other = jobs_.find(dependency.job);
-    if (other != jobs_.end()) return dependency.kind == DependencyKind::kAfter && other->second.attempts > 0;
-    const auto done = finished_.find(dependency.job);
-    return done != finished_.end() &&
-           (dependency.kind != DependencyKind::kAfterOk || done->second == Outcome::kSucceeded);
-  });
 }
 
 // --- what is seen outside ---

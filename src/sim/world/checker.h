@@ -6,7 +6,8 @@
 // After every event it checks what that event may not break, in time that does not depend on the size of the cluster:
 // P1 capacity and promised places, P2 whole gangs, P3 within and promotion, P4 max, P5 causes and proofs of evictions,
 // P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage. `check_from_scratch` recomputes all
-// sums, compares them with the state, and looks for work that waits without a reason (P6, P3).
+// sums, compares them with the state, and its accounts with the meter's (P12), and looks for work that waits without a
+// reason (P6, P3).
 
 #include <cstdint>
 #include <map>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "backend/fake/fake_backend.h"
+#include "billing/meter.h"
 #include "sim/world/world.h"
 
 namespace berth::sim {
@@ -33,7 +35,7 @@ class Checker : public Witness {
   void on_turn_end(const state::State& durable, Timestamp now, bool quiet) override;
 
   // `quiet`: the last turn left nothing that could start at once.
-  void check_from_scratch(const state::State& durable, Timestamp now, bool quiet);
+  void check_from_scratch(const state::State& durable, const billing::Meter& meter, Timestamp now, bool quiet);
   std::uint64_t scratch_checks() const { return scratch_checks_; }
   // Jobs that were seen waiting, running or ending in each way; a simulation that never gets there proves nothing.
   const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
@@ -83,10 +85,11 @@ class Checker : public Witness {
   struct ChargeView {
     Amounts amounts;
     std::uint64_t within = 0;
+    bool guaranteed = false;
     Seq order = 0;
     std::uint32_t first = 0;
     std::uint32_t tasks = 0;
-    Timestamp since;
+    Timestamp since;  // it was last put on the books
   };
   struct StopView {
     StopCause cause = StopCause::kUser;
@@ -127,6 +130,32 @@ class Checker : public Witness {
     std::string user;
     std::string key;
   };
+  // The checker's own accounts, by queue, user, GPU model (one more than its index; 0 without a GPU) and whether
+  // borrowed.
+  using BookKey = std::tuple<std::uint32_t, std::string, std::uint32_t, bool>;
+  struct Book {
+    std::int64_t gpu = 0;  // milli-GPU x ms, milli-CPU x ms, MiB x ms
+    std::int64_t cpu = 0;
+    std::int64_t memory = 0;
+    bool operator==(const Book&) const = default;
+  };
+  // The GPUs of one model: how many milli-GPUs there are, and how many of them nobody can use; and the integrals.
+  struct FleetBook {
+    std::int64_t there = 0;
+    std::int64_t down = 0;
+    std::int64_t there_ms = 0;
+    std::int64_t down_ms = 0;
+  };
+  // What borrowers hold and a claimant could have.
+  struct Removable {
+    struct Node {
+      std::int64_t cpu = 0;
+      std::int64_t memory = 0;
+      std::vector<std::int32_t> gpus;
+    };
+    std::vector<Node> nodes;
+    std::int64_t jobs = 0;
+  };
 
   void on(const ClusterConfigured& event);
   void on(const NodeRegistered& event);
@@ -162,6 +191,9 @@ class Checker : public Witness {
   void bind(const JobView& job, const TaskPlacement& placement, int sign);
   void promise(const TaskPlacement& placement, int sign);
   void charge(const JobView& job, const ChargeView& charge, std::uint32_t index, int sign);
+  void book(const JobView& job, ChargeView& charge);
+  void count_fleet(const NodeView& node, int sign);
+  void pass_time(Timestamp now);
   void drop_nomination(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
@@ -180,20 +212,33 @@ class Checker : public Witness {
   void check_deadlines(Timestamp now);
   void check_sums(const state::State& durable);
   void check_integrals();
+  void check_meter(const billing::Meter& meter);
+  void check_meter_rows(const billing::Usage& usage);
+  void check_meter_fleet(const billing::Usage& usage);
   void check_fleet();
   void check_waiting(Timestamp now);
   bool dependencies_met(const JobView& job) const;
   bool may_use_pool(std::uint32_t queue, const std::string& pool) const;
-  std::optional<std::string> place_for(const JobView& job,
-                                       const std::vector<std::vector<std::int32_t>>& removable) const;
+  Removable nothing_removable() const;
+  Removable removable_for(const JobView& job, Timestamp now) const;
+  Amounts least_amounts(const JobView& job, std::uint32_t model) const;
+  std::int64_t gpu_slots(const JobView& job, const NodeView& node, std::uint32_t model,
+                         const Removable::Node& away) const;
+  std::int64_t slots(const JobView& job, const NodeView& node, std::uint32_t model, const Removable::Node& away) const;
+  bool fits(const JobView& job, const Removable& removable) const;
+  bool answerable(const JobView& job, Timestamp now) const;
   bool over_quota(const JobView& job, const Amounts& asked) const;
-  void check_waiting_job(const JobView& job, Timestamp now);
+  void check_claim(const JobView& job, Timestamp now);
 
   void require(bool holds, const char* promise, const std::string& what) {
     if (!holds) breach(promise, what);
   }
   void breach(const char* promise, const std::string& what);
   void count(const std::string& what) { ++seen_[what]; }
+  static std::string text_of(JobId job) { return "job " + std::to_string(job.value()); }
+  static bool is_down(const NodeView& node, const GpuView& gpu) {
+    return node.status != NodeStatus::kReady || !gpu.healthy;
+  }
 
   const backend::FakeBackend& fleet_;
   ClusterConfig config_;
@@ -212,6 +257,8 @@ class Checker : public Witness {
   std::int64_t bound_milli_ = 0;
   std::int64_t total_integral_ = 0;
   Timestamp total_to_;
+  std::map<BookKey, Book> books_;
+  std::vector<FleetBook> fleet_books_;  // by model
 
   std::set<std::pair<Timestamp, JobId>> deadlines_;  // of stops that are not forced, and of time limits
   std::set<JobId> complete_;                         // every task is over, the attempt has not ended

@@ -393,7 +393,7 @@ void Simulation::check_now() {
   checked_at_ = world_.events();
   world_.settle();
   world_.compare_states();
-  checker_.check_from_scratch(world_.durable(), world_.now(), true);
+  checker_.check_from_scratch(world_.durable(), world_.meter(), world_.now(), true);
 }
 
 std::optional<std::string> Simulation::violation() const {

@@ -5,7 +5,7 @@
 
 #include "base/planted.h"
 #include "control/effects.h"
-#include "sched/cycle.h"
+#include "sim/world/growing_cycle.h"
 #include "store/event_codec.h"
 
 namespace berth::sim {
@@ -62,7 +62,10 @@ bool World::append(std::span<const EventRecord> records) {
 }
 
 void World::make_durable(std::span<const EventRecord> records) {
-  for (const EventRecord& record : records) durable_.apply(record);
+  for (const EventRecord& record : records) {
+    durable_.apply(record);
+    meter_.apply(record);
+  }
   durable_.clear_unsettled();
   durable_.clear_roomier();
   if (witness_ != nullptr) witness_->on_records(records, durable_);
@@ -95,7 +98,7 @@ void World::turn() {
   commands.reserve(letters.size());
   for (const Letter& letter : letters) commands.push_back(letter.command);
 
-  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle);
+  control::Turn turn = control::run_turn(working_, now_, commands, memory_, growing_cycle);
   again_ = turn.again;
   wake_at_ = turn.wake_at;
   if (turn.cycle_ran) last_plan_ = std::move(turn.plan);
@@ -152,6 +155,9 @@ void World::restart() {
     return true;
   });
   BERTH_CHECK(folded.has_value());
+  auto meter = billing::Meter::load(meter_.save());
+  BERTH_CHECK(meter.has_value());
+  meter_ = std::move(*meter);
   read_what_was_missed();
   if (working_.digest() != durable_.digest()) breach("P10: the state folded by a restart differs from the durable one");
   if (const auto wrong = working_.audit()) breach("P10: after a restart, " + *wrong);

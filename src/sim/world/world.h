@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/fake/fake_backend.h"
+#include "billing/meter.h"
 #include "control/handle.h"
 #include "control/turn.h"
 #include "model/command.h"
@@ -51,6 +52,7 @@ class World {
 
   Timestamp now() const { return now_; }
   const state::State& durable() const { return durable_; }
+  const billing::Meter& meter() const { return meter_; }  // of what is durable
   // As scratch paper for explain; it is as it was afterwards.
   state::State& working() { return working_; }
   backend::FakeBackend& fleet() { return fleet_; }
@@ -92,6 +94,7 @@ class World {
 
   state::State working_;
   state::State durable_;
+  billing::Meter meter_;
   store::MemoryLog log_;
   std::uint64_t epoch_ = 0;
   backend::FakeBackend fleet_;
