@@ -7,6 +7,7 @@
 #include "sched/explain_queue.h"
 #include "sched/place.h"
 #include "sched/quota.h"
+#include "state/estimate.h"
 
 namespace berth::sched {
 
@@ -210,6 +211,8 @@ Explanation explain(State& state, JobId id, Timestamp now) {
     describe_fleet(state, *job, explanation.details);
     describe_others(state, *job, explanation.reason, explanation.details);
     append(explanation.details, explain_turn(state, *job, now));
+    if (const auto estimate = state::estimate(state, *job); estimate.known())
+      explanation.details.push_back("it is expected to run " + state::estimate_text(estimate));
     if (claims_help(explanation.reason.code)) append(explanation.details, explain_claim(state, *job, now));
     explanation.changes = smallest_changes(state, id, now);
   }

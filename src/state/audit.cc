@@ -127,7 +127,7 @@ std::optional<std::string> State::audit() const {
       return name + "the waiting differ";
     if (queue.running_below != sums.running_below) return name + "the count of running jobs differs";
   }
-  return std::nullopt;
+  return run_times_.audit();
 }
 
 }  // namespace berth::state

@@ -70,6 +70,7 @@ std::string State::save() const {
   for (const auto& [name, entry] : keys_) out.put(SavedKey{name, entry.job, entry.body_hash, entry.time});
   out.put_varint(finished_.size());
   for (const auto& [id, done] : finished_) out.put(SavedFinished{id, done.outcome, done.code});
+  out.put(run_times_.save());
   return out.take();
 }
 
@@ -164,7 +165,9 @@ Result<State> State::load(std::string_view bytes) {
   std::vector<SavedFinished> finished;
   in.get(finished);
   for (const SavedFinished& done : finished) state.finished_.emplace(done.job, FinishedJob{done.outcome, done.code});
-  if (!in.ok() || !in.at_end()) return damaged;
+  std::vector<RunTimes::Saved> run_times;
+  if (!in.at_end()) in.get(run_times);  // older checkpoints end before
+  if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.unsettled_.clear();
   state.roomier_.clear();

@@ -147,6 +147,7 @@ struct JobState {
   std::optional<AttemptState> attempt;
   std::vector<AttemptRecord> past;
   JobSpec spec;
+  std::int64_t expected_s = 0;  // its estimate when it was submitted or last started; 0: unknown
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
@@ -156,17 +157,18 @@ struct JobState {
 
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
-    return std::tuple(
-        field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
-        field("phase", &JobState::phase), field("held", &JobState::held),
-        field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),
-        field("waiting_since", &JobState::waiting_since), field("not_before", &JobState::not_before),
-        field("failures", &JobState::failures), field("attempts", &JobState::attempts),
-        field("parent", &JobState::parent), field("index", &JobState::index),
-        field("children_alive", &JobState::children_alive), field("children_spawned", &JobState::children_spawned),
-        field("children_failed", &JobState::children_failed), field("key", &JobState::key),
-        field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
-        field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec));
+    return std::tuple(field("id", &JobState::id), field("queue", &JobState::queue),
+                      field("priority", &JobState::priority), field("phase", &JobState::phase),
+                      field("held", &JobState::held), field("cancel_requested", &JobState::cancel_requested),
+                      field("submitted", &JobState::submitted), field("waiting_since", &JobState::waiting_since),
+                      field("not_before", &JobState::not_before), field("failures", &JobState::failures),
+                      field("attempts", &JobState::attempts), field("parent", &JobState::parent),
+                      field("index", &JobState::index), field("children_alive", &JobState::children_alive),
+                      field("children_spawned", &JobState::children_spawned),
+                      field("children_failed", &JobState::children_failed), field("key", &JobState::key),
+                      field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
+                      field("attempt", &JobState::attempt), field("past", &JobState::past),
+                      field("spec", &JobState::spec), field("expected_s", &JobState::expected_s));
   }
 };
 

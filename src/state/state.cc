@@ -6,6 +6,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "state/estimate.h"
 
 namespace berth::state {
 
@@ -218,6 +219,7 @@ void State::on(const JobSubmitted& event) {
     ++parent->children_alive;
     ++parent->children_spawned;
   }
+  job.expected_s = estimate(*this, job).seconds;
   if (!event.key.empty()) {
     std::string name = event.spec.user + "\n" + event.key;
     keys_.emplace(name, KeyEntry{event.job, event.body_hash, now_});
@@ -304,6 +306,7 @@ void State::on(const AttemptStarted& event) {
   remove_pending(job);
   job.attempts = event.attempt;
   job.phase = JobPhase::kRunning;
+  job.expected_s = estimate(*this, job).seconds;
   AttemptState& attempt = job.attempt.emplace();
   attempt.number = event.attempt;
   attempt.started = now_;
@@ -472,6 +475,7 @@ void State::on(const AttemptEnded& event) {
   constexpr std::size_t kAttemptsKept = 100;
   if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
   job.past.push_back(std::move(record));
+  learn_run_time(job, event.outcome);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed ||
       (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
     ++job.failures;
@@ -484,6 +488,20 @@ void State::on(const AttemptEnded& event) {
   reset_timer(job);
   unsettled_.insert(job.id);
   ++opportunity_;
+}
+
+// What came to its own end tells how long its like run; what berth or a fault cut short does not. Work that was saved
+// when an attempt had to leave counts, because the next one went on from there.
+void State::learn_run_time(const JobState& job, Outcome outcome) {
+  const JobState* parent = jobs_.find(job.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) return;
+  if (outcome == Outcome::kPreempted || outcome == Outcome::kNodeLost || outcome == Outcome::kStartFailed) return;
+  std::int64_t ran_ms = now_ - job.past.back().started;
+  for (std::size_t i = 0; i + 1 < job.past.size() && job.spec.checkpoint.on_signal; ++i) {
+    const AttemptRecord& attempt = job.past[i];
+    if (attempt.outcome == Outcome::kPreempted) ran_ms += attempt.ended - attempt.started;
+  }
+  run_times_.learn(job.spec, (ran_ms + 999) / 1000);
 }
 
 void State::on(const JobRequeued& event) {

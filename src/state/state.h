@@ -26,6 +26,7 @@
 #include "state/node_index.h"
 #include "state/node_state.h"
 #include "state/queue_state.h"
+#include "state/run_times.h"
 #include "state/wait_lists.h"
 
 namespace berth::state {
@@ -91,6 +92,7 @@ class State {
 
   const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
   const FinishedJob* finished(JobId id) const;
+  const RunTimes& run_times() const { return run_times_; }  // of jobs that finished; see state/estimate.h
 
   // Indexes that control and sched walk.
   const std::set<JobId>& running() const { return running_; }  // jobs with an attempt
@@ -184,6 +186,7 @@ class State {
   void notify_dependents(JobId id);
   void index_job(JobState& job);
   void forget_old_keys();
+  void learn_run_time(const JobState& job, Outcome outcome);
 
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
@@ -216,6 +219,7 @@ class State {
   std::map<std::string, KeyEntry, std::less<>> keys_;  // user '\n' key
   std::set<std::pair<Timestamp, std::string>> key_ages_;
   std::map<JobId, FinishedJob> finished_;
+  RunTimes run_times_;
 
   std::set<JobId> running_;
   std::set<JobId> nominated_;

@@ -2,6 +2,7 @@
 
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
+#include "model/estimate.h"
 #include "model/event.h"
 #include "model/job.h"
 #include "model/reason.h"
@@ -37,6 +38,15 @@ Schema nomination() {
                 {{"cause", word_of<StopCause>("Why the victims leave.")},
                  {"victims", list("The jobs that leave.", integer("A job."))},
                  {"placements", list("The places.", reference("Placement"))}});
+}
+
+Schema estimate() {
+  return object("How long the job is expected to run.",
+                {{"seconds", integer("So long.")},
+                 {"source", word_of<EstimateSource>("Where that is known from.")},
+                 {"text", text("The same in words.")},
+                 {"runs?", integer("Learned from so many jobs.")},
+                 {"alike_in?", word_of<Likeness>("In what those jobs are like this one.")}});
 }
 
 Schema task() {
@@ -98,7 +108,8 @@ Schema summary() {
 Schema in_full() {
   Schema job = summary();
   job["description"] = "A job in full.";
-  const Schema more = object("", {{"nomination?", reference("Nomination")},
+  const Schema more = object("", {{"estimate?", reference("Estimate")},
+                                  {"nomination?", reference("Nomination")},
                                   {"tasks", list("The tasks of its running attempt.", reference("Task"))},
                                   {"past", list("Its earlier attempts.", reference("Attempt"))},
                                   {"spec", reference("JobDocument")}});
@@ -114,6 +125,7 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Stop"] = stop();
   schemas["Placement"] = placement();
   schemas["Nomination"] = nomination();
+  schemas["Estimate"] = estimate();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
   schemas["JobSummary"] = summary();

@@ -157,6 +157,17 @@ json::object nomination_view(const JobState& job, const Names& names) {
           {"placements", std::move(placements)}};
 }
 
+json::object estimate_view(const state::Estimate& estimate) {
+  json::object view{{"seconds", estimate.seconds},
+                    {"source", text(name_of(estimate.source))},
+                    {"text", state::estimate_text(estimate)}};
+  if (estimate.source == EstimateSource::kLearned) {
+    view["runs"] = estimate.learned.runs;
+    view["alike_in"] = text(name_of(estimate.learned.likeness));
+  }
+  return view;
+}
+
 json::array tasks_view(const JobState& job, const Names& names) {
   json::array tasks;
   if (!job.attempt) return tasks;
@@ -211,6 +222,7 @@ ShownJob show_job(const State& state, const JobState& job) {
           .within = within_of(state, job),
           .outcome = {},
           .finished = {},
+          .estimate = state::estimate(state, job),
           .names = names_for(state, job)};
 }
 
@@ -221,6 +233,7 @@ ShownJob show_past_job(const State& state, PastJob past) {
           .within = {},
           .outcome = past.outcome,
           .finished = past.finished,
+          .estimate = {},
           .names = std::move(names)};
 }
 
@@ -236,6 +249,7 @@ json::object job_summary(const ShownJob& shown) {
 json::object job_in_full(const ShownJob& shown) {
   json::object view = job_summary(shown);
   const JobState& job = shown.job;
+  if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
   view["tasks"] = tasks_view(job, shown.names);
   json::array past;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/service.h"
+#include "state/estimate.h"
 #include "state/state.h"
 
 namespace berth::api {
@@ -30,6 +31,7 @@ struct ShownJob {
   std::optional<bool> within;  // while it runs: wholly inside the guarantees
   std::optional<Outcome> outcome;
   std::optional<Timestamp> finished;
+  state::Estimate estimate;  // of its run time, while it lives
   Names names;
 };
 

@@ -82,6 +82,7 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "command", command_words(spec));
   }
   fact(out, "time limit", show(spec, "time_limit"));
+  if (has(job, "estimate")) fact(out, "runs about", show(at(job, "estimate"), "text"));
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
   if (has(job, "checkpoint")) {
     const Json& checkpoint = at(job, "checkpoint");

@@ -1,0 +1,75 @@
+#include "state/estimate.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace berth::state {
+
+namespace {
+
+constexpr std::int64_t kLeastMoreMs = 60'000;  // what has run longer than expected is expected to run this much more
+
+Estimate learned_estimate(const State& state, const JobSpec& spec, std::int64_t already_s) {
+  const auto learned = state.run_times().quantile(spec, kLearnedPercent, already_s);
+  if (!learned) return {};
+  return {EstimateSource::kLearned, learned->seconds, *learned};
+}
+
+bool runs_until_stopped(const State& state, const JobState& job) {
+  const JobState* parent = state.job(job.parent);
+  return job.spec.kind == JobKind::kService || (parent != nullptr && parent->spec.kind == JobKind::kService);
+}
+
+std::string duration_text(std::int64_t seconds) {
+  const std::int64_t minutes = (seconds + 59) / 60;
+  if (seconds < 120) return std::to_string(seconds) + " s";
+  if (minutes < 120) return std::to_string(minutes) + " min";
+  return std::to_string(minutes / 60) + " h" + (minutes % 60 == 0 ? "" : " " + std::to_string(minutes % 60) + " min");
+}
+
+}  // namespace
+
+Estimate estimate(const State& state, const JobSpec& spec) {
+  if (spec.kind == JobKind::kService && spec.time_limit_s == 0) return {};
+  if (spec.time_limit_s > 0) return {EstimateSource::kTimeLimit, spec.time_limit_s, {}};
+  if (spec.estimate_s > 0) return {EstimateSource::kStated, spec.estimate_s, {}};
+  return learned_estimate(state, spec, 0);
+}
+
+Estimate estimate(const State& state, const JobState& job) {
+  if (runs_until_stopped(state, job)) return {};
+  return estimate(state, job.spec);
+}
+
+Timestamp expected_end(const State& state, const JobState& job, Timestamp now) {
+  const AttemptState& attempt = *job.attempt;
+  if (attempt.stop) return std::max(now, attempt.stop->deadline);
+  if (runs_until_stopped(state, job)) return Timestamp::never();
+  if (job.spec.time_limit_s > 0) {
+    return std::max(now, attempt.started + checked_multiply(job.spec.time_limit_s, 1000));
+  }
+  if (job.expected_s == 0) return Timestamp::never();
+  const std::int64_t ran_ms = std::max<std::int64_t>(0, now - attempt.started);
+  if (checked_multiply(job.expected_s, 1000) > ran_ms) return attempt.started + job.expected_s * 1000;
+  const Estimate learned = learned_estimate(state, job.spec, ran_ms / 1000);
+  if (learned.known()) return std::max(now + kLeastMoreMs, attempt.started + checked_multiply(learned.seconds, 1000));
+  return now + std::max(kLeastMoreMs, ran_ms);
+}
+
+std::string estimate_text(const Estimate& estimate) {
+  switch (estimate.source) {
+    case EstimateSource::kNone:
+      return "unknown";
+    case EstimateSource::kTimeLimit:
+      return duration_text(estimate.seconds) + " (its time limit)";
+    case EstimateSource::kStated:
+      return duration_text(estimate.seconds) + " (stated)";
+    case EstimateSource::kLearned:
+      return duration_text(estimate.seconds) + " (learned from " + std::to_string(estimate.learned.runs) +
+             " jobs alike in " + std::string(name_of(estimate.learned.likeness)) + ")";
+  }
+  return {};
+}
+
+}  // namespace berth::state

@@ -1,0 +1,39 @@
+#pragma once
+// Estimates: how long a job will run, and where that is known from. A time limit is hard, because the job is stopped
+// then; what its owner stated or what was learned from the runs of others is soft.
+
+#include <cstdint>
+#include <string>
+
+#include "base/timestamp.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+struct Estimate {
+  EstimateSource source = EstimateSource::kNone;
+  std::int64_t seconds = 0;
+  LearnedRunTime learned;  // source learned
+
+  bool known() const { return source != EstimateSource::kNone; }
+  bool hard() const { return source == EstimateSource::kTimeLimit; }
+};
+
+// Of what was learned, the run time that so many percent of the jobs did not exceed.
+inline constexpr std::int64_t kLearnedPercent = 75;
+
+// The time limit if there is one, else what its owner stated, else what was learned.
+Estimate estimate(const State& state, const JobSpec& spec);
+
+// The same for a job, of which a replica of a service runs until it is stopped.
+Estimate estimate(const State& state, const JobState& job);
+
+// When the running job is gone: the deadline of its stop, its time limit; else what was expected when it started, or,
+// once it has run longer than that, what is learned from those that did too, or as long again as it has run. never()
+// where nothing is known.
+Timestamp expected_end(const State& state, const JobState& job, Timestamp now);
+
+// "2h 30min (learned from 12 jobs of the same user, queue and size)"
+std::string estimate_text(const Estimate& estimate);
+
+}  // namespace berth::state
