@@ -164,6 +164,14 @@ void FakeBackend::kill_node(const std::string& name, Timestamp now) {
   end_all_on(index, now, ExitReason::kSupervisorLost);
 }
 
+void FakeBackend::fence_node(const std::string& name, Timestamp now) {
+  kill_node(name, now);
+  Node& node = nodes_[index_of(name)];
+  node.standing = Standing::kLost;
+  node.waiting.clear();
+  ++node.silence;  // its deadlines are over
+}
+
 void FakeBackend::boot_node(const std::string& name, Timestamp now) {
   const std::uint32_t index = index_of(name);
   if (nodes_[index].alive) return;

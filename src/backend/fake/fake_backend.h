@@ -97,6 +97,9 @@ class FakeBackend {
   void regain_contact(const std::string& node, Timestamp now);  // nothing for a dead node
   void kill_node(const std::string& node, Timestamp now);
   void boot_node(const std::string& node, Timestamp now);
+  // An operator has switched the node off for good reason and is about to say so: it is given up, and what it was told
+  // while it was silent must not reach it when it boots.
+  void fence_node(const std::string& node, Timestamp now);
   // Ends every live execution of a job, as if the program had left by itself.
   void exit_job(JobId job, std::int32_t code, Timestamp now);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }

@@ -300,7 +300,7 @@ void Simulation::break_something() {
       break;
     case 8:
       if (!fleet.node_in_contact(node)) {
-        fleet.kill_node(node, world_.now());
+        fleet.fence_node(node, world_.now());
         world_.send(FenceNode{node, "operator"});
       }
       break;
