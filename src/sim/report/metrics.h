@@ -25,7 +25,8 @@ struct Metric {
   MetricUnit unit;
   Better better;
   std::optional<double> (*value)(const RunMeasures&);
-  // A statistic of the jobs that completed: two policies that completed different jobs cannot be compared by it.
+  // A statistic of the jobs that completed, or a lower bound for the others: two policies that completed different jobs
+  // cannot be told apart by it.
   bool of_completed = false;
 };
 

@@ -337,6 +337,9 @@ TEST_CASE("who leaves jobs waiting is not flattered: they count, and unlike jobs
   const std::string page = report_page({}, measure_runs(runs));
   CHECK(page.find("jobs still waiting at the end") != std::string::npos);
   CHECK(page.find("lazy completed 0 jobs that late did not") != std::string::npos);
+  CHECK(
+      page.find("1 GPU</th><td>25.0 s<span class=\"ci\">× 1.000 / 6.000</span></td><td>0 s<span class=\"ci\">× 1.000 / "
+                "1.000 · 1 left</span></td>") != std::string::npos);
   // The lower mean over completed jobs is not marked as the best, nor is the shorter makespan.
   CHECK(page.find("makespan</th><td>60.0 s</td><td>10.0 s</td>") != std::string::npos);
   CHECK(page.find("waiting, mean</th><td>25.0 s</td><td>0 s</td>") != std::string::npos);

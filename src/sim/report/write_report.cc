@@ -107,7 +107,7 @@ std::string unlike_jobs_text(const std::vector<MeasuredRun>& runs) {
     text += "waiting, completion time and slowdown of " + visible_text(one.policy) + " and " +
             visible_text(one.baseline) + " are of different jobs: " + std::to_string(one.only_policy) +
             " completed only under the first, " + std::to_string(one.only_baseline) +
-            " only under the second; compare \"waiting, mean of all, at least\"\n";
+            " only under the second; \"waiting, mean of all, at least\" is a lower bound for who left jobs waiting\n";
   }
   return text;
 }
