@@ -72,7 +72,7 @@ void stop(Batch& batch, JobId id, StopCause cause, JobId claimant) {
 
 void on(Batch& batch, const EvictDecision& evict) {
   batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause});
-  for (const JobId victim : evict.victims) stop(batch, victim, evict.cause, evict.claimant);
+  for (std::size_t i = 0; i < evict.victims.size(); ++i) stop(batch, evict.victims[i], evict.causes[i], evict.claimant);
 }
 
 void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none()); }

@@ -194,7 +194,8 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
   }
   if (tasks > kMaxTasksPerJob)
     return invalid("the job has more than " + std::to_string(kMaxTasksPerJob) + " tasks in all");
-  if (spec.retries < 0 || spec.retries > 1000) return invalid("retries must be between 0 and 1000");
+  if (spec.retries < 0 || spec.retries > kMaxRetries)
+    return invalid("retries must be between 0 and " + std::to_string(kMaxRetries));
   if (auto ok = check_times(spec); !ok) return ok;
   if (auto ok = check_kind(spec); !ok) return ok;
   const auto& levels = state.config().topology_levels;

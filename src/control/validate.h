@@ -7,8 +7,6 @@
 
 namespace berth::control {
 
-inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
-inline constexpr std::int32_t kMaxArraySize = 1'000'000;
 inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 
 // Checks a submission against the configuration in force; what it asks of hardware that is not there yet is no error.

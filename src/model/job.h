@@ -16,6 +16,10 @@
 
 namespace berth {
 
+inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
+inline constexpr std::int32_t kMaxArraySize = 1'000'000;
+inline constexpr std::int32_t kMaxRetries = 1000;
+
 enum class JobKind { kGang, kService, kArray, kInteractive };
 BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
 

@@ -29,7 +29,8 @@ struct EvictDecision {
   JobId claimant;
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
-  StopCause cause = StopCause::kReclaim;
+  std::vector<StopCause> causes;          // of each victim: reclaim or preempt
+  StopCause cause = StopCause::kReclaim;  // of the nomination: preempt, if any victim is preempted
 };
 // Stop a job for a reason of its own (drain, maintenance); no claimant.
 struct StopDecision {

@@ -47,15 +47,11 @@ std::optional<Reason> gate(const State& state, const JobState& job, Timestamp no
   } else if (job.open_dependencies > 0) {
     reason.code = ReasonCode::kDependency;
     for (const Dependency& dependency : job.spec.dependencies) {
-      const auto* done = state.finished(dependency.job);
-      if (state.job(dependency.job) != nullptr) {
-        reason.job = dependency.job;
-      } else if (dependency.kind == DependencyKind::kAfterOk &&
-                 (done == nullptr || done->outcome != Outcome::kSucceeded)) {
-        reason.code = ReasonCode::kDependencyNever;
-        reason.job = dependency.job;
-        break;
-      }
+      if (state.job(dependency.job) != nullptr) reason.job = dependency.job;
+    }
+    if (const auto broken = state.broken_dependency(job)) {
+      reason.code = ReasonCode::kDependencyNever;
+      reason.job = *broken;
     }
   } else if (job.not_before > now) {
     reason.code = ReasonCode::kEarliestStart;

@@ -81,6 +81,27 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
   }
 }
 
+// The nodes that are closed to new tasks and could each hold a task of the job if they were open.
+std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
+  const bool of_places = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
+                         code == ReasonCode::kTopology || code == ReasonCode::kPoolClosed ||
+                         code == ReasonCode::kNeverFits;
+  std::int64_t cordoned = 0;
+  std::int64_t lost = 0;
+  for (const state::NodeState& node : state.nodes()) {
+    if (!of_places || node.takes_tasks()) continue;
+    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+      if (!could_hold(state, job, g, node)) continue;
+      ++(node.cordoned || node.draining ? cordoned : lost);
+      break;
+    }
+  }
+  const auto nodes = [](std::int64_t count, const std::string& what) {
+    return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
+  };
+  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") + (lost > 0 ? nodes(lost, "out of contact") : "");
+}
+
 Reason blocking_reason(const State& state, const JobState& job, Timestamp now) {
   if (job.nomination) {
     Reason why;
@@ -197,7 +218,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
     return explanation;
   }
   explanation.reason = blocking_reason(state, *job, now);
-  explanation.summary = sentence(state, explanation.reason);
+  explanation.summary = sentence(state, explanation.reason) + closed_nodes(state, *job, explanation.reason.code);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);

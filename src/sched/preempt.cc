@@ -220,6 +220,7 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   decision.placements = *without.fit(victims, victims.size());
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
+    decision.causes.push_back(victim.cause);
     if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
   }
   return decision;

@@ -24,30 +24,42 @@ Amounts without_models(const JobSpec& spec) {
   return amounts;
 }
 
+bool may_use(const TaskGroup& group, const std::string& model) {
+  const auto& allowed = group.request.gpu_models;
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), model) != allowed.end();
+}
+
+// The group on the lightest of the models it may use; a model is charged where there is no other.
+void charge_least(const State& state, const TaskGroup& group, Amounts& amounts) {
+  const std::int64_t milli = group.least() * group.request.total_gpu_milli();
+  std::int64_t lightest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t m = 0; milli > 0 && m < state.gpu_models().size(); ++m) {
+    if (!may_use(group, state.gpu_models()[m].name)) continue;
+    lightest = std::min(lightest, state.gpu_models()[m].weight_permille);
+    if (group.request.gpu_models.size() == 1) amounts[kDimFirstModel + m] += milli;
+  }
+  if (lightest != std::numeric_limits<std::int64_t>::max()) amounts[kDimGpuEquivalent] += milli * lightest;
+}
+
 }  // namespace
 
 Amounts amounts_on(const State& state, const JobSpec& spec, GpuModelId model) {
   Amounts amounts = without_models(spec);
-  amounts[kDimGpuEquivalent] = amounts[kDimGpu] * state.gpu_models()[model.index()].weight_permille;
-  amounts[dim_of(model)] = amounts[kDimGpu];
+  for (const TaskGroup& group : spec.groups) {
+    if (!may_use(group, state.gpu_models()[model.index()].name)) {
+      charge_least(state, group, amounts);
+      continue;
+    }
+    const std::int64_t milli = group.least() * group.request.total_gpu_milli();
+    amounts[kDimGpuEquivalent] += milli * state.gpu_models()[model.index()].weight_permille;
+    amounts[dim_of(model)] += milli;
+  }
   return amounts;
 }
 
 Amounts least_amounts(const State& state, const JobSpec& spec) {
   Amounts amounts = without_models(spec);
-  for (const TaskGroup& group : spec.groups) {
-    const std::int64_t milli = group.least() * group.request.total_gpu_milli();
-    if (milli == 0) continue;
-    std::int64_t lightest = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-      const auto& allowed = group.request.gpu_models;
-      if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), state.gpu_models()[m].name) == allowed.end())
-        continue;
-      lightest = std::min(lightest, state.gpu_models()[m].weight_permille);
-      if (allowed.size() == 1) amounts[kDimFirstModel + m] += milli;
-    }
-    if (lightest != std::numeric_limits<std::int64_t>::max()) amounts[kDimGpuEquivalent] += milli * lightest;
-  }
+  for (const TaskGroup& group : spec.groups) charge_least(state, group, amounts);
   return amounts;
 }
 

@@ -168,6 +168,15 @@ void State::count_open_dependencies(JobState& job) {
   }
 }
 
+std::optional<JobId> State::broken_dependency(const JobState& job) const {
+  for (const Dependency& dependency : job.spec.dependencies) {
+    if (dependency.kind != DependencyKind::kAfterOk || jobs_.find(dependency.job) != nullptr) continue;
+    const FinishedJob* done = finished(dependency.job);
+    if (done == nullptr || done->outcome != Outcome::kSucceeded) return dependency.job;
+  }
+  return std::nullopt;
+}
+
 void State::notify_dependents(JobId id) {
   const auto found = dependents_.find(id);
   if (found == dependents_.end()) return;

@@ -93,6 +93,8 @@ class State {
   const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
   const FinishedJob* finished(JobId id) const;
   const RunTimes& run_times() const { return run_times_; }  // of jobs that finished; see state/estimate.h
+  // The first job whose success this one waits for and which ended without, or whose outcome is forgotten.
+  std::optional<JobId> broken_dependency(const JobState& job) const;
 
   // Indexes that control and sched walk.
   const std::set<JobId>& running() const { return running_; }  // jobs with an attempt

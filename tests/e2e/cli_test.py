@@ -90,7 +90,64 @@ def a_job_is_submitted_runs_and_tells_its_story(berth):
     assert [one["id"] for one in berth.json("jobs", "--all", "--name", "hello")] == [int(job)]
     assert "succeeded" in berth("jobs", "--all", "-o", "wide")
     assert "name: hello" in berth("job", job, "-o", "yaml")
-    berth("logs", job, "--task", "7", code=3)
+    for more in ((), ("-f",), ("--stderr",), ("--tail", "3")):
+        berth("logs", job, "--task", "2", *more, code=3)
+    told = subprocess.run([berth_binary(), "logs", job, "--task", "9"], capture_output=True, text=True, env=berth.environment)
+    assert told.stderr == f"berth: job {job} has no task 9; its tasks are 0 to 1\n", told
+
+
+@check
+def an_array_tells_its_elements_and_how_many_failed(berth):
+    array = berth.submit("--queue", "a", "--kind", "array", "--array-size", "4", "--cpus", "1", "--name", "sweep", "--",
+                         "sh", "-c", "test $ARRAY_INDEX != 2")
+    done = berth.wait(array, "finished")
+    assert done["outcome"] == "failed" and done["children"] == {"total": 4, "running": 0, "waiting": 0, "ended": 4, "failed": 1}, done
+    told = berth("job", array)
+    assert "elements    4: 0 running, 0 waiting, 4 ended, 1 of them failed" in told, told
+    rows = [line.split() for line in told.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+    assert sorted((row[0], row[2]) for row in rows) == [("0", "succeeded"), ("1", "succeeded"), ("2", "failed"), ("3", "succeeded")], told
+    berth("logs", array, code=3)
+    service = berth.submit("--queue", "a", "--kind", "service", "--tasks", "2", "--cpus", "1", "--", "sleep", "600")
+    berth.wait(service, "running")
+    end = time.monotonic() + 30
+    while berth.json("job", service)["children"]["running"] != 2:
+        assert time.monotonic() < end, berth("job", service)
+        time.sleep(0.1)
+    told = berth("job", service)
+    assert "replicas    2: 2 running" in told and "REPLICA" in told and told.count("running") >= 4, told
+    berth("cancel", service)
+    berth.wait(service, "finished")
+
+
+@check
+def a_dependency_that_can_never_be_met_is_told_in_the_list(berth):
+    failing = berth.submit("--queue", "a", "--cpus", "1", "--", "false")
+    slow = berth.submit("--queue", "a", "--cpus", "1", "--", "sleep", "600")
+    berth.wait(failing, "finished")
+    never = berth.submit("--queue", "a", "--cpus", "1", "--afterok", failing, "--name", "in-vain", "--", "true")
+    later = berth.submit("--queue", "a", "--cpus", "1", "--afterok", slow, "--name", "patient", "--", "true")
+    reasons = {job["name"]: job.get("reason") for job in berth.json("jobs")}
+    assert (reasons["in-vain"], reasons["patient"]) == ("dependency-never", "dependency"), reasons
+    listed = berth("jobs")
+    assert "pending (dependency-never)" in listed and "pending (dependency)" in listed, listed
+    assert berth.json("why", never)["never"]
+    for job in (never, later, slow):
+        berth("cancel", job)
+        berth.wait(job, "finished")
+
+
+@check
+def run_says_why_it_waits_once_although_the_numbers_change(berth):
+    hogs = [berth.submit("--queue", "a", "--gpus", "2", "--", "sleep", "600") for _ in range(4)]
+    for hog in hogs:
+        berth.wait(hog, "running")
+    ran = berth.start("run", "--queue", "a", "--gpus", "8", "--", "true")
+    for hog in hogs:
+        time.sleep(0.7)
+        berth("cancel", hog)
+        berth.wait(hog, "finished")
+    _, err = ran.communicate(timeout=60)
+    assert ran.returncode == 0 and err.count(" waits: ") == 1, err
 
 
 @check
@@ -182,6 +239,7 @@ def nodes_are_cordoned_and_drained(berth):
     assert "cordoned" in berth("nodes")
     job = berth.submit("--queue", "a", "--gpus", "1", "--", "sleep", "600")
     assert berth.json("job", job)["phase"] == "pending"
+    assert "cordoned" in berth("why", job).splitlines()[0], berth("why", job)
     berth("uncordon", "n1")
     berth.wait(job, "running")
     assert "draining" in berth("drain", "n1")

@@ -40,7 +40,7 @@ void add_members(Schema& schema, const Schema& more) {
 }
 
 Schema group_members() {
-  return object("", {{"tasks?", integer("How many tasks; 1 if absent.")},
+  return object("", {{"tasks?", integer("How many tasks, up to 65536; 1 if absent.")},
                      {"min_tasks?", integer("The fewest it starts with; tasks if absent.")},
                      {"gpus?", amount("GPUs per task; below 1 a share of one.")},
                      {"gpu_models?", words("Any of these GPU models; any at all if absent.")},
@@ -85,7 +85,7 @@ Schema job() {
                                                          {text("Its name."), integer("Its number.")})},
                                       {"grace?", duration("How long it may take; the cluster's default if absent.")},
                                       {"interval?", duration("How often it saves by itself.")}}))},
-       {"retries?", integer("How often a failure is tried again.")},
+       {"retries?", integer("How often a failure is tried again, up to 1000.")},
        {"after?", job_ids("Starts after these have started.")},
        {"afterok?", job_ids("Starts after these have succeeded.")},
        {"afterany?", job_ids("Starts after these are over.")},
@@ -94,7 +94,7 @@ Schema job() {
        {"hold?", boolean("Waits until it is released.")},
        {"exclusive?", boolean("Whole nodes.")},
        {"spread?", boolean("One task per node as far as possible.")},
-       {"array?", closed(object("Elements of an array job.", {{"size", integer("How many.")},
+       {"array?", closed(object("Elements of an array job.", {{"size", integer("How many, up to 1000000.")},
                                                               {"running?", integer("At most so many at once.")}}))}});
   add_members(job, group_members());
   return closed(job);

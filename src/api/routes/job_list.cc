@@ -106,11 +106,11 @@ JobPosition start_of_history() {
   return position;
 }
 
-void add_live(const State& state, const JobQuery& query, JobPage& page) {
-  std::vector<Found> found = first_live(state, query);
+void add_live(const View& view, const JobQuery& query, JobPage& page) {
+  std::vector<Found> found = first_live(view.state, query);
   const bool more = found.size() > query.limit;
   if (more) found.pop_back();
-  for (const Found& one : found) page.jobs.push_back(show_job(state, *one.job));
+  for (const Found& one : found) page.jobs.push_back(show_job(view, *one.job));
   if (more) {
     const Key& last = found.back().key;
     page.next = JobPosition{.number = last.number, .text = std::string(last.text), .id = last.id};
@@ -195,7 +195,7 @@ Result<JobPage> list_jobs(Service& service, const JobQuery& query) {
   service.read([&](const View& view) {
     page.seq = view.state.last_seq();
     if (const auto* named = view.state.node_named(query.filter.node)) node = named->id;
-    if (!begins_in_history) add_live(view.state, query, page);
+    if (!begins_in_history) add_live(view, query, page);
   });
   if (begins_in_history) page.next = query.after ? *query.after : start_of_history();
   const bool node_is_unknown = !query.filter.node.empty() && !node;

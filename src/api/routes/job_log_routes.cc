@@ -52,16 +52,46 @@ std::uint32_t last_attempt(const state::JobState& job) {
   return job.past.empty() ? 0 : job.past.back().number;
 }
 
-// The attempts that the job has had. An attempt that was not is no file to look for.
-Result<std::uint32_t> attempts_of(Service& service, JobId id) {
-  std::optional<std::uint32_t> attempts;
+// What there is to read of a job. An attempt or task that was not is no file to look for.
+struct Extent {
+  std::uint32_t attempts = 0;
+  std::uint32_t tasks = 0;
+  bool parent = false;
+};
+
+Extent extent_of(const state::JobState& job) {
+  Extent extent{last_attempt(job), 0, job.is_parent()};
+  for (const TaskGroup& group : job.spec.groups) extent.tasks += static_cast<std::uint32_t>(group.count);
+  return extent;
+}
+
+Result<Extent> extent_of(Service& service, JobId id) {
+  std::optional<Extent> live;
   service.read([&](const View& view) {
-    if (const state::JobState* job = view.state.job(id)) attempts = last_attempt(*job);
+    if (const state::JobState* job = view.state.job(id)) live = extent_of(*job);
   });
-  if (attempts) return *attempts;
+  if (live) return *live;
   const auto past = service.past_job(id);
   if (!past) return past.error();
-  return last_attempt(past.value().job);
+  return extent_of(past.value().job);
+}
+
+Result<void> check_range(const LogQuery& query, const Extent& extent) {
+  const std::string job = "job " + std::to_string(query.job.value());
+  if (extent.parent) {
+    return not_found(job + " has no output of its own: ask for a replica or element, which are jobs with parent " +
+                     std::to_string(query.job.value()));
+  }
+  if (query.task >= extent.tasks) {
+    return not_found(
+        job + " has no task " + std::to_string(query.task) + "; " +
+        (extent.tasks == 1 ? "its only one is 0" : "its tasks are 0 to " + std::to_string(extent.tasks - 1)));
+  }
+  if (query.attempt > extent.attempts) {
+    return not_found(job + " has no attempt " + std::to_string(query.attempt) + "; it has had " +
+                     std::to_string(extent.attempts));
+  }
+  return {};
 }
 
 http::Response log_answer(const Service::LogPart& part, std::uint32_t attempt) {
@@ -77,12 +107,10 @@ http::Response log_answer(const Service::LogPart& part, std::uint32_t attempt) {
 Result<http::Response> read_log(Service& service, const Request& request) {
   auto query = query_of(request);
   if (!query) return query.error();
-  const auto attempts = attempts_of(service, query->job);
-  if (!attempts) return attempts.error();
-  if (query->attempt > attempts.value()) {
-    return not_found("the job has had " + std::to_string(attempts.value()) + " attempts");
-  }
-  if (query->attempt == 0) query->attempt = attempts.value();
+  const auto extent = extent_of(service, query->job);
+  if (!extent) return extent.error();
+  if (auto ok = check_range(*query, *extent); !ok) return ok.error();
+  if (query->attempt == 0) query->attempt = extent->attempts;
   if (query->attempt == 0) return log_answer({}, 0);  // it has not started yet
   const auto part =
       service.task_log(query->job, query->attempt, query->task, query->error_stream, query->from, query->limit);

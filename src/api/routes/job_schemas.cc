@@ -97,6 +97,9 @@ Schema summary() {
                  {"attempt", integer("Its current or last attempt; 0: none yet.")},
                  {"attempts", integer("How many attempts it has had.")},
                  {"failures", integer("How many of them failed.")},
+                 {"reason?", word_of<ReasonCode>("While it waits for something of its own: a user, a time, another "
+                                                 "job, or victims that leave. The whole reason: explainJob.")},
+                 {"children?", reference("Children")},
                  {"parent?", integer("The service or array it belongs to.")},
                  {"index?", integer("Which replica or element of it.")},
                  {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
@@ -128,6 +131,12 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Estimate"] = estimate();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
+  schemas["Children"] = object("The replicas or elements of a service or array; they are jobs whose parent it is.",
+                               {{"total", integer("As many as there shall be.")},
+                                {"running", integer("Those that run.")},
+                                {"waiting", integer("Those that wait to start, of those made so far.")},
+                                {"ended", integer("Those that are over.")},
+                                {"failed", integer("Those that ended without success.")}});
   schemas["JobSummary"] = summary();
   schemas["Job"] = in_full();
   schemas["JobList"] = object("A page of jobs.", {{"items", list("The jobs.", reference("JobSummary"))},

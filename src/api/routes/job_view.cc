@@ -62,6 +62,32 @@ Names names_for(const State& state, const JobState& job) {
   return names;
 }
 
+Children children_of(const State& state, const JobState& parent) {
+  Children children;
+  children.total = parent.spec.kind == JobKind::kArray ? parent.spec.array_size : parent.spec.groups.front().count;
+  children.ended = parent.children_spawned - parent.children_alive;
+  children.failed = parent.children_failed;
+  const auto found = state.children().find(parent.id);
+  if (found == state.children().end()) return children;
+  for (const JobId id : found->second) {
+    const JobState* child = state.job(id);
+    if (child != nullptr) ++(child->attempt ? children.running : children.waiting);
+  }
+  return children;
+}
+
+// What the job's own facts say; whether there is room for it is computed when somebody asks why.
+std::optional<ReasonCode> waits_for(const View& view, const JobState& job) {
+  if (job.phase != JobPhase::kPending || job.attempt) return std::nullopt;
+  if (job.held) return ReasonCode::kHeld;
+  if (job.open_dependencies > 0) {
+    return view.state.broken_dependency(job) ? ReasonCode::kDependencyNever : ReasonCode::kDependency;
+  }
+  if (job.not_before > view.now) return ReasonCode::kEarliestStart;
+  if (job.nomination) return ReasonCode::kWaitsForVictims;
+  return std::nullopt;
+}
+
 // Where it runs, in the order of its tasks.
 json::array nodes_view(const ShownJob& shown) {
   json::array nodes;
@@ -83,6 +109,14 @@ std::optional<Timestamp> started_of(const JobState& job) {
 std::uint32_t current_attempt(const JobState& job) {
   if (job.attempt) return job.attempt->number;
   return job.past.empty() ? 0 : job.past.back().number;
+}
+
+json::object children_view(const Children& children) {
+  return {{"total", children.total},
+          {"running", children.running},
+          {"waiting", children.waiting},
+          {"ended", children.ended},
+          {"failed", children.failed}};
 }
 
 // The first line of a job's view: what does not depend on where it is in its life.
@@ -108,6 +142,8 @@ json::object identity(const ShownJob& shown) {
   if (shown.outcome) view["outcome"] = text(name_of(*shown.outcome));
   if (shown.finished) view["finished"] = to_iso8601(*shown.finished);
   if (const auto started = started_of(job)) view["started"] = to_iso8601(*started);
+  if (shown.waits_for) view["reason"] = text(name_of(*shown.waits_for));
+  if (shown.children) view["children"] = children_view(*shown.children);
   if (job.parent.valid()) {
     view["parent"] = job.parent.value();
     view["index"] = job.index;
@@ -216,10 +252,13 @@ std::int64_t gpu_milli_of(const JobSpec& spec) {
   return milli;
 }
 
-ShownJob show_job(const State& state, const JobState& job) {
+ShownJob show_job(const View& view, const JobState& job) {
+  const State& state = view.state;
   return {.job = job,
           .phase = phase_of(state, job),
           .within = within_of(state, job),
+          .waits_for = waits_for(view, job),
+          .children = job.is_parent() ? std::optional(children_of(state, job)) : std::nullopt,
           .outcome = {},
           .finished = {},
           .estimate = state::estimate(state, job),
@@ -228,9 +267,13 @@ ShownJob show_job(const State& state, const JobState& job) {
 
 ShownJob show_past_job(const State& state, PastJob past) {
   Names names = names_for(state, past.job);
+  const std::optional<Children> children =
+      past.job.is_parent() ? std::optional(children_of(state, past.job)) : std::nullopt;
   return {.job = std::move(past.job),
           .phase = JobPhase::kFinished,
           .within = {},
+          .waits_for = {},
+          .children = children,
           .outcome = past.outcome,
           .finished = past.finished,
           .estimate = {},

@@ -113,12 +113,9 @@ void get_jobs(Service& service, const Request& request, const Responder& respond
   }
   json::array items;
   for (const ShownJob& job : page.value().jobs) items.push_back(job_summary(job));
-  json::value next = nullptr;
-  if (page.value().next) {
-    next = json::string(encode_cursor(*page.value().next, query.value().sort, query.value().descending));
-  }
-  responder.send(json_answer(
-      json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", page.value().seq}}));
+  std::optional<std::string> next;
+  if (page.value().next) next = encode_cursor(*page.value().next, query.value().sort, query.value().descending);
+  responder.send(page_answer(std::move(items), next, page.value().seq));
 }
 
 // --- one job ---
@@ -131,7 +128,7 @@ void get_job(Service& service, const Request& request, const Responder& responde
   }
   std::optional<ShownJob> shown;
   service.read([&](const View& view) {
-    if (const state::JobState* job = view.state.job(id.value())) shown = show_job(view.state, *job);
+    if (const state::JobState* job = view.state.job(id.value())) shown = show_job(view, *job);
   });
   if (!shown) {
     auto past = service.past_job(id.value());

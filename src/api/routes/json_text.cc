@@ -76,6 +76,12 @@ http::Response json_answer(const json::value& value, int status) {
   return {.status = status, .content_type = "application/json", .headers = {}, .body = json_text(value)};
 }
 
+http::Response page_answer(boost::json::array items, const std::optional<std::string>& next_cursor, std::uint64_t seq) {
+  boost::json::value next = nullptr;
+  if (next_cursor) next = boost::json::string(*next_cursor);
+  return json_answer(boost::json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", seq}});
+}
+
 json::value from_thousandths(std::int64_t amount) {
   if (amount % 1000 == 0) return amount / 1000;
   return static_cast<double>(amount) / 1000.0;

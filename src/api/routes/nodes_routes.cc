@@ -49,10 +49,9 @@ void list_nodes(Service& service, const Request& request, const Responder& respo
   });
   json::array items;
   for (const ShownNode& node : page.nodes) items.push_back(node_view(node));
-  json::value next = nullptr;
-  if (page.more) next = json::string(page.nodes.back().node.spec.name);
-  responder.send(
-      json_answer(json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", page.seq}}));
+  std::optional<std::string> next;
+  if (page.more) next = page.nodes.back().node.spec.name;
+  responder.send(page_answer(std::move(items), next, page.seq));
 }
 
 void get_node(Service& service, const Request& request, const Responder& responder) {

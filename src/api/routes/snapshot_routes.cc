@@ -35,7 +35,7 @@ Snapshot take_snapshot(const View& view) {
                     .jobs = {}};
   for (const state::NodeState& node : view.state.nodes()) snapshot.nodes.push_back(show_node(view.state, node));
   snapshot.jobs.reserve(view.state.jobs().size());
-  view.state.jobs().for_each([&](const state::JobState& job) { snapshot.jobs.push_back(show_job(view.state, job)); });
+  view.state.jobs().for_each([&](const state::JobState& job) { snapshot.jobs.push_back(show_job(view, job)); });
   return snapshot;
 }
 

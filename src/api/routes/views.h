@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/service.h"
+#include "model/reason.h"
 #include "state/estimate.h"
 #include "state/state.h"
 
@@ -24,11 +25,22 @@ struct NodeNames {
 };
 using Names = std::map<NodeId, NodeNames>;
 
+// The replicas of a service or the elements of an array. They are jobs of their own (docs/decisions/0006).
+struct Children {
+  std::int32_t total = 0;  // as many as there shall be
+  std::int32_t running = 0;
+  std::int32_t waiting = 0;
+  std::int32_t ended = 0;
+  std::int32_t failed = 0;  // of those that ended
+};
+
 // A live or finished job with what only the state can tell about it.
 struct ShownJob {
   state::JobState job;
   JobPhase phase = JobPhase::kPending;
-  std::optional<bool> within;  // while it runs: wholly inside the guarantees
+  std::optional<bool> within;                // while it runs: wholly inside the guarantees
+  std::optional<ReasonCode> waits_for = {};  // while it waits, of what is known without a search for places
+  std::optional<Children> children = {};     // of a service or array
   std::optional<Outcome> outcome;
   std::optional<Timestamp> finished;
   state::Estimate estimate;  // of its run time, while it lives
@@ -39,7 +51,7 @@ struct ShownJob {
 JobPhase phase_of(const state::State& state, const state::JobState& job);
 std::int64_t gpu_milli_of(const JobSpec& spec);  // of all its tasks
 
-ShownJob show_job(const state::State& state, const state::JobState& job);
+ShownJob show_job(const View& view, const state::JobState& job);
 ShownJob show_past_job(const state::State& state, PastJob past);
 boost::json::object job_summary(const ShownJob& shown);
 boost::json::object job_in_full(const ShownJob& shown);

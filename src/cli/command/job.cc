@@ -11,6 +11,10 @@
 namespace berth::cli {
 namespace {
 
+constexpr std::size_t kMostChildren = 20;
+constexpr std::size_t kMostChildrenWide = 1000;
+constexpr int kMostPages = 20;  // the history may be long and hold few of them
+
 void fact(std::string& out, const std::string& name, const std::string& value) {
   if (!value.empty())
     out += "  " + name + std::string(12 - std::min<std::size_t>(12, name.size()), ' ') + printable(value) + "\n";
@@ -63,6 +67,17 @@ std::string state_line(const Json& job, Timestamp now) {
   return line;
 }
 
+std::string children_noun(const Json& job) { return show(job, "kind") == "array" ? "elements" : "replicas"; }
+
+// "8: 3 running, 1 waiting, 4 ended, 1 of them failed"
+std::string children_words(const Json& children) {
+  std::string words = show(children, "total") + ":";
+  for (const char* state : {"running", "waiting", "ended"}) {
+    words += (words.ends_with(':') ? " " : ", ") + show(children, state) + " " + state;
+  }
+  return words + ", " + show(children, "failed") + (integer(children, "ended") > 0 ? " of them failed" : " failed");
+}
+
 std::string heading(const Json& job, Timestamp now) {
   std::string out = "job " + show(job, "id") + "  " + printable(show(job, "name")) + "\n";
   fact(out, "state", state_line(job, now));
@@ -83,6 +98,7 @@ std::string heading(const Json& job, Timestamp now) {
   }
   fact(out, "time limit", show(spec, "time_limit"));
   if (has(job, "estimate")) fact(out, "runs about", show(at(job, "estimate"), "text"));
+  if (has(job, "children")) fact(out, children_noun(job), children_words(at(job, "children")));
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
   if (has(job, "checkpoint")) {
     const Json& checkpoint = at(job, "checkpoint");
@@ -198,6 +214,44 @@ std::string tasks_table(const Json& job, bool wide, std::size_t width) {
   return "\n" + table.text(width);
 }
 
+// The live ones by number, then those that are over, newest first, as far as the table goes.
+Result<boost::json::array> children_of(const std::string& id, std::size_t most, Session& session) {
+  boost::json::array found;
+  std::string cursor;
+  for (int pages = 0; pages < kMostPages && found.size() < most; ++pages) {
+    const std::string limit = std::to_string(most - found.size());
+    const auto page =
+        get(session, query("/v1/jobs", {{"parent", id}, {"finished", "true"}, {"limit", limit}, {"cursor", cursor}}));
+    if (!page) return page.error();
+    for (const Json& child : items(*page, "items")) found.push_back(child);
+    cursor = show(*page, "next_cursor");
+    if (cursor.empty()) break;
+  }
+  return found;
+}
+
+Result<std::string> children_table(const Json& job, Format format, Session& session) {
+  if (!has(job, "children")) return std::string();
+  const std::string id = show(job, "id");
+  const auto children = children_of(id, format == Format::kWide ? kMostChildrenWide : kMostChildren, session);
+  if (!children || children->empty()) return children ? Result<std::string>(std::string()) : children.error();
+  Table table({{show(job, "kind") == "array" ? "ELEMENT" : "REPLICA", Align::kRight},
+               {"JOB", Align::kRight},
+               {"STATE"},
+               {"FOR", Align::kRight},
+               {"FAILURES", Align::kRight},
+               {"NODES", Align::kLeft, true}});
+  for (const Json& child : *children) {
+    table.add({show(child, "index"), show(child, "id"), state_words(child), in_state_for(child, clock_now()),
+               show(child, "failures"), joined(at(child, "nodes"), ",")});
+  }
+  const Json& counts = at(job, "children");
+  const std::int64_t all = integer(counts, "running") + integer(counts, "waiting") + integer(counts, "ended");
+  const std::int64_t rest = all - static_cast<std::int64_t>(children->size());
+  return "\n" + table.text(table_width(session, format)) +
+         (rest > 0 ? "and " + std::to_string(rest) + " more: berth jobs --all --parent " + id + "\n" : "");
+}
+
 // Why it waits, of a job that waits.
 Result<std::string> waiting_for(const Json& job, Session& session) {
   if (show(job, "phase") != "pending") return std::string();
@@ -218,8 +272,10 @@ Result<int> run(const JobViewOptions& options, Session& session) {
     if (format != Format::kTable && format != Format::kWide) return formatted(*job, format, {});
     const auto waits = waiting_for(*job, session);
     if (!waits) return waits.error();
+    const auto children = children_table(*job, format, session);
+    if (!children) return children.error();
     return heading(*job, clock_now()) + story_of(*job) + *waits +
-           tasks_table(*job, format == Format::kWide, table_width(session, format));
+           tasks_table(*job, format == Format::kWide, table_width(session, format)) + *children;
   });
 }
 

@@ -1,13 +1,23 @@
 #include "cli/command/job_words.h"
 
+#include "cli/when.h"
+
 namespace berth::cli {
 
 std::string state_words(const Json& job) {
   const std::string phase = show(job, "phase");
   if (phase == "finished" && has(job, "outcome")) return show(job, "outcome");
   if (phase == "pending" && is_true(job, "held")) return "held";
+  if (phase == "pending" && has(job, "reason")) return phase + " (" + show(job, "reason") + ")";
   if (phase == "running" && at(job, "within").is_bool() && !is_true(job, "within")) return "running, borrowed";
   return phase;
+}
+
+std::string in_state_for(const Json& job, Timestamp now) {
+  const std::string phase = show(job, "phase");
+  if (phase == "pending") return age_text(show(job, "waiting_since"), now);
+  if (phase == "stopping") return age_text(show(at(job, "stop"), "began"), now);
+  return age_text(show(job, phase == "finished" ? "finished" : "started"), now);
 }
 
 std::string counted(const std::string& amount, const std::string& noun) {

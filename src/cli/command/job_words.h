@@ -3,12 +3,17 @@
 
 #include <string>
 
+#include "base/timestamp.h"
 #include "cli/answer.h"
 
 namespace berth::cli {
 
-// One or two words: "pending", "held", "running", "running, borrowed", "stopping", or how it finished.
+// A few words: "pending", "pending (dependency-never)", "held", "running", "running, borrowed", "stopping", or how it
+// finished.
 std::string state_words(const Json& job);
+
+// How long it has been in its phase: waiting, running, stopping or over.
+std::string in_state_for(const Json& job, Timestamp now);
 
 // "2 tasks", "1 task", "0.5 GPUs", "1 GPU".
 std::string counted(const std::string& amount, const std::string& noun);

@@ -35,14 +35,6 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
   return all;
 }
 
-// How long it has been in its phase: waiting, running, stopping or over.
-std::string since(const Json& job, Timestamp now) {
-  const std::string phase = show(job, "phase");
-  if (phase == "pending") return age_text(show(job, "waiting_since"), now);
-  if (phase == "stopping") return age_text(show(at(job, "stop"), "began"), now);
-  return age_text(show(job, phase == "finished" ? "finished" : "started"), now);
-}
-
 std::vector<Column> columns(bool wide) {
   std::vector<Column> columns{{"ID", Align::kRight},
                               {"NAME", Align::kLeft, true},
@@ -68,7 +60,7 @@ std::string table(const boost::json::array& jobs, const JobsOptions& options, st
   Table table(columns(wide));
   for (const Json& job : jobs) {
     std::vector<std::string> cells{show(job, "id"),          show(job, "name"), show(job, "queue"),
-                                   show(job, "user"),        state_words(job),  since(job, now),
+                                   show(job, "user"),        state_words(job),  in_state_for(job, now),
                                    show(job, "tasks_total"), show(job, "gpus"), joined(at(job, "nodes"), ",")};
     if (wide) {
       for (const char* name : {"kind", "class", "priority", "attempt", "failures"}) cells.push_back(show(job, name));

@@ -38,9 +38,6 @@ class Following {
     session_.out << part->bytes << std::flush;
     from_ = part->next;
     if (!part->bytes.empty()) return true;
-    if (from_ == 0) {
-      if (const auto there = check_task(); !there) return there.error();
-    }
     if (!options_.follow) return false;
     if (part->attempt == 0 || part->complete) return go_on_after(part->attempt);
     source_.attempt = part->attempt;  // stay with it until it is over
@@ -49,16 +46,6 @@ class Following {
   }
 
  private:
-  // No output may be no task.
-  Result<void> check_task() {
-    const auto job = get(session_, "/v1/jobs/" + options_.id);
-    if (!job) return job.error();
-    const std::int64_t tasks = integer(*job, "tasks_total");
-    if (options_.task < tasks) return {};
-    return not_found("job " + options_.id + " has no task " + std::to_string(options_.task) + "; its last one is " +
-                     std::to_string(tasks - 1));
-  }
-
   // A task that has just been bound has no file yet.
   Result<bool> wait_for_log(const Error& absent) {
     const auto job = get(session_, "/v1/jobs/" + options_.id);

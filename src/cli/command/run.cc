@@ -94,9 +94,11 @@ int exit_code_of_job(const Json& job) {
 void Attached::say_state(const Json& job) {
   const std::string phase = show(job, "phase");
   std::string now;
+  std::string kind;  // what is said again only when it changes: the numbers in a reason always do
   if (phase == "pending") {
     const auto why = get(session_, "/v1/jobs/" + id_ + "/why");
     now = "job " + id_ + " waits" + (why ? ": " + show(*why, "summary") : "");
+    kind = why ? "waits " + show(*why, "code") : said_;
   } else if (phase == "running") {
     now = "job " + id_ + " runs (attempt " + show(job, "attempt") + ")";
   } else if (phase == "stopping") {
@@ -105,8 +107,9 @@ void Attached::say_state(const Json& job) {
     now = "job " + id_ + " " + show(job, "outcome");
     if (show(job, "outcome") == "succeeded") return;
   }
-  if (now != said_) say(now);
-  said_ = now;
+  if (kind.empty()) kind = now;
+  if (kind != said_) say(now);
+  said_ = kind;
 }
 
 void Attached::open_taps(const Json& job, std::int64_t attempt) {

@@ -169,11 +169,11 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"memory: 8k\n",
        "job.yaml:1:9: memory: '8k' has no binary unit; give KiB, MiB, GiB, TiB or PiB, such as 64GiB; did "
        "you mean KiB?"},
-      {"tasks: 0\n", "job.yaml:1:8: tasks: 0 is out of range; give 1 to 2147483647"},
-      {"tasks: 2147483648\n", "job.yaml:1:8: tasks: 2147483648 is out of range; give 1 to 2147483647"},
+      {"tasks: 0\n", "job.yaml:1:8: tasks: 0 is out of range; give 1 to 65536"},
+      {"tasks: 65537\n", "job.yaml:1:8: tasks: 65537 is out of range; give 1 to 65536"},
       {"tasks: 4\nmin_tasks: 5\n", "job.yaml:2:12: min_tasks: 5 is more than tasks 4; give at most that"},
       {"min_tasks: 5\n", "job.yaml:1:12: min_tasks: 5 is more than tasks 1; give at most that"},
-      {"min_tasks: 0\n", "job.yaml:1:12: min_tasks: 0 is out of range; give 1 to 2147483647"},
+      {"min_tasks: 0\n", "job.yaml:1:12: min_tasks: 0 is out of range; give 1 to 65536"},
       {"time_limit: 0s\n",
        "job.yaml:1:13: time_limit: 0 is no time; give one such as 10m or 2h, or leave it out for none"},
       {"time_limit: -5m\n", "job.yaml:1:13: time_limit: -5m is negative; give a time such as 90s, 10m, 2h or 3d"},
@@ -181,7 +181,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"kind: gangs\n",
        "job.yaml:1:7: kind: 'gangs' is none of gang, service, array, interactive; did you mean 'gang'?"},
       {"hold: yes\n", "job.yaml:1:7: hold: 'yes' is not a yes or no; give true or false"},
-      {"retries: -1\n", "job.yaml:1:10: retries: -1 is out of range; give 0 to 2147483647"},
+      {"retries: -1\n", "job.yaml:1:10: retries: -1 is out of range; give 0 to 1000"},
       {"checkpoint: {signal: SIGKILL}\n",
        "job.yaml:1:22: checkpoint.signal: 'SIGKILL' is not a signal that a process can catch; give one such as SIGTERM "
        "or SIGUSR1"},
@@ -203,7 +203,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
        "job.yaml:1:11: groups[0]: there is no key 'queue'; known are tasks, min_tasks, gpus, "
        "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
        "node_selector, tolerations, name"},
-      {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 2147483647"},
+      {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 1000000"},
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},
   };

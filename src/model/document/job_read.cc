@@ -9,11 +9,10 @@
 namespace berth::document {
 namespace {
 
-constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxCpuMilli = 10'000 * kMilli;
 
-std::int32_t count(const Value& value, std::int64_t low) {
-  return static_cast<std::int32_t>(value.integer(low, kMax32));
+std::int32_t count(const Value& value, std::int32_t low, std::int32_t high) {
+  return static_cast<std::int32_t>(value.integer(low, high));
 }
 
 // A time above zero; no limit is said by leaving the key out.
@@ -70,7 +69,7 @@ struct GroupReader {
                  }};
     };
     return {
-        key("tasks", [this](const Value& v) { group.count = count(v, 1); }),
+        key("tasks", [this](const Value& v) { group.count = count(v, 1, kMaxTasksPerJob); }),
         key("min_tasks", [this](const Value& v) { read_min_tasks(v); }),
         key("gpus", [this](const Value& v) { read_gpus(v, group.request); }),
         key("gpu_models", [this](const Value& v) { group.request.gpu_models = v.strings(); }),
@@ -100,7 +99,7 @@ struct GroupReader {
 
  private:
   void read_min_tasks(const Value& value) {
-    group.min_count = count(value, 1);
+    group.min_count = count(value, 1, kMaxTasksPerJob);
     min_tasks_at = value.node().at;
   }
 };
@@ -134,8 +133,8 @@ void read_checkpoint(const Value& value, CheckpointContract& checkpoint) {
 }
 
 void read_array(const Value& value, JobSpec& spec) {
-  value.map({{"size", [&](const Value& v) { spec.array_size = count(v, 1); }},
-             {"running", [&](const Value& v) { spec.array_running = count(v, 1); }}});
+  value.map({{"size", [&](const Value& v) { spec.array_size = count(v, 1, kMaxArraySize); }},
+             {"running", [&](const Value& v) { spec.array_running = count(v, 1, kMaxArraySize); }}});
 }
 
 void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec) {
@@ -160,7 +159,7 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
       {"time_limit", [&](const Value& v) { spec.time_limit_s = positive_duration(v); }},
       {"estimate", [&](const Value& v) { spec.estimate_s = positive_duration(v); }},
       {"checkpoint", [&](const Value& v) { read_checkpoint(v, spec.checkpoint); }},
-      {"retries", [&](const Value& v) { spec.retries = count(v, 0); }},
+      {"retries", [&](const Value& v) { spec.retries = count(v, 0, kMaxRetries); }},
       {"after", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfter, spec); }},
       {"afterok", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterOk, spec); }},
       {"afterany", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterAny, spec); }},

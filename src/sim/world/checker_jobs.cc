@@ -291,6 +291,10 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   require(now_ - victim.started >= config_.scheduling.min_runtime_s * 1000, "P5",
           who + " is evicted before its minimum run time");
   const JobView& claimant = jobs_.at(event.claimant);
+  const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
+  require(event.cause == justified, "P5",
+          who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
+              std::string(name_of(justified)) + " could be right");
   if (claimant.queue == victim.queue) {
     require(victim.priority < claimant.priority && config_.scheduling.preempt, "P5",
             who + " is preempted by a job of no higher priority");

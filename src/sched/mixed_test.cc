@@ -1,0 +1,78 @@
+// Jobs that mix: task groups on different GPU models, and victims of both kinds for one claimant.
+
+#include <algorithm>
+
+#include "sched/explain.h"
+#include "sched/fleet_fixture.h"
+
+namespace berth {
+namespace {
+
+TEST_CASE("each group of a gang counts on the model it asks for, not all of them on one") {
+  FleetFixture fleet;
+  QueueConfig queue = FleetFixture::queue("a");
+  queue.max.model_gpu_milli = {{"A100", 4000}, {"H100", 4000}};
+  fleet.command(ApplyConfig{FleetFixture::config({queue}), "op"});
+  fleet.command(RegisterNode{FleetFixture::node("n1", 8, "H100")});
+  fleet.command(RegisterNode{FleetFixture::node("n2", 8, "A100")});
+  JobSpec mixed = FleetFixture::job("a", 1, 4);
+  mixed.groups.push_back(mixed.groups.front());
+  mixed.groups[0].name = "learners";
+  mixed.groups[0].request.gpu_models = {"H100"};
+  mixed.groups[1].name = "actors";
+  mixed.groups[1].request.gpu_models = {"A100"};
+  JobSpec too_many = mixed;
+  too_many.groups[1].request.gpus = 5;
+
+  const JobId refused = fleet.submit(too_many);
+  const JobId job = fleet.submit(mixed);
+  fleet.cycle();
+  CHECK(fleet.runs(job));
+  CHECK_FALSE(fleet.runs(refused));
+  fleet.exit(job, 0);
+  fleet.cycle();
+  CHECK_FALSE(fleet.runs(refused));
+}
+
+TEST_CASE("each victim of one claimant leaves for its own cause") {
+  FleetFixture fleet;
+  QueueConfig owner = FleetFixture::queue("a");
+  owner.guaranteed.gpu_milli = 14'000;
+  fleet.command(ApplyConfig{FleetFixture::config({owner, FleetFixture::queue("b")}), "op"});
+  fleet.command(RegisterNode{FleetFixture::node("n1", 6)});
+  fleet.command(RegisterNode{FleetFixture::node("n2", 8)});
+  const auto start = [&](const std::string& queue, std::int32_t gpus, const std::string& priority) {
+    JobSpec spec = FleetFixture::job(queue, 1, gpus);
+    spec.priority_class = priority;
+    const JobId job = fleet.submit(spec);
+    fleet.cycle();
+    return job;
+  };
+  start("b", 6, "production");
+  const JobId borrower = start("b", 4, "training");
+  const JobId lower = start("a", 4, "dev");
+  REQUIRE(fleet.runs(borrower));
+  REQUIRE(fleet.runs(lower));
+  fleet.now.ms += 3'600'000;
+  start("a", 8, "production");  // fits on n2 alone, where both of them are
+  const auto cause_of = [&](JobId job) { return fleet.state.job(job)->attempt->stop.value().cause; };
+  CHECK(cause_of(borrower) == StopCause::kReclaim);
+  CHECK(cause_of(lower) == StopCause::kPreempt);
+}
+
+TEST_CASE("a job that waits for a cordoned node is told so in the first line") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("a")}), "op"});
+  fleet.command(RegisterNode{FleetFixture::node("n1", 8)});
+  fleet.command(CordonNode{"n1", true, false, "op"});
+  const JobId job = fleet.submit(FleetFixture::job("a", 1, 4));
+  fleet.cycle();
+  const auto told = sched::explain(fleet.state, job, fleet.now).summary;
+  CHECK_MESSAGE(told.find("1 node that could is cordoned") != std::string::npos, told);
+  fleet.command(CordonNode{"n1", false, false, "op"});
+  fleet.cycle();
+  CHECK(fleet.runs(job));
+}
+
+}  // namespace
+}  // namespace berth
