@@ -131,6 +131,17 @@ Result<void> check_dependencies(const state::State& state, const JobSpec& spec) 
   return {};
 }
 
+// Whether the user may have one more job, running or waiting.
+Result<void> check_submitted(const state::State& state, const state::QueueState& leaf, const std::string& user) {
+  for (QueueId id = leaf.id; id.valid(); id = state.queue(id).parent) {
+    const state::QueueState& queue = state.queue(id);
+    if (!queue.limits_users() || queue.used_by(user).submitted < queue.max_submitted_per_user) continue;
+    return conflict("user '" + user + "' has " + std::to_string(queue.used_by(user).submitted) + " jobs in queue '" +
+                    queue.path + "', as many as one user may submit there; let one end or cancel it");
+  }
+  return {};
+}
+
 Result<void> check_kind(const JobSpec& spec) {
   switch (spec.kind) {
     case JobKind::kGang:
@@ -205,6 +216,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
                      "'; levels come from the configuration's topology");
     }
   }
+  if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
   if (auto priority = priority_of(state, spec); !priority) return priority.error();
   return check_dependencies(state, spec);
 }

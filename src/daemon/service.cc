@@ -67,7 +67,8 @@ api::Explained DaemonService::explain(JobId job) {
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {
   Result<std::vector<std::string>> lines = not_found("no such queue '" + path.substr(0, 200) + "'");
   reader_.read([&](state::State& state, const billing::Meter&) {
-    if (const state::QueueState* queue = state.queue_at(path)) lines = sched::explain_share(state, *queue);
+    if (const state::QueueState* queue = state.queue_at(path))
+      lines = sched::explain_share(state, *queue, wall_clock(state));
   });
   return lines;
 }

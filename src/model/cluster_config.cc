@@ -119,6 +119,11 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
   if (auto ok = check_amounts(where + ".guaranteed", queue.guaranteed, models); !ok) return ok;
   if (auto ok = check_amounts(where + ".max", queue.max, models); !ok) return ok;
   if (auto ok = check_amounts(where + ".lending_limit", queue.lending_limit, models); !ok) return ok;
+  for (const auto& [key, limit] : {std::pair("max_jobs_per_user", queue.max_jobs_per_user),
+                                   std::pair("max_gpus_per_user", queue.max_gpu_milli_per_user),
+                                   std::pair("max_submitted_per_user", queue.max_submitted_per_user)}) {
+    if (limit && (*limit < 0 || *limit > kMaxAmount)) return invalid(where + "." + key + " must be 0 or more");
+  }
   for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
     const auto ceiling = amount_named(queue.max, dim);
     if (ceiling && amount > *ceiling) {
@@ -201,6 +206,12 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
     return invalid("scheduling.default_grace_s must be between 0 and one year");
   if (scheduling.backfill_holds < 0 || scheduling.backfill_holds > 1000) {
     return invalid("scheduling.backfill_holds must be between 0 and 1000");
+  }
+  if (!in_range(scheduling.usage_half_life_s)) {
+    return invalid("scheduling.usage_half_life_s must be between 0 and one year");
+  }
+  if (!in_range(scheduling.deadline_slack_s)) {
+    return invalid("scheduling.deadline_slack_s must be between 0 and one year");
   }
   if (scheduling.victims_per_cycle < 0 || scheduling.victims_per_cycle > 1'000'000) {
     return invalid("scheduling.victims_per_cycle must be between 0 and 1000000");

@@ -60,12 +60,19 @@ struct QueueConfig {
   std::int64_t weight = 1;   // share of the surplus; 0 borrows only what nobody else wants
   std::string trust_domain;  // empty: the parent's
   QueuePolicy policy = QueuePolicy::kBestEffort;
+  // For each user, of what is below the queue. Absent: no limit.
+  std::optional<std::int64_t> max_jobs_per_user;       // that run
+  std::optional<std::int64_t> max_gpu_milli_per_user;  // of those
+  std::optional<std::int64_t> max_submitted_per_user;  // that run or wait
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
                       field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
                       field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy));
+                      field("policy", &QueueConfig::policy),
+                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user));
   }
 };
 
@@ -87,13 +94,17 @@ struct SchedulingConfig {
   std::int64_t victims_per_cycle = 4096;  // budget of one cycle's evictions, in gangs
   bool reclaim = true;
   bool preempt = true;
+  std::int64_t usage_half_life_s = 0;  // past usage counts in the order, half of it after so long; 0: it does not count
+  std::int64_t deadline_slack_s = 600;  // a job is urgent so long before the last moment at which it could start
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("min_runtime_s", &SchedulingConfig::min_runtime_s),
                       field("default_grace_s", &SchedulingConfig::default_grace_s),
                       field("backfill_holds", &SchedulingConfig::backfill_holds),
                       field("victims_per_cycle", &SchedulingConfig::victims_per_cycle),
-                      field("reclaim", &SchedulingConfig::reclaim), field("preempt", &SchedulingConfig::preempt));
+                      field("reclaim", &SchedulingConfig::reclaim), field("preempt", &SchedulingConfig::preempt),
+                      field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
+                      field("deadline_slack_s", &SchedulingConfig::deadline_slack_s));
   }
 };
 

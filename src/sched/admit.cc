@@ -9,9 +9,10 @@ using state::State;
 
 namespace {
 
-std::optional<Reason> over_quota(const State& state, QueueId queue, const Amounts& asked) {
-  if (auto reason = over_max(state, queue, asked)) return reason;
-  return over_lending(state, queue, asked);
+std::optional<Reason> over_quota(const State& state, const JobState& job, const Amounts& asked) {
+  if (auto reason = over_max(state, job.queue, asked)) return reason;
+  if (auto reason = over_user_limit(state, job, asked)) return reason;
+  return over_lending(state, job.queue, asked);
 }
 
 }  // namespace
@@ -19,11 +20,10 @@ std::optional<Reason> over_quota(const State& state, QueueId queue, const Amount
 Admission admit(const State& state, const JobState& job) {
   Admission admission;
   const Amounts least = least_amounts(state, job.spec);
-  if (auto reason = over_quota(state, job.queue, least)) return {0, *reason};
+  if (auto reason = over_quota(state, job, least)) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-    const auto reason =
-        over_quota(state, job.queue, amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
+    const auto reason = over_quota(state, job, amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
     if (reason) {
       admission.reason = *reason;
     } else {
@@ -35,7 +35,7 @@ Admission admit(const State& state, const JobState& job) {
 }
 
 std::optional<Reason> refuses(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
-  return over_quota(state, job.queue, state.amounts_of(job.spec, placements));
+  return over_quota(state, job, state.amounts_of(job.spec, placements));
 }
 
 std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {

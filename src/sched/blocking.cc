@@ -12,7 +12,7 @@ using state::State;
 JobId strict_head_before(const State& state, const JobState& job, Timestamp now) {
   const QueueState& leaf = state.queue(job.queue);
   if (leaf.policy != QueuePolicy::kStrict) return JobId::none();
-  const PendingKey own{-std::int64_t{job.priority}, job.submitted, job.id};
+  const PendingKey own = pending_key(job);
   for (const PendingKey& key : leaf.pending) {
     if (own < key) break;
     const JobState& other = *state.job(key.job);

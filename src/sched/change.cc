@@ -69,7 +69,17 @@ std::string listed(const Items& items, Name&& name) {
   return text;
 }
 
+std::string user_raise_text(const State& state, const Raise& raise) {
+  const std::string queue = "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path);
+  if (raise.dim == kDims) {
+    return queue + " let one user run " + std::to_string(raise.to) + " jobs instead of " + std::to_string(raise.from);
+  }
+  return queue + " let one user have " + amount_text(raise.dim, raise.to) + " " + dim_name(state, raise.dim) +
+         " instead of " + amount_text(raise.dim, raise.from);
+}
+
 std::string raise_text(const State& state, const Raise& raise) {
+  if (raise.per_user) return user_raise_text(state, raise);
   return "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path) +
          (raise.lending ? " lent " : " had a max of ") + amount_text(raise.dim, raise.to) + " " +
          dim_name(state, raise.dim) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
@@ -99,7 +109,9 @@ Timestamp ends_by(const JobState& job, Timestamp now) {
 
 void apply(Trial& trial, const State& state, const Change& change, Timestamp now) {
   for (const Raise& raise : change.raises) {
-    if (raise.lending)
+    if (raise.per_user)
+      trial.set_user_limit(raise.queue, raise.dim, raise.to);
+    else if (raise.lending)
       trial.set_lending_limit(raise.queue, raise.dim, raise.to);
     else
       trial.set_max(raise.queue, raise.dim, raise.to);

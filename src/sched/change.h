@@ -46,6 +46,7 @@ struct Raise {
   std::size_t dim = 0;
   std::int64_t from = 0;
   std::int64_t to = 0;
+  bool per_user = false;  // what one user may have: jobs where dim is kDims, else GPUs
   bool operator==(const Raise&) const = default;
 };
 

@@ -68,7 +68,10 @@ class Inquiry {
   std::vector<Change> told_;
 };
 
-bool is_quota(const Reason& why) { return why.code == ReasonCode::kQueueMax || why.code == ReasonCode::kQueueLending; }
+bool is_quota(const Reason& why) {
+  return why.code == ReasonCode::kQueueMax || why.code == ReasonCode::kQueueLending ||
+         why.code == ReasonCode::kUserLimit;
+}
 
 bool Inquiry::starts(const Change& change, Reason* why) {
   ++tries_;
@@ -284,6 +287,10 @@ bool Inquiry::add_raise(Change& change, const Reason& why) const {
     change.raises.push_back({why.queue, false, why.dim, why.limit, checked_add(why.used, why.asked)});
     return true;
   }
+  if (why.code == ReasonCode::kUserLimit) {
+    change.raises.push_back({why.queue, false, why.dim, why.limit, checked_add(why.used, why.asked), true});
+    return true;
+  }
   std::int64_t missing = why.used + why.asked - why.limit;
   for (const QueueId id : state_.queue(why.queue).children) {
     const QueueState& child = state_.queue(id);
@@ -335,18 +342,24 @@ void Inquiry::order_victims(std::vector<JobId>& victims) const {
 }
 
 bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
+  // How much of what is asked the job gives back.
+  const auto gives = [&](const JobState& job) {
+    if (why.code == ReasonCode::kUserLimit && job.spec.user != job_.spec.user) return std::int64_t{0};
+    if (why.dim == kDims) return std::int64_t{1};
+    std::int64_t amount = 0;
+    for (const state::Charge& charge : job.attempt->charges) amount += charge.amounts[why.dim];
+    return amount;
+  };
   std::vector<JobId> victims;
   for (const JobId id : state_.running()) {
     const JobState& job = *state_.job(id);
-    if (may_leave(id, change) && state_.is_below(job.queue, why.queue) &&
-        job.attempt->charges.front().amounts[why.dim] > 0)
-      victims.push_back(id);
+    if (may_leave(id, change) && state_.is_below(job.queue, why.queue) && gives(job) > 0) victims.push_back(id);
   }
   order_victims(victims);
   std::int64_t missing = why.used + why.asked - why.limit;
   for (const JobId id : victims) {
     if (missing <= 0 || change.victims.size() > kMostVictims) break;
-    for (const state::Charge& charge : state_.job(id)->attempt->charges) missing -= charge.amounts[why.dim];
+    missing -= gives(*state_.job(id));
     change.victims.push_back(id);
   }
   return !victims.empty();

@@ -68,7 +68,7 @@ TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the o
   command(RegisterNode{node("n1", 8)});
   submit(job("a", 1, 4));
   cycle();
-  const auto lines = sched::explain_share(state, *state.queue_at("a"));
+  const auto lines = sched::explain_share(state, *state.queue_at("a"), now);
   CHECK_EQ(lines[0], "gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)");
   CHECK_EQ(lines[3], "gpus: guaranteed 6, 4 used within, 0 borrowed, 2 idle (1 may be lent, 1 kept back)");
   CHECK_EQ(lines.back(), "among the 2 queues of the cluster, 1 have a smaller dominant share over weight");

@@ -137,7 +137,8 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     start(cycle, id, std::move(*placements));
     return;
   }
-  if (!is_never(why.code) && nominate(cycle, id)) return;
+  // Nobody leaves for a job that its own user's limit holds back.
+  if (!is_never(why.code) && why.code != ReasonCode::kUserLimit && nominate(cycle, id)) return;
   cycle.plan.refused.emplace_back(id, why);
   order.refuse(id);
 }
@@ -147,6 +148,7 @@ void ask(Cycle& cycle, Order& order, JobId id) {
 Plan run_cycle(State& state, Timestamp now) {
   // 1. The state is current; everything below is tried on its undo log.
   Cycle cycle(state, now);
+  state.pass_deadlines(now);
   // 2. Promises first.
   serve_nominations(cycle);
   // Who can neither start nor claim sleeps until something that blocks it changes.
@@ -158,7 +160,7 @@ Plan run_cycle(State& state, Timestamp now) {
   Order order(state, now, Lanes::kAwake);
   while (const auto job = order.next()) ask(cycle, order, *job);
   // 9. The plan; the trial takes everything back.
-  cycle.plan.ask_again_at = cycle.work.ask_again_at;
+  cycle.plan.ask_again_at = std::min(cycle.work.ask_again_at, state.next_urgent());
   cycle.plan.nodes_scored = cycle.work.nodes_scored;
   return std::move(cycle.plan);
 }

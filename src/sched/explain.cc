@@ -196,7 +196,13 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kArrayLimit:
       return "its array runs as many elements as it may";
     case ReasonCode::kUserLimit:
-      return "its user has as much as one user may have";
+      if (reason.dim == kDims) {
+        return queue_name(state, reason.queue) + " lets one user run " + std::to_string(reason.limit) +
+               " jobs at once, and its user runs " + std::to_string(reason.used);
+      }
+      return queue_name(state, reason.queue) + " lets one user have " + amount_text(reason.dim, reason.limit) + " " +
+             dim_name(state, reason.dim) + ", its user has " + amount_text(reason.dim, reason.used) +
+             ", and the job asks " + amount_text(reason.dim, reason.asked);
     case ReasonCode::kParent:
       return "it runs through its replicas or elements";
   }
@@ -217,6 +223,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
                               : "it runs since " + to_iso8601(job->attempt->started);
     return explanation;
   }
+  state.pass_deadlines(now);
   explanation.reason = blocking_reason(state, *job, now);
   explanation.summary = sentence(state, explanation.reason) + closed_nodes(state, *job, explanation.reason.code);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
@@ -226,6 +233,10 @@ Explanation explain(State& state, JobId id, Timestamp now) {
       explanation.details.push_back(job_name(victim) + " of queue " + state.queue(leaving->queue).path + " leaves by " +
                                     to_iso8601(leaving->attempt->stop->deadline));
     }
+  }
+  if (job->spec.deadline) {
+    explanation.details.push_back("its deadline is " + to_iso8601(*job->spec.deadline) + "; it is urgent from " +
+                                  to_iso8601(state.urgent_from(job->spec)) + " on");
   }
   if (!job->is_parent()) {
     describe_quota(state, *job, explanation.details);

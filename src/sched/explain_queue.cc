@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/checked.h"
+#include "model/document/quantity.h"
 #include "sched/explain.h"
 #include "sched/order.h"
 #include "sched/preempt.h"
@@ -63,6 +64,8 @@ std::string why_first(const State& state, Order order, const JobState& first, co
   if (first.priority != job.priority) {
     return "its priority is " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
   }
+  if (first.urgent && !job.urgent) return "its deadline is near";
+  if (first.urgent && first.spec.deadline != job.spec.deadline) return "its deadline is nearer";
   return "it was submitted earlier";
 }
 
@@ -195,18 +198,43 @@ std::string guarantee_line(const State& state, const QueueState& queue, std::siz
 
 }  // namespace
 
-std::vector<std::string> explain_share(const State& state, const QueueState& queue) {
+namespace {
+
+// A line for each dimension that fairness is measured in: what counts of it, over the fleet, over the weight.
+std::vector<std::string> share_lines(const State& state, const QueueState& queue, Timestamp now) {
+  const std::int64_t half_life_s = state.config().scheduling.usage_half_life_s;
+  const SharedAmounts counted = shared_usage(state, queue, now);
+  const SharedAmounts past = state.past_usage(queue, now);
+  const Fraction dominant = dominant_share(state, queue, now);
   std::vector<std::string> lines;
-  const Fraction dominant = dominant_share(state, queue);
-  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const std::size_t dim = state::kSharedDims[i];
     const std::int64_t capacity = state.capacity()[dim];
-    const std::int64_t used = queue.usage[dim] + queue.nominated[dim];
     if (capacity == 0) continue;
-    const Fraction one{used, checked_multiply(capacity, queue.weight)};
-    lines.push_back(dim_name(state, dim) + ": " + amount_text(dim, used) + " of " + amount_text(dim, capacity) +
-                    " used = " + percent({used, capacity}) + ", over weight " + std::to_string(queue.weight) + " = " +
-                    percent(one) + (used > 0 && one == dominant ? " (dominant)" : ""));
+    const Fraction one{counted[i], checked_multiply(capacity, queue.weight)};
+    std::string line = dim_name(state, dim) + ": ";
+    if (half_life_s > 0) {
+      line += amount_text(dim, counted[i] - past[i]) + " used and " + amount_text(dim, past[i]) +
+              " on average before (half of it is forgotten every " + document::duration_text(half_life_s) + "): ";
+    }
+    line += amount_text(dim, counted[i]) + " of " + amount_text(dim, capacity) + (half_life_s > 0 ? "" : " used") +
+            " = " + percent({counted[i], capacity}) + ", over weight " + std::to_string(queue.weight) + " = " +
+            percent(one);
+    lines.push_back(line + (counted[i] > 0 && one == dominant ? " (dominant)" : ""));
   }
+  if (queue.is_leaf() || queue.id == state.root()) return lines;
+  Order order(state, now, Lanes::kAll);
+  if (const auto share = order.share(queue.id); share && !(*share == dominant)) {
+    lines.push_back("counts " + percent(*share) +
+                    " among its siblings: its children's usage, rescaled to the least of those that have jobs to ask");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> explain_share(const State& state, const QueueState& queue, Timestamp now) {
+  std::vector<std::string> lines = share_lines(state, queue, now);
   for (std::size_t dim = 0; dim < kDims; ++dim) {
     if (queue.guaranteed.states(dim)) lines.push_back(guarantee_line(state, queue, dim));
     if (queue.max[dim] == kUnlimited) continue;
@@ -216,9 +244,12 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all that runs in it is borrowed");
   if (queue.id == state.root()) return lines;
+  const Fraction dominant = dominant_share(state, queue, now);
   std::int64_t smaller = 0;
   const QueueState& parent = state.queue(queue.parent);
-  for (const QueueId sibling : parent.children) smaller += dominant_share(state, state.queue(sibling)) < dominant;
+  for (const QueueId sibling : parent.children) {
+    smaller += dominant_share(state, state.queue(sibling), now) < dominant;
+  }
   lines.push_back("among the " + std::to_string(parent.children.size()) + " queues of " + name(state, parent.id) +
                   ", " + std::to_string(smaller) + " have a smaller dominant share over weight");
   return lines;

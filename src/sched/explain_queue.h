@@ -18,8 +18,8 @@ std::vector<std::string> explain_turn(const state::State& state, const state::Jo
 std::vector<std::string> explain_claim(state::State& state, const state::JobState& job, Timestamp now);
 
 // Each resource's usage over the fleet, the dominant one over the weight (weighted DRF; Ghodsi et al., NSDI'11, 4.1),
-// what is guaranteed, used within it, idle and lent or kept back, and borrowed; then where it stands among its
-// siblings.
-std::vector<std::string> explain_share(const state::State& state, const state::QueueState& queue);
+// with past usage where it counts, what a parent counts after its children are rescaled; what is guaranteed, used
+// within it, idle and lent or kept back, and borrowed; then where it stands among its siblings.
+std::vector<std::string> explain_share(const state::State& state, const state::QueueState& queue, Timestamp now);
 
 }  // namespace berth::sched

@@ -120,8 +120,8 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
     const QueueState& queue = state_.queue(id);
     if (queue.pending_below > 0 && asked_below_[id.index()])
       standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
-    standing.counted =
-        queue.is_leaf() || !standing.candidate ? shared_usage(queue) : counted_below(queue, *standing.candidate);
+    standing.counted = queue.is_leaf() || !standing.candidate ? shared_usage(state_, queue, now_)
+                                                              : counted_below(queue, *standing.candidate);
     standing.known = true;
   }
   return standing.candidate;

@@ -82,6 +82,35 @@ std::optional<Reason> over_max(const State& state, QueueId queue, const Amounts&
   return std::nullopt;
 }
 
+std::optional<Reason> over_user_limit(const QueueState& queue, const std::string& user, const Amounts& asked) {
+  if (!queue.limits_users()) return std::nullopt;
+  const state::UserUsage used = queue.used_by(user);
+  Reason reason;
+  reason.code = ReasonCode::kUserLimit;
+  reason.queue = queue.id;
+  if (used.jobs >= queue.max_jobs_per_user) {
+    reason.dim = kDims;
+    reason.asked = 1;
+    reason.used = used.jobs;
+    reason.limit = queue.max_jobs_per_user;
+    return reason;
+  }
+  const std::int64_t most = queue.max_gpu_milli_per_user;
+  if (asked[kDimGpu] == 0 || most == kUnlimited || used.gpu_milli + asked[kDimGpu] <= most) return std::nullopt;
+  reason.dim = kDimGpu;
+  reason.asked = asked[kDimGpu];
+  reason.used = used.gpu_milli;
+  reason.limit = most;
+  return reason;
+}
+
+std::optional<Reason> over_user_limit(const State& state, const state::JobState& job, const Amounts& asked) {
+  for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
+    if (auto reason = over_user_limit(state.queue(id), job.spec.user, asked)) return reason;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 // What of `child`'s guarantee is neither used by it nor lent to its siblings.

@@ -21,6 +21,10 @@ Amounts amounts_on(const state::State& state, const JobSpec& spec, GpuModelId mo
 // The first ceiling on the way to the root that refuses `asked` more below `queue`, or nothing (P4).
 std::optional<Reason> over_max(const state::State& state, QueueId queue, const Amounts& asked);
 
+// The first queue on the way to the root that refuses the job's user one more job (dim is kDims) or `asked` more GPUs.
+std::optional<Reason> over_user_limit(const state::State& state, const state::JobState& job, const Amounts& asked);
+std::optional<Reason> over_user_limit(const state::QueueState& queue, const std::string& user, const Amounts& asked);
+
 // What siblings keep for themselves: the first ancestor whose idle guarantees are not lent to `queue`, or nothing.
 std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked);
 

@@ -52,10 +52,14 @@ struct Fleet {
         if (random.chance(300)) leaf.guaranteed.gpu_milli = random.between(0, 2) * 1000;
         if (random.chance(100)) leaf.lending_limit.gpu_milli = 500;
         if (random.chance(300)) leaf.policy = QueuePolicy::kStrict;
+        if (random.chance(200)) leaf.max_jobs_per_user = random.between(0, 3);
+        if (random.chance(200)) leaf.max_gpu_milli_per_user = random.between(0, 8) * 1000;
         config.queues.push_back(leaf);
       }
     }
     config.scheduling.min_runtime_s = random.between(0, 90);
+    if (random.chance(500)) config.scheduling.usage_half_life_s = random.between(30, 3600);
+    config.scheduling.deadline_slack_s = random.between(0, 120);
     config.pools = {{"p", {}}, {"q", {"a"}}};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
@@ -87,7 +91,9 @@ struct Fleet {
     spec.name = "job";
     spec.queue = (random.chance(500) ? "a/t" : "b/t") + std::to_string(random.below(3));
     if (random.chance(200)) spec.priority_class = random.chance(500) ? "production" : "dev";
-    spec.user = "ann";
+    spec.user = random.chance(700) ? "ann" : "bob";
+    if (random.chance(200)) spec.deadline = now + random.between(0, 600) * 1000;
+    if (random.chance(200)) spec.estimate_s = random.between(1, 300);
     spec.exclusive = random.chance(50);
     spec.spread = random.chance(150);
     const std::int64_t groups = random.chance(250) ? 2 : 1;

@@ -5,6 +5,7 @@
 
 namespace berth::sched {
 
+using state::kSharedDims;
 using state::QueueState;
 using state::State;
 
@@ -32,32 +33,32 @@ Fraction share_in(const State& state, std::int64_t used, std::size_t dim, std::i
 
 }  // namespace
 
-SharedAmounts shared_usage(const QueueState& queue) {
-  SharedAmounts amounts{};
-  for (std::size_t i = 0; i < kShared.size(); ++i) {
-    amounts[i] = queue.usage[kShared[i]] + queue.nominated[kShared[i]];
+SharedAmounts shared_usage(const State& state, const QueueState& queue, Timestamp now) {
+  SharedAmounts amounts = state.past_usage(queue, now);
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    amounts[i] = checked_add(amounts[i], queue.usage[kSharedDims[i]] + queue.nominated[kSharedDims[i]]);
   }
   return amounts;
 }
 
 Fraction dominant_share(const State& state, const SharedAmounts& amounts, std::int64_t weight) {
   Fraction share{0, 1};
-  for (std::size_t i = 0; i < kShared.size(); ++i) {
-    const Fraction one = share_in(state, amounts[i], kShared[i], weight);
+  for (std::size_t i = 0; i < kSharedDims.size(); ++i) {
+    const Fraction one = share_in(state, amounts[i], kSharedDims[i], weight);
     if (share < one) share = one;
   }
   return share;
 }
 
-Fraction dominant_share(const State& state, const QueueState& queue) {
-  return dominant_share(state, shared_usage(queue), queue.weight);
+Fraction dominant_share(const State& state, const QueueState& queue, Timestamp now) {
+  return dominant_share(state, shared_usage(state, queue, now), queue.weight);
 }
 
 std::size_t most_asked(const State& state, const Amounts& asked) {
   std::size_t most = 0;
   Fraction largest{0, 1};
-  for (std::size_t i = 0; i < kShared.size(); ++i) {
-    const Fraction part = share_in(state, asked[kShared[i]], kShared[i], 1);
+  for (std::size_t i = 0; i < kSharedDims.size(); ++i) {
+    const Fraction part = share_in(state, asked[kSharedDims[i]], kSharedDims[i], 1);
     if (!(largest < part)) continue;
     largest = part;
     most = i;

@@ -9,31 +9,33 @@
 // It counts in full only in the resource that the parent's next job takes most of, and is rescaled in the others: one
 // that holds all of another resource does not starve its siblings, and one that holds much of the same is not hidden.
 //
+// Past usage, where it counts, is as if the queue used the average of it now.
+//
 // Exact but for the rescaling, which rounds down at 2^-30, everywhere the same.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/checked.h"
+#include "base/timestamp.h"
 #include "model/resources.h"
+#include "state/past_usage.h"
 #include "state/state.h"
 
 namespace berth::sched {
 
-// The dimensions that fairness is measured in.
-inline constexpr std::array<std::size_t, 3> kShared = {kDimGpuEquivalent, kDimCpu, kDimMemory};
-using SharedAmounts = std::array<std::int64_t, kShared.size()>;
+using state::SharedAmounts;
 
-// What is bound and promised below the queue.
-SharedAmounts shared_usage(const state::QueueState& queue);
+// What is bound and promised below the queue, and the decaying average of what it has used, where the configuration
+// gives it a half-life.
+SharedAmounts shared_usage(const state::State& state, const state::QueueState& queue, Timestamp now);
 
 // The largest part of the fleet that the amounts are in one dimension, divided by the weight.
 Fraction dominant_share(const state::State& state, const SharedAmounts& amounts, std::int64_t weight);
-// The same of what the queue uses.
-Fraction dominant_share(const state::State& state, const state::QueueState& queue);
+// The same of shared_usage.
+Fraction dominant_share(const state::State& state, const state::QueueState& queue, Timestamp now);
 
-// The dimension (index into kShared) in which the amounts are the largest part of the fleet.
+// The dimension (index into kSharedDims) in which the amounts are the largest part of the fleet.
 std::size_t most_asked(const state::State& state, const Amounts& asked);
 
 // The amounts times least / share, or as they are where the share is not above the least.

@@ -33,6 +33,7 @@ bool may_hold(const NodeState& node, const TaskRequest& request) {
 
 bool has_room(const State& state, const QuotaNeed& need) {
   const QueueState& queue = state.queue(need.queue);
+  if (!need.user.empty()) return !over_user_limit(queue, need.user, need.asked);
   if (need.within) return would_be_within(state, need.queue, need.asked);
   return first_over(queue.usage + queue.nominated, need.asked, queue.max) == kDims;
 }
@@ -72,6 +73,9 @@ std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, cons
     }
   };
   add_ceilings(least);
+  for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
+    if (over_user_limit(state.queue(q), job.spec.user, least)) needs.push_back({q, least, false, job.spec.user});
+  }
   for (std::size_t m = 0; m < state.gpu_models().size() && least[kDimGpu] > 0; ++m) {
     add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
   }
@@ -97,6 +101,7 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
   if (meets_lending_limits(state, job.queue)) return false;
   switch (why.code) {
     case ReasonCode::kQueueMax:
+    case ReasonCode::kUserLimit:
       return true;
     case ReasonCode::kGpusBusy:
     case ReasonCode::kFragmented:
@@ -163,8 +168,10 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     const auto why = probe.refusal(job);
     if (!why || !can_sleep(state, job, *why)) continue;
     const Amounts least = least_amounts(state, job.spec);
-    if (!is_never(why->code) && may_claim(state, job, least)) continue;
-    state.waits().put_to_sleep(lane, {quota_needs(state, job, least), why->code != ReasonCode::kQueueMax});
+    const bool by_user = why->code == ReasonCode::kUserLimit;  // for which nobody leaves
+    if (!by_user && !is_never(why->code) && may_claim(state, job, least)) continue;
+    const bool by_quota = by_user || why->code == ReasonCode::kQueueMax;
+    state.waits().put_to_sleep(lane, {quota_needs(state, job, least), !by_quota});
     asleep.emplace_back(id, *why);
   }
   return asleep;

@@ -24,6 +24,7 @@ struct QueueSums {
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
   std::int64_t running_below = 0;
+  std::map<std::string, UserUsage, std::less<>> users;
   std::map<std::int32_t, std::set<JobId>> running;
 };
 
@@ -41,6 +42,19 @@ std::optional<std::string> State::audit() const {
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
+    for (const QueueId q : path) {
+      if (!queue(q).limits_users()) continue;
+      UserUsage user;
+      if (!job.parent.valid()) ++user.submitted;
+      user.jobs = (job.attempt ? 1 : 0) + (job.nomination ? 1 : 0);
+      if (job.nomination) user.gpu_milli += job.nomination->amounts[kDimGpu];
+      if (job.attempt) {
+        for (const Charge& charge : job.attempt->charges) user.gpu_milli += charge.amounts[kDimGpu];
+      }
+      if (user == UserUsage()) continue;
+      UserUsage& sum = queues[q.index()].users[job.spec.user];
+      sum = {sum.jobs + user.jobs, sum.gpu_milli + user.gpu_milli, sum.submitted + user.submitted};
+    }
     if (job.attempt) {
       running.insert(job.id);
       for (const TaskState& task : job.attempt->tasks) {
@@ -114,6 +128,7 @@ std::optional<std::string> State::audit() const {
     if (!(queue.usage == sums.usage)) return name + "usage differs";
     if (!(queue.within_usage == sums.within)) return name + "usage within the guarantee differs";
     if (!(queue.nominated == sums.nominated)) return name + "nominated usage differs";
+    if (queue.users != sums.users) return name + "what its users have differs";
     if (queue.borrowed.size() != sums.borrowed) return name + "the stack of borrowed charges differs";
     std::size_t in_lanes = 0;
     for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();

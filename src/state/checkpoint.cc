@@ -1,5 +1,7 @@
 // Saving the state and loading it again: primary facts are written, indexes and sums are rebuilt.
 
+#include <algorithm>
+
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
@@ -45,6 +47,16 @@ struct SavedFinished {
   }
 };
 
+struct SavedPast {
+  QueueId queue;
+  std::vector<std::int64_t> average;
+  Timestamp at;
+  static constexpr auto fields() {
+    return std::tuple(field("queue", &SavedPast::queue), field("average", &SavedPast::average),
+                      field("at", &SavedPast::at));
+  }
+};
+
 }  // namespace
 
 std::string State::save() const {
@@ -71,6 +83,12 @@ std::string State::save() const {
   out.put_varint(finished_.size());
   for (const auto& [id, done] : finished_) out.put(SavedFinished{id, done.outcome, done.code});
   out.put(run_times_.save());
+  std::vector<SavedPast> past;
+  for (const QueueState& queue : queues_) {
+    if (queue.past == PastUsage()) continue;
+    past.push_back({queue.id, {queue.past.average.begin(), queue.past.average.end()}, queue.past.at});
+  }
+  out.put(past);
   return out.take();
 }
 
@@ -152,7 +170,7 @@ Result<State> State::load(std::string_view bytes) {
     }
     if (stored.nomination) {
       state.nominate_tasks(stored.nomination->placements, +1);
-      state.nominate_queues(stored.queue, stored.nomination->amounts, +1);
+      state.nominate_queues(stored, stored.nomination->amounts, +1);
     }
   }
   std::vector<SavedKey> keys;
@@ -167,6 +185,18 @@ Result<State> State::load(std::string_view bytes) {
   for (const SavedFinished& done : finished) state.finished_.emplace(done.job, FinishedJob{done.outcome, done.code});
   std::vector<RunTimes::Saved> run_times;
   if (!in.at_end()) in.get(run_times);  // older checkpoints end before
+  std::vector<SavedPast> past;
+  if (!in.at_end()) in.get(past);  // likewise
+  for (const SavedPast& saved : past) {
+    if (!saved.queue.valid() || saved.queue.index() >= state.queues_.size() ||
+        saved.average.size() != kSharedDims.size()) {
+      return damaged;
+    }
+    QueueState& queue = state.queue_mut(saved.queue);
+    std::copy(saved.average.begin(), saved.average.end(), queue.past.average.begin());
+    queue.past.since = shared_part(queue.usage);
+    queue.past.at = saved.at;
+  }
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.unsettled_.clear();

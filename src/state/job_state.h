@@ -17,6 +17,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/resources.h"
+#include "state/queue_state.h"
 
 namespace berth::state {
 
@@ -153,6 +154,7 @@ struct JobState {
   std::int32_t open_dependencies = 0;
   Timestamp timer = Timestamp::never();  // when control has to look at it next
   bool in_pending = false;
+  bool urgent = false;      // while it waits: its deadline is near
   std::uint64_t shape = 0;  // equal for jobs that ask for the same in the same way
 
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
@@ -171,5 +173,9 @@ struct JobState {
                       field("spec", &JobState::spec), field("expected_s", &JobState::expected_s));
   }
 };
+
+inline PendingKey pending_key(const JobState& job) {
+  return {-std::int64_t{job.priority}, job.urgent ? *job.spec.deadline : Timestamp::never(), job.submitted, job.id};
+}
 
 }  // namespace berth::state

@@ -2,9 +2,11 @@
 // A node of the queue tree with its limits, what runs below it, and what waits in it. Depth 0 is the root.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -12,12 +14,15 @@
 #include "model/cluster_config.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "state/past_usage.h"
 
 namespace berth::state {
 
-// Sorts the most deserving first: higher priority, then older, then smaller id.
+// Sorts the most deserving first: higher priority, then urgent before not urgent and the nearest deadline first, then
+// older, then smaller id.
 struct PendingKey {
   std::int64_t negated_priority = 0;
+  Timestamp due = Timestamp::never();  // of an urgent job: its deadline
   Timestamp submitted;
   JobId job;
   auto operator<=>(const PendingKey&) const = default;
@@ -31,6 +36,14 @@ struct BorrowedKey {
   auto operator<=>(const BorrowedKey&) const = default;
 };
 
+// What one user has below a queue that limits its users.
+struct UserUsage {
+  std::int64_t jobs = 0;       // that run or are promised places
+  std::int64_t gpu_milli = 0;  // of those
+  std::int64_t submitted = 0;  // that run or wait; a service or an array is one
+  bool operator==(const UserUsage&) const = default;
+};
+
 struct QueueState {
   QueueId id;
   QueueId parent;
@@ -42,21 +55,34 @@ struct QueueState {
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
   bool limits_lending = false;
+  std::int64_t max_jobs_per_user = kUnlimited;
+  std::int64_t max_gpu_milli_per_user = kUnlimited;
+  std::int64_t max_submitted_per_user = kUnlimited;
   std::int64_t weight = 1;
   TrustDomainId trust_domain;
   QueuePolicy policy = QueuePolicy::kBestEffort;
 
+  PastUsage past;                                       // kept only while the configuration gives it a half-life
   Amounts usage;                                        // of everything bound below, terminating included
   Amounts within_usage;                                 // the part that is within this queue's guarantee
   Amounts nominated;                                    // promised to claimants below
   std::set<BorrowedKey> borrowed;                       // charges below that are not within here
   std::set<PendingKey> pending;                         // leaves: jobs that wait
   std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
+  std::map<std::string, UserUsage, std::less<>> users;  // only where one user's part is limited
   std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
   std::int64_t running_below = 0;
   std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
   bool is_leaf() const { return children.empty(); }
+  bool limits_users() const {
+    return max_jobs_per_user != kUnlimited || max_gpu_milli_per_user != kUnlimited ||
+           max_submitted_per_user != kUnlimited;
+  }
+  UserUsage used_by(std::string_view user) const {
+    const auto found = users.find(user);
+    return found == users.end() ? UserUsage() : found->second;
+  }
 };
 
 }  // namespace berth::state

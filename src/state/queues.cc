@@ -22,6 +22,10 @@ void resolve(const ResourceAmounts& named, const State& state, Set&& set) {
   }
 }
 
+std::int64_t half_life_ms(const ClusterConfig& config) {
+  return checked_multiply(config.scheduling.usage_half_life_s, 1000);
+}
+
 }  // namespace
 
 TrustDomainId State::trust_domain_id(const std::string& name) {
@@ -42,6 +46,9 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
     queue.lending_limit[dim] = amount;
     queue.limits_lending = true;
   });
+  queue.max_jobs_per_user = config.max_jobs_per_user.value_or(kUnlimited);
+  queue.max_gpu_milli_per_user = config.max_gpu_milli_per_user.value_or(kUnlimited);
+  queue.max_submitted_per_user = config.max_submitted_per_user.value_or(kUnlimited);
   queue.weight = config.weight;
   queue.policy = config.policy;
   queue.trust_domain =
@@ -77,6 +84,13 @@ void State::configure_queues(const ClusterConfig& config) {
 }
 
 void State::on(const ClusterConfigured& event) {
+  for (QueueState& queue : queues_) queue.past.average = past_usage(queue, now_);  // by the half-life until now
+  std::vector<JobId> waiting;  // listed by the limits and the slack of their time
+  jobs_.for_each([&](JobState& job) {
+    if (!job.in_pending) return;
+    strike_pending(job);
+    waiting.push_back(job.id);
+  });
   config_ = event.config;
   config_version_ = event.version;
   // A model that is no longer named counts as one that never was, as it does after a checkpoint is loaded.
@@ -92,6 +106,17 @@ void State::on(const ClusterConfigured& event) {
   }
   recount_capacity();
   recount_charges();
+  for (const JobId id : waiting) {
+    JobState& job = existing(id);
+    job.shape = lane_of(job);
+    job.urgent = urgent_from(job.spec) <= now_;
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
+  const bool remembers = config_.scheduling.usage_half_life_s > 0;
+  for (QueueState& queue : queues_) {
+    queue.past = remembers ? PastUsage{queue.past.average, shared_part(queue.usage), now_} : PastUsage();
+  }
   waits_.wake_all();
   ++opportunity_;
 }
@@ -104,6 +129,7 @@ void State::recount_charges() {
     queue.nominated = {};
     queue.borrowed.clear();
     queue.running_below = 0;
+    queue.users.clear();
   }
   for (const JobId id : running_) {
     JobState& job = existing(id);
@@ -120,8 +146,9 @@ void State::recount_charges() {
   for (const JobId id : nominated_) {
     JobState& job = existing(id);
     job.nomination->amounts = amounts_of(job.spec, job.nomination->placements);
-    nominate_queues(job.queue, job.nomination->amounts, +1);
+    nominate_queues(job, job.nomination->amounts, +1);
   }
+  jobs_.for_each([&](const JobState& job) { count_submitted(job, +1); });
 }
 
 std::vector<QueueId> State::path_to(QueueId queue_id) const {
@@ -174,6 +201,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
     QueueState& q = queue_mut(id);
     const bool within = (charge.within >> q.depth & 1U) != 0;
     const BorrowedKey key{charge.order, job.id, index};
+    count_user(q, job.spec.user, {index == 0 ? 1 : 0, charge.amounts[kDimGpu], 0}, sign);
     if (sign > 0) {
       q.usage += charge.amounts;
       if (within)
@@ -193,8 +221,39 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
   }
 }
 
-void State::nominate_queues(QueueId queue_id, const Amounts& amounts, int sign) {
+SharedAmounts State::past_usage(const QueueState& queue, Timestamp now) const {
+  const std::int64_t half_life = half_life_ms(config_);
+  return half_life == 0 ? SharedAmounts{} : average_at(queue.past, now, half_life);
+}
+
+void State::note_usage(QueueId queue_id) {
+  if (config_.scheduling.usage_half_life_s == 0) return;
   for (QueueId id = queue_id; id.valid(); id = queue(id).parent) {
+    QueueState& q = queue_mut(id);
+    q.past = {past_usage(q, now_), shared_part(q.usage), now_};
+  }
+}
+
+void State::count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign) {
+  if (!queue.limits_users()) return;
+  UserUsage& used = queue.users[user];
+  used.jobs += sign * more.jobs;
+  used.gpu_milli += sign * more.gpu_milli;
+  used.submitted += sign * more.submitted;
+  if (used == UserUsage()) queue.users.erase(user);
+}
+
+// Replicas and elements are not counted: what they belong to is.
+void State::count_submitted(const JobState& job, int sign) {
+  if (job.parent.valid()) return;
+  for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
+    count_user(queue_mut(id), job.spec.user, {0, 0, 1}, sign);
+  }
+}
+
+void State::nominate_queues(const JobState& job, const Amounts& amounts, int sign) {
+  for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
+    count_user(queue_mut(id), job.spec.user, {1, amounts[kDimGpu], 0}, sign);
     if (sign > 0)
       queue_mut(id).nominated += amounts;
     else {

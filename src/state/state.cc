@@ -79,25 +79,32 @@ std::uint64_t shape_of(const JobSpec& spec) {
   return hash.digest();
 }
 
-PendingKey pending_key(const JobState& job) { return {-std::int64_t{job.priority}, job.submitted, job.id}; }
-
 }  // namespace
 
-void State::insert_pending(JobState& job) {
-  if (job.in_pending || job.phase != JobPhase::kPending || job.attempt || job.held || job.open_dependencies > 0 ||
-      job.is_parent()) {
-    return;
-  }
-  queue_mut(job.queue).pending.insert(pending_key(job));
-  queue_mut(job.queue).lanes[job.shape].insert(pending_key(job));
-  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
-  job.in_pending = true;
-  waits_.wake({job.queue, job.shape});
-  ++opportunity_;
+Timestamp State::urgent_from(const JobSpec& spec) const {
+  if (!spec.deadline) return Timestamp::never();
+  const std::int64_t needed_s = spec.time_limit_s > 0 ? spec.time_limit_s : spec.estimate_s;
+  const std::int64_t ahead_s = checked_add(needed_s, config_.scheduling.deadline_slack_s);
+  return Timestamp{checked_subtract(spec.deadline->ms, checked_multiply(ahead_s, 1000))};
 }
 
-void State::remove_pending(JobState& job) {
-  if (!job.in_pending) return;
+// Equal for jobs of a queue of which one cannot start when the other cannot.
+std::uint64_t State::lane_of(const JobState& job) const {
+  const std::uint64_t shape = shape_of(job.spec);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (queue(q).limits_users()) return Hasher().add(shape).add(job.spec.user).digest();
+  }
+  return shape;
+}
+
+void State::list_pending(const JobState& job) {
+  QueueState& leaf = queue_mut(job.queue);
+  leaf.pending.insert(pending_key(job));
+  leaf.lanes[job.shape].insert(pending_key(job));
+  if (job.spec.deadline && !job.urgent) deadlines_.emplace(urgent_from(job.spec), job.id);
+}
+
+void State::strike_pending(const JobState& job) {
   QueueState& leaf = queue_mut(job.queue);
   BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
   const auto lane = leaf.lanes.find(job.shape);
@@ -106,8 +113,37 @@ void State::remove_pending(JobState& job) {
     leaf.lanes.erase(lane);
     waits_.forget({job.queue, job.shape});
   }
+  if (job.spec.deadline && !job.urgent) BERTH_CHECK(deadlines_.erase({urgent_from(job.spec), job.id}) == 1);
+}
+
+void State::insert_pending(JobState& job) {
+  if (job.in_pending || job.phase != JobPhase::kPending || job.attempt || job.held || job.open_dependencies > 0 ||
+      job.is_parent()) {
+    return;
+  }
+  job.urgent = urgent_from(job.spec) <= now_;
+  list_pending(job);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
+  job.in_pending = true;
+  waits_.wake({job.queue, job.shape});
+  ++opportunity_;
+}
+
+void State::remove_pending(JobState& job) {
+  if (!job.in_pending) return;
+  strike_pending(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
   job.in_pending = false;
+}
+
+void State::pass_deadlines(Timestamp now) {
+  while (!deadlines_.empty() && next_urgent() <= now) {
+    JobState& job = existing(deadlines_.begin()->second);
+    strike_pending(job);
+    job.urgent = true;
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
 }
 
 void State::reset_timer(JobState& job) {
@@ -189,7 +225,8 @@ void State::notify_dependents(JobId id) {
 }
 
 void State::index_job(JobState& job) {
-  job.shape = shape_of(job.spec);
+  job.shape = lane_of(job);
+  count_submitted(job, +1);
   for (const Dependency& dependency : job.spec.dependencies) dependents_[dependency.job].insert(job.id);
   count_open_dependencies(job);
   if (job.is_parent()) children_[job.id];
@@ -286,7 +323,7 @@ void State::on(const Nominated& event) {
   nomination.cause = event.cause;
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(event.placements, +1);
-  nominate_queues(job.queue, nomination.amounts, +1);
+  nominate_queues(job, nomination.amounts, +1);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
 }
@@ -294,7 +331,7 @@ void State::on(const Nominated& event) {
 void State::drop_nomination(JobState& job) {
   if (!job.nomination) return;
   nominate_tasks(job.nomination->placements, -1);
-  nominate_queues(job.queue, job.nomination->amounts, -1);
+  nominate_queues(job, job.nomination->amounts, -1);
   job.nomination.reset();
   nominated_.erase(job.id);
 }
@@ -333,6 +370,7 @@ void State::on(const AttemptStarted& event) {
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.insert(attempt.master_port);
   attempt.charges.push_back(charge);
   charge_queues(job, charge, 0, +1);
+  note_usage(job.queue);
   running_.insert(job.id);
   list_running(job, +1);
   reset_timer(job);
@@ -357,6 +395,7 @@ void State::on(const AttemptGrown& event) {
   }
   attempt.charges.push_back(charge);
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
+  note_usage(job.queue);
 }
 
 void State::on(const ChargePromoted& event) {
@@ -449,6 +488,7 @@ void State::release_attempt(JobState& job) {
   for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
     charge_queues(job, attempt.charges[i], i, -1);
   }
+  note_usage(job.queue);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
   }
@@ -525,6 +565,7 @@ void State::on(const JobFinished& event) {
   BERTH_CHECK(!job.attempt.has_value());
   drop_nomination(job);
   remove_pending(job);
+  count_submitted(job, -1);
   if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
   for (const Dependency& dependency : job.spec.dependencies) {
     const auto found = dependents_.find(dependency.job);

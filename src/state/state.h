@@ -113,12 +113,23 @@ class State {
   const WaitLists& waits() const { return waits_; }
   WaitLists& waits() { return waits_; }
 
+  // Jobs whose deadline is near at `now` are listed as urgent from here on. The cycle and explanations call it, so that
+  // what they see depends on their `now` alone; it is an index and no part of the digest.
+  void pass_deadlines(Timestamp now);
+  // When the next waiting job becomes urgent; never() if none will.
+  Timestamp next_urgent() const { return deadlines_.empty() ? Timestamp::never() : deadlines_.begin()->first; }
+  // So long before its deadline that its time limit or estimate and the slack just fit; never() without a deadline.
+  Timestamp urgent_from(const JobSpec& spec) const;
+
   // Rises whenever something was given back or allowed that could let a waiting job start.
   std::uint64_t opportunity() const { return opportunity_; }
 
   // Queues from the root to `queue`, both included; index is depth.
   std::vector<QueueId> path_to(QueueId queue) const;
   bool is_below(QueueId queue, QueueId ancestor) const;
+
+  // The decaying average of what the queue has used; nothing without a half-life.
+  SharedAmounts past_usage(const QueueState& queue, Timestamp now) const;
 
   // What `placements` of a job count, by the GPU models they sit on.
   Amounts amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
@@ -175,11 +186,17 @@ class State {
   void bind_task(const JobState& job, const TaskPlacement& placement, int sign);  // leaves the node index to the caller
   void nominate_task(const TaskPlacement& placement, int sign);                   // likewise
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
-  void nominate_queues(QueueId queue, const Amounts& amounts, int sign);
+  void nominate_queues(const JobState& job, const Amounts& amounts, int sign);
+  void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
+  void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);
+  void note_usage(QueueId queue);  // after a change of what is bound below it
   void release_attempt(JobState& job);
   void drop_nomination(JobState& job);
 
+  std::uint64_t lane_of(const JobState& job) const;
+  void list_pending(const JobState& job);
+  void strike_pending(const JobState& job);
   void insert_pending(JobState& job);
   void remove_pending(JobState& job);
   void list_running(const JobState& job, int sign);
@@ -230,6 +247,7 @@ class State {
   std::set<std::pair<Timestamp, JobId>> timers_;
   std::map<JobId, std::set<JobId>> dependents_;
   std::set<QueueId> roomier_;
+  std::set<std::pair<Timestamp, JobId>> deadlines_;  // waiting jobs that are not urgent yet, by when they will be
   WaitLists waits_;
   std::uint64_t opportunity_ = 0;
 };

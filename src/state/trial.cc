@@ -14,7 +14,7 @@ void Trial::bind(JobId id, const Undo& entry, int sign) {
 void Trial::nominate(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
   state_.nominate_tasks(entry.placements, sign);
-  state_.nominate_queues(job.queue, entry.amounts, sign);
+  state_.nominate_queues(job, entry.amounts, sign);
 }
 
 void Trial::place(JobId id, std::span<const TaskPlacement> placements) {
@@ -82,6 +82,23 @@ void Trial::set_lending_limit(QueueId id, std::size_t dim, std::int64_t amount) 
   undo_.push_back(std::move(entry));
 }
 
+namespace {
+
+std::int64_t& user_limit(QueueState& queue, std::size_t dim) {
+  return dim == kDims ? queue.max_jobs_per_user : queue.max_gpu_milli_per_user;
+}
+
+}  // namespace
+
+void Trial::set_user_limit(QueueId id, std::size_t dim, std::int64_t amount) {
+  Undo entry;
+  entry.step = Step::kUserLimitSet;
+  entry.queue = id;
+  entry.dim = dim;
+  entry.before = std::exchange(user_limit(state_.queue_mut(id), dim), amount);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::uncordon(NodeId id) {
   BERTH_CHECK(state_.node(id).cordoned);
   Undo entry;
@@ -94,6 +111,7 @@ void Trial::uncordon(NodeId id) {
 void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
+  if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
 }
 
@@ -116,6 +134,7 @@ void Trial::rollback_to(Mark mark) {
         break;
       case Step::kMaxSet:
       case Step::kLendingSet:
+      case Step::kUserLimitSet:
       case Step::kUncordoned:
         undo_change(entry);
         break;

@@ -34,6 +34,8 @@ class Trial {
   // What an operator could change: one limit of a queue, and whether a node takes tasks.
   void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
   void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
+  // What one user may have: jobs where dim is kDims, else milli-GPUs. A limit that is stated stays stated.
+  void set_user_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   void uncordon(NodeId node);
 
   void rollback_to(Mark mark);
@@ -43,7 +45,7 @@ class Trial {
   bool removed(JobId job) const;
 
  private:
-  enum class Step { kPlaced, kRemoved, kLifted, kNominated, kMaxSet, kLendingSet, kUncordoned };
+  enum class Step { kPlaced, kRemoved, kLifted, kNominated, kMaxSet, kLendingSet, kUserLimitSet, kUncordoned };
   struct Undo {
     Step step = Step::kPlaced;
     JobId job = {};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "model/ids.h"
@@ -29,7 +30,8 @@ struct LaneKey {
 struct QuotaNeed {
   QueueId queue;
   Amounts asked;
-  bool within = false;  // room inside the guarantee (it could then reclaim); else room below the ceiling
+  bool within = false;    // room inside the guarantee (it could then reclaim); else room below the ceiling
+  std::string user = {};  // not empty: room below what this user may have there
 };
 
 struct Sleep {

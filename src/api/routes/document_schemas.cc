@@ -116,6 +116,9 @@ Schema queue() {
                         {"weight?", integer("Its share of the surplus; 1 if absent.")},
                         {"trust_domain?", text("The parent's if absent.")},
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
+                        {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
+                        {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
+                        {"max_submitted_per_user?", integer("Jobs of one user below it, at most.")},
                         {"queues?", map("The queues below it, by name.", reference("QueueDocument"))}}));
 }
 
@@ -126,7 +129,11 @@ Schema scheduling() {
                                                 {"holds?", integer("Blocked jobs per pool that get a promised start.")},
                                                 {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
                                                 {"reclaim?", boolean("Borrowed GPUs are taken back.")},
-                                                {"preempt?", boolean("Higher priority displaces lower.")}}));
+                                                {"preempt?", boolean("Higher priority displaces lower.")},
+                                                {"usage_half_life?", duration("Half of past usage is forgotten in the "
+                                                                              "order after so long; 0: all at once.")},
+                                                {"deadline_slack?", duration("A job is urgent so long before the last "
+                                                                             "moment at which it could start.")}}));
 }
 
 Schema config() {

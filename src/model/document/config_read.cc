@@ -147,6 +147,9 @@ class ConfigReader {
           {"weight", [&](const Value& v) { queue.weight = v.integer(0, 1'000'000); }},
           {"trust_domain", [&](const Value& v) { queue.trust_domain = v.name(); }},
           {"policy", [&](const Value& v) { queue.policy = v.word<QueuePolicy>(); }},
+          {"max_jobs_per_user", [&](const Value& v) { queue.max_jobs_per_user = v.integer(0, kMax32); }},
+          {"max_gpus_per_user", [&](const Value& v) { queue.max_gpu_milli_per_user = v.milli(); }},
+          {"max_submitted_per_user", [&](const Value& v) { queue.max_submitted_per_user = v.integer(0, kMax32); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
@@ -190,9 +193,13 @@ class ConfigReader {
         {"victims_per_cycle", [&](const Value& v) { scheduling.victims_per_cycle = v.integer(0, 1'000'000); }},
         {"reclaim", [&](const Value& v) { scheduling.reclaim = v.boolean(); }},
         {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
+        {"usage_half_life", [&](const Value& v) { scheduling.usage_half_life_s = v.duration_s(); }},
+        {"deadline_slack", [&](const Value& v) { scheduling.deadline_slack_s = v.duration_s(); }},
     });
     for (const Entry& entry : value.node().entries) {
       if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
+      if (entry.key == "usage_half_life") places_.note("scheduling.usage_half_life_s", entry.at);
+      if (entry.key == "deadline_slack") places_.note("scheduling.deadline_slack_s", entry.at);
       if (entry.key == "grace") places_.note("scheduling.default_grace_s", entry.at);
     }
   }

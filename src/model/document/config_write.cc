@@ -36,6 +36,9 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (all || queue.weight != plain.weight) map.set("weight", integer_node(queue.weight));
   if (!queue.trust_domain.empty()) map.set("trust_domain", string_node(queue.trust_domain));
   if (all || queue.policy != plain.policy) map.set("policy", string_node(name_of(queue.policy)));
+  if (queue.max_jobs_per_user) map.set("max_jobs_per_user", integer_node(*queue.max_jobs_per_user));
+  if (queue.max_gpu_milli_per_user) map.set("max_gpus_per_user", plain_node(milli_text(*queue.max_gpu_milli_per_user)));
+  if (queue.max_submitted_per_user) map.set("max_submitted_per_user", integer_node(*queue.max_submitted_per_user));
   return map;
 }
 
@@ -89,6 +92,12 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   }
   if (all || scheduling.reclaim != plain.reclaim) map.set("reclaim", boolean_node(scheduling.reclaim));
   if (all || scheduling.preempt != plain.preempt) map.set("preempt", boolean_node(scheduling.preempt));
+  if (all || scheduling.usage_half_life_s != plain.usage_half_life_s) {
+    map.set("usage_half_life", plain_node(duration_text(scheduling.usage_half_life_s)));
+  }
+  if (all || scheduling.deadline_slack_s != plain.deadline_slack_s) {
+    map.set("deadline_slack", plain_node(duration_text(scheduling.deadline_slack_s)));
+  }
   return map;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sched/explain.h"
+#include "sched/explain_queue.h"
 
 namespace berth::sim {
 
@@ -55,6 +56,16 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
   if (auto ok = read_amounts(line, "max", queue.max); !ok) return ok;
   if (auto ok = read_amounts(line, "lending", queue.lending_limit); !ok) return ok;
   if (auto ok = read_option(line, "weight", parse_integer, queue.weight); !ok) return ok;
+  const std::pair<const char*, std::optional<std::int64_t>*> counts[] = {
+      {"jobs-per-user", &queue.max_jobs_per_user}, {"submitted-per-user", &queue.max_submitted_per_user}};
+  for (const auto& [key, limit] : counts) {
+    if (line.option(key) == nullptr) continue;
+    if (auto ok = read_option(line, key, parse_integer, limit->emplace()); !ok) return ok;
+  }
+  if (line.option("gpus-per-user") != nullptr) {
+    if (auto ok = read_option(line, "gpus-per-user", parse_milli, queue.max_gpu_milli_per_user.emplace()); !ok)
+      return ok;
+  }
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (const std::string* policy = line.option("policy")) {
     const auto known = enum_from_name<QueuePolicy>(*policy);
@@ -95,6 +106,8 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, "min-runtime", parse_seconds, rules.min_runtime_s); !ok) return ok;
     if (auto ok = read_option(line, "grace", parse_seconds, rules.default_grace_s); !ok) return ok;
     if (auto ok = read_option(line, "reclaim", parse_on_off, rules.reclaim); !ok) return ok;
+    if (auto ok = read_option(line, "half-life", parse_seconds, rules.usage_half_life_s); !ok) return ok;
+    if (auto ok = read_option(line, "deadline-slack", parse_seconds, rules.deadline_slack_s); !ok) return ok;
     return read_option(line, "preempt", parse_on_off, rules.preempt);
   }
   return invalid("no such line in a cluster: '" + what + "'");
@@ -144,6 +157,7 @@ Stage::Done Stage::act(const std::string& verb, const Line& line, const std::vec
   if (verb == "submit") return submit(line);
   if (verb == "run") return run(line);
   if (verb == "why") return why(line);
+  if (verb == "share") return explain_share(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
   for (const char* fault : {"lose", "return", "kill-node", "boot", "fence", "cordon", "uncordon", "drain"}) {
@@ -309,6 +323,12 @@ Stage::Done Stage::submit(const Line& line) {
   spec.held = has_name(line, "held");
   spec.exclusive = has_name(line, "exclusive");
   spec.spread = has_name(line, "spread");
+  if (auto ok = read_option(line, "estimate", parse_seconds, spec.estimate_s); !ok) return ok;
+  if (const std::string* by = line.option("deadline")) {
+    const auto at = parse_duration(*by);
+    if (!at) return at.error();
+    spec.deadline = kBegin + *at;
+  }
   if (const std::string* start = line.option("earliest")) {
     const auto at = parse_duration(*start);
     if (!at) return at.error();
@@ -440,6 +460,13 @@ void Stage::list_queues() {
     if (queue.max[kDimGpu] != kUnlimited) line += ", max " + sched::amount_text(kDimGpu, queue.max[kDimGpu]);
     say(line + "; " + std::to_string(queue.pending_below) + " waiting");
   }
+}
+
+Stage::Done Stage::explain_share(const Line& line) {
+  const state::QueueState* queue = world_.durable().queue_at(line.names[1]);
+  if (queue == nullptr) return invalid("no queue '" + line.names[1] + "'");
+  for (const std::string& one : sched::explain_share(world_.durable(), *queue, world_.now())) say(one);
+  return {};
 }
 
 void Stage::list_nodes() {

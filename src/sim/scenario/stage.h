@@ -37,6 +37,7 @@ class Stage : private Witness {
   void list_jobs();
   void list_queues();
   void list_nodes();
+  Done explain_share(const Line& line);
   void check();
 
   void ask(Command command);
