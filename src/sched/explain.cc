@@ -198,7 +198,7 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kUserLimit:
       if (reason.dim == kDims) {
         return queue_name(state, reason.queue) + " lets one user run " + std::to_string(reason.limit) +
-               " jobs at once, and its user runs " + std::to_string(reason.used);
+               (reason.limit == 1 ? " job" : " jobs") + " at once, and its user runs " + std::to_string(reason.used);
       }
       return queue_name(state, reason.queue) + " lets one user have " + amount_text(reason.dim, reason.limit) + " " +
              dim_name(state, reason.dim) + ", its user has " + amount_text(reason.dim, reason.used) +

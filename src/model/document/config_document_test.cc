@@ -157,7 +157,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "starting and ending with a letter or digit"},
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
-       "trust_domain, policy, queues"},
+       "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, queues"},
       {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
       {"queues: {a: {weight: 1.5}}\n",
        "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},
