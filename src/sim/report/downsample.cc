@@ -25,11 +25,11 @@ std::int64_t border(std::int64_t start, std::int64_t end, int i, int parts) {
 
 template <class Sample>
 Curve curve_over_time(const std::vector<Sample>& samples, std::int64_t end_ms,
-                      const std::function<double(const Sample&)>& value) {
+                      const std::function<double(const Sample&)>& value, int stretches) {
   Curve curve;
   if (samples.empty() || end_ms <= samples.front().at_ms) return curve;
   const std::int64_t start_ms = samples.front().at_ms;
-  const int parts = static_cast<int>(std::min<std::int64_t>(kCurvePoints, end_ms - start_ms));
+  const int parts = static_cast<int>(std::min<std::int64_t>(stretches, end_ms - start_ms));
   std::size_t at = 0;
   for (int part = 0; part < parts; ++part) {
     const std::int64_t from = border(start_ms, end_ms, part, parts);
@@ -48,9 +48,9 @@ Curve curve_over_time(const std::vector<Sample>& samples, std::int64_t end_ms,
 }
 
 template Curve curve_over_time(const std::vector<FleetSample>&, std::int64_t,
-                               const std::function<double(const FleetSample&)>&);
+                               const std::function<double(const FleetSample&)>&, int);
 template Curve curve_over_time(const std::vector<FairnessSample>&, std::int64_t,
-                               const std::function<double(const FairnessSample&)>&);
+                               const std::function<double(const FairnessSample&)>&, int);
 
 Curve curve_over_load(const std::vector<ArrivalSample>& samples, std::int64_t capacity_gpu_milli,
                       const std::function<std::int64_t(const ArrivalSample&)>& value) {

@@ -4,8 +4,8 @@
 //   over load     one point per whole percent of arrived load, the mean of the samples that round to it
 //   distribution  201 values: the percentiles 0, 0.5, ... 100 by nearest rank
 //   Gantt         at most 64 rows of neighbouring nodes and 240 columns of time; a cell has the colour of the queue
-//   that
-//                 holds most of it and the strength of its occupancy; the 11 largest queues have colours of their own
+//                 that holds most of it and the strength of its occupancy; the 11 largest queues have colours of
+//                 their own
 
 #include <cstdint>
 #include <functional>
@@ -27,10 +27,10 @@ inline constexpr int kGanttLevels = 8;   // strengths of a cell, 1 to 8
 
 using Curve = std::vector<std::pair<double, double>>;
 
-// x in hours. `value` is asked once per sample.
+// x in hours. `value` is asked once per sample and stretch that it reaches into.
 template <class Sample>
 Curve curve_over_time(const std::vector<Sample>& samples, std::int64_t end_ms,
-                      const std::function<double(const Sample&)>& value);
+                      const std::function<double(const Sample&)>& value, int stretches = kCurvePoints);
 
 // x and y in percent of capacity.
 Curve curve_over_load(const std::vector<ArrivalSample>& samples, std::int64_t capacity_gpu_milli,

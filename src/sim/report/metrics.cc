@@ -187,6 +187,21 @@ BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view pol
   return values;
 }
 
+std::string policies_blind_to_seeds(const std::vector<MeasuredRun>& runs) {
+  std::string blind;
+  for (const std::string& policy : policies_of(runs)) {
+    const bool varies = std::any_of(metrics().begin(), metrics().end(), [&](const Metric& metric) {
+      const BySeed values = values_by_seed(runs, policy, metric);
+      return std::any_of(values.begin(), values.end(),
+                         [&](const auto& entry) { return entry.second != values.begin()->second; });
+    });
+    const auto count =
+        std::count_if(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.result->policy == policy; });
+    if (count > 1 && !varies) blind += (blind.empty() ? "" : ", ") + policy;
+  }
+  return blind;
+}
+
 std::string format_value(double value, MetricUnit unit) {
   switch (unit) {
     case MetricUnit::kPercent:

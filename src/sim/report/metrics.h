@@ -49,6 +49,10 @@ std::map<std::string, std::int64_t> refusals_of(const std::vector<MeasuredRun>& 
 // The metric's values by seed for one policy; runs in which it is absent are left out.
 BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric);
 
+// The policies with several runs that measure the same whatever the seed, joined by commas. An interval of theirs has
+// no width because one trace was run several times, not because several traces agree.
+std::string policies_blind_to_seeds(const std::vector<MeasuredRun>& runs);
+
 // "3.85 h", "95.4 %", "1,213"
 std::string format_value(double value, MetricUnit unit);
 // "+3.1 min"; of percentages in points, without a unit: "-0.42"

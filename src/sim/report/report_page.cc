@@ -116,7 +116,7 @@ std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector
 // Better, worse or neither shown, by the interval and by which way is better.
 std::string_view judgement(const Comparison& comparison) {
   if (!comparison.like_with_like() || comparison.metric->better == Better::kNeither) return "same";
-  if (!comparison.difference.differs_from_zero()) return "same";
+  if (!comparison.difference.differs_from_zero() || comparison.difference.half_width == 0) return "same";
   const bool lower = comparison.difference.mean < 0;
   return lower == (comparison.metric->better == Better::kLower) ? "better" : "worse";
 }
@@ -171,8 +171,13 @@ std::string comparison_section(const std::vector<MeasuredRun>& runs, const std::
       "in points. <span "
       "class=\"better\">Green</span> is better, <span class=\"worse\">red</span> is worse; grey: the interval holds 0, "
       "so "
-      "these runs show no difference, or one seed gives no interval.</p><div class=\"scroll\"><table "
-      "class=\"figures\">";
+      "these runs show no difference, or there is none because one seed was run or the seed changes "
+      "nothing.</p>";
+  if (const std::string blind = policies_blind_to_seeds(runs); !blind.empty()) {
+    html += "<p class=\"note\">The seed changed nothing for " + html_text(blind) +
+            ": one trace was run several times, and that says nothing about another.</p>";
+  }
+  html += "<div class=\"scroll\"><table class=\"figures\">";
   html += policy_head(others, 1) + "<tbody>";
   for (const Metric& metric : metrics()) html += comparison_row(comparisons, others, metric);
   return html += "</tbody></table></div>" + unlike_jobs_note(comparisons) + "</section>";

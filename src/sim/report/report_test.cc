@@ -345,6 +345,58 @@ TEST_CASE("who leaves jobs waiting is not flattered: they count, and unlike jobs
   CHECK(page.find("waiting, mean</th><td>25.0 s</td><td>0 s</td>") != std::string::npos);
 }
 
+TEST_CASE("seeds that change nothing are no evidence: that is said, and nothing is green or red") {
+  const auto run_of = [](const std::string& policy, std::uint64_t seed, std::int64_t finish_ms) {
+    RunResult run = small_run(policy, {ended("a", Ending::kCompleted)});
+    run.seed = seed;
+    run.jobs[0].finish_ms = finish_ms;
+    return run;
+  };
+  const std::vector<RunResult> blind = {run_of("slow", 1, 60'000), run_of("slow", 2, 60'000), run_of("fast", 1, 20'000),
+                                        run_of("fast", 2, 20'000)};
+  CHECK(policies_blind_to_seeds(measure_runs(blind)) == "slow, fast");
+  CHECK(terminal_table(blind).find("the seed changed nothing for slow, fast") != std::string::npos);
+  const std::string page = report_page({}, measure_runs(blind));
+  CHECK(page.find("The seed changed nothing for slow, fast") != std::string::npos);
+  CHECK(page.find("<td class=\"better\">") == std::string::npos);
+  std::vector<RunResult> seeing = blind;
+  seeing[2].jobs[0].finish_ms = 20'100;
+  CHECK(policies_blind_to_seeds(measure_runs(seeing)) == "slow");
+  CHECK(report_page({}, measure_runs(seeing)).find("<td class=\"better\">") != std::string::npos);
+  CHECK(policies_blind_to_seeds(measure_runs({blind[0], blind[2]})).empty());  // one seed: nothing was repeated
+}
+
+TEST_CASE("summary.json has what happened over time and over load, as short series") {
+  RunResult run = small_run("one", {ended("a", Ending::kCompleted)});
+  for (const std::int64_t at : {0, 40'000}) {
+    FleetSample sample;
+    sample.at_ms = at;
+    sample.capacity_gpu_milli = 8000;
+    sample.allocated_gpu_milli = at == 0 ? 2000 : 8000;
+    sample.waiting_jobs = 3;
+    run.fleet.push_back(sample);
+  }
+  run.fairness.push_back({0, 8000, {{2000, 8000, 4000, 1}}});
+  const json::value timed = json::parse(summary_json({}, measure_runs({run}))).at("runs").at(0);
+  CHECK(timed.at("over_load").is_null());
+  const json::array& utilization = timed.at("over_time").at("utilization_pct").as_array();
+  REQUIRE(utilization.size() == 100);
+  CHECK(utilization.front().at(1).to_number<double>() == 25);
+  CHECK(utilization.at(39).at(1).to_number<double>() == 25);
+  CHECK(utilization.at(40).at(1).to_number<double>() == 100);
+  CHECK(utilization.at(40).at(0).to_number<double>() == doctest::Approx(40.5).epsilon(0.02));
+  CHECK(timed.at("over_time").at("waiting_jobs").at(99).at(1).to_number<double>() == 3);
+  CHECK(timed.at("over_time").at("share_gap_pct").at(0).at(1).to_number<double>() > 0);
+  CHECK(timed.at("over_time").at("jain_index").as_array().size() == 100);
+  RunResult order;
+  order.capacity_gpu_milli = 8000;
+  order.arrivals = {{4000, 4000, 0}, {8000, 7000, 1000}};
+  const json::value ordered = json::parse(summary_json({}, measure_runs({order}))).at("runs").at(0);
+  CHECK(ordered.at("over_time").is_null());
+  CHECK(json::serialize(ordered.at("over_load").at("allocation_pct")) == "[[5E1,5E1],[1E2,8.75E1]]");
+  CHECK(ordered.at("over_load").at("fragmentation_pct").at(1).at(1).to_number<double>() == 12.5);
+}
+
 TEST_CASE("policies that completed the same jobs are compared without a word about it") {
   const std::vector<RunResult> runs = {small_run("a", {ended("a", Ending::kCompleted)}),
                                        small_run("b", {ended("a", Ending::kCompleted)})};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/report/curves.h"
 #include "sim/report/escape.h"
 #include "sim/trace/fields.h"
 
@@ -77,6 +78,33 @@ json::array groups_array(const std::map<std::string, GroupMeasures>& groups) {
   return array;
 }
 
+// A list of [x, y].
+json::array points(const Curve& curve, double (*x_of)(double)) {
+  json::array array;
+  for (const auto& [x, y] : curve) array.push_back(json::array{x_of(x), four_digits(y)});
+  return array;
+}
+
+constexpr int kSummaryStretches = 100;
+
+json::value over_time(const RunCurves& curves) {
+  if (curves.utilization.empty()) return nullptr;
+  const auto seconds = [](double hours) { return std::round(hours * 3600); };
+  return json::object{{"utilization_pct", points(curves.utilization, seconds)},
+                      {"fragmentation_pct", points(curves.fragmented, seconds)},
+                      {"waiting_jobs", points(curves.queue_jobs, seconds)},
+                      {"waiting_gpus", points(curves.queue_gpus, seconds)},
+                      {"share_gap_pct", points(curves.share_gap, seconds)},
+                      {"jain_index", points(curves.jain, seconds)}};
+}
+
+json::value over_load(const RunCurves& curves) {
+  if (curves.allocation.empty()) return nullptr;
+  const auto arrived_pct = [](double percent) { return percent; };
+  return json::object{{"allocation_pct", points(curves.allocation, arrived_pct)},
+                      {"fragmentation_pct", points(curves.fragmentation, arrived_pct)}};
+}
+
 json::object run_object(const MeasuredRun& run) {
   json::object object = {{"policy", with_valid_utf8(run.result->policy)}, {"seed", run.result->seed}};
   for (const Metric& metric : metrics()) object[metric.key] = measure_value(metric, run.measures);
@@ -87,6 +115,9 @@ json::object run_object(const MeasuredRun& run) {
   object["by_size"] = groups_array(run.measures.by_size);
   object["by_queue"] = groups_array(run.measures.by_queue);
   object["by_class"] = groups_array(run.measures.by_class);
+  const RunCurves curves = curves_of(*run.result, kSummaryStretches);
+  object["over_time"] = over_time(curves);
+  object["over_load"] = over_load(curves);
   return object;
 }
 

@@ -112,6 +112,13 @@ std::string unlike_jobs_text(const std::vector<MeasuredRun>& runs) {
   return text;
 }
 
+std::string blind_to_seeds_text(const std::vector<MeasuredRun>& runs) {
+  const std::string blind = policies_blind_to_seeds(runs);
+  if (blind.empty()) return {};
+  return "the seed changed nothing for " + visible_text(blind) +
+         ": an interval without width is of one trace run several times, not of several traces\n";
+}
+
 }  // namespace
 
 std::string terminal_table(const std::vector<RunResult>& results) {
@@ -127,7 +134,7 @@ std::string terminal_table(const std::vector<RunResult>& results) {
       rows.push_back(std::move(row));
     }
   }
-  return aligned(rows) + refusals_text(runs) + unlike_jobs_text(runs);
+  return aligned(rows) + refusals_text(runs) + unlike_jobs_text(runs) + blind_to_seeds_text(runs);
 }
 
 Result<void> prepare_report(const std::string& folder) {

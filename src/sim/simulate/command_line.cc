@@ -367,8 +367,10 @@ Result<void> simulate(const Options& options, const std::string& command) {
   bar.clear();
   if (!runs) return runs.error();
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("\n%s\n%zu runs in %.1f s on %u threads; peak memory %.0f MiB\n", terminal_table(*runs).c_str(),
-              runs->size(), elapsed, threads_of(options), peak_memory_mib());
+  const std::size_t threads = std::min<std::size_t>(threads_of(options), runs->size());
+  std::printf("\n%s\n%zu %s in %.1f s on %zu %s; peak memory %.0f MiB\n", terminal_table(*runs).c_str(), runs->size(),
+              runs->size() == 1 ? "run" : "runs", elapsed, threads, threads == 1 ? "thread" : "threads",
+              peak_memory_mib());
   if (options.report.empty()) return {};
   ReportInput report = describe_input(input->trace);
   report.title = options.title.empty() ? "berth simulate" : options.title;

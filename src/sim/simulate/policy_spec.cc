@@ -32,6 +32,13 @@ PolicySpec listed(std::string name, PolicyOrder order, std::string score, bool h
   return spec;
 }
 
+// "FirstFit, Random, ..."
+std::string score_names() {
+  std::string names = "FirstFit";
+  for (const auto name : placement::policy_names()) names.append(", ").append(name);
+  return names;
+}
+
 bool is_score(const std::string& name) {
   const auto known = placement::policy_names();
   return name == "FirstFit" || std::find(known.begin(), known.end(), name) != known.end();
@@ -61,8 +68,10 @@ class PolicyReader {
     read_score();
     read_backfill();
     read_preemption();
-    if (text("consolidation").value_or("none") != "none")
-      say("consolidation is not supported: only none, because no policy moves jobs here");
+    if (text("consolidation").value_or("none") != "none") {
+      say("consolidation: \"" + *text("consolidation") + "\" is not supported; only none is, because no policy moves " +
+          "jobs, berth's own included");
+    }
     if (fault_) return invalid(file_ + ": " + *fault_);
     return spec_;
   }
@@ -112,17 +121,18 @@ class PolicyReader {
   void read_score() {
     const auto word = text("score");
     if (is_berth()) {
-      if (word) say("score: with order berth the product scores nodes itself");
+      if (word && *word != "berth")
+        say("score: with order berth the product scores nodes itself; only berth is possible");
       spec_.score.clear();
     } else if (word) {
       spec_.score = *word;
-      if (!is_score(*word)) say("score: there is none called \"" + *word + "\"");
+      if (!is_score(*word)) say("score: there is none called \"" + *word + "\"; there are " + score_names());
     }
   }
   void read_backfill() {
     const auto word = text("backfill");
     if (is_berth()) {
-      if (word) spec_.scheduling.backfill_holds = whole(root_["backfill"], "backfill", 1000).value_or(0);
+      if (word) read_holds(*word);
     } else if (spec_.order == PolicyOrder::kAttainedService) {
       spec_.head_blocks = false;
       if (word.value_or("any") != "any") say("backfill: attained service always lets go first whoever fits");
@@ -130,6 +140,16 @@ class PolicyReader {
       spec_.head_blocks = word.value_or("none") == "none";
       if (word && *word != "none" && *word != "any") say("backfill is neither none nor any");
     }
+  }
+  // Without holds whoever fits goes first; the product has no line whose head blocks all others.
+  void read_holds(const std::string& word) {
+    constexpr std::int64_t kMostHolds = 1000;
+    const auto holds = word == "any" ? std::optional<std::int64_t>(0) : parse_whole(word);
+    if (!holds || *holds > kMostHolds) {
+      say("backfill: with order berth it is how many blocked jobs hold nodes, up to " + std::to_string(kMostHolds) +
+          ", or any, which is 0: whoever fits may go first");
+    }
+    spec_.scheduling.backfill_holds = holds.value_or(0);
   }
   void read_preemption() {
     const bool stated = root_.IsMap() && root_["preemption"];
@@ -142,7 +162,7 @@ class PolicyReader {
       if (none) say("preemption: attained service without it is fifo; use that");
       if (stated && !none) read_thresholds(root_["preemption"]);
     } else if (stated && !none) {
-      say("preemption: only attained-service and berth stop jobs");
+      say("preemption: with orders fifo and shortest only none is possible; attained-service and berth stop jobs");
     }
   }
   void read_berth_preemption(const YAML::Node& map) {

@@ -467,7 +467,43 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
   CHECK(refusal("order: fifo\n").find("name is missing") != std::string::npos);
   CHECK(refusal("name: x\n").find("order is missing") != std::string::npos);
   CHECK(refusal("- name: x\n  order: fifo\n").find("one file holds one policy") != std::string::npos);
-  CHECK(refusal("name: x\norder: fifo\nconsolidation: any\n").find("not supported") != std::string::npos);
+  // A part that an order cannot have is refused with what it can have.
+  const auto names = [&](const std::string& text, const char* what) {
+    CAPTURE(text);
+    CHECK(refusal(text).find(what) != std::string::npos);
+  };
+  names("name: x\norder: fifo\nconsolidation: any\n", "\"any\" is not supported; only none");
+  names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "consolidation is not a plain value");
+  names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
+  names("name: x\norder: berth\nscore: FGD\n", "only berth is possible");
+  names("name: x\norder: berth\nbackfill: none\n", "how many blocked jobs hold nodes");
+  names("name: x\norder: berth\nbackfill: -1\n", "how many blocked jobs hold nodes");
+  names("name: x\norder: berth\nbackfill: 1001\n", "up to 1000");
+  names("name: x\norder: fifo\nbackfill: 2\n", "neither none nor any");
+  names("name: x\norder: shortest\npreemption: {reclaim: true}\n", "only none is possible");
+  names("name: x\norder: attained-service\npreemption: none\n", "attained service without it is fifo");
+}
+
+TEST_CASE("every order may name all five parts of a policy") {
+  const auto read = [](const std::string& text) {
+    const auto spec = read_policy_text("p.yaml", "name: x\n" + text);
+    REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message));
+    return *spec;
+  };
+  const PolicySpec line = read("order: shortest\nscore: FGD\nbackfill: any\npreemption: none\nconsolidation: none\n");
+  CHECK(line.order == PolicyOrder::kShortest);
+  CHECK(line.score == "FGD");
+  CHECK_FALSE(line.head_blocks);
+  const PolicySpec las = read(
+      "order: attained-service\nscore: BestFit\nbackfill: any\npreemption: {thresholds_gpu_s: [60]}\nconsolidation: "
+      "none\n");
+  CHECK(las.thresholds_gpu_s == std::vector<std::int64_t>{60});
+  const PolicySpec own =
+      read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
+  CHECK(own.scheduling.backfill_holds == 3);
+  CHECK_FALSE(own.scheduling.reclaim);
+  CHECK(own.scheduling.preempt);
+  CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_holds == 0);
 }
 
 // --- berth's own log ---

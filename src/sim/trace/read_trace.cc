@@ -78,12 +78,14 @@ Result<void> read_as(const std::vector<Reader>& readers, const std::string& name
     if (!unpacked) return unpacked.error();
     return read_as(readers, name, *unpacked, options, trace);
   }
+  if (bytes.empty()) return invalid(name + ": the file is empty; not even a header line is there");
   const auto reader = choose(readers, name, bytes, options.format);
   if (!reader) return reader.error();
   RowSink sink(name, options, trace);
   const auto read = (*reader)->read(bytes, sink);
   if (!read) return read.error();
-  trace.sources.push_back(name + " (" + name_of((*reader)->format) + ", " + std::to_string(sink.rows()) + " rows)");
+  trace.sources.push_back(name + " (" + name_of((*reader)->format) + ", " + std::to_string(sink.rows()) +
+                          (sink.rows() == 1 ? " row)" : " rows)"));
   return {};
 }
 

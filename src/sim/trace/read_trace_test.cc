@@ -69,7 +69,7 @@ TEST_CASE("a native row keeps every column") {
   CHECK(job.priority_class == "LS");
   CHECK(job.line == 2);
   CHECK(trace.defaults_taken.empty());
-  CHECK(trace.sources == std::vector<std::string>{"jobs (native, 1 rows)"});
+  CHECK(trace.sources == std::vector<std::string>{"jobs (native, 1 row)"});
 }
 
 TEST_CASE("every silent cell is a default that is counted, and nothing else is invented") {
@@ -356,6 +356,11 @@ TEST_CASE("nodes: native, openb and Philly; a silent node is a bad row unless it
 TEST_CASE("a second file of jobs is refused") {
   Trace trace = jobs_of("job_id,gpus_per_worker\na,1\n");
   CHECK_FALSE(read_jobs_text("more", "job_id,gpus_per_worker\nb,1\n", {}, trace).has_value());
+}
+
+TEST_CASE("an empty file says that it is empty, not that its format is unknown") {
+  CHECK(refusal_of("").find("the file is empty") != std::string::npos);
+  CHECK(refusal_of("\n").find("not a format that is known") != std::string::npos);
 }
 
 TEST_CASE("a file that is not there says so") {

@@ -13,6 +13,7 @@ namespace berth::sim {
 namespace {
 
 constexpr std::int64_t kDayMs = 86'400'000;
+constexpr std::int64_t kMostNodes = 1'000'000;
 
 std::string in_days(std::int64_t ms) {
   const std::int64_t thousandths = ms / (kDayMs / 1000);
@@ -44,8 +45,11 @@ Result<void> add_node_group(std::string_view text, Trace& trace) {
   const auto count = parse_whole(text.substr(0, first));
   const auto gpus = parse_whole(text.substr(first + 1, second - first - 1));
   const std::string_view model = text.substr(second + 1);
-  if (!count || !gpus || *count < 1 || *count > 1'000'000 || *gpus < 1 || *gpus > kMaxGpus) return wrong;
+  if (!count || !gpus || *count < 1 || *gpus < 1 || *gpus > kMaxGpus) return wrong;
   if (model.empty() || !is_sound_name(model)) return wrong;
+  if (*count > kMostNodes - static_cast<std::int64_t>(trace.nodes.size())) {
+    return invalid("\"" + std::string(text) + "\" is more than " + std::to_string(kMostNodes) + " nodes in all");
+  }
   for (std::int64_t i = 0; i < *count; ++i) {
     std::string number = std::to_string(trace.nodes.size());
     if (number.size() < 5) number.insert(0, 5 - number.size(), '0');

@@ -92,6 +92,13 @@ TEST_CASE("a fleet by its shape") {
   }
 }
 
+TEST_CASE("a fleet of too many nodes is refused for that, not for its form") {
+  Trace trace;
+  const auto refused = add_fleet_shape("600000x1xT4,400001x1xT4", trace);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("more than 1000000 nodes in all") != std::string::npos);
+}
+
 TEST_CASE("jobs that no run over time can use go, and are counted; silent tenants get the stated one") {
   Trace trace;
   trace.jobs = {job_of("a", 1), job_of("b", 1, {}), job_of("c", 1)};

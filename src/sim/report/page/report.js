@@ -57,18 +57,19 @@
   const TIME_STEPS = [1 / 3600, 2 / 3600, 5 / 3600, 10 / 3600, 30 / 3600, 1 / 60, 2 / 60, 5 / 60, 10 / 60, 0.5,
     1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 4320];
 
+  const ARRIVED = 'load that has arrived, % of capacity', SINCE_START = 'time since the start';
   const CHARTS = [
-    { key: 'allocation', title: 'Allocation over arrived load', note: 'GPUs allocated, % of capacity; load that has arrived, % of capacity', x: percent, y: percent },
-    { key: 'allocation', title: 'Allocation, the end of the load', note: 'the same from 80 % arrived on', x: percent, y: percent, from: 80, fromZero: false },
-    { key: 'fragmentation', title: 'Fragmentation over arrived load', note: 'GPUs idle and of no use to the typical job, % of capacity', x: percent, y: percent },
-    { key: 'wait', title: 'Waiting time', note: 'share of completed jobs that waited at most so long', x: seconds, y: percent, log: true, top: 100 },
-    { key: 'jct', title: 'Completion time', note: 'share of completed jobs that were done within', x: seconds, y: percent, log: true, top: 100 },
-    { key: 'utilization', title: 'GPUs allocated over time', note: '% of capacity', x: hours, y: percent, time: true, top: 100 },
-    { key: 'queue_jobs', title: 'Jobs waiting over time', note: 'number of jobs', x: hours, y: plain, time: true },
-    { key: 'queue_gpus', title: 'GPUs asked for by waiting jobs', note: 'number of GPUs', x: hours, y: plain, time: true },
-    { key: 'fragmented', title: 'Fragmentation over time', note: 'GPUs idle and of no use to the typical job, % of capacity', x: hours, y: percent, time: true },
-    { key: 'gap', title: 'Dominant-share gap over time', note: 'largest shortfall of a queue below its entitlement, % of capacity', x: hours, y: percent, time: true },
-    { key: 'jain', title: "Jain's index over time", note: '1: every queue has the same part of its entitlement', x: hours, y: plain, time: true, top: 1 },
+    { key: 'allocation', title: 'Allocation over arrived load', note: 'GPUs allocated, % of capacity', across: ARRIVED, x: percent, y: percent },
+    { key: 'allocation', title: 'Allocation, the end of the load', note: 'the same from 80 % arrived on', across: ARRIVED, x: percent, y: percent, from: 80, fromZero: false },
+    { key: 'fragmentation', title: 'Fragmentation over arrived load', note: 'GPUs idle and of no use to the typical job, % of capacity', across: ARRIVED, x: percent, y: percent },
+    { key: 'wait', title: 'Waiting time', note: 'share of completed jobs that waited at most so long', across: 'waiting time, logarithmic', x: seconds, y: percent, log: true, top: 100 },
+    { key: 'jct', title: 'Completion time', note: 'share of completed jobs that were done within', across: 'completion time, logarithmic', x: seconds, y: percent, log: true, top: 100 },
+    { key: 'utilization', title: 'GPUs allocated over time', note: '% of capacity', across: SINCE_START, x: hours, y: percent, time: true, top: 100 },
+    { key: 'queue_jobs', title: 'Jobs waiting over time', note: 'number of jobs', across: SINCE_START, x: hours, y: plain, time: true },
+    { key: 'queue_gpus', title: 'GPUs asked for by waiting jobs', note: 'number of GPUs', across: SINCE_START, x: hours, y: plain, time: true },
+    { key: 'fragmented', title: 'Fragmentation over time', note: 'GPUs idle and of no use to the typical job, % of capacity', across: SINCE_START, x: hours, y: percent, time: true },
+    { key: 'gap', title: 'Dominant-share gap over time', note: 'largest shortfall of a queue below its entitlement, % of capacity', across: SINCE_START, x: hours, y: percent, time: true },
+    { key: 'jain', title: "Jain's index over time", note: '1: every queue has the same part of its entitlement', across: SINCE_START, x: hours, y: plain, time: true, top: 1 },
   ];
 
   function linesOf(chart) {
@@ -110,8 +111,8 @@
   function drawChart(figure, chart, lines) {
     const old = figure.querySelector('svg');
     if (old) old.remove();
-    const width = Math.max(280, figure.clientWidth - 28), height = 250;
-    const inner = { left: 46, right: 12, top: 8, bottom: 24 };
+    const width = Math.max(280, figure.clientWidth - 28), height = 266;
+    const inner = { left: 46, right: 12, top: 8, bottom: 40 };
     const scales = scalesOf(chart, lines);
     const px = (value) => inner.left + scales.x.at(value) * (width - inner.left - inner.right);
     const py = (value) => height - inner.bottom - scales.y.at(value) * (height - inner.top - inner.bottom);
@@ -128,10 +129,11 @@
       const x = px(tick);
       draw(svg, 'line', { class: 'axis', x1: x, x2: x, y1: height - inner.bottom, y2: height - inner.bottom + 4 });
       if (x < free || x > width - 8) continue;
-      draw(svg, 'text', { x: x, y: height - 6, 'text-anchor': 'middle' }, chart.x(tick));
+      draw(svg, 'text', { x: x, y: height - 22, 'text-anchor': 'middle' }, chart.x(tick));
       free = x + 46;
     }
     draw(svg, 'line', { class: 'axis', x1: inner.left, x2: width - inner.right, y1: height - inner.bottom, y2: height - inner.bottom });
+    drawAcross(svg, (inner.left + width - inner.right) / 2, height - 5, chart.across);
     const shown = lines.filter((line) => !hidden.has(line.policy));
     const seeds = {};
     for (const line of shown) seeds[line.policy] = (seeds[line.policy] || 0) + 1;
@@ -144,6 +146,9 @@
     figure.insertBefore(svg, figure.querySelector('.readout'));
     addReadout(figure, svg, chart, shown, scales, { width: width, height: height, inner: inner });
   }
+
+  // What the axis below a drawing measures.
+  const drawAcross = (svg, x, y, title) => draw(svg, 'text', { class: 'across', x: x, y: y, 'text-anchor': 'middle' }, title);
 
   // Moving over a chart shows, for each policy, the mean over its drawn seeds at that place.
   function addReadout(figure, svg, chart, lines, scales, box) {
@@ -250,7 +255,7 @@
     drawGanttCells(figure, gantt);
   }
   function drawGanttCells(figure, gantt) {
-    const width = Math.max(280, figure.clientWidth - 28), left = 46, bottom = 24;
+    const width = Math.max(280, figure.clientWidth - 28), left = 54, bottom = 40;
     const rowHeight = Math.max(4, Math.min(16, 420 / gantt.rows)), height = gantt.rows * rowHeight + bottom;
     const svg = document.createElementNS(SVG, 'svg');
     svg.setAttribute('viewBox', '0 0 ' + width + ' ' + height);
@@ -265,13 +270,14 @@
     const rows = Math.max(1, Math.ceil(gantt.rows / 8));
     for (let row = 0; row < gantt.rows; row += rows) {
       const node = Math.ceil(row * gantt.nodes / gantt.rows);
-      draw(svg, 'text', { x: left - 6, y: row * rowHeight + Math.max(9, rowHeight * 0.75), 'text-anchor': 'end' }, String(node));
+      draw(svg, 'text', { x: left - 6, y: row * rowHeight + Math.max(9, rowHeight * 0.75), 'text-anchor': 'end' }, row === 0 ? 'node ' + node : String(node));
     }
     const scale = linear(gantt.start_h, gantt.end_h, Math.max(2, Math.min(10, Math.floor(width / 90))), TIME_STEPS);
     for (const tick of scale.ticks) {
       const x = left + scale.at(tick) * (width - left - 4);
-      if (x <= width - 12) draw(svg, 'text', { x: x, y: height - 6, 'text-anchor': 'middle' }, hours(tick));
+      if (x <= width - 12) draw(svg, 'text', { x: x, y: height - 22, 'text-anchor': 'middle' }, hours(tick));
     }
+    drawAcross(svg, (left + width - 4) / 2, height - 5, SINCE_START);
     draw(svg, 'line', { class: 'axis', x1: left, x2: width - 4, y1: height - bottom + 2, y2: height - bottom + 2 });
     figure.appendChild(svg);
   }
