@@ -92,9 +92,26 @@ Result<void> check_change(const State& state, const ClusterConfig& config) {
   return {};
 }
 
+// A job that waits for a domain of a level would wait for ever without the level.
+Result<void> check_levels(const State& state, const ClusterConfig& config) {
+  std::optional<Error> stranded;
+  state.jobs().for_each([&](const JobState& job) {
+    for (const std::string& level : {job.spec.topology.required, job.spec.topology.preferred}) {
+      const auto& levels = config.topology_levels;
+      if (level.empty() || level == "node" || std::find(levels.begin(), levels.end(), level) != levels.end()) continue;
+      if (!stranded)
+        stranded = conflict("job " + std::to_string(job.id.value()) + " names the topology level '" + level +
+                            "'; let such jobs end or cancel them before removing it");
+    }
+  });
+  if (stranded) return *stranded;
+  return {};
+}
+
 Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (auto ok = validate(command.config); !ok) return ok.error();
   if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
+  if (auto ok = check_levels(batch.state(), command.config); !ok) return ok.error();
   if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }

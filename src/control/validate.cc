@@ -142,6 +142,24 @@ Result<void> check_submitted(const state::State& state, const state::QueueState&
   return {};
 }
 
+// A preferred level that is wider than the required one would never be asked.
+Result<void> check_topology(const state::State& state, const TopologyConstraint& topology) {
+  const auto& levels = state.config().topology_levels;
+  std::string known;
+  for (const std::string& level : levels) known += level + ", ";
+  const auto depth = [&](const std::string& level) {
+    return level == "node" ? levels.end() : std::find(levels.begin(), levels.end(), level);
+  };
+  for (const std::string& level : {topology.required, topology.preferred}) {
+    if (level.empty() || level == "node" || depth(level) != levels.end()) continue;
+    return invalid("topology: there is no level '" + level.substr(0, 80) + "'; known are " + known + "node");
+  }
+  if (!topology.required.empty() && !topology.preferred.empty() && depth(topology.preferred) < depth(topology.required))
+    return invalid("topology: preferred '" + topology.preferred + "' is wider than required '" + topology.required +
+                   "'; prefer a narrower level or leave it out");
+  return {};
+}
+
 Result<void> check_kind(const JobSpec& spec) {
   switch (spec.kind) {
     case JobKind::kGang:
@@ -209,13 +227,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
     return invalid("retries must be between 0 and " + std::to_string(kMaxRetries));
   if (auto ok = check_times(spec); !ok) return ok;
   if (auto ok = check_kind(spec); !ok) return ok;
-  const auto& levels = state.config().topology_levels;
-  for (const std::string& level : {spec.topology.required, spec.topology.preferred}) {
-    if (!level.empty() && level != "node" && std::find(levels.begin(), levels.end(), level) == levels.end()) {
-      return invalid("topology: no such level '" + level.substr(0, 80) +
-                     "'; levels come from the configuration's topology");
-    }
-  }
+  if (auto ok = check_topology(state, spec.topology); !ok) return ok;
   if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
   if (auto priority = priority_of(state, spec); !priority) return priority.error();
   return check_dependencies(state, spec);

@@ -194,6 +194,7 @@ Result<void> check_pools(const ClusterConfig& config) {
   std::set<std::string> levels;
   for (const auto& level : config.topology_levels) {
     if (!well_formed_name(level)) return invalid(name_rule("topology level", level));
+    if (level == "node") return invalid("topology level 'node' is always there; leave it out");
     if (!levels.insert(level).second) return invalid("topology level '" + level + "' is listed twice");
   }
   return {};

@@ -10,6 +10,7 @@ using JobId = StrongId<struct JobTag, std::uint64_t>;
 using NodeId = StrongId<struct NodeTag>;
 using QueueId = StrongId<struct QueueTag>;
 using GpuModelId = StrongId<struct GpuModelTag, std::uint16_t>;
+using DomainId = StrongId<struct DomainTag>;  // a place of the topology, as one state numbers them
 using TrustDomainId = StrongId<struct TrustDomainTag, std::uint16_t>;
 
 using Seq = std::uint64_t;

@@ -47,6 +47,8 @@ struct Reason {
   std::int64_t limit = 0;
   JobId job;               // whom it waits for
   std::int32_t group = 0;  // the task group that does not fit
+  DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required
+  NodeId node;
   bool operator==(const Reason&) const = default;
 };
 

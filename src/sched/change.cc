@@ -49,6 +49,7 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kWait:
     case ChangeKind::kUncordon:
     case ChangeKind::kShareNodes:
+    case ChangeKind::kLevel:
     case ChangeKind::kQuota:
     case ChangeKind::kEvict:
       break;
@@ -96,6 +97,7 @@ JobState changed(JobState job, const Change& change) {
   if (change.kind == ChangeKind::kRelease) job.held = false;
   if (change.kind == ChangeKind::kPriority) job.priority = static_cast<std::int32_t>(change.to);
   if (change.kind == ChangeKind::kShareNodes) job.spec.exclusive = false;
+  if (change.kind == ChangeKind::kLevel) job.spec.topology.required = change.name;
   if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
   return job;
 }
@@ -151,6 +153,9 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       return "it did not select nodes by the label " + change.name + group;
     case ChangeKind::kShareNodes:
       return "it did not ask for whole nodes";
+    case ChangeKind::kLevel:
+      if (change.name.empty()) return "it did not have to be within one " + job.spec.topology.required;
+      return "it had to be within one " + change.name + " instead of one " + job.spec.topology.required;
     case ChangeKind::kGpus:
       return asked_text(kDimGpu, " GPUs", change) + group;
     case ChangeKind::kTasks:

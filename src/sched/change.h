@@ -23,6 +23,7 @@ enum class ChangeKind {
   kTolerate,    // the group tolerates taint `name`
   kSelect,      // the group does not select label `name`
   kShareNodes,  // the job does not ask for whole nodes
+  kLevel,       // it requires one domain of level `name`, or of none when it is empty
   kGpus,        // `to` milli-GPUs per task instead of `from`
   kTasks,       // `to` tasks instead of `from`
   kCpus,        // `to` milli-cores per task
@@ -34,7 +35,7 @@ enum class ChangeKind {
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "wait", "uncordon", "model", "pool", "tolerate", "select",
-                 "share-nodes", "gpus", "tasks", "cpus", "memory", "quota", "evict");
+                 "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict");
 }  // namespace berth
 
 namespace berth::sched {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "sched/blocking.h"
 #include "sched/preempt.h"
+#include "sched/topology.h"
 
 namespace berth::sched {
 
@@ -44,6 +45,7 @@ class Inquiry {
   std::optional<Change> uncordon();
   void other_nodes(std::size_t group);
   void smaller_asks(std::size_t group);
+  void wider_level();
   std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
                                 std::int64_t unit);
   Change raise_limits();
@@ -53,7 +55,7 @@ class Inquiry {
   bool add_victims_below(Change& change, const Reason& why) const;
   bool add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                             std::size_t many) const;
-  std::vector<NodeId> nearly_fitting_nodes(std::size_t group) const;
+  std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
   bool may_leave(JobId id, const Change& change) const;
   void order_victims(std::vector<JobId>& victims) const;
   template <class Part>
@@ -104,6 +106,7 @@ std::vector<Change> Inquiry::run() {
   } else if (why.code != ReasonCode::kDependency && why.code != ReasonCode::kDependencyNever) {
     tell(wait());
     tell(uncordon());
+    wider_level();
     for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
       other_nodes(g);
       smaller_asks(g);
@@ -226,6 +229,19 @@ void Inquiry::other_nodes(std::size_t index) {
   names.clear();
   for (const auto& [key, value] : group.node_selector) names.insert(key);
   try_names(ChangeKind::kSelect, index, names);
+}
+
+// The narrowest level beyond the required one that is wide enough.
+void Inquiry::wider_level() {
+  const std::int32_t required = level_range(state_, job_.spec.topology).required;
+  for (std::int32_t level = required - 1; level >= kAnywhere; --level) {
+    Change change;
+    change.kind = ChangeKind::kLevel;
+    change.name = level_name(state_, level);
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
 }
 
 std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
@@ -365,20 +381,27 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
   return !victims.empty();
 }
 
-// Nodes that could hold a task of the group, those that lack the fewest GPUs for it first.
-std::vector<NodeId> Inquiry::nearly_fitting_nodes(std::size_t group) const {
+// Nodes that could hold a task of the group, those of the domain that comes closest first, then those that lack the
+// fewest GPUs for it.
+std::vector<NodeId> Inquiry::nearly_fitting_nodes(const Reason& why) const {
+  const auto group = static_cast<std::size_t>(why.group);
+  const auto outside = [&](NodeId node) {
+    const auto domains = state_.topology().of_node(node);
+    const bool in_domain = std::find(domains.begin(), domains.end(), why.domain) != domains.end();
+    return (why.node.valid() && node != why.node) || (why.domain.valid() && !in_domain);
+  };
   const TaskRequest& request = job_.spec.groups[group].request;
-  std::vector<std::pair<std::int64_t, NodeId>> by_need;
+  std::vector<std::tuple<bool, std::int64_t, NodeId>> by_need;
   for (const NodeState& node : state_.nodes()) {
     if (!node.takes_tasks() || node.tasks.empty() || !could_hold(state_, job_, group, node)) continue;
     const auto fitting = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
       return gpu.available_milli() >= request.gpu_milli;
     });
-    by_need.emplace_back(std::max<std::int64_t>(0, request.gpus - fitting), node.id);
+    by_need.emplace_back(outside(node.id), std::max<std::int64_t>(0, request.gpus - fitting), node.id);
   }
   std::sort(by_need.begin(), by_need.end());
   std::vector<NodeId> nodes;
-  for (const auto& [need, node] : by_need) nodes.push_back(node);
+  for (const auto& [away, need, node] : by_need) nodes.push_back(node);
   return nodes;
 }
 
@@ -412,7 +435,7 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
       more = add_victims_below(change, why);
     } else {
       const auto group = static_cast<std::size_t>(why.group);
-      if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(group);
+      if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(why);
       more = add_victims_on_nodes(change, nodes[group], next[group], many);
       many *= 2;
     }

@@ -69,6 +69,7 @@ struct TinyFleet : FleetFixture {
       if (!model.empty() && one.guaranteed.gpu_milli) one.max.model_gpu_milli.clear();
     }
     ClusterConfig config = FleetFixture::config(std::move(queues));
+    if (random.chance(500)) config.topology_levels = {"block", "rack"};
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
     return config;
   }
@@ -76,6 +77,11 @@ struct TinyFleet : FleetFixture {
   NodeSpec random_node(const std::string& name) {
     NodeSpec spec = node(name, static_cast<std::int32_t>(random.between(0, 4)), random.chance(700) ? "H100" : "A100");
     spec.cpu_milli = random.between(4, 12) * 1000;
+    if (random.chance(900)) spec.topology.push_back(random.chance(500) ? "b0" : "b1");
+    if (spec.topology.empty() || random.chance(500))
+      spec.labels.emplace_back("rack", random.chance(500) ? "r0" : "r1");
+    else
+      spec.topology.push_back(random.chance(500) ? "r0" : "r1");
     if (random.chance(150)) spec.taints.push_back({"spot", ""});
     return spec;
   }
@@ -98,6 +104,11 @@ struct TinyFleet : FleetFixture {
       spec.groups.push_back(second);
     }
     spec.exclusive = random.chance(40);
+    const bool levels = !state.config().topology_levels.empty();
+    const auto level = [&] { return levels && random.chance(700) ? random.chance(500) ? "rack" : "block" : "node"; };
+    if (random.chance(250)) spec.topology.required = level();
+    if (random.chance(100) && spec.topology.required != "node")
+      spec.topology.preferred = levels && spec.topology.required != "rack" ? "rack" : "node";
     spec.priority_class = random.chance(300) ? "production" : "training";
     if (random.chance(300)) spec.time_limit_s = random.between(10, 100);
     return spec;

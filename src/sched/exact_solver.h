@@ -40,6 +40,7 @@ class ExactSolver {
   // Whether the job's least size fits in some way.
   bool can_start() {
     tasks_.clear();
+    own_nodes_.clear();
     for (std::size_t g = 0; g < imagined_.job.spec.groups.size(); ++g) {
       for (std::int32_t i = 0; i < imagined_.job.spec.groups[g].least(); ++i) tasks_.push_back(g);
     }
@@ -137,11 +138,36 @@ class ExactSolver {
       Room& room = nodes_[n];
       const bool fits = room.takes_tasks && allowed(group, state_.nodes()[n]) &&
                         has(room.cpu, group.request.cpu_milli) && has(room.memory, group.request.memory_mib);
-      if (!fits) continue;
+      if (!fits || !in_one_domain(n)) continue;
       if (imagined_.job.spec.exclusive && (room.touched || room.own)) continue;
       if (on_node(task, n, group)) return true;
     }
     return false;
+  }
+
+  // The names of the node's places down to the required level; empty where it has none there.
+  std::vector<std::string> place_of(std::size_t n, const std::string& required) const {
+    const NodeSpec& spec = state_.nodes()[n].spec;
+    if (required == "node") return {spec.name};
+    std::vector<std::string> place;
+    const auto& levels = state_.config().topology_levels;
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      std::string name = l < spec.topology.size() ? spec.topology[l] : "";
+      for (const auto& [key, value] : spec.labels) {
+        if (name.empty() && key == levels[l]) name = value;
+      }
+      if (levels[l] == required && name.empty()) return {};
+      place.push_back(name);
+      if (levels[l] == required) return place;
+    }
+    return {};
+  }
+
+  bool in_one_domain(std::size_t n) const {
+    const std::string& required = imagined_.job.spec.topology.required;
+    if (required.empty()) return true;
+    const auto place = place_of(n, required);
+    return !place.empty() && (own_nodes_.empty() || place == place_of(own_nodes_.front(), required));
   }
 
   bool on_node(std::size_t task, std::size_t n, const TaskGroup& group) {
@@ -209,7 +235,9 @@ class ExactSolver {
       room.gpus[g].domain = state_.queue(imagined_.job.queue).trust_domain;
     }
     own_.push_back(own);
+    own_nodes_.push_back(n);
     const bool done = put(task + 1, n);
+    own_nodes_.pop_back();
     own_.pop_back();
     nodes_[n] = before;
     return done;
@@ -257,7 +285,8 @@ class ExactSolver {
   std::vector<Room> nodes_;
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> used_;
   std::vector<std::size_t> tasks_;
-  std::vector<Amounts> own_;  // of each task that is put
+  std::vector<Amounts> own_;            // of each task that is put
+  std::vector<std::size_t> own_nodes_;  // where it is
 };
 
 inline bool exactly_can_start(const state::State& state, const Imagined& imagined) {

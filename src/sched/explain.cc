@@ -153,6 +153,32 @@ std::string dim_name(const State& state, std::size_t dim) {
   return model < state.gpu_models().size() ? "gpus." + state.gpu_models()[model].name : "?";
 }
 
+namespace {
+
+// "it asks 64 GPUs within one rack; z1/b1/r3 comes closest: 52 are free there, 48 of them in pieces its tasks can use"
+std::string topology_sentence(const State& state, const Reason& reason) {
+  if (!reason.domain.valid() && !reason.node.valid())
+    return "enough is free, but no node is in a domain of the level it requires";
+  const bool node = reason.node.valid();
+  const auto& levels = state.topology().levels();
+  const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
+  const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
+  std::string text = "it asks ";
+  if (reason.asked > 0) text += amount_text(kDimGpu, reason.asked) + " GPUs ";
+  text += "within one " + level;
+  if (is_never(reason.code)) return text + ", and no " + level + " could hold that, even if it were empty";
+  text += "; " + name + " comes closest: ";
+  if (reason.asked == 0) return text + "its tasks need more than is free there";
+  text += amount_text(kDimGpu, reason.limit) + (reason.limit == kMilli ? " is free there" : " are free there");
+  if (reason.used < std::min(reason.limit, reason.asked))
+    text += ", " + amount_text(kDimGpu, reason.used) + " of them in pieces that its tasks can use";
+  else if (reason.limit >= reason.asked)
+    text += ", but with too little CPU or memory beside them";
+  return text;
+}
+
+}  // namespace
+
 std::string sentence(const State& state, const Reason& reason) {
   const auto quota = [&](const std::string& what) {
     return queue_name(state, reason.queue) + " " + what + " " + amount_text(reason.dim, reason.limit) + " " +
@@ -183,8 +209,9 @@ std::string sentence(const State& state, const Reason& reason) {
       return amount_text(kDimGpu, reason.limit) +
              " GPUs are free where it may run, but not together as its tasks need them";
     case ReasonCode::kTopology:
-      return "enough is free, but not within one " + std::string("domain of the level it requires");
+      return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
+      if (reason.domain.valid() || reason.node.valid()) return topology_sentence(state, reason);
       return "no set of nodes in this fleet can hold it, even if all were empty";
     case ReasonCode::kWaitsForVictims:
       return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +

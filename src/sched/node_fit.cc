@@ -83,6 +83,13 @@ void Taken::add(const TaskPlacement& placement) {
   ++tasks;
 }
 
+void Taken::remove(const TaskPlacement& placement) {
+  cpu_milli -= placement.cpu_milli;
+  memory_mib -= placement.memory_mib;
+  for (const std::uint8_t gpu : placement.gpus) milli[gpu] -= placement.gpu_milli;
+  --tasks;
+}
+
 ModelMask allowed_models(const State& state, const TaskRequest& request) {
   if (request.gpu_models.empty()) return kAllModels;
   ModelMask mask = 0;
@@ -97,6 +104,23 @@ bool has_labels(const TaskGroup& group, const NodeSpec& node) {
   return std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& wanted) {
     return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
   });
+}
+
+std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape) {
+  const TaskRequest& request = ask.group.request;
+  std::int64_t slots = kUnlimited;
+  if (request.cpu_milli > 0) slots = std::min(slots, shape.cpu_milli / request.cpu_milli);
+  if (request.memory_mib > 0) slots = std::min(slots, shape.memory_mib / request.memory_mib);
+  if (request.gpus > 0) {
+    std::int64_t usable = 0;
+    for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+      const bool allowed = (ask.models >> m & 1U) != 0;
+      if (allowed)
+        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : shape.gpus[m] / request.gpus;
+    }
+    slots = std::min(slots, usable);
+  }
+  return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
 }
 
 TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models) {

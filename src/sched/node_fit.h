@@ -24,6 +24,7 @@ struct Taken {
   std::int32_t tasks = 0;
 
   void add(const TaskPlacement& placement);
+  void remove(const TaskPlacement& placement);
 };
 
 // One task of a group of a job, with what follows from the job and the fleet worked out once.
@@ -43,6 +44,9 @@ TaskAsk task_ask(const state::State& state, const state::JobState& job, std::siz
 ModelMask allowed_models(const state::State& state, const TaskRequest& request);
 
 bool has_labels(const TaskGroup& group, const NodeSpec& node);
+
+// How many tasks an empty node of the shape holds; kUnlimited for those that ask nothing.
+std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape);
 
 // One task on the node with its devices, or nothing.
 std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);

@@ -1,11 +1,11 @@
 #include "sched/place.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/planted.h"
-#include "sched/fit_order.h"
+#include "sched/gang.h"
+#include "sched/topology.h"
 
 namespace berth::sched {
 
@@ -13,107 +13,9 @@ namespace {
 
 using state::JobState;
 using state::NodeClassId;
-using state::NodeIndex;
 using state::NodeShape;
 using state::NodeState;
 using state::State;
-
-struct Search {
-  const State& state;
-  const JobState& job;
-  ModelMask models;
-  PlaceWork& work;
-  std::map<NodeId, Taken> taken;
-  std::vector<TaskPlacement> placements;
-};
-
-// Adds tasks of one group, each on the node it fits best. Nodes that the gang has not touched come from the index in
-// the order of their fit; those it has touched stand in `ready` with the placement of one more task. A node that has
-// just taken a task is tighter than before, so it stays the best until it is full: a gang costs steps per node, not
-// scans per task.
-class GroupPlacing {
- public:
-  GroupPlacing(Search& search, std::size_t group)
-      : search_(search),
-        ask_(task_ask(search.state, search.job, group, search.models)),
-        order_(search.state, ask_, search.work.nodes_scored) {
-    for (const auto& [node, taken] : search.taken) offer(node, taken);
-  }
-
-  // Adds one task, or says that none fits.
-  bool add() {
-    if (!fresh_ && !dry_) draw();
-    if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
-      ready_.insert(std::move(*fresh_));
-      fresh_.reset();
-    }
-    if (ready_.empty()) return false;
-    auto best = ready_.extract(ready_.begin());
-    TaskPlacement& placement = best.mapped();
-    Taken& taken = search_.taken[placement.node];
-    taken.add(placement);
-    offer(placement.node, taken);
-    search_.placements.push_back(std::move(placement));
-    return true;
-  }
-
- private:
-  void offer(NodeId id, const Taken& taken) {
-    const NodeState& node = search_.state.node(id);
-    if (!allowed(node)) return;
-    ++search_.work.nodes_scored;
-    if (auto placement = try_node(ask_, node, taken)) {
-      const Fit fit = fit_of(ask_, node, taken, *placement);
-      ready_.emplace(fit, std::move(*placement));
-    }
-  }
-
-  bool allowed(const NodeState& node) const {
-    return node.takes_tasks() && ask_.classes[search_.state.node_index().class_of(node.id).index()] &&
-           has_labels(ask_.group, node.spec);
-  }
-
-  // The tightest node that the gang has not touched.
-  void draw() {
-    while (const auto id = order_.next()) {
-      if (search_.taken.contains(*id)) continue;
-      const NodeState& node = search_.state.node(*id);
-      auto placement = try_node(ask_, node, {});
-      // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
-      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share());
-      if (!placement) continue;
-      const Fit fit = fit_of(ask_, node, {}, *placement);
-      fresh_.emplace(fit, std::move(*placement));
-      return;
-    }
-    dry_ = true;
-  }
-
-  Search& search_;
-  const TaskAsk ask_;
-  FitOrder order_;
-  std::map<Fit, TaskPlacement> ready_;
-  std::optional<std::pair<Fit, TaskPlacement>> fresh_;
-  bool dry_ = false;  // the index has no further node
-};
-
-// How many tasks of the group an empty node of the shape holds.
-std::int64_t slots_when_empty(const TaskAsk& ask, const NodeShape& shape) {
-  const TaskRequest& request = ask.group.request;
-  std::int64_t slots = kUnlimited;
-  if (request.cpu_milli > 0) slots = std::min(slots, shape.cpu_milli / request.cpu_milli);
-  if (request.memory_mib > 0) slots = std::min(slots, shape.memory_mib / request.memory_mib);
-  if (request.gpus > 0) {
-    std::int64_t usable = 0;
-    for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
-      const bool allowed = (ask.models >> m & 1U) != 0;
-      if (allowed)
-        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : shape.gpus[m] / request.gpus;
-    }
-    slots = std::min(slots, usable);
-  }
-  return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
-}
 
 struct FleetFit {
   bool allowed = false;  // some node is of a pool, taints and labels that the group accepts
@@ -166,20 +68,64 @@ std::int64_t available_to(const State& state, const TaskAsk& ask) {
 }
 
 // Distinguishes "never", "busy" and "enough in total, but in the wrong places".
-Reason reason_for(const Search& search, std::size_t index) {
+Reason reason_for(const State& state, const JobState& job, std::size_t index) {
   // Quota may have left fewer models than the group allows; what can never be is judged by the group alone.
-  const TaskAsk ask = task_ask(search.state, search.job, index, kAllModels);
+  const TaskAsk ask = task_ask(state, job, index, kAllModels);
   Reason reason;
   reason.group = static_cast<std::int32_t>(index);
   reason.asked = ask.group.least() * ask.group.request.total_gpu_milli();
-  reason.limit = available_to(search.state, ask);
-  const FleetFit fleet = fleet_fit(search.state, ask);
+  reason.limit = available_to(state, ask);
+  const FleetFit fleet = fleet_fit(state, ask);
   if (!fleet.fits) {
-    reason.code = !fleet.allowed && !search.state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
+    reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
   } else {
     reason.code = reason.limit >= reason.asked && reason.asked > 0 ? ReasonCode::kFragmented : ReasonCode::kGpusBusy;
   }
   return reason;
+}
+
+Counts counts_of(const JobSpec& spec, bool full) {
+  Counts counts;
+  for (const TaskGroup& group : spec.groups) counts.push_back(full ? group.count : group.least());
+  return counts;
+}
+
+// The least counts, wherever they fit.
+std::optional<Region> place_anywhere(Gang& gang, const JobState& job, Reason& why) {
+  const Counts least = counts_of(job.spec, false);
+  std::size_t short_of = 0;
+  if (gang.add_all(least, {}, short_of)) return Region{};
+  if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Region{};
+  why = reason_for(gang.state(), job, short_of);
+  return std::nullopt;
+}
+
+// The fleet may refuse it too; what is never possible goes before what is not possible now.
+Reason levels_refuse(Gang& gang, const JobState& job, const LevelRange& range) {
+  std::size_t short_of = 0;
+  const bool fleet_holds = gang.add_all(counts_of(job.spec, false), {}, short_of);
+  gang.rollback_to(0);
+  const Reason fleet = fleet_holds ? Reason() : reason_for(gang.state(), job, short_of);
+  if (is_never(fleet.code)) return fleet;
+  Gang any_model(gang.state(), job, kAllModels, gang.work());
+  const bool never = !some_domain_could_hold(any_model, range);
+  if (!never && !fleet_holds) return fleet;
+  Reason why = closest_domain(gang, range);
+  if (never) why.code = ReasonCode::kNeverFits;
+  return why;
+}
+
+// All of it within the levels that the job asks for, else the least counts.
+std::optional<Region> place_within_levels(Gang& gang, const JobState& job, Reason& why) {
+  const LevelRange range = level_range(gang.state(), job.spec.topology);
+  why.code = ReasonCode::kTopology;
+  if (!range.known) return std::nullopt;
+  for (const bool full : {true, false}) {
+    if (auto region = place_by_topology(gang, counts_of(job.spec, full), range)) return region;
+    if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;
+  }
+  why = levels_refuse(gang, job, range);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -198,25 +144,15 @@ bool could_hold(const State& state, const JobState& job, std::size_t group, cons
 
 std::optional<std::vector<TaskPlacement>> place(const State& state, const JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why) {
-  Search search{state, job, models, work, {}, {}};
+  Gang gang(state, job, models, work);
+  const bool levels = job.spec.topology != TopologyConstraint();
+  const auto region = levels ? place_within_levels(gang, job, why) : place_anywhere(gang, job, why);
+  if (!region) return std::nullopt;
+  const Counts placed = gang.counts_since(0);
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    GroupPlacing group(search, g);
-    for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
-      if (group.add()) continue;
-      if (planted(Bug::kGangPartial) && i > 0) break;
-      why = reason_for(search, g);
-      return std::nullopt;
-    }
+    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], *region);
   }
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (job.spec.groups[g].least() == job.spec.groups[g].count) continue;
-    GroupPlacing group(search, g);
-    for (std::int32_t i = job.spec.groups[g].least(); i < job.spec.groups[g].count && group.add(); ++i) {
-    }
-  }
-  std::stable_sort(search.placements.begin(), search.placements.end(),
-                   [](const auto& a, const auto& b) { return a.group < b.group; });
-  return std::move(search.placements);
+  return std::move(gang).in_rank_order();
 }
 
 }  // namespace berth::sched

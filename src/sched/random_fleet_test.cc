@@ -205,7 +205,7 @@ std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const J
     }
   }
   std::stable_sort(search.placements.begin(), search.placements.end(),
-                   [](const auto& a, const auto& b) { return a.group < b.group; });
+                   [](const auto& a, const auto& b) { return std::pair(a.group, a.node) < std::pair(b.group, b.node); });
   return search.placements;
 }
 

@@ -122,6 +122,10 @@ std::optional<std::string> State::audit() const {
   NodeIndex scratch;
   for (const NodeState& node : nodes_) scratch.install(node);
   if (!node_index_.describes_same(scratch)) return "the node index differs";
+  TopologyIndex domains;
+  domains.configure(config_.topology_levels);
+  for (const NodeState& node : nodes_) domains.install(node, scratch);
+  if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
   for (const QueueState& queue : queues_) {
     const QueueSums& sums = queues[queue.id.index()];
     const std::string name = "queue '" + queue.path + "': ";

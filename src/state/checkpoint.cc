@@ -129,6 +129,7 @@ Result<State> State::load(std::string_view bytes) {
     const std::uint32_t index = state.pool_index(pool.name);
     for (const std::string& path : pool.queues) state.pools_[index].queues.push_back(state.queue_paths_.at(path));
   }
+  state.configure_topology();
   std::vector<SavedNode> nodes;
   in.get(nodes);
   for (SavedNode& saved : nodes) {
@@ -142,7 +143,7 @@ Result<State> State::load(std::string_view bytes) {
     state.install_node(node);
     state.node_names_.emplace(node.spec.name, node.id);
     state.nodes_.push_back(std::move(node));
-    state.node_index_.install(state.nodes_.back());
+    state.install_in_indexes(state.nodes_.back());
   }
   state.recount_capacity();
   const std::uint64_t jobs = in.get_varint();

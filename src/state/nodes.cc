@@ -38,6 +38,23 @@ void State::install_node(NodeState& node) {
   }
 }
 
+void State::install_in_indexes(const NodeState& node) {
+  node_index_.install(node);
+  topology_.install(node, node_index_);
+}
+
+void State::refresh_in_indexes(NodeId id) {
+  node_index_.refresh(node(id));
+  topology_.refresh(node(id));
+}
+
+// Other levels make other domains.
+void State::configure_topology() {
+  if (topology_.levels() == config_.topology_levels) return;
+  topology_.configure(config_.topology_levels);
+  for (const NodeState& node : nodes_) topology_.install(node, node_index_);
+}
+
 void State::recount_capacity() {
   capacity_ = {};
   for (const NodeState& node : nodes_) count_capacity(node, +1);
@@ -79,7 +96,7 @@ void State::on(const NodeRegistered& event) {
     if (!fresh) count_again(node);
   }
   count_capacity(node, +1);
-  node_index_.install(node);
+  install_in_indexes(node);
   waits_.ease(node.id);
   ++opportunity_;
 }
@@ -104,7 +121,7 @@ void State::on(const NodeStatusChanged& event) {
   count_capacity(node, -1);
   node.status = event.status;
   count_capacity(node, +1);
-  node_index_.install(node);
+  install_in_indexes(node);
   waits_.ease(node.id);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
@@ -114,7 +131,7 @@ void State::on(const NodeStatusChanged& event) {
 // Whether a node takes tasks: everything that follows from it is kept current here.
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
-  node_index_.refresh(node(id));
+  refresh_in_indexes(id);
   waits_.ease(id);
 }
 
@@ -133,7 +150,7 @@ void State::on(const GpuHealthChanged& event) {
   node.gpus[event.gpu].healthy = event.healthy;
   node.spec.gpus[event.gpu].healthy = event.healthy;
   count_capacity(node, +1);
-  node_index_.install(node);
+  install_in_indexes(node);
   waits_.ease(node.id);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
@@ -145,7 +162,7 @@ void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> place
     bind_task(job, placements[i], sign);
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
-    node_index_.refresh(node(placements[i].node));
+    refresh_in_indexes(placements[i].node);
     if (sign < 0) waits_.ease(placements[i].node);
   }
 }
@@ -155,7 +172,7 @@ void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) 
     nominate_task(placements[i], sign);
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
-    node_index_.refresh(node(placements[i].node));
+    refresh_in_indexes(placements[i].node);
     if (sign < 0) waits_.ease(placements[i].node);
   }
 }

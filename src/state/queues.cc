@@ -104,6 +104,7 @@ void State::on(const ClusterConfigured& event) {
     PoolState& mine = pools_[pool_index(pool.name)];
     for (const std::string& path : pool.queues) mine.queues.push_back(queue_paths_.at(path));
   }
+  configure_topology();
   recount_capacity();
   recount_charges();
   for (const JobId id : waiting) {

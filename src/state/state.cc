@@ -481,7 +481,7 @@ void State::release_attempt(JobState& job) {
     node_mut(node_id).tasks.erase({job.id, i});
     const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
     if (!last_here) continue;
-    node_index_.refresh(node(node_id));
+    refresh_in_indexes(node_id);
     waits_.ease(node_id);
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);

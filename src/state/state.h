@@ -27,6 +27,7 @@
 #include "state/node_state.h"
 #include "state/queue_state.h"
 #include "state/run_times.h"
+#include "state/topology_index.h"
 #include "state/wait_lists.h"
 
 namespace berth::state {
@@ -80,6 +81,7 @@ class State {
   const NodeState& node(NodeId id) const { return nodes_[id.index()]; }
   const NodeState* node_named(std::string_view name) const;
   const NodeIndex& node_index() const { return node_index_; }
+  const TopologyIndex& topology() const { return topology_; }
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
@@ -213,6 +215,9 @@ class State {
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
   void install_node(NodeState& node);
+  void install_in_indexes(const NodeState& node);
+  void refresh_in_indexes(NodeId node);
+  void configure_topology();
   void recount_capacity();
   void count_capacity(const NodeState& node, int sign);
   void count_again(const NodeState& node);
@@ -228,6 +233,7 @@ class State {
   std::vector<NodeState> nodes_;
   std::map<std::string, NodeId, std::less<>> node_names_;
   NodeIndex node_index_;
+  TopologyIndex topology_;
   std::vector<QueueState> queues_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;

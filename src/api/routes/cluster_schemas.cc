@@ -103,7 +103,7 @@ Schema node() {
                  {"labels", map("Its labels.", text("A value."))},
                  {"taints", list("What jobs have to tolerate to run on it.",
                                  object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}))},
-                 {"topology", list("Where it is, outermost first.", text("A domain."))},
+                 {"topology", list("The domain it is in at each topology level, outermost first.", text("A domain."))},
                  {"cpus", number("Its cores.")},
                  {"cpus_free", number("Cores that are not bound.")},
                  {"memory_mib", integer("Its memory.")},

@@ -134,7 +134,11 @@ json::object usage_row_view(const UsageRow& row) {
 }  // namespace
 
 ShownNode show_node(const State& state, const NodeState& node) {
-  ShownNode shown{.node = node, .jobs_on_gpu = {}};
+  ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}};
+  for (const DomainId id : state.topology().of_node(node.id)) {
+    const std::string& path = state.topology().domain(id).path;
+    shown.domains.push_back(path.substr(path.rfind('/') + 1));
+  }
   shown.jobs_on_gpu.resize(node.gpus.size());
   for (const auto& [job, task] : node.tasks) {
     for (const std::uint8_t gpu : state.job(job)->attempt->tasks[task].placement.gpus) {
@@ -159,7 +163,7 @@ json::object node_view(const ShownNode& shown) {
           {"draining", node.draining},
           {"labels", labels_view(node.spec.labels)},
           {"taints", taints_view(node.spec.taints)},
-          {"topology", json::array(node.spec.topology.begin(), node.spec.topology.end())},
+          {"topology", json::array(shown.domains.begin(), shown.domains.end())},
           {"cpus", from_thousandths(node.spec.cpu_milli)},
           {"cpus_free", from_thousandths(node.free_cpu_milli)},
           {"memory_mib", node.spec.memory_mib},

@@ -58,6 +58,7 @@ boost::json::object job_in_full(const ShownJob& shown);
 
 struct ShownNode {
   state::NodeState node;
+  std::vector<std::string> domains;  // outermost first
   std::vector<std::vector<JobId>> jobs_on_gpu;
 };
 ShownNode show_node(const state::State& state, const state::NodeState& node);

@@ -93,6 +93,10 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     config.pools.push_back(pool);
     return {};
   }
+  if (what == "topology") {
+    config.topology_levels.assign(line.names.begin() + 1, line.names.end());
+    return {};
+  }
   if (what == "priority") {
     PriorityClassConfig one;
     one.name = line.names.at(1);
@@ -224,6 +228,7 @@ Stage::Done Stage::add_nodes(const Line& line) {
   if (auto ok = read_option(line, "memory", parse_mib, spec.memory_mib); !ok) return ok;
   if (const std::string* pool = line.option("pool")) spec.pool = *pool;
   if (const std::string* taint = line.option("taint")) spec.taints.push_back({*taint, ""});
+  if (const std::string* path = line.option("at")) spec.topology = split(*path, '/');
   if (const std::string* label = line.option("label")) {
     const auto parts = split(*label, ':');
     spec.labels.emplace_back(parts.front(), parts.back());
@@ -298,6 +303,8 @@ Stage::Done Stage::submit(const Line& line) {
   if (const std::string* priority = line.option("priority")) spec.priority_class = *priority;
   if (const std::string* model = line.option("model")) group.request.gpu_models = split(*model, ',');
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
+  if (const std::string* level = line.option("within")) spec.topology.required = *level;
+  if (const std::string* level = line.option("prefers")) spec.topology.preferred = *level;
   if (const std::string* taint = line.option("tolerates")) group.tolerations = split(*taint, ',');
   if (const std::string* label = line.option("selects")) {
     const auto parts = split(*label, ':');

@@ -204,6 +204,8 @@ class Checker : public Witness {
   bool promised_elsewhere(JobId victim, JobId claimant) const;
 
   void check_counts(const JobView& job, const std::vector<TaskPlacement>& placements);
+  void check_topology(const JobView& job, const std::vector<TaskPlacement>& placements);
+  std::vector<std::string> domain_of(const NodeSpec& node, const std::string& level) const;
   void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);

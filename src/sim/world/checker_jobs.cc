@@ -112,6 +112,36 @@ void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>&
             text_of(job.id) + " gets " + std::to_string(counts[g]) + " of " + std::to_string(group.least()) + " to " +
                 std::to_string(group.count) + " tasks of a group");
   }
+  check_topology(job, placements);
+}
+
+// The names of a node's places down to the level; empty where it has none there.
+std::vector<std::string> Checker::domain_of(const NodeSpec& node, const std::string& level) const {
+  if (level == "node") return {node.name};
+  std::vector<std::string> names;
+  for (const std::string& one : config_.topology_levels) {
+    std::string name = names.size() < node.topology.size() ? node.topology[names.size()] : "";
+    for (const auto& [key, value] : node.labels) {
+      if (name.empty() && key == one) name = value;
+    }
+    if (one == level && name.empty()) return {};
+    names.push_back(name);
+    if (one == level) return names;
+  }
+  return {};
+}
+
+// A gang that requires a level is whole within one domain of it.
+void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement>& placements) {
+  const std::string& level = job.spec.topology.required;
+  if (level.empty() || placements.empty() || violation_) return;
+  const auto domain = domain_of(nodes_[placements.front().node.index()].spec, level);
+  require(!domain.empty(), "P2", text_of(job.id) + " is placed outside every " + level);
+  for (const TaskPlacement& placement : placements) {
+    require(domain_of(nodes_[placement.node.index()].spec, level) == domain, "P2",
+            text_of(job.id) + " spans two domains of level " + level);
+  }
+  count("within one " + level);
 }
 
 // Called after the placement was bound: everything must still hold.

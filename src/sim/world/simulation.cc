@@ -43,6 +43,16 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
 
 // --- the cluster ---
 
+// Some name their rack by a label, and some are in none.
+void Simulation::place_node(NodeSpec& spec) {
+  spec.topology.push_back("b" + std::to_string(random_.below(2)));
+  const std::string rack = "r" + std::to_string(random_.below(3));
+  if (random_.chance(600))
+    spec.topology.push_back(rack);
+  else if (random_.chance(800))
+    spec.labels.emplace_back("rack", rack);
+}
+
 void Simulation::build_nodes() {
   const auto count =
       shape_.exact ? shape_.most_nodes : static_cast<std::uint32_t>(random_.between(1, shape_.most_nodes));
@@ -52,6 +62,7 @@ void Simulation::build_nodes() {
     spec.cpu_milli = 64'000;
     spec.memory_mib = 256 * 1024;
     if (!config_.pools.empty() && random_.chance(300)) spec.pool = config_.pools.front().name;
+    if (!config_.topology_levels.empty()) place_node(spec);
     if (!shape_.exact && random_.chance(50)) spec.taints.push_back({"spot", ""});
     const std::size_t model = random_.below(config_.gpu_models.size());
     const std::int64_t gpus = shape_.exact ? 8 : pick(random_, std::vector<std::int64_t>{0, 2, 4, 4, 8, 8, 8});
@@ -104,6 +115,7 @@ ClusterConfig Simulation::random_config() {
       config.queues.push_back(queue);
     }
   }
+  if (random_.chance(500)) config.topology_levels = {"block", "rack"};
   if (!shape_.exact && random_.chance(300)) config.pools.push_back({"dedicated", {config.queues.front().path}});
   config.scheduling.min_runtime_s = random_.chance(300) ? random_.between(1, 600) : 0;
   config.scheduling.default_grace_s = random_.between(1, 60);
@@ -172,6 +184,10 @@ JobSpec Simulation::random_job() {
   spec.held = random_.chance(50);
   spec.exclusive = random_.chance(40);
   spec.spread = random_.chance(100);
+  if (!config_.topology_levels.empty() && random_.chance(250))
+    spec.topology.required = pick(random_, std::vector<std::string>{"block", "rack", "rack", "node"});
+  if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
+    spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
   if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
   if (random_.chance(100)) {
     if (const auto other = some_job()) {
@@ -411,7 +427,8 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   // The one that it waits for is judged itself.
   if (reason.code == ReasonCode::kBehindHead || reason.code == ReasonCode::kDependency) return true;
   // That several groups never fit together is not seen by the reason, which looks at one at a time.
-  if (reason.code == ReasonCode::kFragmented && job.spec.groups.size() > 1) return true;
+  if ((reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology) && job.spec.groups.size() > 1)
+    return true;
   // A limit that is below what the job asks alone is for ever, too.
   if (reason.code == ReasonCode::kQueueMax) return reason.asked > reason.limit;
   return reason.code == ReasonCode::kQueueLending || reason.code == ReasonCode::kHeld;

@@ -41,6 +41,7 @@ class Simulation {
 
  private:
   void build_nodes();
+  void place_node(NodeSpec& spec);
   ClusterConfig random_config();
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
   JobSpec random_job();

@@ -1,0 +1,142 @@
+#include "sched/gang.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "sched/fit_order.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+// Adds tasks of one group, each on the node it fits best. Nodes of the fleet that the gang has not touched come from
+// the index in the order of their fit; those it has touched, and all those of a narrower region, stand in `ready` with
+// the placement of one more task. A node that has just taken a task is tighter than before, so it stays the best until
+// it is full: a gang costs steps per node, not scans per task.
+class GroupPlacing {
+ public:
+  GroupPlacing(Gang& gang, std::size_t group, const Region& region) : gang_(gang), ask_(gang.asks_[group]) {
+    if (region.node.valid()) {
+      offer(region.node);
+    } else if (region.domain.valid()) {
+      for (const NodeId node : gang.state_.topology().domain(region.domain).nodes) offer(node);
+    } else {
+      order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
+      for (const auto& [node, taken] : gang.taken_) offer(node);
+    }
+  }
+
+  // Adds one task, or says that none fits.
+  bool add() {
+    if (!fresh_ && order_) draw();
+    if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
+      ready_.insert(std::move(*fresh_));
+      fresh_.reset();
+    }
+    if (ready_.empty()) return false;
+    auto best = ready_.extract(ready_.begin());
+    TaskPlacement& placement = best.mapped();
+    gang_.taken_[placement.node].add(placement);
+    offer(placement.node);
+    gang_.placements_.push_back(std::move(placement));
+    return true;
+  }
+
+ private:
+  void offer(NodeId id) {
+    const NodeState& node = gang_.state_.node(id);
+    if (!allowed(node)) return;
+    ++gang_.work_.nodes_scored;
+    const auto taken = gang_.taken_.find(id);
+    const Taken& there = taken == gang_.taken_.end() ? kNothing : taken->second;
+    if (auto placement = try_node(ask_, node, there)) {
+      const Fit fit = fit_of(ask_, node, there, *placement);
+      ready_.emplace(fit, std::move(*placement));
+    }
+  }
+
+  bool allowed(const NodeState& node) const {
+    return node.takes_tasks() && ask_.classes[gang_.state_.node_index().class_of(node.id).index()] &&
+           has_labels(ask_.group, node.spec);
+  }
+
+  // The tightest node that the gang has not touched.
+  void draw() {
+    while (const auto id = order_->next()) {
+      if (gang_.taken_.contains(*id)) continue;
+      const NodeState& node = gang_.state_.node(*id);
+      auto placement = try_node(ask_, node, {});
+      // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
+      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share());
+      if (!placement) continue;
+      const Fit fit = fit_of(ask_, node, {}, *placement);
+      fresh_.emplace(fit, std::move(*placement));
+      return;
+    }
+    order_.reset();
+  }
+
+  static constexpr Taken kNothing{};
+
+  Gang& gang_;
+  const TaskAsk& ask_;
+  std::optional<FitOrder> order_;  // nothing: it has no further node
+  std::map<Fit, TaskPlacement> ready_;
+  std::optional<std::pair<Fit, TaskPlacement>> fresh_;
+};
+
+Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work)
+    : state_(state), job_(job), work_(work) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models));
+}
+
+std::int32_t Gang::add(std::size_t group, std::int32_t count, const Region& region) {
+  if (count <= 0) return 0;
+  GroupPlacing placing(*this, group, region);
+  std::int32_t added = 0;
+  while (added < count && placing.add()) ++added;
+  return added;
+}
+
+bool Gang::add_all(const Counts& counts, const Region& region, std::size_t& short_of) {
+  const std::size_t before = mark();
+  for (std::size_t g = 0; g < counts.size(); ++g) {
+    if (add(g, counts[g], region) >= counts[g]) continue;
+    rollback_to(before);
+    short_of = g;
+    return false;
+  }
+  return true;
+}
+
+void Gang::rollback_to(std::size_t mark) {
+  for (; placements_.size() > mark; placements_.pop_back()) {
+    const TaskPlacement& placement = placements_.back();
+    const auto taken = taken_.find(placement.node);
+    taken->second.remove(placement);
+    if (taken->second.tasks == 0) taken_.erase(taken);
+  }
+}
+
+Counts Gang::counts_since(std::size_t mark) const {
+  Counts counts(asks_.size());
+  for (std::size_t i = mark; i < placements_.size(); ++i) ++counts[placements_[i].group];
+  return counts;
+}
+
+std::vector<TaskPlacement> Gang::in_rank_order() && {
+  const state::TopologyIndex& topology = state_.topology();
+  std::stable_sort(placements_.begin(), placements_.end(), [&](const TaskPlacement& a, const TaskPlacement& b) {
+    if (a.group != b.group) return a.group < b.group;
+    if (a.node == b.node) return false;
+    return std::tuple(topology.path_of(a.node), a.node) < std::tuple(topology.path_of(b.node), b.node);
+  });
+  return std::move(placements_);
+}
+
+}  // namespace berth::sched

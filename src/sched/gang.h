@@ -1,0 +1,60 @@
+#pragma once
+// A gang while it is being placed: what it has taken so far on top of the state, task by task, and a way back. Every
+// task goes to the node it fits best of those of a region.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "model/job.h"
+#include "sched/node_fit.h"
+#include "sched/place.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// Where tasks may go: anywhere, the nodes of one domain, or one node.
+struct Region {
+  DomainId domain;
+  NodeId node;
+  bool operator==(const Region&) const = default;
+};
+
+// So many tasks of each group.
+using Counts = std::vector<std::int32_t>;
+
+class Gang {
+ public:
+  Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work);
+
+  const state::State& state() const { return state_; }
+  const JobSpec& spec() const { return job_.spec; }
+  const TaskAsk& ask(std::size_t group) const { return asks_[group]; }
+  PlaceWork& work() { return work_; }
+
+  // Adds up to `count` tasks of the group and says how many it were.
+  std::int32_t add(std::size_t group, std::int32_t count, const Region& region);
+  // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit.
+  bool add_all(const Counts& counts, const Region& region, std::size_t& short_of);
+
+  std::size_t mark() const { return placements_.size(); }
+  void rollback_to(std::size_t mark);
+  Counts counts_since(std::size_t mark) const;
+
+  // By group; within it by domain and node, so that neighbours in rank are neighbours in the fleet.
+  std::vector<TaskPlacement> in_rank_order() &&;
+
+ private:
+  friend class GroupPlacing;
+  const state::State& state_;
+  const state::JobState& job_;
+  PlaceWork& work_;
+  std::vector<TaskAsk> asks_;
+  std::map<NodeId, Taken> taken_;
+  std::vector<TaskPlacement> placements_;
+};
+
+}  // namespace berth::sched
