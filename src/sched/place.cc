@@ -106,7 +106,7 @@ Reason levels_refuse(Gang& gang, const JobState& job, const LevelRange& range) {
   const bool fleet_holds = gang.add_all(counts_of(job.spec, false), {}, short_of);
   gang.rollback_to(0);
   const Reason fleet = fleet_holds ? Reason() : reason_for(gang.state(), job, short_of);
-  if (is_never(fleet.code)) return fleet;
+  if (is_never(fleet.code) || range.required == kAnywhere) return fleet;
   Gang any_model(gang.state(), job, kAllModels, gang.work());
   const bool never = !some_domain_could_hold(any_model, range);
   if (!never && !fleet_holds) return fleet;
