@@ -238,9 +238,15 @@ bool Checker::fits(const JobView& job, const Removable& removable) const {
   const auto& names = group.request.gpu_models;
   for (std::uint32_t model = 0; model < models_.size(); ++model) {
     if (!names.empty() && std::find(names.begin(), names.end(), models_[model]) == names.end()) continue;
-    std::int64_t tasks = 0;
-    for (std::size_t n = 0; n < nodes_.size(); ++n) tasks += slots(job, nodes_[n], model, removable.nodes[n]);
-    if (tasks >= group.least() && !over_quota(job, least_amounts(job, model))) return true;
+    std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if there is one
+    const std::string& level = job.spec.topology.required;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const auto domain = level.empty() ? std::vector<std::string>() : domain_of(nodes_[n].spec, level);
+      if (level.empty() || !domain.empty()) tasks[domain] += slots(job, nodes_[n], model, removable.nodes[n]);
+    }
+    const bool enough =
+        std::any_of(tasks.begin(), tasks.end(), [&](const auto& one) { return one.second >= group.least(); });
+    if (enough && !over_quota(job, least_amounts(job, model))) return true;
   }
   return false;
 }

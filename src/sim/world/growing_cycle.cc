@@ -32,7 +32,7 @@ std::optional<TaskPlacement> place_one(const State& state, const JobState& job, 
 std::optional<GrowDecision> grow_one(const State& state) {
   for (const JobId id : state.running()) {
     const JobState& job = *state.job(id);
-    if (job.phase != JobPhase::kRunning) continue;
+    if (job.phase != JobPhase::kRunning || !job.spec.topology.required.empty()) continue;
     std::vector<std::int32_t> counts(job.spec.groups.size());
     for (const auto& task : job.attempt->tasks) ++counts[task.placement.group];
     for (std::size_t g = 0; g < counts.size(); ++g) {
