@@ -204,8 +204,9 @@ std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const J
     for (std::int32_t i = group.least(); i < group.count && search.add(g); ++i) {
     }
   }
-  std::stable_sort(search.placements.begin(), search.placements.end(),
-                   [](const auto& a, const auto& b) { return std::pair(a.group, a.node) < std::pair(b.group, b.node); });
+  std::stable_sort(search.placements.begin(), search.placements.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.group, a.node) < std::pair(b.group, b.node);
+  });
   return search.placements;
 }
 
