@@ -98,6 +98,8 @@ void State::on(const NodeRegistered& event) {
   count_capacity(node, +1);
   install_in_indexes(node);
   waits_.ease(node.id);
+  // A node that came back busy, or stands elsewhere now, frees nothing, yet may be what somebody could claim.
+  if (!fresh) waits_.wake_all();
   ++opportunity_;
 }
 
