@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,10 +37,7 @@ Format format_of(const std::string& word) {
 // Help as CLI11 lays it out, with usage lines of our own.
 class Layout : public CLI::Formatter {
  public:
-  Layout() {
-    column_width(36);
-    for (const char* word : {"REQUIRED", "TEXT", "INT", "..."}) label(word, "");
-  }
+  Layout() { column_width(36); }
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
     if (app->get_parent() == nullptr) return "Usage: berth COMMAND [OPTIONS]\n";
     std::string line = "Usage: berth " + app->get_name() + " [OPTIONS]";
@@ -48,6 +47,11 @@ class Layout : public CLI::Formatter {
     }
     const bool runs = app->get_name() == "submit" || app->get_name() == "run";
     return line + (runs ? " [-- COMMAND...]" : "") + "\n";
+  }
+  // The value's name and no more: what is required and what repeats stands in the usage line.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string name = option->get_type_size() == 0 ? "" : option->get_type_name();
+    return name.empty() || name == "TEXT" || name == "INT" ? "" : " " + name;
   }
 };
 
@@ -104,7 +108,7 @@ class Declarations {
   }
   static void add_show(CLI::App& sub, ShowOptions& show) {
     add_format(sub, show.format, kShown);
-    sub.add_flag("--watch", show.watch, "show it again and again: in place on a terminal, else one after the other");
+    sub.add_flag("--watch", show.watch, "show it again and again, on a terminal in place");
     number(sub.add_option("--every", show.every_s, "with --watch, so often (2)"), 1, 86'400, "SECONDS");
   }
 
@@ -124,7 +128,7 @@ class Declarations {
       }
       CLI::Option* option = sub.add_option(name, values, says)->type_name(std::string(flag.value_name));
       const bool repeated = flag.kind == FlagKind::kList || flag.kind == FlagKind::kPairs;
-      option->expected(1);
+      option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
       option->multi_option_policy(repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
     }
     sub.add_option("--key", job.key, "idempotency key: the same key is the same job (default: random)")
@@ -306,20 +310,66 @@ void Declarations::declare_others() {
   one_of(completing.add_option("SHELL", completion->shell, "bash, zsh or fish"), {"bash", "zsh", "fish"})->required();
 }
 
+// A flag of a command that main takes itself.
+struct ElsewhereFlag {
+  const char* command;
+  const char* name;
+  const char* value_name;  // null for a switch
+  const char* says;
+};
+
+constexpr std::array kElsewhereFlags{
+    ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
+    ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
+    ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
+    ElsewhereFlag{"serve dev", "--insecure-listen", nullptr, "allow an address beyond this machine"},
+    ElsewhereFlag{"serve dev", "--port", "PORT", "port to serve on"},
+    ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
+    ElsewhereFlag{"serve dev", "--keep-finished-size", "SIZE", "how much of it in all"},
+    ElsewhereFlag{"serve dev", "--node-name", "NAME", "name of this machine as a node"},
+    ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
+    ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
+    ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
+    ElsewhereFlag{"serve", "--no-node", nullptr, "control plane only"},
+    ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
+};
+
+constexpr const char* kElsewhereGroups[] = {"Trying out", "Servers"};
+
+bool is_elsewhere(const CLI::App& command) {
+  return std::find(std::begin(kElsewhereGroups), std::end(kElsewhereGroups), command.get_group()) !=
+         std::end(kElsewhereGroups);
+}
+
 // These are taken by the program's main before it comes here; they are declared so that help and completion have them.
 void Declarations::declare_elsewhere() {
-  const auto elsewhere = [this](const char* group, const char* name, const char* says) {
+  const auto elsewhere = [this](const char* group, const std::string& name, const char* says, const char* example) {
     CLI::App& sub = *app_.add_subcommand(name, says);
     sub.group(group);
     sub.allow_extras();
+    sub.footer("Example:\n  " + std::string(example));
+    for (const ElsewhereFlag& flag : kElsewhereFlags) {
+      const std::string commands = " " + std::string(flag.command) + " ";
+      if (commands.find(" " + name + " ") == std::string::npos) continue;
+      const std::string flag_says = flag.says;
+      if (flag.value_name == nullptr) {
+        sub.add_flag(flag.name, flag_says);
+      } else {
+        sub.add_option(flag.name, flag_says)->type_name(flag.value_name);
+      }
+    }
   };
-  const auto server = [&](const char* name, const char* says) { elsewhere("Servers", name, says); };
-  elsewhere("Trying out", "simulate", "Run the scheduler over a trace of jobs and compare policies");
-  elsewhere("Trying out", "scenario", "Run scripts of a cluster's life against the decisions they expect");
-  server("dev", "berth on this machine, all in one, no file needed");
-  server("serve", "The control plane: berth serve --config FILE --data DIR");
-  server("verify", "Check a whole event log and recompute its state");
-  server("supervise", "The supervisor of one task (started by berth itself)");
+  const auto [trying, servers] = kElsewhereGroups;
+  elsewhere(trying, "simulate", "Run the scheduler over a trace of jobs and compare policies",
+            "berth simulate --jobs jobs.csv.gz --nodes 56x8xV100 --policy fifo --policy berth --report out");
+  elsewhere(trying, "scenario", "Run scripts of a cluster's life against the decisions they expect",
+            "berth scenario tests/scenarios/cordon.txt");
+  elsewhere(servers, "dev", "berth on this machine, all in one, no file needed", "berth dev");
+  elsewhere(servers, "serve", "The control plane: berth serve --config FILE --data DIR",
+            "berth serve --config cluster.yaml --data /var/lib/berth");
+  elsewhere(servers, "verify", "Check a whole event log and recompute its state", "berth verify /var/lib/berth");
+  elsewhere(servers, "supervise", "The supervisor of one task (started by berth itself)",
+            "berth supervise /var/lib/berth/run/tasks/17.1.0.0");
 }
 
 std::string hint(const std::string& wrong, const std::vector<std::string>& names) {
@@ -444,7 +494,7 @@ std::vector<CommandShape> command_shapes() {
   for (const CLI::App* sub : declared.app().get_subcommands({})) {
     CommandShape shape{sub->get_name(), sub->get_description(), {}};
     flags_of(*sub, shape.flags);
-    flags_of(declared.app(), shape.flags);
+    if (!is_elsewhere(*sub)) flags_of(declared.app(), shape.flags);
     shapes.push_back(std::move(shape));
   }
   return shapes;

@@ -37,6 +37,26 @@ TEST_CASE("command line: what follows -- is the job's command, untouched") {
   CHECK(parsed<RunOptions>({"run", "-q", "--", "true"}).quiet);
 }
 
+TEST_CASE("command line: an option takes one word, and a word behind it does not replace it") {
+  for (const char* option : {"--queue", "--name", "--gpus", "--env", "--after"}) {
+    CAPTURE(option);
+    CHECK(refused({"submit", option, "1", "python3", "train.py"}).find("'python3' was not expected") == 0);
+  }
+  const auto submit = parsed<SubmitOptions>({"submit", "--env", "A=1", "--env", "B=2", "--name", "x", "--name", "y"});
+  CHECK(std::count(submit.job.values.begin(), submit.job.values.end(), Words{"A=1", "B=2"}) == 1);
+  CHECK(std::count(submit.job.values.begin(), submit.job.values.end(), Words{"y"}) == 1);
+}
+
+TEST_CASE("command line: the commands that need no server are completed without the options for finding one") {
+  for (const CommandShape& shape : command_shapes()) {
+    const bool finds_server = std::any_of(shape.flags.begin(), shape.flags.end(),
+                                          [](const FlagShape& flag) { return flag.names == Words{"--server"}; });
+    const Words alone{"serve", "dev", "verify", "simulate", "scenario", "supervise"};
+    CAPTURE(shape.name);
+    CHECK(finds_server == (std::find(alone.begin(), alone.end(), shape.name) == alone.end()));
+  }
+}
+
 TEST_CASE("command line: the server may be named before or behind the command") {
   for (const Words& words : {Words{"--server", "h:1", "jobs"}, Words{"jobs", "--server", "h:1"}}) {
     const auto line = parse_command_line(words);
@@ -73,16 +93,17 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);
 }
 
-TEST_CASE("help: every command is there and has an example, but for those that the program takes elsewhere") {
+TEST_CASE("help: every command is there and has an example, and says no more of a value than its name") {
   const std::string all = help({"--help"});
   for (const CommandShape& shape : command_shapes()) {
     CAPTURE(shape.name);
     CHECK(all.find("\n  " + shape.name + " ") != std::string::npos);
     const std::string one = help({"help", shape.name});
     CHECK(one == help({shape.name, "--help"}));
-    const Words elsewhere{"serve", "dev", "verify", "supervise", "simulate", "scenario"};
-    const bool here = std::find(elsewhere.begin(), elsewhere.end(), shape.name) == elsewhere.end();
-    CHECK((one.find("Example:\n  ") != std::string::npos) == here);
+    const std::size_t example = one.find("Example:\n  ");
+    REQUIRE(example != std::string::npos);
+    CHECK(one.find("berth " + shape.name, example) != std::string::npos);
+    for (const char* noise : {"Needs:", "TEXT", "REQUIRED", "ID  ..."}) CHECK(one.find(noise) == std::string::npos);
   }
   CHECK(all.find("Exit codes: 0 done") != std::string::npos);
   CHECK(help({}) == all);

@@ -134,7 +134,9 @@ std::string Table::text(std::size_t width) const {
     std::string row;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) row.append(kGap, ' ');
-      row += padded(shorten(cell_at(i), fit[i]), fit[i], columns_[i].align);
+      const bool at_front = columns_[i].keeps_end;
+      const std::string cell = at_front ? shorten_front(cell_at(i), fit[i]) : shorten(cell_at(i), fit[i]);
+      row += padded(cell, fit[i], columns_[i].align);
     }
     out += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   };

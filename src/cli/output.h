@@ -14,7 +14,8 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  bool shrinks = false;  // may be cut when the terminal is too narrow
+  bool shrinks = false;    // may be cut when the terminal is too narrow
+  bool keeps_end = false;  // then at its front, as a path, whose last part says most
 };
 
 class Table {

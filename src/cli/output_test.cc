@@ -57,6 +57,17 @@ TEST_CASE("csv: RFC 4180, and no formula") {
   for (const char* formula : {"=1+1", "+1", "-1", "@x", "\tx", "\rx"}) CHECK(csv_text_cell(formula).find('\'') < 2);
 }
 
+TEST_CASE("a path is cut at its front, where it says least") {
+  CHECK(shorten_front("research/nlp", 12) == "research/nlp");
+  CHECK(shorten_front("research/nlp", 8) == "…rch/nlp");
+  CHECK(shorten_front("研究/言語", 5) == "…言語");
+  CHECK(shorten_front("研究/言語", 4) == "…語");
+  CHECK(shorten_front("abc", 1) == "…");
+  Table table({{"ID"}, {"QUEUE", Align::kLeft, true, true}});
+  table.add({"7", "product/search/ranking"});
+  CHECK(table.text(16) == "ID  QUEUE\n7   …rch/ranking\n");
+}
+
 TEST_CASE("json and yaml: the same value, short numbers without exponents") {
   const auto value = boost::json::parse(R"({"a":[1,0.5,{"b":null}],"c":"x: \u001b","d":{},"e":[],"f":true,"g":"007"})");
   CHECK(json_line(value) ==

@@ -119,4 +119,15 @@ std::string shorten(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes)) + "…";
 }
 
+std::string shorten_front(std::string_view text, std::size_t width) {
+  std::size_t left = display_width(text);
+  if (left <= width) return std::string(text);
+  while (left + 1 > width && !text.empty()) {
+    const Character next = first_character(text);
+    left -= next.valid ? width_of(next.point) : 1;
+    text.remove_prefix(next.length);
+  }
+  return "…" + std::string(text);
+}
+
 }  // namespace berth::cli

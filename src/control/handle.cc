@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -50,6 +51,35 @@ Result<void> check_trust_domains(const State& state, const ClusterConfig& config
     if (domains.at(queue.path) == domain || !shares_a_gpu(job)) continue;
     return conflict("queue '" + queue.path + "' runs jobs that share GPUs (job " + std::to_string(id.value()) +
                     "); its trust domain stays '" + domain + "' until they have ended");
+  }
+  return {};
+}
+
+// Queues and trust domains keep their ids for ever, also when the configuration no longer names them.
+constexpr std::size_t kMaxQueuesEver = 200'000;
+constexpr std::size_t kMaxTrustDomainsEver = std::numeric_limits<TrustDomainId::rep>::max();
+
+// Names that the state does not know yet get new ids, of which there is an end.
+Result<void> check_ids(const State& state, const ClusterConfig& config) {
+  const std::set<std::string, std::less<>> known_domains(state.trust_domains().begin(), state.trust_domains().end());
+  std::set<std::string, std::less<>> known_queues;
+  for (const state::QueueState& queue : state.queues()) known_queues.insert(queue.path);
+  std::set<std::string, std::less<>> new_domains;
+  std::size_t new_queues = 0;
+  for (const QueueConfig& one : config.queues) {
+    if (!one.trust_domain.empty() && !known_domains.contains(one.trust_domain)) new_domains.insert(one.trust_domain);
+    if (!known_queues.contains(one.path)) ++new_queues;
+  }
+  const auto over = [](const std::string& what, std::size_t known, std::size_t fresh, std::size_t most) {
+    return invalid(std::to_string(known) + " " + what + " have been used since the log began and these are " +
+                   std::to_string(fresh) + " new ones; " + std::to_string(most) +
+                   " is the most there can ever be: use names again instead of new ones");
+  };
+  if (known_domains.size() + new_domains.size() > kMaxTrustDomainsEver) {
+    return over("trust domains", known_domains.size(), new_domains.size(), kMaxTrustDomainsEver);
+  }
+  if (known_queues.size() + new_queues > kMaxQueuesEver) {
+    return over("queues", known_queues.size(), new_queues, kMaxQueuesEver);
   }
   return {};
 }
@@ -112,6 +142,7 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (auto ok = validate(command.config); !ok) return ok.error();
   if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
   if (auto ok = check_levels(batch.state(), command.config); !ok) return ok.error();
+  if (auto ok = check_ids(batch.state(), command.config); !ok) return ok.error();
   if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }

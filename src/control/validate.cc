@@ -203,7 +203,8 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
   if (auto ok = check_text("user", spec.user); !ok) return ok;
   if (spec.user.empty() || spec.user.size() > 253) return invalid("user must have 1 to 253 characters");
   const state::QueueState* queue = state.queue_at(spec.queue);
-  if (spec.queue.empty() || queue == nullptr) {
+  if (queue == nullptr || spec.queue.empty()) {
+    if (spec.queue.empty()) return invalid("queue is missing; 'berth queues' lists them");
     return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'; 'berth queues' lists them");
   }
   if (!queue->is_leaf()) {

@@ -17,6 +17,7 @@
 #include "daemon/loop.h"
 #include "daemon/machine.h"
 #include "daemon/reader.h"
+#include "daemon/retention.h"
 #include "daemon/service.h"
 #include "daemon/snapshot.h"
 #include "daemon/version.h"
@@ -93,6 +94,7 @@ class Daemon::Impl {
   ~Impl() { stop(); }
 
   Result<void> start() {
+    if (auto ok = check_address(); !ok) return ok;
     store::SqliteOptions store_options;
     store_options.fsync_delay_ms = options_.fsync_delay_ms;
     auto opened = store::SqliteLog::open(options_.data_dir, store_options);
@@ -116,10 +118,12 @@ class Daemon::Impl {
     }
     if (auto served = serve(); !served) return served;
     log_check_.start();
+    retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished);
     return {};
   }
 
   void stop() {
+    retention_.reset();
     if (server_) server_->stop(kStopGrace);
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
@@ -133,6 +137,21 @@ class Daemon::Impl {
   api::Service& service() { return *service_; }
 
  private:
+  // The token goes over the wire with every request, and there is no TLS.
+  Result<void> check_address() {
+    const auto stays_here = http::is_loopback(options_.listen_address);
+    if (!stays_here) return stays_here.error();
+    if (*stays_here) return {};
+    if (!options_.insecure_listen) {
+      return invalid("--listen " + options_.listen_address +
+                     " is not an address of this machine alone: the token and everything else would cross the network "
+                     "unencrypted. Put TLS in front (a reverse proxy, `ssh -L`), or say --insecure-listen as well");
+    }
+    notes_.push_back("plain HTTP on " + options_.listen_address +
+                     ": whoever can read the network can take the token and give orders (--insecure-listen)");
+    return {};
+  }
+
   Result<void> make_backend() {
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
@@ -140,7 +159,7 @@ class Daemon::Impl {
     }
     auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
     if (!machine) return machine.error();
-    notes_ = machine->notes;
+    notes_.insert(notes_.end(), machine->notes.begin(), machine->notes.end());
     simulated_gpus_ = machine->simulated_gpus;
     backend::LocalOptions local;
     local.node = machine->node;
@@ -176,7 +195,8 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = simulated_gpus_;
     facts.warnings = notes_;
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, std::move(facts));
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, std::move(facts),
+                                               words_of(options_.keep_finished));
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
@@ -198,6 +218,7 @@ class Daemon::Impl {
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
+  std::unique_ptr<Retention> retention_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<http::Server> server_;
 };

@@ -10,6 +10,7 @@
 
 #include "api/service.h"
 #include "base/result.h"
+#include "daemon/retention.h"
 #include "model/cluster_config.h"
 
 namespace berth::daemon {
@@ -21,6 +22,8 @@ struct DaemonOptions {
   std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: what NVML finds
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
+  bool insecure_listen = false;             // else only loopback addresses: berth speaks plain HTTP
+  KeepFinished keep_finished;               // output and checkpoints of finished jobs
   std::uint16_t port = 0;                   // 0: a free one
   std::uint64_t checkpoint_every = 50'000;  // records
   std::uint32_t fsync_delay_ms = 0;         // injected, for benchmarks

@@ -15,39 +15,61 @@
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
 #include "model/document/config_document.h"
+#include "model/document/quantity.h"
 
 namespace berth::daemon {
 
 namespace {
 
 constexpr int kExitUsage = 2;
-constexpr int kExitFailed = 1;
 constexpr std::size_t kMostConfigBytes = 1 << 20;
+constexpr std::int64_t kLongestKeepS = std::int64_t{36'525} * 86'400;
+constexpr std::int64_t kLargestKeepMib = std::int64_t{1} << 40U;
 
 struct Flags {
   DaemonOptions daemon;
   std::string config_file;
+  std::string keep_finished = "7d";
+  std::string keep_finished_size = "unlimited";
   std::string ready_file;  // gets the URL once requests are served
 };
 
 void add_common_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--data", flags.daemon.data_dir, "Directory of the event log, jobs' output and checkpoints");
-  app.add_option("--config", flags.config_file, "cluster.yaml to have in force from the start");
-  app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")->capture_default_str();
-  app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")->capture_default_str();
-  app.add_option("--node-name", flags.daemon.node_name, "Name of this machine as a node; default: its host name");
-  app.add_option("--simulate-gpus", flags.daemon.simulate_gpus,
-                 "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB");
-  app.add_option("--checkpoint-every", flags.daemon.checkpoint_every, "Events between two checkpoints of the state")
+  app.add_option("--data", flags.daemon.data_dir, "Directory of the event log, jobs' output and checkpoints")
+      ->type_name("DIR");
+  app.add_option("--config", flags.config_file, "cluster.yaml to have in force from the start")->type_name("FILE");
+  app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")
+      ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--ready-file", flags.ready_file, "Write the URL here once requests are served");
+  app.add_flag("--insecure-listen", flags.daemon.insecure_listen,
+               "Allow an address beyond this machine, though berth speaks plain HTTP");
+  app.add_option("--keep-finished", flags.keep_finished,
+                 "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--keep-finished-size", flags.keep_finished_size,
+                 "How much of it in all, as 500GiB or unlimited; over that, what finished first goes first")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")
+      ->type_name("PORT")
+      ->capture_default_str();
+  app.add_option("--node-name", flags.daemon.node_name, "Name of this machine as a node; default: its host name")
+      ->type_name("NAME");
+  app.add_option("--simulate-gpus", flags.daemon.simulate_gpus,
+                 "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
+      ->type_name("GPUS");
+  app.add_option("--checkpoint-every", flags.daemon.checkpoint_every, "Events between two checkpoints of the state")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--ready-file", flags.ready_file, "Write the URL here once requests are served")->type_name("FILE");
   app.add_option("--fsync-delay-ms", flags.daemon.fsync_delay_ms, "Injected delay of each sync, for benchmarks")
       ->group("");
 }
 
 int report(const Error& error) {
   std::fprintf(stderr, "berth: %s\n", error.message.c_str());
-  return error.code == ErrorCode::kInvalid ? kExitUsage : kExitFailed;
+  return exit_code_of(error.code);
 }
 
 // A log that is damaged or cannot be read ends a server in one way, whenever it is noticed.
@@ -67,6 +89,26 @@ Result<ClusterConfig> read_config(const std::string& path) {
   return document::read_config(text, path);
 }
 
+Result<KeepFinished> read_keeping(const Flags& flags) {
+  KeepFinished keep{std::nullopt, std::nullopt};
+  if (flags.keep_finished != "forever") {
+    const auto seconds = document::parse_duration_s(flags.keep_finished);
+    if (!seconds) return invalid("--keep-finished: " + seconds.error().message + ", or forever");
+    if (*seconds > kLongestKeepS)
+      return invalid("--keep-finished: " + flags.keep_finished + " is over 100 years; say forever");
+    keep.seconds = *seconds;
+  }
+  if (flags.keep_finished_size != "unlimited") {
+    const auto mib = document::parse_memory_mib(flags.keep_finished_size);
+    if (!mib) return invalid("--keep-finished-size: " + mib.error().message + ", or unlimited");
+    if (*mib > kLargestKeepMib) {
+      return invalid("--keep-finished-size: " + flags.keep_finished_size + " is over 1 EiB; say unlimited");
+    }
+    keep.bytes = *mib << 20U;
+  }
+  return keep;
+}
+
 // Signals are taken by this thread alone; the others never see them.
 sigset_t block_signals() {
   sigset_t set;
@@ -78,7 +120,7 @@ sigset_t block_signals() {
 }
 
 void announce(const Daemon& daemon, const std::string& ready_file) {
-  for (const std::string& note : daemon.notes()) spdlog::info("{}", note);
+  for (const std::string& note : daemon.notes()) spdlog::warn("{}", note);
   spdlog::info("serving on {} (token in {})", daemon.url(), daemon.token_file());
   if (ready_file.empty()) return;
   const std::string fresh = ready_file + ".new";
@@ -97,6 +139,9 @@ int run(Flags& flags) {
     if (!config) return report(config.error());
     flags.daemon.config = std::move(*config);
   }
+  const auto keep = read_keeping(flags);
+  if (!keep) return report(keep.error());
+  flags.daemon.keep_finished = *keep;
   auto daemon = Daemon::start(flags.daemon);
   if (!daemon) return report_start(daemon.error());
   announce(**daemon, flags.ready_file);
@@ -113,8 +158,9 @@ int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "berth: %s (%s --help)\n", error.what(), app.get_name().c_str());
+    return kExitUsage;
   }
   return body();
 }

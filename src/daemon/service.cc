@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "backend/local/local_backend.h"
@@ -36,8 +37,14 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             const LogCheck& log_check, api::ServerFacts facts)
-    : inbox_(inbox), reader_(reader), log_(log), backend_(backend), log_check_(log_check), facts_(std::move(facts)) {}
+                             const LogCheck& log_check, api::ServerFacts facts, std::string output_kept)
+    : inbox_(inbox),
+      reader_(reader),
+      log_(log),
+      backend_(backend),
+      log_check_(log_check),
+      facts_(std::move(facts)),
+      output_kept_(std::move(output_kept)) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
   if (inbox_.put({std::move(command), answer})) return;
@@ -164,11 +171,18 @@ void DaemonService::unwatch(std::uint64_t id) { reader_.unwatch(id); }
 Result<api::Service::LogPart> DaemonService::task_log(JobId job, std::uint32_t attempt, std::uint32_t task,
                                                       bool error_stream, std::int64_t from, std::int64_t max_bytes) {
   LogPart part;
+  bool is_live = false;
   reader_.read([&](state::State& state, const billing::Meter&) {
     const state::JobState* live = state.job(job);
+    is_live = live != nullptr;
     part.complete = live == nullptr || !live->attempt || live->attempt->number != attempt ||
                     task >= live->attempt->tasks.size() || live->attempt->tasks[task].phase == TaskPhase::kExited;
   });
+  if (!is_live && !std::filesystem::exists(backend::job_dir(facts_.data_dir, job.value()))) {
+    return not_found("the output of job " + std::to_string(job.value()) + " has been removed" +
+                     (output_kept_.empty() ? "" : "; output is kept for " + output_kept_) +
+                     " (berth serve --keep-finished)");
+  }
   const auto stream = error_stream ? executor::LogStream::kStderr : executor::LogStream::kStdout;
   auto read =
       executor::read_task_log(backend::log_dir(facts_.data_dir, job.value(), attempt, task), stream, from, max_bytes);

@@ -16,7 +16,7 @@ namespace berth::daemon {
 class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                const LogCheck& log_check, api::ServerFacts facts);
+                const LogCheck& log_check, api::ServerFacts facts, std::string output_kept);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -40,6 +40,7 @@ class DaemonService final : public api::Service {
   backend::Backend& backend_;
   const LogCheck& log_check_;
   api::ServerFacts facts_;
+  const std::string output_kept_;  // how long, of a finished job; in words
 };
 
 }  // namespace berth::daemon

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -347,7 +348,14 @@ def the_rest_answers(berth):
     help_text = berth("--help")
     for command in ("submit", "serve", "dev", "verify", "supervise"):
         assert f"\n  {command} " in help_text
-    assert "Example:" in berth("submit", "--help")
+    for command in re.findall(r"^  ([a-z][a-z-]+)  ", help_text, re.M):
+        shown = berth(command, "--help")
+        assert "Example" in shown and len(shown.splitlines()) > 3, (command, shown)
+    bash = berth("completion", "bash")
+    for command in ("serve", "dev"):
+        offered = set(re.search(rf"^ *{command}\) flags=\"([^\"]*)\"", bash, re.M).group(1).split())
+        taken = set(re.findall(r"(?:^|[ ,])(-h|--[a-z-]+)", re.sub(r"(?m)^( {0,6}\S+).*|^ .*", r"\1", berth(command, "--help"))))
+        assert offered == taken, (command, offered ^ taken)
 
 
 @check

@@ -40,7 +40,7 @@ def a_second_server_on_one_directory_is_refused():
     server = started("second")
     second = subprocess.run([berth_binary(), "serve", "--data", server.data, "--simulate-gpus", "1xH100-SXM5-80GB"],
                             capture_output=True, text=True, timeout=60)
-    assert second.returncode == 1, second
+    assert second.returncode == 4, second
     assert str(server.process.pid) in second.stderr and "one server" in second.stderr, second.stderr
     assert server.ask("GET", "/healthz")["status"] == "ok"
     discard(server)
@@ -67,12 +67,16 @@ def a_failed_sync_ends_the_process_and_loses_nothing():
     discard(server)
 
 
-def wait_until_idle(server):
+def wait_for(holds):
     for _ in range(300):
-        if not server.all("/v1/jobs"):
+        if holds():
             return
         time.sleep(0.1)
-    raise AssertionError("jobs are still there")
+    raise AssertionError("it did not come about in time")
+
+
+def wait_until_idle(server):
+    wait_for(lambda: not server.all("/v1/jobs"))
 
 
 def a_damaged_row_is_named_by_its_sequence_number():
@@ -166,8 +170,57 @@ def a_wrong_configuration_is_refused_with_its_place():
 
 def a_configuration_without_end_is_refused():
     done = subprocess.run([berth_binary(), "serve", "--data", "never-made", "--config", "/dev/zero"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "larger than 1 MiB" in done.stderr, done
+    assert done.returncode == 2 and "larger than 1 MiB" in done.stderr, done
     assert not os.path.exists("never-made")
+
+
+def an_address_beyond_this_machine_wants_a_second_word():
+    directory = fresh_directory()
+    command = [berth_binary(), "serve", "--data", os.path.join(directory, "data"), "--listen", "0.0.0.0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "--insecure-listen" in done.stderr and done.stderr.count("\n") == 1, done
+    assert not os.path.exists(os.path.join(directory, "data"))
+    server = Server(directory, flags=["--listen", "0.0.0.0", "--insecure-listen"])
+    assert server.start(), server.tail()
+    assert "warning plain HTTP on 0.0.0.0" in server.tail(), server.tail()
+    assert any("plain HTTP on 0.0.0.0" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
+    discard(server)
+
+
+def a_body_far_too_large_is_answered_and_not_cut_off():
+    server = started("large")
+    try:
+        server.ask("POST", "/v1/jobs", {"queue": "a", "command": ["x" * 20_000_000]})
+        raise AssertionError("20 MB were taken")
+    except Problem as problem:
+        assert problem.status == 413, problem
+    discard(server)
+
+
+def a_finished_job_leaves_its_directory_for_a_while_only():
+    server = started("keep")
+    kept = server.ask("POST", "/v1/jobs", sleeper("0"))["id"]
+    lives = server.ask("POST", "/v1/jobs", sleeper("60"))["id"]
+    directory = lambda job: os.path.join(server.data, "jobs", str(job))
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{kept}")["phase"] == "finished")
+    wait_for(lambda: os.path.exists(directory(lives)))
+    strange = os.path.join(server.data, "jobs", "4711")  # a job that the log does not know
+    os.mkdir(strange)
+    server.stop()
+    assert os.path.exists(directory(kept))
+    server.flags = ["--keep-finished", "1s"]
+    assert server.start(), server.tail()
+    wait_for(lambda: not os.path.exists(directory(kept)))
+    assert os.path.exists(directory(lives)) and os.path.exists(strange)
+    try:
+        server.ask("GET", f"/v1/jobs/{kept}/logs")
+        raise AssertionError("output that is gone was read")
+    except Problem as problem:
+        assert problem.status == 404 and "kept for 1s" in problem.body, problem
+    assert server.ask("GET", f"/v1/jobs/{kept}")["phase"] == "finished"
+    server.ask("DELETE", f"/v1/jobs/{lives}")
+    wait_until_idle(server)
+    discard(server)
 
 
 def everything_but_health_wants_the_token():
@@ -227,7 +280,7 @@ def a_nameless_array_numbers_its_elements():
 
 
 def main():
-    cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "everything") and name != "all"]
+    cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "an", "everything") and name != "all"]
     failed = 0
     for case in cases:
         try:

@@ -25,7 +25,7 @@ using boost::system::error_code;
 constexpr std::size_t kHeadReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kStreamWriteBytes = 64 * 1024;
-constexpr std::size_t kLingerBytes = 16 * 1024 * 1024;  // read and thrown away so that a refusal arrives
+constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;  // read and thrown away so that a refusal arrives
 constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
 constexpr std::chrono::milliseconds kLingerTime{2'000};
 

@@ -230,12 +230,28 @@ Server::Server(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Server::~Server() { stop(std::chrono::milliseconds(0)); }
 
+namespace {
+
+Result<asio::ip::address> parse_address(const std::string& text) {
+  error_code ec;
+  const auto address = asio::ip::make_address(text, ec);
+  if (ec) return invalid("\"" + text + "\" is not an IP address to listen on, as 127.0.0.1 or ::1 would be");
+  return address;
+}
+
+}  // namespace
+
+Result<bool> is_loopback(const std::string& address) {
+  const auto parsed = parse_address(address);
+  if (!parsed) return parsed.error();
+  return parsed->is_loopback();
+}
+
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Router router, Authenticator authenticator) {
   BERTH_CHECK(options.io_threads > 0);
-  error_code ec;
-  const auto address = asio::ip::make_address(options.address, ec);
-  if (ec) return invalid("\"" + options.address + "\" is not an IP address to listen on, as 127.0.0.1 or ::1 would be");
-  const asio::ip::tcp::endpoint endpoint(address, options.port);
+  const auto address = parse_address(options.address);
+  if (!address) return address.error();
+  const asio::ip::tcp::endpoint endpoint(*address, options.port);
   const std::size_t threads = options.io_threads;
   auto site = std::make_shared<Site>(std::move(options), std::move(router), std::move(authenticator));
   auto core = std::make_unique<Core>(std::move(site), threads);

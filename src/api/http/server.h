@@ -60,6 +60,9 @@ struct ServerCounters {
   std::uint64_t timeouts = 0;
 };
 
+// Whether the address can be reached from this machine alone. kInvalid for anything that is no address.
+Result<bool> is_loopback(const std::string& address);
+
 class Server {
  public:
   // Binds, listens and starts the threads. kIo says which address could not be had and why.

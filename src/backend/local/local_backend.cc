@@ -206,13 +206,18 @@ class LocalBackend final : public Backend {
 
 }  // namespace
 
+std::string jobs_dir(const std::string& data_dir) { return data_dir + "/jobs"; }
+
+std::string job_dir(const std::string& data_dir, std::uint64_t job) {
+  return jobs_dir(data_dir) + "/" + std::to_string(job);
+}
+
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job) {
-  return data_dir + "/jobs/" + std::to_string(job) + "/checkpoint";
+  return job_dir(data_dir, job) + "/checkpoint";
 }
 
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task) {
-  return data_dir + "/jobs/" + std::to_string(job) + "/attempt-" + std::to_string(attempt) + "/task-" +
-         std::to_string(task);
+  return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt) + "/task-" + std::to_string(task);
 }
 
 std::unique_ptr<Backend> make_local_backend(LocalOptions options) {

@@ -18,6 +18,8 @@ struct LocalOptions {
 };
 
 // Where a job's checkpoints and a task's captured output are, for whoever reads them.
+std::string jobs_dir(const std::string& data_dir);
+std::string job_dir(const std::string& data_dir, std::uint64_t job);
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job);
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task);
 

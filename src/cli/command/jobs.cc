@@ -38,7 +38,7 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
 std::vector<Column> columns(bool wide) {
   std::vector<Column> columns{{"ID", Align::kRight},
                               {"NAME", Align::kLeft, true},
-                              {"QUEUE", Align::kLeft, true},
+                              {"QUEUE", Align::kLeft, true, true},
                               {"USER", Align::kLeft, true},
                               {"STATE"},
                               {"FOR", Align::kRight},
@@ -46,9 +46,9 @@ std::vector<Column> columns(bool wide) {
                               {"GPUS", Align::kRight},
                               {"NODES", Align::kLeft, true}};
   if (wide) {
-    for (const char* title : {"KIND", "CLASS", "PRIORITY", "ATTEMPT", "FAILURES", "SUBMITTED", "STARTED"}) {
-      columns.push_back({title});
-    }
+    for (const char* title : {"KIND", "CLASS"}) columns.push_back({title});
+    for (const char* title : {"PRIORITY", "ATTEMPT", "FAILURES"}) columns.push_back({title, Align::kRight});
+    for (const char* title : {"SUBMITTED", "STARTED"}) columns.push_back({title});
   }
   return columns;
 }

@@ -17,11 +17,14 @@ std::string condition(const Json& node) {
 
 std::string of_total(const std::string& left, const std::string& total) { return left + " of " + total; }
 
-// "H100-SXM5-80GB (simulated)"; several models are named once each.
+// "simulated H100-SXM5-80GB": the mark stands in front, where a narrow terminal does not cut it.
+std::string model_of(const Json& gpu) { return (is_true(gpu, "simulated") ? "simulated " : "") + show(gpu, "model"); }
+
+// Several models are named once each.
 std::string models(const Json& node) {
   std::vector<std::string> names;
   for (const Json& gpu : items(node, "gpus")) {
-    const std::string name = show(gpu, "model") + (is_true(gpu, "simulated") ? " (simulated)" : "");
+    const std::string name = model_of(gpu);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return joined(names, ", ");
@@ -100,9 +103,8 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
                {"NUMA", Align::kRight},
                {"UUID"}});
   for (const Json& gpu : items(node, "gpus")) {
-    table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","),
-               show(gpu, "model") + (is_true(gpu, "simulated") ? " (simulated)" : ""), memory(gpu, "memory_mib"),
-               show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
+    table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
+               memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
   return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width));
 }

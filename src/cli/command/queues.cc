@@ -29,8 +29,8 @@ std::string gpus_of(const Json& amounts) {
 
 std::string rest_of(const Json& amounts) {
   std::vector<std::string> parts;
-  if (has(amounts, "cpus")) parts.push_back(show(amounts, "cpus") + " CPUs");
-  if (has(amounts, "memory_mib")) parts.push_back(document::memory_text(integer(amounts, "memory_mib")));
+  if (number(amounts, "cpus") > 0) parts.push_back(show(amounts, "cpus") + " CPUs");
+  if (integer(amounts, "memory_mib") > 0) parts.push_back(document::memory_text(integer(amounts, "memory_mib")));
   return joined(parts, ", ");
 }
 

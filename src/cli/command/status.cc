@@ -18,8 +18,9 @@ std::string overview(const Json& cluster) {
           " unhealthy; " + value("allocated_pct") + "% in use\n";
   text += "  jobs   " + value("jobs_running") + " running, " + value("jobs_stopping") + " stopping, " +
           value("jobs_pending") + " pending\n";
-  text += "  log    " + show(at(cluster, "log"), "records") +
-          " events since the start; check of the whole log: " + show(at(cluster, "log"), "check") + "\n";
+  const Json& log = at(cluster, "log");
+  text += "  log    check of every hash: " + show(log, "check") + "; events since the start: " + show(log, "records") +
+          "\n";
   for (const Json& warning : items(cluster, "warnings")) text += "  warning: " + printable(show(warning)) + "\n";
   return text;
 }

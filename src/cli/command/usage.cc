@@ -59,7 +59,7 @@ std::string share_text(GpuTime part, GpuTime whole) {
 std::string usage_table(const Json& report, std::size_t width) {
   const auto accounts = accounts_of(report);
   const GpuTime capacity = gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds");
-  Table table({{"QUEUE", Align::kLeft, true},
+  Table table({{"QUEUE", Align::kLeft, true, true},
                {"USER", Align::kLeft, true},
                {"GPU MODEL", Align::kLeft, true},
                {"WITHIN", Align::kRight},

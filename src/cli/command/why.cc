@@ -11,8 +11,9 @@ Result<int> run(const WhyOptions& options, Session& session) {
     const auto why = get(session, *path);
     if (!why) return why.error();
     return formatted(*why, options.show.format, [&] {
-      std::string text =
-          "job " + show(*why, "id") + " is " + show(*why, "phase") + ": " + printable(show(*why, "summary")) + "\n";
+      const std::string phase = show(*why, "phase");
+      std::string text = "job " + show(*why, "id") + (phase == "finished" ? "" : " is " + phase) + ": " +
+                         printable(show(*why, "summary")) + "\n";
       for (const Json& detail : items(*why, "details")) text += "  " + printable(show(detail)) + "\n";
       for (const Json& change : items(*why, "changes")) text += "  " + printable(show(change, "text")) + "\n";
       if (is_true(*why, "never")) text += "Waiting cannot help: the job or the cluster has to be changed.\n";
