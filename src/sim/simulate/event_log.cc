@@ -14,6 +14,37 @@ namespace berth::sim {
 
 namespace {
 
+// What a job of the log asked for and a replay does not know, each as the report says it.
+std::vector<std::string_view> set_aside(const JobSpec& spec) {
+  const auto any_group = [&spec](bool (*wants)(const TaskGroup&)) {
+    return std::any_of(spec.groups.begin(), spec.groups.end(), wants);
+  };
+  std::vector<std::string_view> texts;
+  if (spec.estimate_s > 0)
+    texts.emplace_back("a job's stated run time is set aside: what policies may know is learned");
+  if (!spec.dependencies.empty() || spec.earliest_start || spec.deadline || spec.held) {
+    texts.emplace_back("a job's dependencies, hold, earliest start and deadline are set aside");
+  }
+  if (!spec.topology.required.empty() || !spec.topology.preferred.empty() || spec.exclusive || spec.spread ||
+      any_group([](const TaskGroup& group) { return !group.pool.empty() || !group.node_selector.empty(); })) {
+    texts.emplace_back("a job's wishes about nodes are set aside: topology, pool, labels, exclusive, spread");
+  }
+  if (any_group([](const TaskGroup& group) { return group.least() < group.count; })) {
+    texts.emplace_back("an elastic job is taken with all its tasks");
+  }
+  return texts;
+}
+
+// What is stated of a queue and a replay does not know.
+bool has_more_than_gpu_quota(const QueueConfig& queue) {
+  QueueConfig known;
+  known.path = queue.path;
+  known.guaranteed.gpu_milli = queue.guaranteed.gpu_milli;
+  known.max.gpu_milli = queue.max.gpu_milli;
+  known.weight = queue.weight;
+  return !(queue == known);
+}
+
 // Gathers jobs and nodes as the events tell them.
 class Gatherer {
  public:
@@ -43,9 +74,11 @@ class Gatherer {
       if (!one.finished || !one.job.duration_ms) {
         ++logged.trace.rows_left_out[one.finished ? "jobs that never ran" : "jobs that had not ended"];
       } else {
+        for (const std::string_view text : one.set_aside) assume(logged.trace, one.job, text);
         logged.trace.jobs.push_back(std::move(one.job));
       }
     }
+    note_set_aside_configuration(logged.trace);
     if (start_) {
       logged.trace.start = *start_;
       for (TraceJob& job : logged.trace.jobs) *job.submit_ms -= start_->ms;
@@ -63,9 +96,23 @@ class Gatherer {
  private:
   struct One {
     TraceJob job;
+    std::vector<std::string_view> set_aside;
     std::optional<Timestamp> started;
     bool finished = false;
   };
+
+  void note_set_aside_configuration(Trace& trace) const {
+    const auto queues = std::count_if(config_.queues.begin(), config_.queues.end(), has_more_than_gpu_quota);
+    if (queues > 0) {
+      trace.notes.push_back(
+          "queues of the log that state more than weight, guaranteed and max GPUs: " + std::to_string(queues) +
+          "; the rest (lending, CPU, memory, GPU models, strict order, " + "limits of users, trust) is set aside");
+    }
+    if (!(config_.scheduling == SchedulingConfig{})) {
+      trace.notes.emplace_back(
+          "the log's knobs of scheduling are set aside: what a policy does not state is the default");
+    }
+  }
 
   static TraceNode node_of(const NodeSpec& spec) {
     TraceNode node;
@@ -81,8 +128,8 @@ class Gatherer {
     const std::size_t slash = config.path.rfind('/');
     queue.name = config.path;
     if (slash != std::string::npos) queue.parent = config.path.substr(0, slash);
-    if (config.guaranteed.gpu_milli) queue.guaranteed_gpus = *config.guaranteed.gpu_milli / kMilli;
-    if (config.max.gpu_milli) queue.max_gpus = *config.max.gpu_milli / kMilli;
+    queue.guaranteed_milli = config.guaranteed.gpu_milli;
+    queue.max_milli = config.max.gpu_milli;
     queue.weight = config.weight;
     return queue;
   }
@@ -96,6 +143,7 @@ class Gatherer {
     One one;
     TraceJob& job = one.job;
     const TaskGroup& group = event.spec.groups.front();
+    one.set_aside = set_aside(event.spec);
     job.id = std::to_string(event.job.value());
     job.tenant = event.spec.queue;
     job.user = event.spec.user;

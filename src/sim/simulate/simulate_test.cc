@@ -155,7 +155,7 @@ TEST_CASE("saving and restarting cost what the contract says, and both count as 
 
 // A save that is still due after everything is over is not waited for: the run ends with its last change.
 TEST_CASE("how often a job saves changes no figure of a run in which nobody is stopped") {
-  const std::vector<OverlayQueue> queues = {{"lab", "", 8, 12, 1}};
+  const std::vector<OverlayQueue> queues = {{"lab", "", 8000, 12'000, 1}};
   for (const char* name : {"berth", "fifo"}) {
     CAPTURE(name);
     std::vector<RunResult> results;
@@ -177,7 +177,7 @@ TEST_CASE("how often a job saves changes no figure of a run in which nobody is s
 TEST_CASE("a job over the max of its queue is no demand: no guarantee is violated by its waiting") {
   Trace trace = trace_of("2x8xA100", {job("a", 0, 100, 4), job("b", 1, 50, 8)});
   trace.jobs[1].workers = 2;
-  const RunResult result = run(trace, policy("berth"), {{"lab", "", 8, 12, 1}});
+  const RunResult result = run(trace, policy("berth"), {{"lab", "", 8000, 12'000, 1}});
   CHECK(result.jobs[1].ending == Ending::kWaiting);
   CHECK(result.end_ms == 100'000);
   const RunMeasures measures = measure_runs({result})[0].measures;
@@ -192,7 +192,7 @@ TEST_CASE("two changes within a second are both in the figures of fairness") {
   TraceJob other = job("b", 0.5, 10, 2);
   other.tenant = "other";
   const RunResult result =
-      run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"), {{"other", "", 2, {}, 1}});
+      run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"), {{"other", "", 2000, {}, 1}});
   CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(99));
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("fairness is over the tree: a parent's guarantee is violated though it
   TraceJob other = job("b", 10, 10, 2);
   other.tenant = "vision";
   const RunResult result = run(trace_of("1x2xA100", {job("a", 0, 100, 2), other}), policy("fifo"),
-                               {{"research", "", 2, {}, 1}, {"vision", "research", {}, {}, 1}});
+                               {{"research", "", 2000, {}, 1}, {"vision", "research", {}, {}, 1}});
   CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(90));
 }
 
@@ -510,7 +510,9 @@ TEST_CASE("every order may name all five parts of a policy") {
 
 std::vector<Event> logged_events() {
   ClusterConfig config = default_cluster_config();
-  config.queues.front().guaranteed.gpu_milli = 1000;
+  config.queues.front().guaranteed.gpu_milli = 500;
+  config.queues.front().policy = QueuePolicy::kStrict;
+  config.scheduling.backfill_holds = 4;
   NodeSpec node;
   node.name = "n1";
   node.cpu_milli = 8000;
@@ -523,6 +525,8 @@ std::vector<Event> logged_events() {
   submitted.spec.user = "ada";
   submitted.spec.groups.resize(1);
   submitted.spec.groups[0].request.gpus = 2;
+  submitted.spec.estimate_s = 60;
+  submitted.spec.exclusive = true;
   JobSubmitted waiting = submitted;
   waiting.job = JobId(2);
   return {ClusterConfigured{config, 1, "op"},
@@ -558,9 +562,18 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
   CHECK(one.gpus_per_worker == 2);
   CHECK(one.user == "ada");
   CHECK(logged->trace.rows_left_out.at("jobs that had not ended") == 1);
+  // What a replay does not know is said, of the jobs that are run.
+  std::int64_t set_aside = 0;
+  for (const auto& [text, count] : logged->trace.defaults_taken) {
+    if (text.find("set aside") != std::string::npos) set_aside += count;
+  }
+  CHECK(set_aside == 2);
+  REQUIRE(logged->trace.notes.size() == 2);
+  CHECK(logged->trace.notes[0].find("guaranteed and max GPUs: 1; the rest") != std::string::npos);
+  CHECK(logged->trace.notes[1].find("knobs of scheduling are set aside") != std::string::npos);
   CHECK(fleet_gpu_milli(logged->trace) == 2000);
   REQUIRE(logged->queues.size() == 1);
-  CHECK(logged->queues[0].guaranteed_gpus == 1);
+  CHECK(logged->queues[0].guaranteed_milli == 500);
 }
 
 // --- against the public traces ---

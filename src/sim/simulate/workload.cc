@@ -46,8 +46,8 @@ QueueConfig configured(const OverlayQueue& queue, const std::string& path) {
   QueueConfig config;
   config.path = path;
   config.weight = queue.weight;
-  if (queue.guaranteed_gpus) config.guaranteed.gpu_milli = *queue.guaranteed_gpus * kMilli;
-  if (queue.max_gpus) config.max.gpu_milli = *queue.max_gpus * kMilli;
+  config.guaranteed.gpu_milli = queue.guaranteed_milli;
+  config.max.gpu_milli = queue.max_milli;
   return config;
 }
 
@@ -91,8 +91,8 @@ class QueueTree {
   void add(const OverlayQueue& queue, const std::string& path) {
     workload_.config.queues.push_back(configured(queue, path));
     TreeQueue place;
-    place.guaranteed_milli = queue.guaranteed_gpus.value_or(0) * kMilli;
-    if (queue.max_gpus) place.max_milli = *queue.max_gpus * kMilli;
+    place.guaranteed_milli = queue.guaranteed_milli.value_or(0);
+    if (queue.max_milli) place.max_milli = *queue.max_milli;
     place.weight = queue.weight;
     const auto above = places_.find(path.substr(0, path.rfind('/')));
     if (path.find('/') != std::string::npos && above != places_.end()) {

@@ -130,14 +130,19 @@ OverlaySet parse_set(const YAML::Node& node, const std::string& where, std::opti
   return set;
 }
 
+std::optional<std::int64_t> in_milli(std::optional<std::int64_t> gpus) {
+  if (gpus) *gpus *= 1000;
+  return gpus;
+}
+
 OverlayQueue parse_queue(const YAML::Node& node, const std::string& where, std::optional<std::string>& fault) {
   OverlayQueue queue;
   YamlFields fields(node, where, fault);
   queue.name = fields.name("name").value_or("");
   if (queue.name.empty()) fields.say(".name is missing");
   queue.parent = fields.name("parent").value_or("");
-  queue.guaranteed_gpus = fields.positive("guaranteed_gpus", kMaxGpus);
-  queue.max_gpus = fields.positive("max_gpus", kMaxGpus);
+  queue.guaranteed_milli = in_milli(fields.positive("guaranteed_gpus", kMaxGpus));
+  queue.max_milli = in_milli(fields.positive("max_gpus", kMaxGpus));
   queue.weight = fields.positive("weight", kMaxWeight).value_or(1);
   if (queue.weight == 0) fields.say(".weight is 0");
   return queue;
@@ -312,6 +317,7 @@ void apply_overlay(const Overlay& overlay, Trace& trace) {
 
 Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, Trace& trace) {
   const std::int64_t fleet = fleet_gpu_milli(trace) / 1000;
+  constexpr std::int64_t kGpu = 1000;
   std::set<std::string> used;
   for (const TraceJob& job : trace.jobs) used.insert(job.tenant);
   for (const OverlayQueue& queue : queues) {
@@ -330,7 +336,7 @@ Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, 
   std::vector<std::string> doubts;
   std::int64_t at_the_top = 0;
   for (const OverlayQueue& queue : queues) {
-    const std::int64_t guaranteed = queue.guaranteed_gpus.value_or(0);
+    const std::int64_t guaranteed = queue.guaranteed_milli.value_or(0) / kGpu;
     if (guaranteed > fleet) {
       return invalid("queue " + queue.name + ": guaranteed_gpus is " + std::to_string(guaranteed) +
                      ", but the fleet has " + std::to_string(fleet) + " GPUs");

@@ -40,8 +40,8 @@ struct OverlayRule {
 
 struct OverlayQueue {
   std::string name;
-  std::string parent;  // empty: the root
-  std::optional<std::int64_t> guaranteed_gpus, max_gpus;
+  std::string parent;                                       // empty: the root
+  std::optional<std::int64_t> guaranteed_milli, max_milli;  // thousandths of a GPU
   std::int64_t weight = 1;
 };
 

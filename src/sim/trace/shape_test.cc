@@ -154,9 +154,9 @@ TEST_CASE("an overlay supplies what it says, to the jobs it says, and the trace 
   CHECK(trace.overlay_taken.at("priority supplied") == 2);
   CHECK(trace.overlay_taken.at("tenant supplied") == 1);
   REQUIRE(overlay->queues.size() == 2);
-  CHECK(overlay->queues[0].guaranteed_gpus == 64);
+  CHECK(overlay->queues[0].guaranteed_milli == 64'000);
   CHECK(overlay->queues[0].weight == 2);
-  CHECK_FALSE(overlay->queues[1].max_gpus.has_value());
+  CHECK_FALSE(overlay->queues[1].max_milli.has_value());
 }
 
 TEST_CASE("an overlay CSV sets jobs by id") {
@@ -195,12 +195,12 @@ TEST_CASE("queues are checked against the fleet and the jobs") {
   trace.jobs = {job_of("a", 1)};
   trace.jobs[0].tenant = "vision";
   REQUIRE(add_fleet_shape("2x8xA100", trace).has_value());
-  CHECK(check_queues({{"research", "", 16, {}, 1}, {"vision", "research", 16, {}, 1}}, true, trace).has_value());
+  CHECK(check_queues({{"research", "", 16'000, {}, 1}, {"vision", "research", 16'000, {}, 1}}, true, trace).has_value());
   CHECK(trace.notes.empty());
-  CHECK_FALSE(check_queues({{"vision", "", 17, {}, 1}}, false, trace).has_value());
+  CHECK_FALSE(check_queues({{"vision", "", 17'000, {}, 1}}, false, trace).has_value());
   CHECK_FALSE(check_queues({{"vision", "", {}, {}, 1}, {"nlp", "vision", {}, {}, 1}}, false, trace).has_value());
   // Too much together, and a queue without jobs: said, and refused with --strict.
-  const std::vector<OverlayQueue> doubtful = {{"vision", "", 10, {}, 1}, {"other", "", 10, {}, 1}};
+  const std::vector<OverlayQueue> doubtful = {{"vision", "", 10'000, {}, 1}, {"other", "", 10'000, {}, 1}};
   CHECK_FALSE(check_queues(doubtful, true, trace).has_value());
   CHECK(check_queues(doubtful, false, trace).has_value());
   CHECK(trace.notes.size() == 2);
