@@ -195,7 +195,8 @@ TEST_CASE("queues are checked against the fleet and the jobs") {
   trace.jobs = {job_of("a", 1)};
   trace.jobs[0].tenant = "vision";
   REQUIRE(add_fleet_shape("2x8xA100", trace).has_value());
-  CHECK(check_queues({{"research", "", 16'000, {}, 1}, {"vision", "research", 16'000, {}, 1}}, true, trace).has_value());
+  CHECK(
+      check_queues({{"research", "", 16'000, {}, 1}, {"vision", "research", 16'000, {}, 1}}, true, trace).has_value());
   CHECK(trace.notes.empty());
   CHECK_FALSE(check_queues({{"vision", "", 17'000, {}, 1}}, false, trace).has_value());
   CHECK_FALSE(check_queues({{"vision", "", {}, {}, 1}, {"nlp", "vision", {}, {}, 1}}, false, trace).has_value());
