@@ -105,7 +105,8 @@ void Table::add(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) row.push_back(cell.empty() ? "-" : printable(cell));
 }
 
-// The natural widths; then the widest column that shrinks gives up a character at a time until the table fits.
+// The natural widths; then the widest column that shrinks gives up a character at a time until the table fits, and
+// where that is not enough, the widest other one that is no number.
 std::vector<std::size_t> Table::widths(std::size_t width) const {
   std::vector<std::size_t> found;
   for (const Column& column : columns_) found.push_back(display_width(column.title));
@@ -114,15 +115,17 @@ std::vector<std::size_t> Table::widths(std::size_t width) const {
   }
   if (width == 0) return found;
   std::size_t total = std::accumulate(found.begin(), found.end(), kGap * (columns_.size() - 1));
-  while (total > width) {
-    std::size_t* widest = nullptr;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const bool may = columns_[i].shrinks && found[i] > std::max(kNarrowest, columns_[i].title.size());
-      if (may && (widest == nullptr || found[i] > *widest)) widest = &found[i];
+  for (const bool any_text : {false, true}) {
+    for (; total > width; --total) {
+      std::size_t* widest = nullptr;
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        const bool may = (any_text ? columns_[i].align == Align::kLeft : columns_[i].shrinks) &&
+                         found[i] > std::max(kNarrowest, columns_[i].title.size());
+        if (may && (widest == nullptr || found[i] > *widest)) widest = &found[i];
+      }
+      if (widest == nullptr) break;
+      --*widest;
     }
-    if (widest == nullptr) break;
-    --*widest;
-    --total;
   }
   return found;
 }

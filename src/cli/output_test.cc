@@ -57,6 +57,13 @@ TEST_CASE("csv: RFC 4180, and no formula") {
   for (const char* formula : {"=1+1", "+1", "-1", "@x", "\tx", "\rx"}) CHECK(csv_text_cell(formula).find('\'') < 2);
 }
 
+TEST_CASE("a table fits when the columns that shrink are not enough; a number is never cut") {
+  Table table({{"ID", Align::kRight}, {"NAME", Align::kLeft, true}, {"STATE"}});
+  table.add({"123456789", "a-long-name-of-a-job", "pending (dependency-never)"});
+  CHECK(table.text(45) == "       ID  NAME      STATE\n123456789  a-long-…  pending (dependency-nev…\n");
+  CHECK(table.text(10) == "       ID  NAME      STATE\n123456789  a-long-…  pending…\n");
+}
+
 TEST_CASE("a path is cut at its front, where it says least") {
   CHECK(shorten_front("research/nlp", 12) == "research/nlp");
   CHECK(shorten_front("research/nlp", 8) == "…rch/nlp");

@@ -364,7 +364,13 @@ Result<Reply> on(Batch& batch, const ReportCheckpoint& command) {
   const JobState* job = batch.state().job(command.job);
   if (job == nullptr || !job->attempt || job->attempt->number != command.attempt)
     return Reply{.job = {}, .unchanged = true};
-  if (command.step < job->attempt->checkpoint_step) return invalid("a checkpoint's step does not go back");
+  const state::AttemptState& attempt = *job->attempt;
+  if (command.step < attempt.checkpoint_step) return invalid("a checkpoint's step does not go back");
+  // Said again it is no news, unless it now answers the request to stop.
+  const bool awaited = attempt.stop && !attempt.stop->acknowledged;
+  if (attempt.checkpoint_at && command.step == attempt.checkpoint_step && !awaited) {
+    return Reply{.job = {}, .unchanged = true};
+  }
   batch.emit(CheckpointReported{command.job, command.attempt, command.step});
   return Reply{};
 }

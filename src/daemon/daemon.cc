@@ -107,7 +107,8 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(); !ok) return ok;
-    loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_);
+    clock_.not_before(recovered->state.now());
+    loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
@@ -118,7 +119,7 @@ class Daemon::Impl {
     }
     if (auto served = serve(); !served) return served;
     log_check_.start();
-    retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished);
+    retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished, clock_);
     return {};
   }
 
@@ -195,7 +196,7 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = simulated_gpus_;
     facts.warnings = notes_;
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, std::move(facts),
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, std::move(facts),
                                                words_of(options_.keep_finished));
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
@@ -213,6 +214,7 @@ class Daemon::Impl {
   std::string url_;
   std::string token_file_;
   Inbox inbox_;
+  ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<backend::Backend> backend_;

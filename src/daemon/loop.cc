@@ -27,8 +27,14 @@ constexpr std::chrono::milliseconds kCheapCycle{2};
 }  // namespace
 
 Loop::Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbox, Reader& reader,
-           backend::Backend& backend)
-    : state_(std::move(state)), epoch_(epoch), log_(log), inbox_(inbox), reader_(reader), backend_(backend) {}
+           backend::Backend& backend, ServerClock& clock)
+    : state_(std::move(state)),
+      epoch_(epoch),
+      log_(log),
+      inbox_(inbox),
+      reader_(reader),
+      backend_(backend),
+      clock_(clock) {}
 
 Loop::~Loop() { stop(); }
 
@@ -42,12 +48,6 @@ void Loop::stop() {
   stopping_ = true;
   inbox_.close();
   if (thread_.joinable()) thread_.join();
-}
-
-// The clock of the wall, clamped so that it never goes back behind the state.
-Timestamp Loop::read_clock() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return std::max(state_.now(), Timestamp{std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()});
 }
 
 void Loop::run() {

@@ -1,9 +1,10 @@
 #pragma once
-// The loop: the only place where commands become events, and the only place where the clock is read. In this order,
-// always: drain the inbox, run the turn (decide and apply to the working state), append the batch in one sync, and only
-// then hand it to the reader (replies, reads, streams) and the effects to the backend. A failed append ends the
-// process.
+// The loop: the only place where commands become events, and the only place that decides by the clock (server_clock.h).
+// In this order, always: drain the inbox, run the turn (decide and apply to the working state), append the batch in one
+// sync, and only then hand it to the reader (replies, reads, streams) and the effects to the backend. A failed append
+// ends the process.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "control/turn.h"
 #include "daemon/inbox.h"
 #include "daemon/reader.h"
+#include "daemon/server_clock.h"
 #include "state/state.h"
 #include "store/log.h"
 
@@ -20,7 +22,7 @@ namespace berth::daemon {
 class Loop {
  public:
   Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbox, Reader& reader,
-       backend::Backend& backend);
+       backend::Backend& backend, ServerClock& clock);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -33,7 +35,7 @@ class Loop {
   void run();
   void turn(std::vector<Letter> letters);
   void append(const control::Turn& turn);
-  Timestamp read_clock();
+  Timestamp read_clock() { return std::max(state_.now(), clock_.now()); }
 
   state::State state_;
   const std::uint64_t epoch_;
@@ -41,6 +43,7 @@ class Loop {
   Inbox& inbox_;
   Reader& reader_;
   backend::Backend& backend_;
+  ServerClock& clock_;
   control::TurnMemory memory_;
   Timestamp wake_at_;
   bool again_ = true;

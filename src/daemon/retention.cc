@@ -53,11 +53,6 @@ std::int64_t bytes_below(const fs::path& directory) {
   return bytes;
 }
 
-Timestamp wall_clock() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return {std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()};
-}
-
 std::int64_t pause_of(const KeepFinished& keep) {
   const std::int64_t longest = keep.bytes ? kPauseWithSizeS : kLongestPauseS;
   return keep.seconds ? std::clamp<std::int64_t>(*keep.seconds / 10, 1, longest) : longest;
@@ -117,8 +112,8 @@ std::size_t Leavings::sweep(Timestamp now) {
   return removed;
 }
 
-Retention::Retention(std::string data_dir, const store::Log& log, KeepFinished keep)
-    : leavings_(std::move(data_dir), log, keep), pause_s_(pause_of(keep)), thread_([this] { run(); }) {}
+Retention::Retention(std::string data_dir, const store::Log& log, KeepFinished keep, ServerClock& clock)
+    : leavings_(std::move(data_dir), log, keep), clock_(clock), pause_s_(pause_of(keep)), thread_([this] { run(); }) {}
 
 Retention::~Retention() {
   {
@@ -133,7 +128,7 @@ void Retention::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
-    const std::size_t removed = leavings_.sweep(wall_clock());
+    const std::size_t removed = leavings_.sweep(clock_.now());
     if (removed > 0) spdlog::info("removed the output and checkpoints of {} finished jobs", removed);
     lock.lock();
     stopped_.wait_for(lock, std::chrono::seconds(pause_s_), [this] { return stopping_; });

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/timestamp.h"
+#include "daemon/server_clock.h"
 #include "store/log.h"
 
 namespace berth::daemon {
@@ -51,7 +52,7 @@ class Leavings {
 // Sweeps now and then on a thread of its own, off the loop.
 class Retention {
  public:
-  Retention(std::string data_dir, const store::Log& log, KeepFinished keep);
+  Retention(std::string data_dir, const store::Log& log, KeepFinished keep, ServerClock& clock);
   ~Retention();
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
@@ -60,6 +61,7 @@ class Retention {
   void run();
 
   Leavings leavings_;
+  ServerClock& clock_;
   const std::int64_t pause_s_;
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -1,7 +1,6 @@
 #include "daemon/service.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -15,11 +14,6 @@
 namespace berth::daemon {
 
 namespace {
-
-Timestamp wall_clock(const state::State& state) {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return std::max(state.now(), Timestamp{std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count()});
-}
 
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
   auto retired = to_retired(row);
@@ -37,12 +31,14 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             const LogCheck& log_check, api::ServerFacts facts, std::string output_kept)
+                             const LogCheck& log_check, ServerClock& clock, api::ServerFacts facts,
+                             std::string output_kept)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
       backend_(backend),
       log_check_(log_check),
+      clock_(clock),
       facts_(std::move(facts)),
       output_kept_(std::move(output_kept)) {}
 
@@ -53,13 +49,13 @@ void DaemonService::submit(Command command, std::function<void(Result<control::R
 }
 
 void DaemonService::read(const std::function<void(const api::View&)>& look) {
-  reader_.read([&](state::State& state, const billing::Meter&) { look(api::View{state, wall_clock(state)}); });
+  reader_.read([&](state::State& state, const billing::Meter&) { look(api::View{state, now(state)}); });
 }
 
 api::Explained DaemonService::explain(JobId job) {
   api::Explained explained;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    const sched::Explanation explanation = sched::explain(state, job, wall_clock(state));
+    const sched::Explanation explanation = sched::explain(state, job, now(state));
     explained.code = name_of(explanation.reason.code);
     explained.never = is_never(explanation.reason.code);
     explained.summary = explanation.summary;
@@ -74,8 +70,7 @@ api::Explained DaemonService::explain(JobId job) {
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {
   Result<std::vector<std::string>> lines = not_found("no such queue '" + path.substr(0, 200) + "'");
   reader_.read([&](state::State& state, const billing::Meter&) {
-    if (const state::QueueState* queue = state.queue_at(path))
-      lines = sched::explain_share(state, *queue, wall_clock(state));
+    if (const state::QueueState* queue = state.queue_at(path)) lines = sched::explain_share(state, *queue, now(state));
   });
   return lines;
 }
@@ -104,7 +99,7 @@ Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
   if (to < from) return invalid("usage: 'to' lies before 'from'");
   api::UsageReport report;
   reader_.read([&](state::State& state, const billing::Meter& meter) {
-    const Timestamp end = std::min(to, wall_clock(state));
+    const Timestamp end = std::min(to, now(state));
     const Timestamp begin = std::min(std::max(from, meter.first_event()), end);
     const billing::Usage usage = meter.usage(begin, end);
     report.from = usage.from;

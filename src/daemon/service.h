@@ -1,6 +1,7 @@
 #pragma once
 // What the API sees of the daemon (api/service.h), on top of inbox, reader and log.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
 #include "daemon/reader.h"
+#include "daemon/server_clock.h"
 #include "store/log.h"
 
 namespace berth::daemon {
@@ -16,7 +18,7 @@ namespace berth::daemon {
 class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                const LogCheck& log_check, api::ServerFacts facts, std::string output_kept);
+                const LogCheck& log_check, ServerClock& clock, api::ServerFacts facts, std::string output_kept);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -34,11 +36,14 @@ class DaemonService final : public api::Service {
   api::ServerFacts facts() override;
 
  private:
+  Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
+
   Inbox& inbox_;
   Reader& reader_;
   const store::Log& log_;
   backend::Backend& backend_;
   const LogCheck& log_check_;
+  ServerClock& clock_;
   api::ServerFacts facts_;
   const std::string output_kept_;  // how long, of a finished job; in words
 };

@@ -31,6 +31,7 @@
 #include "executor/record.h"
 #include "executor/state_file.h"
 #include "executor/task_log_writer.h"
+#include "model/document/quantity.h"
 
 namespace berth::executor {
 
@@ -332,7 +333,9 @@ void Supervisor::look_at_checkpoint() {
 
 void Supervisor::keep_time_limit() {
   if (launch_.time_limit_ms == 0 || cause_ || now_ms() - started_ms_ < launch_.time_limit_ms) return;
-  const std::string message = "over its time limit of " + std::to_string(launch_.time_limit_ms) + " ms";
+  const std::string limit = launch_.time_limit_ms % 1000 == 0 ? document::duration_text(launch_.time_limit_ms / 1000)
+                                                              : std::to_string(launch_.time_limit_ms) + " ms";
+  const std::string message = "over its time limit of " + limit;
   errors_.say(message);
   stop(ExitReason::kTimeLimit, launch_.grace_ms, message);
 }

@@ -302,7 +302,7 @@ def usage_adds_up_in_every_format(berth):
     assert used > 0
     assert used + report["idle_gpu_milli_ms"] + report["down_gpu_milli_ms"] == report["capacity_gpu_milli_ms"]
     table = berth("usage", "--from", "-24h", "--to", "now")
-    assert "used in all" in table and "capacity" in table, table
+    assert "used in all" in table and "capacity" in table and "(simulated GPUs)" in table.splitlines()[0], table
     rows = list(csv.DictReader(io.StringIO(berth("usage", "-o", "csv"))))
     assert {"within", "idle", "down", "capacity"} <= {row["kind"] for row in rows}, rows
     berth("usage", "--from", "yesterday", code=2)
@@ -320,6 +320,8 @@ def a_checkpoint_is_acknowledged_from_inside(berth):
     assert "step 42" in berth("job", job)
     berth("checkpoint-done", "--job", job, "--attempt", "1", "--step", "43")
     assert berth.json("job", job)["checkpoint"]["step"] == 43
+    berth("checkpoint-done", "--job", job, "--attempt", "9", "--step", "44", code=4)
+    berth("checkpoint-done", "--job", "99999", "--attempt", "1", "--step", "44", code=3)
     berth("cancel", job)
     berth("checkpoint-done", "--step", "1", code=2)
 
@@ -356,6 +358,24 @@ def the_rest_answers(berth):
         offered = set(re.search(rf"^ *{command}\) flags=\"([^\"]*)\"", bash, re.M).group(1).split())
         taken = set(re.findall(r"(?:^|[ ,])(-h|--[a-z-]+)", re.sub(r"(?m)^( {0,6}\S+).*|^ .*", r"\1", berth(command, "--help"))))
         assert offered == taken, (command, offered ^ taken)
+
+
+@check
+def a_narrow_terminal_cuts_no_number_and_no_mark(berth):
+    long = "a-name-that-somebody-thought-up-late-in-the-night-and-nobody-will-type-again"
+    job = berth.submit("--queue", "a", "--name", long, "--gpus", "1", "--user", "ana.maria.de.la.vega@research.example", "--", "sleep", "600")
+    berth.wait(job, "running")
+    for words in (["jobs"], ["jobs", "--all"], ["nodes"], ["nodes", "n1"], ["queues"], ["usage"]):
+        shown = subprocess.run(["script", "-qec", f"stty cols 80; {berth_binary()} " + " ".join(words), "/dev/null"],
+                               capture_output=True, text=True, env=berth.environment, stdin=subprocess.DEVNULL).stdout
+        lines = shown.replace("\r", "").splitlines()
+        assert lines and max(map(len, lines)) <= 80, (words, shown)
+        if words == ["jobs"]:
+            assert any(line.split()[0] == job and line.split()[-2:] == ["1", "n1"] for line in lines), shown
+        if words == ["nodes"]:
+            assert "simulated" in shown, shown
+    berth("cancel", job)
+    berth.wait(job, "finished")
 
 
 @check

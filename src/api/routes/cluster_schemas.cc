@@ -131,7 +131,8 @@ Schema usage() {
                                    {"capacity_gpu_seconds", number("All there was.")},
                                    {"idle_gpu_milli_ms", integer("idle, exact.")},
                                    {"down_gpu_milli_ms", integer("down, exact.")},
-                                   {"capacity_gpu_milli_ms", integer("capacity, exact.")}});
+                                   {"capacity_gpu_milli_ms", integer("capacity, exact.")},
+                                   {"simulated_gpus", boolean("Some GPUs are simulated now.")}});
 }
 
 template <std::size_t... I>

@@ -271,6 +271,23 @@ Result<ReportCheckpoint> checkpoint_in(const Request& request, JobId job) {
   return ReportCheckpoint{job, static_cast<std::uint32_t>(attempt.value()), step.value()};
 }
 
+// A supervisor's news of an attempt that is over is passed over; whoever asks here is told.
+Result<void> check_attempt(Service& service, const ReportCheckpoint& report) {
+  const std::string job = "job " + std::to_string(report.job.value());
+  Result<void> found;
+  bool live = false;
+  service.read([&](const View& view) {
+    const state::JobState* state = view.state.job(report.job);
+    live = state != nullptr;
+    if (!live || (state->attempt && state->attempt->number == report.attempt)) return;
+    const std::string now = state->attempt ? "attempt " + std::to_string(state->attempt->number) : "nothing of it";
+    found = conflict("attempt " + std::to_string(report.attempt) + " of " + job + " does not run; " + now + " does");
+  });
+  if (live) return found;
+  if (const auto past = service.past_job(report.job); !past) return past.error();
+  return conflict(job + " has finished");
+}
+
 void report_checkpoint(Service& service, const Request& request, const Responder& responder) {
   const auto id = job_id_of(request);
   if (!id) {
@@ -280,6 +297,10 @@ void report_checkpoint(Service& service, const Request& request, const Responder
   const auto report = checkpoint_in(request, id.value());
   if (!report) {
     responder.fail(report.error());
+    return;
+  }
+  if (const auto ok = check_attempt(service, report.value()); !ok) {
+    responder.fail(ok.error());
     return;
   }
   service.submit(report.value(), answer_job_command(responder, id.value()));
@@ -450,8 +471,10 @@ void add_commands(http::Router& router, Service& service) {
               .doc = {.operation_id = "reportCheckpoint",
                       .summary = "Reports that a running attempt has saved its work up to a step.",
                       .responses = {{.status = 200,
-                                     .description = "Noted; unchanged if the attempt is not the running one.",
-                                     .schema = "JobChanged"}},
+                                     .description = "Noted; unchanged if that was said before.",
+                                     .schema = "JobChanged"},
+                                    kNoSuchJob,
+                                    kWrongMoment},
                       .tags = {"jobs"},
                       .parameters = {job_parameter()},
                       .request_schema = "CheckpointReport"},

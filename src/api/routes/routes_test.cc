@@ -386,6 +386,40 @@ TEST_CASE("the numbers of the cluster, its queues and nodes agree") {
   CHECK_EQ(snapshot.at("nodes").at(0), node);
 }
 
+TEST_CASE("a checkpoint that is reported again is no second event; one of an attempt that does not run is refused") {
+  World world;
+  const Client client(world.service);
+  const auto report = [&](int job, int attempt, int step) {
+    return client.call({.method = "POST",
+                        .target = "/v1/jobs/" + std::to_string(job) + "/checkpoint",
+                        .body = "{\"attempt\":" + std::to_string(attempt) + ",\"step\":" + std::to_string(step) + "}"});
+  };
+  const auto events = [&] { return client.json("/v1/events?kind=checkpoint-reported").at("items").as_array().size(); };
+  REQUIRE_EQ(events(), 1);  // step 120
+  const auto again = report(1, 1, 120);
+  CHECK_EQ(again.status, 200);
+  CHECK(json::parse(again.body).at("unchanged").as_bool());
+  CHECK_EQ(events(), 1);
+  CHECK_FALSE(json::parse(report(1, 1, 121).body).at("unchanged").as_bool());
+  CHECK_EQ(events(), 2);
+  CHECK_EQ(report(1, 1, 120).status, 400);
+  CHECK_EQ(detail_of(report(1, 2, 130)), "attempt 2 of job 1 does not run; attempt 1 does");
+  CHECK_EQ(detail_of(report(2, 1, 130)), "attempt 1 of job 2 does not run; nothing of it does");
+  CHECK_EQ(report(2, 1, 130).status, 409);
+  CHECK_EQ(detail_of(report(3, 1, 130)), "job 3 has finished");
+  CHECK_EQ(report(99, 1, 130).status, 404);
+  CHECK_EQ(events(), 2);
+}
+
+TEST_CASE("a checkpoint of the same step counts when the job has been asked to stop") {
+  World world;
+  const Client client(world.service);
+  REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/nodes/n1/drain"}).status, 200);
+  REQUIRE_EQ(client.json("/v1/jobs/1").at("phase").as_string(), "stopping");
+  REQUIRE(world.service.run(ReportCheckpoint{JobId(1), 1, 120}));
+  CHECK_EQ(client.json("/v1/events?kind=checkpoint-reported").at("items").as_array().size(), 2);
+}
+
 TEST_CASE("a log is read by offsets, from the end too, and says when it is complete") {
   World world;
   const Client client(world.service);

@@ -35,7 +35,7 @@ void get_usage(Service& service, const Request& request, const Responder& respon
     responder.fail(report.error());
     return;
   }
-  responder.send(json_answer(usage_view(report.value())));
+  responder.send(json_answer(usage_view(report.value(), service.facts().simulated_gpus)));
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
           {"allocated_pct", from_thousandths(permille * 100)}};
 }
 
-json::object usage_view(const UsageReport& report) {
+json::object usage_view(const UsageReport& report, bool simulated_gpus) {
   json::array rows;
   for (const UsageRow& row : report.rows) rows.push_back(usage_row_view(row));
   return {{"from", to_iso8601(report.from)},
@@ -251,7 +251,8 @@ json::object usage_view(const UsageReport& report) {
           {"capacity_gpu_seconds", from_millionths(report.capacity_gpu_milli_ms)},
           {"idle_gpu_milli_ms", report.idle_gpu_milli_ms},
           {"down_gpu_milli_ms", report.down_gpu_milli_ms},
-          {"capacity_gpu_milli_ms", report.capacity_gpu_milli_ms}};
+          {"capacity_gpu_milli_ms", report.capacity_gpu_milli_ms},
+          {"simulated_gpus", simulated_gpus}};
 }
 
 }  // namespace berth::api

@@ -69,6 +69,6 @@ boost::json::object queue_view(const state::State& state, const state::QueueStat
 boost::json::array queue_views(const state::State& state);
 
 boost::json::object cluster_view(const View& view, const ServerFacts& facts);
-boost::json::object usage_view(const UsageReport& report);
+boost::json::object usage_view(const UsageReport& report, bool simulated_gpus);
 
 }  // namespace berth::api

@@ -101,7 +101,7 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
                {"MEMORY", Align::kRight},
                {"NVLINK", Align::kRight},
                {"NUMA", Align::kRight},
-               {"UUID"}});
+               {"UUID", Align::kLeft, true}});
   for (const Json& gpu : items(node, "gpus")) {
     table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});

@@ -80,7 +80,8 @@ std::string usage_table(const Json& report, std::size_t width) {
   whole("idle", gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds"));
   whole("down", gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds"));
   whole("capacity", capacity);
-  return clock_text(show(report, "from")) + " to " + clock_text(show(report, "to")) + "\n\n" + table.text(width);
+  const std::string mark = is_true(report, "simulated_gpus") ? " (simulated GPUs)" : "";
+  return clock_text(show(report, "from")) + " to " + clock_text(show(report, "to")) + mark + "\n\n" + table.text(width);
 }
 
 // One line per account and kind, and the totals under kinds of their own, so that the lines add up to the capacity.
