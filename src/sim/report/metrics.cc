@@ -187,17 +187,21 @@ BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view pol
   return values;
 }
 
+bool seed_changes_nothing(const std::vector<MeasuredRun>& runs, std::string_view policy) {
+  const auto count =
+      std::count_if(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.result->policy == policy; });
+  const bool varies = std::any_of(metrics().begin(), metrics().end(), [&](const Metric& metric) {
+    const BySeed values = values_by_seed(runs, policy, metric);
+    return std::any_of(values.begin(), values.end(),
+                       [&](const auto& entry) { return entry.second != values.begin()->second; });
+  });
+  return count > 1 && !varies;
+}
+
 std::string policies_blind_to_seeds(const std::vector<MeasuredRun>& runs) {
   std::string blind;
   for (const std::string& policy : policies_of(runs)) {
-    const bool varies = std::any_of(metrics().begin(), metrics().end(), [&](const Metric& metric) {
-      const BySeed values = values_by_seed(runs, policy, metric);
-      return std::any_of(values.begin(), values.end(),
-                         [&](const auto& entry) { return entry.second != values.begin()->second; });
-    });
-    const auto count =
-        std::count_if(runs.begin(), runs.end(), [&](const MeasuredRun& run) { return run.result->policy == policy; });
-    if (count > 1 && !varies) blind += (blind.empty() ? "" : ", ") + policy;
+    if (seed_changes_nothing(runs, policy)) blind += (blind.empty() ? "" : ", ") + policy;
   }
   return blind;
 }

@@ -49,8 +49,10 @@ std::map<std::string, std::int64_t> refusals_of(const std::vector<MeasuredRun>& 
 // The metric's values by seed for one policy; runs in which it is absent are left out.
 BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric);
 
-// The policies with several runs that measure the same whatever the seed, joined by commas. An interval of theirs has
-// no width because one trace was run several times, not because several traces agree.
+// Whether the policy has several runs and all measure the same: an interval of theirs has no width because one trace
+// was run several times, not because several traces agree.
+bool seed_changes_nothing(const std::vector<MeasuredRun>& runs, std::string_view policy);
+// Those policies, joined by commas.
 std::string policies_blind_to_seeds(const std::vector<MeasuredRun>& runs);
 
 // "3.85 h", "95.4 %", "1,213"

@@ -71,8 +71,8 @@ std::string cell_html(const Cell& cell, MetricUnit unit) {
 std::string policy_head(const std::vector<std::string>& policies, std::size_t first_colour = 0) {
   std::string html = "<thead><tr><th></th>";
   for (std::size_t i = 0; i < policies.size(); ++i) {
-    html += "<th scope=\"col\"><span class=\"swatch c" + std::to_string((first_colour + i) % 8) + "\"></span>" +
-            html_text(policies[i]) + "</th>";
+    html += "<th scope=\"col\"><span class=\"swatch c" + std::to_string((first_colour + i) % 8) + " d" +
+            std::to_string((first_colour + i) / 8 % 3) + "\"></span>" + html_text(policies[i]) + "</th>";
   }
   return html += "</tr></thead>";
 }

@@ -362,6 +362,9 @@ TEST_CASE("seeds that change nothing are no evidence: that is said, and nothing 
   std::vector<RunResult> seeing = blind;
   seeing[2].jobs[0].finish_ms = 20'100;
   CHECK(policies_blind_to_seeds(measure_runs(seeing)) == "slow");
+  const json::value summary = json::parse(summary_json({}, measure_runs(seeing)));
+  CHECK(summary.at("policies").at(0).at("seed_changes_nothing") == true);
+  CHECK(summary.at("policies").at(1).at("seed_changes_nothing") == false);
   CHECK(report_page({}, measure_runs(seeing)).find("<td class=\"better\">") != std::string::npos);
   CHECK(policies_blind_to_seeds(measure_runs({blind[0], blind[2]})).empty());  // one seed: nothing was repeated
 }
@@ -403,6 +406,14 @@ TEST_CASE("policies that completed the same jobs are compared without a word abo
   CHECK(terminal_table(runs).find("different jobs") == std::string::npos);
   const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
   for (const json::value& one : summary.at("comparisons").as_array()) CHECK(one.at("same_jobs") == true);
+}
+
+TEST_CASE("the ninth policy does not look like the first") {
+  std::vector<RunResult> runs;
+  for (int i = 0; i < 9; ++i) runs.push_back(small_run("p" + std::to_string(i), {ended("a", Ending::kCompleted)}));
+  const std::string page = report_page({}, measure_runs(runs));
+  CHECK(page.find("<span class=\"swatch c0 d0\"></span>p0") != std::string::npos);
+  CHECK(page.find("<span class=\"swatch c0 d1\"></span>p8") != std::string::npos);
 }
 
 TEST_CASE("sizes stand in the order of size") {

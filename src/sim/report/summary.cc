@@ -142,7 +142,9 @@ json::object policy_object(const std::vector<MeasuredRun>& runs, const std::stri
     for (const auto& [seed, value] : values_by_seed(runs, policy, metric)) values.push_back(value);
     if (!values.empty()) estimates[metric.key] = estimate_object(estimate(values));
   }
-  return {{"policy", with_valid_utf8(policy)}, {"measures", std::move(estimates)}};
+  return {{"policy", with_valid_utf8(policy)},
+          {"seed_changes_nothing", seed_changes_nothing(runs, policy)},
+          {"measures", std::move(estimates)}};
 }
 
 json::object comparison_object(const Comparison& comparison) {

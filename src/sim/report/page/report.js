@@ -84,6 +84,7 @@
   const worthDrawing = (lines) => lines.some((line) => line.points.some((point) => point[1] !== 0));
   const colour = (policy) => 'var(--c' + (policy % 8) + ')';
   const dash = (policy) => ['', '7 3', '2 3'][Math.floor(policy / 8) % 3];
+  const swatch = (policy) => 'swatch c' + (policy % 8) + ' d' + Math.floor(policy / 8) % 3;
 
   // The y of a curve at x: the last point not beyond it.
   function valueAt(points, x) {
@@ -175,7 +176,7 @@
       readout.appendChild(make('span', {}, chart.x(value)));
       for (const [policy, sum] of sums) {
         const entry = make('span', {}, sum.name + ' ');
-        entry.insertBefore(make('span', { class: 'swatch c' + (policy % 8) }), entry.firstChild);
+        entry.insertBefore(make('span', { class: swatch(policy) }), entry.firstChild);
         entry.appendChild(make('b', {}, chart.y(sum.total / sum.count)));
         readout.appendChild(entry);
       }
@@ -205,7 +206,7 @@
     const legend = document.getElementById('legend');
     data.policies.forEach(function (name, policy) {
       const button = make('button', { type: 'button', 'aria-pressed': 'true', title: 'show or hide' });
-      button.appendChild(make('span', { class: 'swatch c' + (policy % 8) }));
+      button.appendChild(make('span', { class: swatch(policy) }));
       button.appendChild(document.createTextNode(name));
       button.addEventListener('click', function () {
         if (hidden.has(policy)) hidden.delete(policy); else hidden.add(policy);
