@@ -333,12 +333,13 @@ void note_what_never_runs(const Workload& workload, Trace& trace) {
   const auto over_max =
       std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) { return job.over_max; });
   if (over_max > 0) {
-    trace.notes.push_back(std::to_string(over_max) + " jobs ask for more than the max of their queue: a policy that " +
-                          "keeps to quotas (berth) leaves them waiting for ever");
+    trace.notes.push_back("jobs that ask for more than the max of their queue: " + std::to_string(over_max) +
+                          "; a policy that keeps to quotas (berth) leaves them waiting for ever");
   }
   const auto never = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                    [](const WorkloadJob& job) { return !job.fits_empty_fleet; });
-  if (never > 0) trace.notes.push_back(std::to_string(never) + " jobs would not fit the empty fleet: refused at once");
+  if (never > 0)
+    trace.notes.push_back("jobs that would not fit the empty fleet, refused at once: " + std::to_string(never));
 }
 
 Result<void> simulate(const Options& options, const std::string& command) {
