@@ -25,10 +25,11 @@ int fail(const Error& error) {
   return exit_code_of(error.code);
 }
 
-std::size_t terminal_width() {
+winsize terminal_size() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  if (size.ws_col == 0) size.ws_col = 80;
+  return size;
 }
 
 // Commands that can do without a server must not fail for want of a token file.
@@ -50,8 +51,12 @@ int perform(const CommandLine& line) {
   if (!found && needs_server(line.command)) return fail(found.error());
   const client::ClientOptions server = found ? *found : client::ClientOptions{.base_url = kDefaultServer};
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  Session session{std::cout,       std::cerr, client::Client(server),
-                  server.base_url, terminal,  terminal ? terminal_width() : 0};
+  Session session{std::cout, std::cerr, client::Client(server), server.base_url, terminal};
+  if (terminal) {
+    const winsize size = terminal_size();
+    session.width = size.ws_col;
+    session.height = size.ws_row;
+  }
   const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
   if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
   return code ? *code : fail(with_hint(code.error(), !server.token.empty()));

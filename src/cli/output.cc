@@ -148,6 +148,30 @@ std::string Table::text(std::size_t width) const {
   return out;
 }
 
+std::string fitting(std::string_view text, std::size_t columns, std::size_t rows) {
+  std::vector<std::string_view> lines;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = std::min(rest.find('\n'), rest.size());
+    lines.push_back(rest.substr(0, length));
+    rest.remove_prefix(std::min(length + 1, rest.size()));
+  }
+  const auto rows_of = [columns](std::string_view line) {
+    const std::size_t width = display_width(line);
+    return columns == 0 || width == 0 ? 1 : (width + columns - 1) / columns;
+  };
+  std::size_t all = 0;
+  for (const std::string_view line : lines) all += rows_of(line);
+  if (rows == 0 || all <= rows) return std::string(text);
+  std::string shown;
+  std::size_t used = 1;  // the row that says how many
+  std::size_t count = 0;
+  for (; count < lines.size() && used + rows_of(lines[count]) <= rows; ++count) {
+    used += rows_of(lines[count]);
+    shown += std::string(lines[count]) + "\n";
+  }
+  return shown + "… " + std::to_string(lines.size() - count) + " lines more\n";
+}
+
 std::string json_text(const boost::json::value& value) {
   std::string out;
   write_json(value, 0, out);

@@ -36,6 +36,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// The lines of `text` that fit a screen of so many rows, on which long lines are wrapped; the last row says how many
+// lines there are more. No rows: all of it.
+std::string fitting(std::string_view text, std::size_t columns, std::size_t rows);
+
 // Indented by two, members in the order they came, numbers without exponents where they are short that way.
 std::string json_text(const boost::json::value& value);
 // On one line.

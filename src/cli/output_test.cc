@@ -64,6 +64,14 @@ TEST_CASE("a table fits when the columns that shrink are not enough; a number is
   CHECK(table.text(10) == "       ID  NAME      STATE\n123456789  a-long-…  pending…\n");
 }
 
+TEST_CASE("a watched list ends where the screen does, and says how much more there is") {
+  CHECK(fitting("a\nb\nc\n", 10, 3) == "a\nb\nc\n");
+  CHECK(fitting("a\nb\nc\nd\n", 10, 3) == "a\nb\n… 2 lines more\n");
+  CHECK(fitting("a\n0123456789x\nc\nd\n", 10, 4) == "a\n0123456789x\n… 2 lines more\n");
+  CHECK(fitting("a\n\n\nd\n", 10, 3) == "a\n\n… 2 lines more\n");
+  CHECK(fitting("a\nb\nc\nd\n", 10, 0) == "a\nb\nc\nd\n");
+}
+
 TEST_CASE("a path is cut at its front, where it says least") {
   CHECK(shorten_front("research/nlp", 12) == "research/nlp");
   CHECK(shorten_front("research/nlp", 8) == "…rch/nlp");

@@ -69,7 +69,8 @@ Result<int> show_once_or_watch(Session& session, const ShowOptions& options,
     if (!text && text.error().code != ErrorCode::kUnavailable) return text.error();
     const std::string shown = text ? *text : printable(text.error().message) + "\n";
     if (session.terminal) {
-      redraw(session, watch_line(options) + shown);
+      const std::size_t rows = session.height > 1 ? session.height - 1 : 0;  // the cursor has the last one
+      redraw(session, fitting(watch_line(options) + shown, session.width, rows));
     } else {
       session.out << shown << std::flush;
     }

@@ -21,6 +21,7 @@ struct Session {
   std::string address;    // of the server, for messages
   bool terminal = false;  // `out` is one
   std::size_t width = 0;  // of the terminal; 0: nothing is cut
+  std::size_t height = 0;
 };
 
 // The JSON of a good answer; an error status is the Error that the server tells of.

@@ -2,6 +2,7 @@
 """The server and its data directory: refused where it must be, damage named, nothing acknowledged lost."""
 import os
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -220,6 +221,29 @@ def a_finished_job_leaves_its_directory_for_a_while_only():
     assert server.ask("GET", f"/v1/jobs/{kept}")["phase"] == "finished"
     server.ask("DELETE", f"/v1/jobs/{lives}")
     wait_until_idle(server)
+    discard(server)
+
+
+def a_log_is_followed_over_a_restart_and_into_the_next_attempt():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Server(fresh_directory(), flags=["--port", str(port)])
+    assert server.start(), server.tail()
+    server.ask("PUT", "/v1/config", {"queues": {"a": {}}})
+    script = 'for i in 1 2 3 4 5 6; do echo $BERTH_ATTEMPT.$i; sleep 0.5; done; test $BERTH_ATTEMPT = 2'
+    job = server.ask("POST", "/v1/jobs", {"queue": "a", "retries": 1, "command": ["sh", "-c", script]})["id"]
+    following = subprocess.Popen([berth_binary(), "logs", "-f", str(job)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 env={**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{port}",
+                                      "BERTH_TOKEN_FILE": os.path.join(server.data, "token")})
+    assert following.stdout.readline() == "1.1\n"
+    server.kill()
+    time.sleep(0.7)
+    assert server.start(), server.tail()
+    rest, said = following.communicate(timeout=60)
+    lines = ["1.1", *rest.split()]
+    assert lines == [f"{attempt}.{i}" for attempt in (1, 2) for i in range(1, 7)], (lines, said)
+    assert following.returncode == 0 and said.count("waiting for the server") == 1, (following.returncode, said)
     discard(server)
 
 

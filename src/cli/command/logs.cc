@@ -4,22 +4,13 @@
 #include "cli/command/commands.h"
 #include "cli/command/log_reader.h"
 #include "cli/exit_code.h"
+#include "cli/printable.h"
 
 namespace berth::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{300};
-
-// Waits until an attempt after `attempt` has begun, or it is known that none will.
-Result<bool> next_attempt(const std::string& id, std::int64_t attempt, Session& session) {
-  while (true) {
-    const auto job = get(session, "/v1/jobs/" + id);
-    if (!job) return job.error();
-    if (integer(*job, "attempt") > attempt) return true;
-    if (show(*job, "phase") == "finished") return false;
-    std::this_thread::sleep_for(kPause);
-  }
-}
+constexpr int kMostSilentPolls = 100;  // so many polls without a server are waited through
 
 class Following {
  public:
@@ -39,7 +30,7 @@ class Following {
     from_ = part->next;
     if (!part->bytes.empty()) return true;
     if (!options_.follow) return false;
-    if (part->attempt == 0 || part->complete) return go_on_after(part->attempt);
+    if (part->attempt == 0 || part->complete) return look_beyond(part->attempt);
     source_.attempt = part->attempt;  // stay with it until it is over
     std::this_thread::sleep_for(kPause);
     return true;
@@ -56,10 +47,17 @@ class Following {
     return true;
   }
 
-  Result<bool> go_on_after(std::int64_t attempt) {
+  // All of this attempt is shown. The next one is gone on with if it has begun, and waited for if it may come.
+  Result<bool> look_beyond(std::int64_t attempt) {
     if (options_.attempt != 0) return false;
-    const auto goes_on = next_attempt(options_.id, attempt, session_);
-    if (!goes_on || !*goes_on) return goes_on;
+    source_.attempt = attempt;  // what is read next must not be of another one
+    const auto job = get(session_, "/v1/jobs/" + options_.id);
+    if (!job) return job.error();
+    if (integer(*job, "attempt") <= attempt) {
+      if (show(*job, "phase") == "finished") return false;
+      std::this_thread::sleep_for(kPause);
+      return true;
+    }
     source_.attempt = attempt + 1;
     from_ = 0;
     session_.err << "berth: attempt " << source_.attempt << "\n" << std::flush;
@@ -83,10 +81,22 @@ Result<int> run(const LogsOptions& options, Session& session) {
     from = *begin;
   }
   Following following(options, from, session);
+  bool was_there = options.tail >= 0;
+  int silent = 0;
   while (session.out) {
     const auto goes_on = following.step();
-    if (!goes_on) return goes_on.error();
-    if (!*goes_on) return kOk;
+    if (goes_on && !*goes_on) return kOk;
+    if (goes_on) {
+      was_there = true;
+      silent = 0;
+      continue;
+    }
+    const bool may_come_back = options.follow && was_there && goes_on.error().code == ErrorCode::kUnavailable;
+    if (!may_come_back || ++silent > kMostSilentPolls) return goes_on.error();
+    if (silent == 1) {
+      session.err << "berth: waiting for the server: " << printable(goes_on.error().message) << "\n" << std::flush;
+    }
+    std::this_thread::sleep_for(kPause);
   }
   return kFailed;
 }
