@@ -204,6 +204,22 @@ TEST_CASE("fairness is over the tree: a parent's guarantee is violated though it
   CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(90));
 }
 
+TEST_CASE("the knobs of the product's preemption decide who is stopped, and when") {
+  TraceJob owner = job("owner", 100, 50, 4);
+  owner.tenant = "prod";
+  const Trace trace = trace_of("1x8xA100", {job("borrower", 0, 1000, 8), owner});
+  const std::vector<OverlayQueue> queues = {{"lab", "", {}, {}, 1}, {"prod", "", 8000, {}, 1}};
+  const auto owner_starts_ms = [&](const std::string& preemption) {
+    const auto spec = read_policy_text("p.yaml", "{name: p, order: berth, preemption: " + preemption + "}");
+    REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message));
+    return run(trace, *spec, queues).jobs[1].first_start_ms;
+  };
+  CHECK(owner_starts_ms("{reclaim: true}") == 100'000);
+  CHECK(owner_starts_ms("{min_runtime_s: 400}") == 400'000);
+  CHECK(owner_starts_ms("{reclaim: false}") == 1'000'000);
+  CHECK(owner_starts_ms("none") == 1'000'000);
+}
+
 TEST_CASE("the product's own cycle runs under the same clock") {
   const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 2), job("b", 1, 5, 2), job("c", 2, 1, 1)});
   const RunResult result = run(trace, policy("berth"));
