@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/name.h"
 #include "telemetry/nvml.h"
 #include "telemetry/simulated_gpus.h"
 
@@ -16,6 +17,14 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 || name.front() == '\0') return "localhost";
   return name.data();
+}
+
+Result<std::string> name_of_node(const std::string& given) {
+  std::string name = given.empty() ? host_name() : given;
+  if (well_formed_name(name)) return name;
+  return invalid((given.empty() ? "this machine's host name is no name for a node, so give one by --node-name: "
+                                : "--node-name: this is not a name: ") +
+                 std::string(kNameRule));
 }
 
 // GPUs that reach each other over NVLink form one island, numbered by their first member.
@@ -31,7 +40,9 @@ std::int32_t island_of(const std::vector<telemetry::GpuFound>& gpus, std::size_t
 
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate) {
   Machine machine;
-  machine.node.name = node_name.empty() ? host_name() : node_name;
+  auto name = name_of_node(node_name);
+  if (!name) return name.error();
+  machine.node.name = std::move(*name);
   machine.node.cpu_milli = std::max<std::int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN)) * 1000;
   machine.node.memory_mib = ::sysconf(_SC_PHYS_PAGES) / 1024 * (::sysconf(_SC_PAGESIZE) / 1024);
   std::vector<telemetry::GpuFound> found;
@@ -45,8 +56,9 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
     if (!declared) return declared.error();
     found = std::move(*declared);
     machine.simulated_gpus = true;
-    machine.notes.push_back(std::to_string(found.size()) +
-                            " GPUs are simulated: they are shared out, but do not compute");
+    machine.notes.push_back(found.size() == 1 ? "1 GPU is simulated: it is shared out, but does not compute"
+                                              : std::to_string(found.size()) +
+                                                    " GPUs are simulated: they are shared out, but do not compute");
     // Where GPUs are only declared, CPUs and memory are too: enough for each GPU to be used.
     machine.node.cpu_milli =
         std::max<std::int64_t>(machine.node.cpu_milli, static_cast<std::int64_t>(found.size()) * 8000);

@@ -188,6 +188,16 @@ def an_address_beyond_this_machine_wants_a_second_word():
     discard(server)
 
 
+def a_node_has_a_name_that_is_one():
+    for name in ("../x", "a b", "a\nb", "-x", "x" * 64):
+        directory = fresh_directory()
+        command = [berth_binary(), "serve", "--data", os.path.join(directory, "data"), "--simulate-gpus", "1xH100-SXM5-80GB",
+                   "--node-name=" + name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        assert done.returncode == 2 and "--node-name: this is not a name" in done.stderr, (name, done)
+        shutil.rmtree(directory)
+
+
 def a_body_far_too_large_is_answered_and_not_cut_off():
     server = started("large")
     try:
