@@ -90,13 +90,13 @@ Counts counts_of(const JobSpec& spec, bool full) {
   return counts;
 }
 
-// The least counts, wherever they fit.
-std::optional<Region> place_anywhere(Gang& gang, const JobState& job, Reason& why) {
+// The least counts, wherever they fit. Here and below nobody may ask `why` not.
+std::optional<Region> place_anywhere(Gang& gang, const JobState& job, Reason* why) {
   const Counts least = counts_of(job.spec, false);
   std::size_t short_of = 0;
   if (gang.add_all(least, {}, short_of)) return Region{};
   if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Region{};
-  why = reason_for(gang.state(), job, short_of);
+  if (why != nullptr) *why = reason_for(gang.state(), job, short_of);
   return std::nullopt;
 }
 
@@ -116,16 +116,29 @@ Reason levels_refuse(Gang& gang, const JobState& job, const LevelRange& range) {
 }
 
 // All of it within the levels that the job asks for, else the least counts.
-std::optional<Region> place_within_levels(Gang& gang, const JobState& job, Reason& why) {
+std::optional<Region> place_within_levels(Gang& gang, const JobState& job, Reason* why) {
   const LevelRange range = level_range(gang.state(), job.spec.topology);
-  why.code = ReasonCode::kTopology;
+  if (why != nullptr) why->code = ReasonCode::kTopology;
   if (!range.known) return std::nullopt;
   for (const bool full : {true, false}) {
     if (auto region = place_by_topology(gang, counts_of(job.spec, full), range)) return region;
     if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;
   }
-  why = levels_refuse(gang, job, range);
+  if (why != nullptr) *why = levels_refuse(gang, job, range);
   return std::nullopt;
+}
+
+std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const JobState& job, ModelMask models,
+                                                     PlaceWork& work, Reason* why) {
+  Gang gang(state, job, models, work);
+  const bool levels = job.spec.topology != TopologyConstraint();
+  const auto region = levels ? place_within_levels(gang, job, why) : place_anywhere(gang, job, why);
+  if (!region) return std::nullopt;
+  const Counts placed = gang.counts_since(0);
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], *region);
+  }
+  return std::move(gang).in_rank_order();
 }
 
 }  // namespace
@@ -142,17 +155,25 @@ bool could_hold(const State& state, const JobState& job, std::size_t group, cons
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
+std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models) {
+  std::int64_t lacking = 0;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskGroup& group = job.spec.groups[g];
+    const std::int64_t asked = group.least() * group.request.total_gpu_milli();
+    if (asked == 0 || !group.node_selector.empty()) continue;
+    lacking = std::max(lacking, asked - available_to(state, task_ask(state, job, g, models)));
+  }
+  return lacking;
+}
+
 std::optional<std::vector<TaskPlacement>> place(const State& state, const JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why) {
-  Gang gang(state, job, models, work);
-  const bool levels = job.spec.topology != TopologyConstraint();
-  const auto region = levels ? place_within_levels(gang, job, why) : place_anywhere(gang, job, why);
-  if (!region) return std::nullopt;
-  const Counts placed = gang.counts_since(0);
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], *region);
-  }
-  return std::move(gang).in_rank_order();
+  return place_gang(state, job, models, work, &why);
+}
+
+std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
+                                                    PlaceWork& work) {
+  return place_gang(state, job, models, work, nullptr);
 }
 
 }  // namespace berth::sched

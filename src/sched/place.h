@@ -17,13 +17,22 @@ namespace berth::sched {
 // What a cycle has done and found beside its decisions.
 struct PlaceWork {
   std::uint64_t nodes_scored = 0;
-  Timestamp ask_again_at = Timestamp::never();  // the first time at which a justified victim has run its minimum
+  // The first time at which a victim has run its minimum, of those that a claimant would fit without.
+  Timestamp ask_again_at = Timestamp::never();
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
 // groups themselves allow. On failure `why` says which group does not fit and how.
 std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why);
+
+// The same where nobody asks why.
+std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
+                                                    ModelMask models, PlaceWork& work);
+
+// The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
+// much is freed. Nothing for groups that select by label, whose nodes would have to be walked.
+std::int64_t gpu_milli_short(const state::State& state, const state::JobState& job, ModelMask models);
 
 // Drops tasks beyond their group's least count, the last ones first, until `fits` holds for the rest. False when it
 // does not hold even for the least counts; the placements are then of no use.

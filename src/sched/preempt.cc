@@ -24,6 +24,15 @@ struct Victim {
   std::int32_t priority = 0;
   Fraction loss_per_gpu;
   Seq order = 0;
+  std::int64_t gpu_milli = 0;
+};
+
+// Those who may be stopped for a claimant, the first to go first: now, and when they have run their minimum.
+struct Candidates {
+  std::vector<Victim> ripe;
+  std::vector<Victim> young;
+  Timestamp next_ripe = Timestamp::never();
+  bool all = true;  // not more than the budget
 };
 
 std::int64_t gpu_milli_of(const JobState& job) {
@@ -66,26 +75,33 @@ Timestamp old_enough_at(const State& state, const JobState& victim) {
   return victim.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
 }
 
-std::vector<Victim> candidates(const VictimSearch& search, const JobState& claimant, PlaceWork& work) {
+bool goes_first(const Victim& a, const Victim& b) {
+  if (a.priority != b.priority) return a.priority < b.priority;
+  if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
+  return a.order > b.order;
+}
+
+Candidates candidates(const VictimSearch& search, const JobState& claimant) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
-  std::vector<Victim> found;
+  Candidates found;
   for (const auto& [id, cause] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
     const std::int64_t milli = gpu_milli_of(job);
     if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
-    if (const Timestamp ripe = old_enough_at(search.state, job); ripe > search.now) {
-      work.ask_again_at = std::min(work.ask_again_at, ripe);
-      continue;
-    }
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, milli)};
-    found.push_back({id, cause, job.priority, loss, job.attempt->charges.front().order});
+    const Victim victim{id, cause, job.priority, loss, job.attempt->charges.front().order, milli};
+    const Timestamp ripe = old_enough_at(search.state, job);
+    if (ripe <= search.now) {
+      found.ripe.push_back(victim);
+    } else {
+      found.young.push_back(victim);
+      found.next_ripe = std::min(found.next_ripe, ripe);
+    }
   }
-  std::sort(found.begin(), found.end(), [](const Victim& a, const Victim& b) {
-    if (a.priority != b.priority) return a.priority < b.priority;
-    if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
-    return a.order > b.order;
-  });
+  std::sort(found.ripe.begin(), found.ripe.end(), goes_first);
+  found.all = found.ripe.size() <= search.budget;
+  if (!found.all) found.ripe.resize(search.budget);
   return found;
 }
 
@@ -96,16 +112,19 @@ class Without {
   Without(const VictimSearch& search, JobId claimant, PlaceWork& work)
       : state_(search.state), claimant_(claimant), work_(work), trial_(search.state) {}
 
+  // Whether there would be quota and places without all of them, whatever the guarantees then say.
+  bool leaves_room(const std::vector<Victim>& victims) {
+    remove(victims, victims.size());
+    return places().has_value();
+  }
+
   // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
   // guarantee on the very models that the claimant would take.
   std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
     remove(victims, count);
-    const JobState& job = *state_.job(claimant_);
-    const Admission admission = admit(state_, job);
-    if (admission.models == 0) return std::nullopt;
-    Reason why;
-    auto placements = place(state_, job, admission.models, work_, why);
+    auto placements = places();
     if (!placements) return std::nullopt;
+    const JobState& job = *state_.job(claimant_);
     const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
       return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
     });
@@ -113,6 +132,14 @@ class Without {
   }
 
  private:
+  std::optional<std::vector<TaskPlacement>> places() {
+    const JobState& job = *state_.job(claimant_);
+    const Admission admission = admit(state_, job);
+    if (admission.models == 0) return std::nullopt;
+    if (gpu_milli_short(state_, job, admission.models) > 0) return std::nullopt;
+    return try_place(state_, job, admission.models, work_);
+  }
+
   // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
   bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
     const QueueId ours = state_.job(claimant_)->queue;
@@ -158,11 +185,19 @@ std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& vi
   return needed;
 }
 
-// The shortest sufficient beginning of the list, or nothing. More victims never make it harder to fit, so the length is
-// doubled until it suffices and then halved into.
-std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<Victim>& victims) {
-  std::size_t low = 0;
-  std::size_t high = 1;
+// So many of the victims free as many GPUs as are lacking; more than there are when all of them do not.
+std::size_t least_prefix(const std::vector<Victim>& victims, std::int64_t lacking) {
+  std::size_t count = 0;
+  for (; lacking > 0 && count < victims.size(); ++count) lacking -= victims[count].gpu_milli;
+  return lacking > 0 ? victims.size() + 1 : std::max<std::size_t>(1, count);
+}
+
+// The shortest sufficient beginning of the list, of `least` at least, or nothing. More victims never make it harder to
+// fit, so the length is doubled until it suffices and then halved into.
+std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
+  if (least > victims.size()) return std::nullopt;
+  std::size_t low = least - 1;
+  std::size_t high = least;
   while (!without.fit(victims, high)) {
     if (high == victims.size()) return std::nullopt;
     low = high;
@@ -176,6 +211,16 @@ std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<V
       low = middle;
   }
   return high;
+}
+
+// When it may be worth asking again because time has passed: not before a young victim has run its minimum, and not at
+// all if the claimant did not fit even without all of them. What several groups find depends on their order, so they
+// are asked again in any case.
+Timestamp worth_asking_at(Without& without, const JobState& claimant, Candidates found, std::int64_t lacking) {
+  if (found.young.empty() || !found.all || claimant.spec.groups.size() > 1) return found.next_ripe;
+  found.ripe.insert(found.ripe.end(), found.young.begin(), found.young.end());
+  const bool enough = least_prefix(found.ripe, lacking) <= found.ripe.size() && without.leaves_room(found.ripe);
+  return enough ? found.next_ripe : Timestamp::never();
 }
 
 }  // namespace
@@ -198,12 +243,17 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 }
 
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
-  std::vector<Victim> victims = candidates(search, *search.state.job(claimant), work);
-  if (victims.size() > search.budget) victims.resize(search.budget);
-  if (victims.empty()) return std::nullopt;
+  const JobState& job = *search.state.job(claimant);
+  const Candidates found = candidates(search, job);
+  if (found.ripe.empty() && found.young.empty()) return std::nullopt;
   Without without(search, claimant, work);
-  const auto enough = shortest_prefix(without, victims);
-  if (!enough) return std::nullopt;
+  const std::int64_t lacking = gpu_milli_short(search.state, job, kAllModels);
+  const auto enough = shortest_prefix(without, found.ripe, least_prefix(found.ripe, lacking));
+  if (!enough) {
+    work.ask_again_at = std::min(work.ask_again_at, worth_asking_at(without, job, found, lacking));
+    return std::nullopt;
+  }
+  std::vector<Victim> victims = found.ripe;
   victims.resize(*enough);
   // Most of the list may have left nodes that the claimant does not even touch.
   const auto placements = without.fit(victims, victims.size());

@@ -115,7 +115,7 @@ namespace {
 
 // What of `child`'s guarantee is neither used by it nor lent to its siblings.
 std::int64_t kept_back(const QueueState& child, std::size_t dim) {
-  if (!child.limits_lending || !child.guaranteed.states(dim) || child.lending_limit[dim] == kUnlimited) return 0;
+  if (!child.guaranteed.states(dim) || child.lending_limit[dim] == kUnlimited) return 0;
   const std::int64_t reserved = std::max<std::int64_t>(0, child.guaranteed.amounts[dim] - child.lending_limit[dim]);
   return std::max<std::int64_t>(0, reserved - child.usage[dim] - child.nominated[dim]);
 }
@@ -129,10 +129,11 @@ std::int64_t capacity_of(const State& state, const QueueState& queue, std::size_
 std::optional<Reason> over_lending(const State& state, QueueId queue, const Amounts& asked) {
   for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& parent = state.queue(state.queue(id).parent);
+    if (parent.keepers.empty()) continue;
     for (std::size_t dim = 0; dim < kDims; ++dim) {
       if (asked[dim] == 0) continue;
       std::int64_t kept = 0;
-      for (const QueueId sibling : parent.children) {
+      for (const QueueId sibling : parent.keepers) {
         if (sibling != id) kept += kept_back(state.queue(sibling), dim);
       }
       if (kept == 0) continue;

@@ -88,9 +88,7 @@ std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, cons
 // Whether somebody beside the way to the root keeps back what is idle: then what is lent depends on what they use.
 bool meets_lending_limits(const State& state, QueueId queue) {
   for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
-    const auto& siblings = state.queue(state.queue(q).parent).children;
-    if (std::any_of(siblings.begin(), siblings.end(), [&](QueueId id) { return state.queue(id).limits_lending; }))
-      return true;
+    if (!state.queue(state.queue(q).parent).keepers.empty()) return true;
   }
   return false;
 }

@@ -51,6 +51,7 @@ struct QueueState {
   std::string path;  // "" for the root
   bool removed = false;
   std::vector<QueueId> children;
+  std::vector<QueueId> keepers;  // those of the children that limit what they lend
   QuotaAmounts guaranteed;
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();

@@ -61,6 +61,7 @@ void State::configure_queues(const ClusterConfig& config) {
   for (QueueState& queue : queues_) {
     queue.removed = queue.id != root();
     queue.children.clear();
+    queue.keepers.clear();
   }
   for (const QueueConfig& one : config.queues) {
     const std::size_t slash = one.path.rfind('/');
@@ -79,6 +80,7 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.depth = queues_[parent.index()].depth + 1;
     queue_mut(parent).children.push_back(queue.id);
     configure_limits(queue, one);
+    if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
   }
 }
