@@ -160,7 +160,9 @@ Plan run_cycle(State& state, Timestamp now) {
   Order order(state, now, Lanes::kAwake);
   while (const auto job = order.next()) ask(cycle, order, *job);
   // 9. The plan; the trial takes everything back.
-  cycle.plan.ask_again_at = std::min(cycle.work.ask_again_at, state.next_urgent());
+  const auto& sleepers = state.waits().for_time();
+  const Timestamp first_due = sleepers.empty() ? Timestamp::never() : sleepers.begin()->first;
+  cycle.plan.ask_again_at = std::min({cycle.work.ask_again_at, first_due, state.next_urgent()});
   cycle.plan.nodes_scored = cycle.work.nodes_scored;
   return std::move(cycle.plan);
 }

@@ -32,7 +32,7 @@ struct Candidates {
   std::vector<Victim> ripe;
   std::vector<Victim> young;
   Timestamp next_ripe = Timestamp::never();
-  bool all = true;  // not more than the budget
+  bool left_out = false;  // there are more than the budget
 };
 
 std::int64_t gpu_milli_of(const JobState& job) {
@@ -100,8 +100,8 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     }
   }
   std::sort(found.ripe.begin(), found.ripe.end(), goes_first);
-  found.all = found.ripe.size() <= search.budget;
-  if (!found.all) found.ripe.resize(search.budget);
+  found.left_out = found.ripe.size() > search.budget;
+  if (found.left_out) found.ripe.resize(search.budget);
   return found;
 }
 
@@ -111,12 +111,6 @@ class Without {
  public:
   Without(const VictimSearch& search, JobId claimant, PlaceWork& work)
       : state_(search.state), claimant_(claimant), work_(work), trial_(search.state) {}
-
-  // Whether there would be quota and places without all of them, whatever the guarantees then say.
-  bool leaves_room(const std::vector<Victim>& victims) {
-    remove(victims, victims.size());
-    return places().has_value();
-  }
 
   // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
   // guarantee on the very models that the claimant would take.
@@ -213,14 +207,15 @@ std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<V
   return high;
 }
 
-// When it may be worth asking again because time has passed: not before a young victim has run its minimum, and not at
-// all if the claimant did not fit even without all of them. What several groups find depends on their order, so they
-// are asked again in any case.
-Timestamp worth_asking_at(Without& without, const JobState& claimant, Candidates found, std::int64_t lacking) {
-  if (found.young.empty() || !found.all || claimant.spec.groups.size() > 1) return found.next_ripe;
-  found.ripe.insert(found.ripe.end(), found.young.begin(), found.young.end());
-  const bool enough = least_prefix(found.ripe, lacking) <= found.ripe.size() && without.leaves_room(found.ripe);
-  return enough ? found.next_ripe : Timestamp::never();
+// False: not even without all of them would there be places. Told from what they hold, before any of it is tried.
+bool might_suffice(const VictimSearch& search, const JobState& claimant, const std::vector<Victim>& victims,
+                   std::int64_t lacking, PlaceWork& work) {
+  if (least_prefix(victims, lacking) > victims.size()) return false;
+  Freed freed;
+  for (const Victim& victim : victims) {
+    for (const state::TaskState& task : search.state.job(victim.job)->attempt->tasks) freed.push_back(&task.placement);
+  }
+  return might_fit_without(search.state, claimant, freed, work);
 }
 
 }  // namespace
@@ -246,11 +241,17 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   const JobState& job = *search.state.job(claimant);
   const Candidates found = candidates(search, job);
   if (found.ripe.empty() && found.young.empty()) return std::nullopt;
-  Without without(search, claimant, work);
   const std::int64_t lacking = gpu_milli_short(search.state, job, kAllModels);
-  const auto enough = shortest_prefix(without, found.ripe, least_prefix(found.ripe, lacking));
+  std::vector<Victim> everybody = found.ripe;
+  everybody.insert(everybody.end(), found.young.begin(), found.young.end());
+  work.left_out = work.left_out || found.left_out;
+  if (!found.left_out && !might_suffice(search, job, everybody, lacking, work)) return std::nullopt;
+  Without without(search, claimant, work);
+  std::optional<std::size_t> enough;
+  if (found.young.empty() || might_suffice(search, job, found.ripe, lacking, work))
+    enough = shortest_prefix(without, found.ripe, least_prefix(found.ripe, lacking));
   if (!enough) {
-    work.ask_again_at = std::min(work.ask_again_at, worth_asking_at(without, job, found, lacking));
+    work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
   }
   std::vector<Victim> victims = found.ripe;

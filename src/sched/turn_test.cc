@@ -87,4 +87,17 @@ TEST_CASE("a claim that waits for a victim's minimum run time is served when it 
   CHECK(loop.state.job(JobId(1))->phase == JobPhase::kStopping);
 }
 
+TEST_CASE("a claim that nobody can serve yet is not asked again because somebody else submits") {
+  Loop loop;
+  loop.turn({ApplyConfig{two_teams(60), "op"}, RegisterNode{eight_gpus()}, job_in("b", 8)});
+  const Timestamp ripe = loop.turn({job_in("a", 4)}).wake_at;
+  loop.now = loop.now + 1000;
+  const auto other = loop.turn({job_in("b", 8)});
+  CHECK_EQ(other.plan.jobs_asked, 1);
+  CHECK_EQ(other.wake_at.ms, ripe.ms);
+  // A change of what runs wakes it: what ended might have been in its way.
+  loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
+}
+
 }  // namespace berth

@@ -38,7 +38,7 @@ bool has_room(const State& state, const QuotaNeed& need) {
   return first_over(queue.usage + queue.nominated, need.asked, queue.max) == kDims;
 }
 
-void wake_eased(State& state) {
+void wake_eased(State& state, Timestamp now) {
   state::WaitLists& waits = state.waits();
   std::vector<LaneKey> woken;
   for (const QueueId queue : waits.eased_queues()) {
@@ -58,8 +58,12 @@ void wake_eased(State& state) {
                                   [&](NodeId node) { return may_hold(state.node(node), request); });
     if (room) woken.insert(woken.end(), lanes.begin(), lanes.end());
   }
+  if (waits.changed()) woken.insert(woken.end(), waits.for_any_change().begin(), waits.for_any_change().end());
+  for (auto due = waits.for_time().begin(); due != waits.for_time().end() && due->first <= now; ++due) {
+    woken.push_back(due->second);
+  }
   for (const LaneKey& lane : woken) waits.wake(lane);
-  waits.clear_eased();
+  waits.clear_marks();
 }
 
 // The ceilings that refuse the job, whatever its GPUs would be, or each of its models; and every guarantee it does not
@@ -146,6 +150,34 @@ class Probe {
 
 }  // namespace
 
+namespace {
+
+// How a refused job sleeps, or nothing if it could claim victims now.
+std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& why, Timestamp now, PlaceWork& work) {
+  const Amounts least = least_amounts(state, job.spec);
+  const bool by_user = why.code == ReasonCode::kUserLimit;  // for which nobody leaves
+  const bool claims = !by_user && !is_never(why.code) && may_claim(state, job, least);
+  Sleep sleep;
+  if (!claims && can_sleep(state, job, why)) {
+    sleep.quota = quota_needs(state, job, least);
+    sleep.places = !by_user && why.code != ReasonCode::kQueueMax;
+    return sleep;
+  }
+  if (claims) {
+    PlaceWork claim;
+    const std::set<JobId> nobody;
+    const auto budget = static_cast<std::size_t>(state.config().scheduling.victims_per_cycle);
+    const bool succeeds = find_victims({state, now, nobody, budget}, job.id, claim).has_value();
+    work.nodes_scored += claim.nodes_scored;
+    if (succeeds || claim.left_out) return std::nullopt;
+    sleep.until = claim.ask_again_at;
+  }
+  sleep.any_change = true;
+  return sleep;
+}
+
+}  // namespace
+
 JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
   for (const state::PendingKey& key : state.queue(lane.queue).lanes.at(lane.shape)) {
     const JobState& job = *state.job(key.job);
@@ -155,7 +187,7 @@ JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
 }
 
 std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work) {
-  wake_eased(state);
+  wake_eased(state, now);
   std::vector<std::pair<JobId, Reason>> asleep;
   Probe probe(state, work);
   const std::vector<LaneKey> awake(state.waits().awake().begin(), state.waits().awake().end());
@@ -164,12 +196,10 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     if (!id.valid()) continue;
     const JobState& job = *state.job(id);
     const auto why = probe.refusal(job);
-    if (!why || !can_sleep(state, job, *why)) continue;
-    const Amounts least = least_amounts(state, job.spec);
-    const bool by_user = why->code == ReasonCode::kUserLimit;  // for which nobody leaves
-    if (!by_user && !is_never(why->code) && may_claim(state, job, least)) continue;
-    const bool by_quota = by_user || why->code == ReasonCode::kQueueMax;
-    state.waits().put_to_sleep(lane, {quota_needs(state, job, least), !by_quota});
+    if (!why) continue;
+    auto sleep = sleep_of(state, job, *why, now, work);
+    if (!sleep) continue;
+    state.waits().put_to_sleep(lane, std::move(*sleep));
     asleep.emplace_back(id, *why);
   }
   return asleep;

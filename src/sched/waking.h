@@ -15,7 +15,8 @@
 namespace berth::sched {
 
 // Wakes what eased queues and nodes may have room for, probes every lane that is awake, and puts to sleep what can
-// neither start nor claim. Returns the first job of each lane that was put to sleep, and why.
+// neither start nor claim, those whose refusal cannot be told exactly until anything changes. Returns the first job of
+// each lane that was put to sleep, and why.
 std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work);
 
 // The first job of the lane that may be asked now, or none().

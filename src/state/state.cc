@@ -19,11 +19,26 @@ State::State() {
   queues_[0].trust_domain = TrustDomainId(0);
 }
 
+namespace {
+
+// Whether everything stays bound, promised, allowed and open to claims as it was: such an event wakes at most the lane
+// of its own job.
+bool changes_nothing_held(const Event& event) {
+  return std::holds_alternative<JobSubmitted>(event) || std::holds_alternative<JobHoldChanged>(event) ||
+         std::holds_alternative<JobCancelRequested>(event) || std::holds_alternative<JobRequeued>(event) ||
+         std::holds_alternative<TaskStarted>(event) || std::holds_alternative<TaskExited>(event) ||
+         std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
+         std::holds_alternative<CycleRan>(event);
+}
+
+}  // namespace
+
 void State::apply(const EventRecord& record) {
   BERTH_CHECK(record.seq == last_seq_ + 1);
   last_seq_ = record.seq;
   now_ = std::max(now_, record.time);
   std::visit([this](const auto& event) { on(event); }, record.event);
+  if (!changes_nothing_held(record.event)) waits_.mark_changed();
 }
 
 const NodeState* State::node_named(std::string_view name) const {

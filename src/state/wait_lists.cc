@@ -24,6 +24,8 @@ void WaitLists::strike_out(const LaneKey& lane) {
     shape->second.erase(lane);
     if (shape->second.empty()) for_places_.erase(shape);
   }
+  if (found->second.any_change) for_any_change_.erase(lane);
+  if (!found->second.until.is_never()) for_time_.erase({found->second.until, lane});
   asleep_.erase(found);
 }
 
@@ -37,12 +39,16 @@ void WaitLists::wake_all() {
   asleep_.clear();
   for_queue_.clear();
   for_places_.clear();
+  for_any_change_.clear();
+  for_time_.clear();
 }
 
 void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
   awake_.erase(lane);
   for (const QuotaNeed& need : sleep.quota) for_queue_[need.queue].insert(lane);
   if (sleep.places) for_places_[lane.shape].insert(lane);
+  if (sleep.any_change) for_any_change_.insert(lane);
+  if (!sleep.until.is_never()) for_time_.emplace(sleep.until, lane);
   asleep_[lane] = std::move(sleep);
 }
 
@@ -51,7 +57,8 @@ void WaitLists::forget(const LaneKey& lane) {
   awake_.erase(lane);
 }
 
-void WaitLists::clear_eased() {
+void WaitLists::clear_marks() {
+  changed_ = false;
   eased_queues_.clear();
   eased_nodes_.clear();
 }

@@ -2,9 +2,11 @@
 // Which lanes of waiting jobs (one queue, one shape) are worth asking, and what the others wait for.
 //
 // A lane that a cycle has refused goes to sleep with the ceilings and guarantees that would have to make room for it,
-// and, when it was places that it lacked, with the remark that some node must get freer. The choke points of the state
-// only mark queues and nodes as eased; the next cycle compares the marks with what sleeps. Waking a lane in vain costs
-// time; letting one sleep that could start would be a bug, which the property test of the cycle looks for.
+// and, when it was places that it lacked, with the remark that some node must get freer. One whose refusal is not so
+// simple, above all a claim that no victims could serve, sleeps until anything changes or a victim has run its minimum.
+// The choke points of the state only mark queues and nodes as eased; the next cycle compares the marks with what
+// sleeps. Waking a lane in vain costs time; letting one sleep that could start would be a bug, which the property test
+// of the cycle looks for.
 //
 // This is an index: it is not part of the state's digest, a state that was just loaded has every lane awake, and no
 // decision depends on who sleeps.
@@ -13,8 +15,10 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/timestamp.h"
 #include "model/ids.h"
 #include "model/resources.h"
 
@@ -37,6 +41,10 @@ struct QuotaNeed {
 struct Sleep {
   std::vector<QuotaNeed> quota;
   bool places = false;  // a node that gets freer may help
+  // What it waits for cannot be told so exactly: any change of what is bound, promised or allowed may help, or only the
+  // time when the next victim has run its minimum.
+  bool any_change = false;
+  Timestamp until = Timestamp::never();
 };
 
 class WaitLists {
@@ -46,6 +54,8 @@ class WaitLists {
   // Sleeping lanes that wait for places, by shape; and those that wait for this queue.
   const std::map<std::uint64_t, std::set<LaneKey>>& for_places() const { return for_places_; }
   std::vector<LaneKey> waiting_for(QueueId queue) const;
+  const std::set<LaneKey>& for_any_change() const { return for_any_change_; }
+  const std::set<std::pair<Timestamp, LaneKey>>& for_time() const { return for_time_; }
   const Sleep& sleep_of(const LaneKey& lane) const { return asleep_.at(lane); }
 
   void wake(const LaneKey& lane);
@@ -57,7 +67,10 @@ class WaitLists {
   void ease(NodeId node) { eased_nodes_.insert(node); }
   const std::set<QueueId>& eased_queues() const { return eased_queues_; }
   const std::set<NodeId>& eased_nodes() const { return eased_nodes_; }
-  void clear_eased();
+  // Something is bound, promised or allowed otherwise than before; what a trial takes back is no change.
+  void mark_changed() { changed_ = true; }
+  bool changed() const { return changed_; }
+  void clear_marks();
 
  private:
   void strike_out(const LaneKey& lane);
@@ -66,6 +79,9 @@ class WaitLists {
   std::map<LaneKey, Sleep> asleep_;
   std::map<QueueId, std::set<LaneKey>> for_queue_;
   std::map<std::uint64_t, std::set<LaneKey>> for_places_;
+  std::set<LaneKey> for_any_change_;
+  std::set<std::pair<Timestamp, LaneKey>> for_time_;
+  bool changed_ = false;
   std::set<QueueId> eased_queues_;
   std::set<NodeId> eased_nodes_;
 };
