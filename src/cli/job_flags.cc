@@ -13,7 +13,8 @@ namespace {
 using document::Node;
 
 constexpr std::array kFlags{
-    JobFlag{"--queue", "queue", FlagKind::kText, "PATH", "queue it is charged to, as research/nlp"},
+    JobFlag{"--queue", "queue", FlagKind::kText, "PATH",
+            "queue it is charged to, as research/nlp (default: the only one)"},
     JobFlag{"--name", "name", FlagKind::kText, "NAME", "name shown in lists (default: the program's name)"},
     JobFlag{"--user", "user", FlagKind::kText, "NAME", "whose job it is (default: the token's owner)"},
     JobFlag{"--kind", "kind", FlagKind::kText, "gang|service|array|interactive", "kind of job (gang)"},

@@ -164,11 +164,16 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     }
     return Reply{.job = known->job, .repeated = true};
   }
-  if (auto ok = validate(batch.state(), command.spec); !ok) return ok.error();
   JobSubmitted event;
-  event.job = batch.state().next_job_id();
   event.spec = command.spec;
-  event.priority = priority_of(batch.state(), command.spec).value();
+  if (event.spec.queue.empty()) {
+    auto queue = only_queue(batch.state());
+    if (!queue) return queue.error();
+    event.spec.queue = std::move(*queue);
+  }
+  if (auto ok = validate(batch.state(), event.spec); !ok) return ok.error();
+  event.job = batch.state().next_job_id();
+  event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;
   event.body_hash = body_hash;
   const Reply reply{.job = event.job};

@@ -50,5 +50,47 @@ TEST_CASE("a configuration that would bring more queues than there can ever be i
   CHECK(apply(state, many_queues(0, false)));
 }
 
+ClusterConfig with_queues(const std::vector<std::string>& paths) {
+  ClusterConfig config = default_cluster_config();
+  config.queues.clear();
+  for (const std::string& path : paths) config.queues.emplace_back().path = path;
+  return config;
+}
+
+Result<Reply> submit(state::State& state, const std::string& queue, const std::string& key = "") {
+  JobSpec spec;
+  spec.user = "ann";
+  spec.queue = queue;
+  spec.groups.emplace_back();
+  spec.groups.front().name = "main";
+  spec.groups.front().command = {"true"};
+  spec.groups.front().request.cpu_milli = 1000;
+  Batch batch(state, Timestamp{2000});
+  return handle(batch, SubmitJob{spec, key});
+}
+
+TEST_CASE("a job that names no queue goes to the only leaf there is") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"research", "research/nlp"})));
+  const auto job = submit(state, "", "k");
+  REQUIRE(job);
+  CHECK(state.job(job->job)->spec.queue == "research/nlp");
+  CHECK(submit(state, "", "k")->job == job->job);  // the same submission, sent again
+  REQUIRE(apply(state, with_queues({"research", "research/nlp", "dev"})));
+  CHECK(submit(state, "", "k")->job == job->job);  // also when there is a choice by now
+}
+
+TEST_CASE("a job that names no queue where there are several is told which") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"research", "research/nlp", "dev"})));
+  const auto refused = submit(state, "");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kInvalid);
+  CHECK(refused.error().message == "queue is missing; give one of dev, research/nlp");
+  REQUIRE(apply(state, with_queues({"a", "b", "c", "d", "e", "f", "g"})));
+  CHECK(submit(state, "").error().message ==
+        "queue is missing; give one of a, b, c, d, e and 2 more ('berth queues' lists them)");
+}
+
 }  // namespace
 }  // namespace berth::control

@@ -197,6 +197,24 @@ Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec)
   return invalid("priority_class: no such class '" + spec.priority_class.substr(0, 80) + "'; known: " + known);
 }
 
+Result<std::string> only_queue(const state::State& state) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string_view> leaves;
+  for (const state::QueueState& queue : state.queues()) {
+    if (!queue.removed && queue.is_leaf() && queue.id != state.root()) leaves.push_back(queue.path);
+  }
+  if (leaves.size() == 1) return std::string(leaves.front());
+  if (leaves.empty()) return invalid("queue is missing, and the configuration has none; 'berth apply' gives it one");
+  std::sort(leaves.begin(), leaves.end());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(leaves.size(), kMostNamed); ++i)
+    names += (i == 0 ? "" : ", ") + std::string(leaves[i]);
+  if (leaves.size() > kMostNamed) {
+    names += " and " + std::to_string(leaves.size() - kMostNamed) + " more ('berth queues' lists them)";
+  }
+  return invalid("queue is missing; give one of " + names);
+}
+
 Result<void> validate(const state::State& state, const JobSpec& spec) {
   if (auto ok = check_text("name", spec.name); !ok) return ok;
   if (spec.name.size() > 253) return invalid("name must have at most 253 characters");
@@ -204,7 +222,6 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
   if (spec.user.empty() || spec.user.size() > 253) return invalid("user must have 1 to 253 characters");
   const state::QueueState* queue = state.queue_at(spec.queue);
   if (queue == nullptr || spec.queue.empty()) {
-    if (spec.queue.empty()) return invalid("queue is missing; 'berth queues' lists them");
     return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'; 'berth queues' lists them");
   }
   if (!queue->is_leaf()) {

@@ -1,6 +1,8 @@
 #pragma once
 // What must hold of a job before it is accepted. The error names the field and what would be right.
 
+#include <string>
+
 #include "base/result.h"
 #include "model/job.h"
 #include "state/state.h"
@@ -11,6 +13,9 @@ inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 
 // Checks a submission against the configuration in force; what it asks of hardware that is not there yet is no error.
 Result<void> validate(const state::State& state, const JobSpec& spec);
+
+// The queue a job that names none is charged to: the only leaf of the tree. With several, the error lists them.
+Result<std::string> only_queue(const state::State& state);
 
 // The priority its class stands for, or the default class's.
 Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec);

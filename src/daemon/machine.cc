@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/document/quantity.h"
 #include "model/name.h"
 #include "telemetry/nvml.h"
 #include "telemetry/simulated_gpus.h"
@@ -36,6 +37,27 @@ std::int32_t island_of(const std::vector<telemetry::GpuFound>& gpus, std::size_t
   return static_cast<std::int32_t>(index);
 }
 
+std::string figures(const NodeSpec& node) {
+  return std::to_string(node.cpu_milli / 1000) + " CPUs and " + document::memory_text(node.memory_mib);
+}
+
+// Where GPUs are only declared, CPUs and memory are too: enough for each GPU to be used. The node's label says so, and
+// so does the answer, which is empty where the machine has enough.
+std::string declare_the_rest(NodeSpec& node, std::size_t gpus) {
+  const std::string real = figures(node);
+  const std::int64_t cpu_milli = node.cpu_milli;
+  const std::int64_t memory_mib = node.memory_mib;
+  node.cpu_milli = std::max(cpu_milli, static_cast<std::int64_t>(gpus) * 8000);
+  node.memory_mib = std::max(memory_mib, static_cast<std::int64_t>(gpus) * 16 * 1024);
+  if (node.cpu_milli == cpu_milli && node.memory_mib == memory_mib) return "";
+  const std::string_view what = node.memory_mib == memory_mib ? "cpus"
+                                : node.cpu_milli == cpu_milli ? "memory"
+                                                              : "cpus-and-memory";
+  node.labels.emplace_back(kSimulatedLabel, what);
+  return "CPUs and memory are simulated with them: the node counts " + figures(node) + " of memory, this machine has " +
+         real;
+}
+
 }  // namespace
 
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate) {
@@ -59,11 +81,9 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
     machine.notes.push_back(found.size() == 1 ? "1 GPU is simulated: it is shared out, but does not compute"
                                               : std::to_string(found.size()) +
                                                     " GPUs are simulated: they are shared out, but do not compute");
-    // Where GPUs are only declared, CPUs and memory are too: enough for each GPU to be used.
-    machine.node.cpu_milli =
-        std::max<std::int64_t>(machine.node.cpu_milli, static_cast<std::int64_t>(found.size()) * 8000);
-    machine.node.memory_mib =
-        std::max<std::int64_t>(machine.node.memory_mib, static_cast<std::int64_t>(found.size()) * 16 * 1024);
+    if (auto note = declare_the_rest(machine.node, found.size()); !note.empty()) {
+      machine.notes.push_back(std::move(note));
+    }
   }
   if (found.size() > kMaxGpusPerNode) {
     return invalid("this machine has " + std::to_string(found.size()) + " GPUs; one node has at most " +

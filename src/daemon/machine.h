@@ -9,6 +9,9 @@
 
 namespace berth::daemon {
 
+// The label of a node whose CPUs and memory are declared, as its GPUs are.
+inline constexpr const char* kSimulatedLabel = "berth.simulated";
+
 struct Machine {
   NodeSpec node;
   bool simulated_gpus = false;

@@ -253,6 +253,37 @@ def nodes_are_cordoned_and_drained(berth):
 
 
 @check
+def what_is_simulated_beside_gpus_is_marked(berth):
+    nodes = berth.json("nodes")
+    cores, mib = os.sysconf("SC_NPROCESSORS_ONLN"), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") >> 20
+    declared = [what for what, more in (("CPUs", nodes[0]["cpus"] > cores), ("memory", nodes[0]["memory_mib"] > mib)) if more]
+    for words in (["nodes"], ["nodes", "n1"], ["nodes", "-o", "wide"]):
+        note = f"n1: simulated {' and '.join(declared)}, more than its machine has"
+        assert (note in berth(*words)) == bool(declared), (berth(*words), cores, mib)
+    started = f"CPUs and memory are simulated with them: the node counts {nodes[0]['cpus']} CPUs"
+    assert (started in berth.server.tail()) == bool(declared), berth.server.tail()
+
+
+@check
+def the_only_queue_needs_no_name(berth):
+    refused = subprocess.run([berth_binary(), "submit", "--", "true"], capture_output=True, text=True, env=berth.environment)
+    assert refused.returncode == 2 and "queue is missing; give one of a, b" in refused.stderr, refused
+    directory = fresh_directory()
+    config = os.path.join(directory, "one.yaml")
+    with open(config, "w") as file:
+        file.write("queues: {default: null}\n")
+    alone = Server(directory, config)
+    assert alone.start(), alone.tail()
+    try:
+        one = Cli(alone, directory)
+        job = one.submit("--gpus", "1", "--", "true")
+        assert one.json("job", job)["queue"] == "default"
+    finally:
+        alone.stop()
+    shutil.rmtree(directory)
+
+
+@check
 def configuration_is_compared_and_applied(berth):
     path = os.path.join(berth.directory, "new.yaml")
     with open(path, "w") as file:

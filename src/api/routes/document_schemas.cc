@@ -68,7 +68,7 @@ Schema job() {
       "A job as its user writes it (docs/jobs.md). A job with one task group may have the members of the group at the "
       "top.",
       {{"name?", text("A name to find it by.")},
-       {"queue", text("The path of a queue that has none below it.")},
+       {"queue?", text("The path of a queue that has none below it; the only such queue if absent.")},
        {"user?", text("Whose it is; the token's subject if absent.")},
        {"kind?", word_of<JobKind>("Its kind; gang if absent.")},
        {"class?", word_of<JobClass>("What it is for; training if absent.")},

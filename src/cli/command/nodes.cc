@@ -52,6 +52,21 @@ std::string memory(const Json& node, const char* name) {
   return std::to_string(mib / 1024) + "." + std::to_string(mib % 1024 * 10 / 1024) + "GiB";
 }
 
+// A line for each node whose CPUs or memory are not those of its machine.
+std::string simulated_notes(const boost::json::array& nodes) {
+  std::string notes;
+  for (const Json& node : nodes) {
+    const std::string what = show(at(node, "labels"), "berth.simulated");
+    if (what.empty()) continue;
+    notes += printable(show(node, "name")) + ": simulated " +
+             (what == "cpus"     ? "CPUs"
+              : what == "memory" ? "memory"
+                                 : "CPUs and memory") +
+             ", more than its machine has\n";
+  }
+  return notes.empty() ? "" : "\n" + notes;
+}
+
 std::string list_table(const boost::json::array& nodes, bool wide, std::size_t width) {
   if (nodes.empty()) return "no nodes\n";
   std::vector<Column> columns{{"NODE", Align::kLeft, true},     {"STATE"},
@@ -82,7 +97,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
     }
     table.add(cells);
   }
-  return table.text(width);
+  return table.text(width) + simulated_notes(nodes);
 }
 
 std::string gpu_state(const Json& gpu) {
