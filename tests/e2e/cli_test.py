@@ -108,6 +108,9 @@ def an_array_tells_its_elements_and_how_many_failed(berth):
     rows = [line.split() for line in told.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
     assert sorted((row[0], row[2]) for row in rows) == [("0", "succeeded"), ("1", "succeeded"), ("2", "failed"), ("3", "succeeded")], told
     berth("logs", array, code=3)
+    ran = berth.start("run", "--queue", "a", "--kind", "array", "--array-size", "2", "--cpus", "1", "--", "sleep", "1")
+    _, err = ran.communicate(timeout=60)
+    assert ran.returncode == 0 and "berth jobs --all --parent" in err and "attempt 0" not in err, err
     service = berth.submit("--queue", "a", "--kind", "service", "--tasks", "2", "--cpus", "1", "--", "sleep", "600")
     berth.wait(service, "running")
     end = time.monotonic() + 30

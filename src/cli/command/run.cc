@@ -100,7 +100,10 @@ void Attached::say_state(const Json& job) {
     now = "job " + id_ + " waits" + (why ? ": " + show(*why, "summary") : "");
     kind = why ? "waits " + show(*why, "code") : said_;
   } else if (phase == "running") {
-    now = "job " + id_ + " runs (attempt " + show(job, "attempt") + ")";
+    // An array or a service has no attempt and no output of its own.
+    now = "job " + id_ + " runs" +
+          (has(job, "children") ? "; its parts are jobs with output of their own: berth jobs --all --parent " + id_
+                                : " (attempt " + show(job, "attempt") + ")");
   } else if (phase == "stopping") {
     now = "job " + id_ + " is asked to stop: " + stop_words(at(job, "stop"));
   } else {
