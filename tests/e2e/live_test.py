@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""The real daemon with real processes, killed again and again: at random moments, and at each write and sync of its log.
+"""The real daemon with real processes, killed again and again: at random moments, and at writes and syncs of its log; and
+supervisors of its tasks, too.
 
-Afterwards everything is reconciled: every acknowledged job is there and has ended well, no task ran twice, no two tasks held
-one GPU, no process is left, every GPU-second is in one account, and the log verifies.
+Afterwards everything is reconciled: every acknowledged job is there, once, and has ended well, no task ran twice, no two
+tasks held one GPU, no process is left, every GPU-second is in one account, and the log verifies.
 
-    live_test.py [--seed N] [--kills N] [--points N]      BERTH_LONG=1 multiplies both by ten
+    live_test.py [--seed N] [--kills N] [--points N] [--supervisors N]      BERTH_LONG=1 multiplies all by ten
 """
 import argparse
+import http.client
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -29,7 +32,8 @@ WITNESS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "witness.py")
 
 
 class Submitter(threading.Thread):
-    """Submits jobs with keys until told to stop; keeps its own journal of what was acknowledged."""
+    """Submits jobs with keys until told to stop; keeps its own journal of what was acknowledged. Keys that were acknowledged
+    are sent again now and then: that must be the same job, whatever happened to the server in between."""
 
     def __init__(self, server, evidence, seed):
         super().__init__(daemon=True)
@@ -37,6 +41,8 @@ class Submitter(threading.Thread):
         self.random = random.Random(seed)
         self.acknowledged = {}
         self.sent = {}
+        self.sent_again = 0
+        self.broken = None  # what the server must never answer
         self.stopped = threading.Event()
 
     def body(self):
@@ -48,20 +54,31 @@ class Submitter(threading.Thread):
 
     def run(self):
         number = 0
-        while not self.stopped.is_set():
-            key = f"key-{number}"
-            body = self.sent.setdefault(key, self.body())
-            try:
-                answer = self.server.ask("POST", "/v1/jobs", body, {"Idempotency-Key": key}, timeout=5)
-            except (OSError, Problem, Exception) as error:  # the server is being killed: the same key goes again
-                if isinstance(error, Problem) and error.status < 500:
-                    raise
-                time.sleep(0.05)
-                continue
-            earlier = self.acknowledged.setdefault(key, answer["id"])
-            assert earlier == answer["id"], f"{key} was job {earlier} and is now job {answer['id']}"
-            number += 1
-            time.sleep(self.random.choice([0.02, 0.1]))
+        while not self.stopped.is_set() and not self.broken:
+            if self.acknowledged and self.random.random() < 0.2:
+                if self.send(self.random.choice(sorted(self.acknowledged))):
+                    self.sent_again += 1
+            elif self.send(f"key-{number}"):
+                number += 1
+                time.sleep(self.random.choice([0.02, 0.1]))
+
+    def send(self, key):
+        """Whether the server answered at all: it may be dead, and then the same key goes again."""
+        body = self.sent.setdefault(key, self.body())
+        try:
+            answer = self.server.ask("POST", "/v1/jobs", body, {"Idempotency-Key": key}, timeout=5)
+        except Problem as problem:
+            if problem.status < 500:
+                self.broken = f"{key} was refused: {problem}"
+            time.sleep(0.05)
+            return False
+        except (OSError, http.client.HTTPException, ValueError):
+            time.sleep(0.05)
+            return False
+        earlier = self.acknowledged.setdefault(key, answer["id"])
+        if earlier != answer["id"]:
+            self.broken = f"{key} was job {earlier} and is now job {answer['id']}"
+        return True
 
 
 def kill_at_random(server, chance, kills):
@@ -88,6 +105,37 @@ def kill_at_points(server, kind, points):
         if not server.start():
             raise SystemExit(f"the server did not come back from {kind} {point}:\n" + server.tail())
     return died
+
+
+def supervisors_of(server):
+    """The supervisors of this server's tasks, by their command lines."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"supervise" in words and any(word.startswith(server.data.encode()) for word in words):
+            found.append(int(pid))
+    return found
+
+
+def kill_supervisors(server, chance, count):
+    """What they looked after must end with them, and its job must start anew."""
+    killed = 0
+    end = time.monotonic() + 60
+    while killed < count and time.monotonic() < end:
+        time.sleep(chance.uniform(0.05, 0.4))
+        found = supervisors_of(server)
+        if not found:
+            continue
+        try:
+            os.kill(chance.choice(sorted(found)), signal.SIGKILL)
+            killed += 1
+        except ProcessLookupError:
+            pass
+    return killed
 
 
 def wait_for_the_end(server):
@@ -151,6 +199,9 @@ def reconcile(server, submitter, evidence):
     if seqs != list(range(1, len(seqs) + 1)):
         problems.append("the event stream has a gap or a repeat")
     bound, ended = attempts_of(events)
+    submitted = {event["job"] for event in events if event["kind"] == "job-submitted"}
+    if len(submitted) > len(submitter.sent):
+        problems.append(f"{len(submitter.sent)} keys became {len(submitted)} jobs")
     for key, job in submitter.acknowledged.items():
         if ended.get(job) != "succeeded":
             problems.append(f"{key} was acknowledged as job {job}, which ended as {ended.get(job)}")
@@ -173,11 +224,28 @@ def reconcile(server, submitter, evidence):
     return problems, len(events), len(bound)
 
 
+def too_little(options, times, submitter, writes, syncs, supervisors):
+    """What did not happen often enough for the test to mean anything."""
+    problems = [submitter.broken] if submitter.broken else []
+    deaths = (options.kills + 2 * options.points) * times
+    if len(submitter.acknowledged) < deaths / 2:
+        problems.append(f"only {len(submitter.acknowledged)} jobs were acknowledged between {deaths} deaths")
+    if options.points * times >= 5 and not submitter.sent_again:
+        problems.append("no key was sent again")
+    for what, died in (("writes", writes), ("syncs", syncs)):
+        if died < options.points * times / 3:
+            problems.append(f"the server died at only {died} of {options.points * times} {what}")
+    if supervisors < options.supervisors * times:
+        problems.append(f"only {supervisors} supervisors were met to be killed")
+    return problems
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--points", type=int, default=10)
+    parser.add_argument("--supervisors", type=int, default=4)
     options = parser.parse_args()
     times = 10 if os.environ.get("BERTH_LONG") else 1
     directory = fresh_directory()
@@ -193,18 +261,20 @@ def main():
     kill_at_random(server, random.Random(options.seed), options.kills * times)
     writes = kill_at_points(server, "write", range(1, 1 + 3 * options.points * times, 3))
     syncs = kill_at_points(server, "fsync", range(1, 1 + options.points * times))
+    supervisors = kill_supervisors(server, random.Random(options.seed), options.supervisors * times)
     submitter.stopped.set()
     submitter.join(30)
     wait_for_the_end(server)
     problems, events, attempts = reconcile(server, submitter, evidence)
+    problems += too_little(options, times, submitter, writes, syncs, supervisors)
     server.stop()
     verified = subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
     if verified.returncode != 0:
         problems.append("berth verify: " + verified.stderr.strip())
     for problem in problems:
         print("FAILED:", problem)
-    print(f"{options.kills * times} kills at random, {writes} at writes, {syncs} at syncs; "
-          f"{len(submitter.acknowledged)} jobs acknowledged, {attempts} attempts, {events} events")
+    print(f"{options.kills * times} kills at random, {writes} at writes, {syncs} at syncs, {supervisors} of supervisors; "
+          f"{len(submitter.acknowledged)} jobs acknowledged, {submitter.sent_again} of them asked for again, {attempts} attempts, {events} events")
     print(verified.stdout.strip())
     if not problems:
         shutil.rmtree(directory, ignore_errors=True)
