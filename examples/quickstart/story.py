@@ -19,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BERTH = os.environ.get("BERTH") or os.path.join(ROOT, "build", "release", "berth")
 GPUS = "8xH100-SXM5-80GB"
 PATIENCE_S = 300
+PREFIX = "berth-quickstart-"
 
 
 def fail(message):
@@ -29,14 +30,24 @@ class Cluster:
     """A server of its own in a fresh directory, and the berth command to talk to it."""
 
     def __init__(self):
-        self.directory = tempfile.mkdtemp(prefix="berth-quickstart-")
+        self.directory = tempfile.mkdtemp(prefix=PREFIX)
         self.data = os.path.join(self.directory, "data")
         self.log = os.path.join(self.directory, "server.log")
         ready = os.path.join(self.directory, "ready")
         command = [BERTH, "serve", "--config", os.path.join(HERE, "cluster.yaml"), "--data", self.data, "--simulate-gpus", GPUS,
                    "--node-name", "this-machine", "--ready-file", ready]
+        self.environment = {**os.environ, "BERTH_TOKEN_FILE": os.path.join(self.data, "token")}
         with open(self.log, "w") as log:
             self.server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        with open(os.path.join(self.directory, "pid"), "w") as file:
+            file.write(str(self.server.pid))
+        try:
+            self.wait_until_ready(ready)
+        except BaseException:
+            self.stop()
+            raise
+
+    def wait_until_ready(self, ready):
         for _ in range(600):
             if os.path.exists(ready) or self.server.poll() is not None:
                 break
@@ -45,7 +56,7 @@ class Cluster:
             fail("the server did not start:\n" + self.server_log())
         with open(ready) as file:
             self.url = file.read().strip()
-        self.environment = {**os.environ, "BERTH_SERVER": self.url, "BERTH_TOKEN_FILE": os.path.join(self.data, "token")}
+        self.environment["BERTH_SERVER"] = self.url
 
     def server_log(self):
         with open(self.log) as file:
@@ -79,12 +90,61 @@ class Cluster:
         return [json.loads(line) for line in self.berth("events", "-o", "json").splitlines() if line]
 
     def stop(self):
-        self.server.send_signal(signal.SIGTERM)
-        try:
-            self.server.wait(30)
-        except subprocess.TimeoutExpired:
-            self.server.kill()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        stop(self.directory, self.environment)
+
+
+def run_quietly(environment, *words):
+    return subprocess.run([BERTH, *words], env=environment, capture_output=True, text=True)
+
+
+def stop(directory, environment):
+    """Cancels what still runs (jobs outlive the server), waits until it has left, ends the server, removes its directory."""
+    end = time.monotonic() + 40
+    cancelled = set()
+    while time.monotonic() < end:
+        listed = run_quietly(environment, "jobs", "-o", "json")
+        ids = {str(job["id"]) for job in json.loads(listed.stdout)} if listed.returncode == 0 else set()
+        if not ids:
+            break
+        if ids - cancelled:
+            run_quietly(environment, "cancel", *sorted(ids - cancelled))
+            cancelled |= ids
+        time.sleep(0.2)
+    with open(os.path.join(directory, "pid")) as file:
+        server = int(file.read())
+    try:
+        os.kill(server, signal.SIGTERM)
+        while time.monotonic() < end + 30 and is_alive(server):
+            time.sleep(0.05)
+        if is_alive(server):
+            os.kill(server, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def stop_earlier(directory):
+    """What --stop does: as stop(), for the server that an earlier --stay left up."""
+    directory = os.path.abspath(directory)
+    ready = os.path.join(directory, "ready")
+    if not os.path.basename(directory).startswith(PREFIX) or not os.path.exists(ready):
+        fail(f"{directory} is not the directory of a server that --stay left up")
+    with open(ready) as file:
+        url = file.read().strip()
+    stop(directory, {**os.environ, "BERTH_SERVER": url, "BERTH_TOKEN_FILE": os.path.join(directory, "data", "token")})
+    print(f"The server is stopped, and {directory} is removed.")
+
+
+def end_by_signal(number, _):
+    raise SystemExit(128 + number)
 
 
 def wait_until(what, condition):
@@ -183,7 +243,13 @@ def play(cluster):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stay", action="store_true", help="leave the server up afterwards")
+    parser.add_argument("--stop", metavar="DIR", help="stop the server that --stay left up in DIR")
     options = parser.parse_args()
+    if options.stop:
+        stop_earlier(options.stop)
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_by_signal)
     cluster = Cluster()
     try:
         play(cluster)
@@ -198,8 +264,8 @@ The server stays up. To use it:
   export BERTH_SERVER={cluster.url} BERTH_TOKEN_FILE={cluster.data}/token
   {BERTH} queues
   {BERTH} submit --queue team-a --gpus 2 -- sleep 60
-To stop it and remove its data:
-  kill {cluster.server.pid}; rm -r {cluster.directory}""")
+To stop its jobs and it, and to remove its data:
+  ./quickstart --stop {cluster.directory}""")
 
 
 if __name__ == "__main__":
