@@ -132,7 +132,10 @@ class PolicyReader {
   void read_backfill() {
     const auto word = text("backfill");
     if (is_berth()) {
-      if (word) read_holds(*word);
+      // Whoever fits goes first; the product has no line whose head blocks all others.
+      if (word && *word != "any") {
+        say("backfill: berth's own cycle holds nothing for a blocked job yet; with order berth only any is possible");
+      }
     } else if (spec_.order == PolicyOrder::kAttainedService) {
       spec_.head_blocks = false;
       if (word.value_or("any") != "any") say("backfill: attained service always lets go first whoever fits");
@@ -140,16 +143,6 @@ class PolicyReader {
       spec_.head_blocks = word.value_or("none") == "none";
       if (word && *word != "none" && *word != "any") say("backfill is neither none nor any");
     }
-  }
-  // Without holds whoever fits goes first; the product has no line whose head blocks all others.
-  void read_holds(const std::string& word) {
-    constexpr std::int64_t kMostHolds = 1000;
-    const auto holds = word == "any" ? std::optional<std::int64_t>(0) : parse_whole(word);
-    if (!holds || *holds > kMostHolds) {
-      say("backfill: with order berth it is how many blocked jobs hold nodes, up to " + std::to_string(kMostHolds) +
-          ", or any, which is 0: whoever fits may go first");
-    }
-    spec_.scheduling.backfill_holds = holds.value_or(0);
   }
   void read_preemption() {
     const bool stated = root_.IsMap() && root_["preemption"];

@@ -5,8 +5,8 @@
 //   order: fifo            # fifo | shortest | attained-service | berth
 //   score: FGD             # FirstFit | Random | DotProd | GpuClustering | GpuPacking | BestFit | FGD | berth |
 //                          # berth-learned; with order berth only berth
-//   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; berth: holds, a number,
-//                          # or any, which is 0
+//   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; attained-service
+//                          # and berth: any
 //   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000]};
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0}
 //   consolidation: none

@@ -492,9 +492,8 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
   names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "consolidation is not a plain value");
   names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
   names("name: x\norder: berth\nscore: FGD\n", "only berth is possible");
-  names("name: x\norder: berth\nbackfill: none\n", "how many blocked jobs hold nodes");
-  names("name: x\norder: berth\nbackfill: -1\n", "how many blocked jobs hold nodes");
-  names("name: x\norder: berth\nbackfill: 1001\n", "up to 1000");
+  names("name: x\norder: berth\nbackfill: none\n", "holds nothing for a blocked job");
+  names("name: x\norder: berth\nbackfill: 2\n", "only any is possible");
   names("name: x\norder: fifo\nbackfill: 2\n", "neither none nor any");
   names("name: x\norder: shortest\npreemption: {reclaim: true}\n", "only none is possible");
   names("name: x\norder: attained-service\npreemption: none\n", "attained service without it is fifo");
@@ -515,11 +514,9 @@ TEST_CASE("every order may name all five parts of a policy") {
       "none\n");
   CHECK(las.thresholds_gpu_s == std::vector<std::int64_t>{60});
   const PolicySpec own =
-      read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
-  CHECK(own.scheduling.backfill_holds == 3);
+      read("order: berth\nscore: berth\nbackfill: any\npreemption: {reclaim: false}\nconsolidation: none\n");
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
-  CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_holds == 0);
 }
 
 // --- berth's own log ---
