@@ -26,6 +26,7 @@
 #include "control/handle.h"
 #include "control/settle.h"
 #include "control/turn.h"
+#include "sched/blocking.h"
 #include "sched/cycle.h"
 #include "sched/explain.h"
 #include "sched/place.h"
@@ -400,6 +401,22 @@ double why_us(Scene& scene) {
   return percentile(times, 0.5);
 }
 
+// The reasons of a page of a thousand waiting jobs, as GET /v1/jobs asks for them.
+double page_reasons_us(Scene& scene) {
+  std::vector<const state::JobState*> page;
+  scene.state.jobs().for_each([&](const state::JobState& job) {
+    if (job.phase == JobPhase::kPending && page.size() < 1000) page.push_back(&job);
+  });
+  std::vector<double> times;
+  for (int i = 0; i < 11; ++i) {
+    const auto begin = Clock::now();
+    sched::BlockingOfMany blocking(scene.state, scene.now);
+    for (const state::JobState* job : page) blocking(*job);
+    times.push_back(micros_since(begin));
+  }
+  return percentile(times, 0.5);
+}
+
 // The fleet is full of what others have borrowed; the owner of a guarantee wants 512 GPUs back.
 double reclaim_us(Scene& scene) {
   for (QueueConfig& queue : scene.config.queues) {
@@ -454,6 +471,7 @@ int run(bool quick) {
   const std::vector<double> cycles = steady_cycles(scene, 300);
   stage("steady cycles");
   const double why = why_us(scene);
+  const double page = page_reasons_us(scene);
   make_room(scene, 80);
   const double gang = gang_us(scene);
   stage("gang of 512");
@@ -464,9 +482,10 @@ int run(bool quick) {
       "%zu,\n"
       " \"placements_per_s\": %.0f, \"steady_cycle_p50_us\": %.0f, \"steady_cycle_p99_us\": %.0f, \"gang512_us\": "
       "%.0f,\n"
-      " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"bytes_per_pending_job\": %zu, \"bytes_per_node\": %zu",
+      " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"page_reasons_us\": %.0f, \"bytes_per_pending_job\": %zu, "
+      "\"bytes_per_node\": %zu",
       scene.config.queues.size() - 1, running, scene.mix.traced ? "true" : "false", groups, 1e6 / place_us,
-      percentile(cycles, 0.5), percentile(cycles, 0.99), gang, reclaim, why, job_bytes, scene.node_bytes);
+      percentile(cycles, 0.5), percentile(cycles, 0.99), gang, reclaim, why, page, job_bytes, scene.node_bytes);
   if (!quick) std::printf(",\n \"cost_ratio_10x\": %.2f", ratio);
   std::printf("}\n");
   return 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "control/handle.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/reason.h"
 #include "state/state.h"
 
 namespace berth::api {
@@ -60,6 +62,8 @@ struct PastJob {
 struct View {
   state::State& state;  // durable; explain uses it as scratch paper
   Timestamp now;
+  // What refuses a job that waits, for the rows of one list; nothing: nothing does, or the work would be too much.
+  std::function<std::optional<ReasonCode>(const state::JobState&)> blocking = {};
 };
 
 struct ServerFacts {

@@ -251,7 +251,7 @@ void Declarations::declare_cluster() {
   accounting.add_option("--from", usage->from, "ISO 8601, a span before now as -24h, or now (default: the beginning)")
       ->type_name("TIME");
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
-  add_format(accounting, usage->format, {"table", "json", "yaml", "csv"});
+  add_format(accounting, usage->format, {"table", "wide", "json", "yaml", "csv"});
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
@@ -300,7 +300,7 @@ void Declarations::declare_others() {
 
   auto version = std::make_shared<VersionOptions>();
   add_format(command("This program", "version", "Versions of this program and the server", "berth version", version),
-             version->format, kShort);
+             version->format, kShown);
 
   auto completion = std::make_shared<CompletionOptions>();
   CLI::App& completing = command("This program", "completion", "Completion for a shell",

@@ -65,12 +65,13 @@ int perform(const CommandLine& line) {
 }  // namespace
 
 int cli_main(int argc, const char* const* argv) {
-  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const bool asks_help =
       std::any_of(words.begin(), words.end(), [](auto one) { return one == "--help" || one == "-h"; });
   if (!words.empty() && words.front() == "scenario" && !asks_help) {
     return sim::scenario_main(std::span(words).subspan(1));
   }
+  if (!words.empty() && words.front() == "--version") words.front() = "version";  // as most programs take it
   const auto parsed = parse_command_line({words.begin(), words.end()});
   if (!parsed) return fail(parsed.error());
   if (const auto* help = std::get_if<HelpText>(&*parsed)) {

@@ -95,6 +95,12 @@ class Daemon::Impl {
 
   Result<void> start() {
     if (auto ok = check_address(); !ok) return ok;
+    // Whatever may be wrong with what was asked is found before a log is made.
+    if (!options_.no_node) {
+      auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
+      if (!machine) return machine.error();
+      machine_ = std::move(*machine);
+    }
     store::SqliteOptions store_options;
     store_options.fsync_delay_ms = options_.fsync_delay_ms;
     auto opened = store::SqliteLog::open(options_.data_dir, store_options);
@@ -106,7 +112,7 @@ class Daemon::Impl {
     auto recovered = recover(*log_, options_.checkpoint_every);
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
-    if (auto ok = make_backend(); !ok) return ok;
+    make_backend();
     clock_.not_before(recovered->state.now());
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
@@ -153,21 +159,17 @@ class Daemon::Impl {
     return {};
   }
 
-  Result<void> make_backend() {
+  void make_backend() {
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
-      return {};
+      return;
     }
-    auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
-    if (!machine) return machine.error();
-    notes_.insert(notes_.end(), machine->notes.begin(), machine->notes.end());
-    simulated_gpus_ = machine->simulated_gpus;
+    notes_.insert(notes_.end(), machine_.notes.begin(), machine_.notes.end());
     backend::LocalOptions local;
-    local.node = machine->node;
+    local.node = machine_.node;
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
     backend_ = backend::make_local_backend(std::move(local));
-    return {};
   }
 
   Result<void> apply_config(const ClusterConfig& config) {
@@ -194,7 +196,7 @@ class Daemon::Impl {
     api::ServerFacts facts;
     facts.version = kVersionText;
     facts.data_dir = options_.data_dir;
-    facts.simulated_gpus = simulated_gpus_;
+    facts.simulated_gpus = machine_.simulated_gpus;
     facts.warnings = notes_;
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, std::move(facts),
                                                words_of(options_.keep_finished));
@@ -210,7 +212,7 @@ class Daemon::Impl {
 
   DaemonOptions options_;
   std::vector<std::string> notes_;
-  bool simulated_gpus_ = false;
+  Machine machine_;
   std::string url_;
   std::string token_file_;
   Inbox inbox_;

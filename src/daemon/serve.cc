@@ -52,6 +52,7 @@ void add_common_flags(CLI::App& app, Flags& flags) {
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")
+      ->check(CLI::Range(0, 65'535).description(""))
       ->type_name("PORT")
       ->capture_default_str();
   app.add_option("--node-name", flags.daemon.node_name, "Name of this machine as a node; default: its host name")

@@ -7,6 +7,7 @@
 #include "backend/local/local_backend.h"
 #include "daemon/history_codec.h"
 #include "executor/task_log.h"
+#include "sched/blocking.h"
 #include "sched/explain.h"
 #include "sched/explain_queue.h"
 #include "store/event_codec.h"
@@ -49,7 +50,10 @@ void DaemonService::submit(Command command, std::function<void(Result<control::R
 }
 
 void DaemonService::read(const std::function<void(const api::View&)>& look) {
-  reader_.read([&](state::State& state, const billing::Meter&) { look(api::View{state, now(state)}); });
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    sched::BlockingOfMany blocking(state, now(state));
+    look(api::View{state, now(state), std::ref(blocking)});
+  });
 }
 
 api::Explained DaemonService::explain(JobId job) {

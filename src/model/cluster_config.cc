@@ -54,7 +54,8 @@ Result<void> check_amounts(const std::string& where, const ResourceAmounts& amou
                            const std::set<std::string>& models) {
   for (const auto& [name, amount] : stated_amounts(amounts)) {
     if (amount < 0) return invalid(where + "." + name + " is negative; give 0 or more");
-    if (amount > kMaxAmount) return invalid(where + "." + name + " is too large; the most is 2^50 thousandths");
+    if (amount > kMaxAmount)
+      return invalid(where + "." + name + " is too large; the most is " + shown(name, kMaxAmount));
   }
   for (const auto& [model, milli] : amounts.model_gpu_milli) {
     if (!models.contains(model))

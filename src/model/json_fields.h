@@ -7,6 +7,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,9 +39,30 @@ boost::json::value write(const std::array<T, N>& items);
 template <class... T>
 boost::json::value write(const std::variant<T...>& choice);
 
+// A hash is no number to count with, and many readers of JSON keep no more than 53 bits of one: 16 hexadecimal digits.
+template <class T>
+constexpr bool is_hash(std::string_view name) {
+  return std::is_same_v<T, std::uint64_t> && name.ends_with("_hash");
+}
+
+inline boost::json::value write_hash(std::uint64_t hash) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  boost::json::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text.push_back(kDigits[(hash >> static_cast<unsigned>(shift)) & 15U]);
+  return text;
+}
+
 template <class T>
 void write_fields(const T& value, boost::json::object& object) {
-  for_each_field(value, [&](std::string_view name, const auto& member) { object.emplace(name, write(member)); });
+  for_each_field(value, [&]<class Member>(std::string_view name, const Member& member) {
+    if constexpr (std::is_same_v<Member, std::uint64_t>) {
+      if (is_hash<Member>(name)) {
+        object.emplace(name, write_hash(member));
+        return;
+      }
+    }
+    object.emplace(name, write(member));
+  });
 }
 
 template <class T>
@@ -136,7 +158,7 @@ class Reader {
       const auto* found = ok ? object.if_contains(name) : nullptr;
       if (found == nullptr) return;
       ++known;
-      ok = at("." + std::string(name), [&] { return read(*found, member); });
+      ok = at("." + std::string(name), [&] { return read_member(name, *found, member); });
     });
     if (!ok) return false;
     return known == object.size() || refuse_unknown<T>(object, tags);
@@ -172,6 +194,21 @@ class Reader {
     const bool ok = body();
     path_.resize(length);
     return ok;
+  }
+
+  template <class T>
+  bool read_member(std::string_view name, const boost::json::value& json, T& member) {
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+      if (is_hash<T>(name)) return read_hash(json, member);
+    }
+    return read(json, member);
+  }
+
+  bool read_hash(const boost::json::value& json, std::uint64_t& hash) {
+    const std::string_view text = json.is_string() ? std::string_view(json.get_string()) : std::string_view();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
+    const bool whole = text.size() == 16 && error == std::errc() && end == text.data() + text.size();
+    return whole || refuse("give 16 hexadecimal digits");
   }
 
   template <class T>

@@ -127,4 +127,23 @@ TEST_CASE("reading refuses what it does not understand, with the path") {
   CHECK_EQ(refusal(R"({"held": "yes"})"), "job.held: give true or false");
 }
 
+TEST_CASE("a hash is a string: many readers of JSON keep 53 bits of a number") {
+  EventRecord record;
+  record.seq = 7;
+  record.event = CycleRan{.plan_hash = 0xfedcba9876543210U, .decisions = 2};
+  const boost::json::object json = event_json(record);
+  CHECK(json.at("plan_hash") == boost::json::value("fedcba9876543210"));
+  CHECK(std::get<CycleRan>(event_from_json(json)->event).plan_hash == 0xfedcba9876543210U);
+  for (const char* bad : {"fedcba987654321", "fedcba987654321g", "0xfedcba98765432", ""}) {
+    CAPTURE(bad);
+    boost::json::object wrong = json;
+    wrong["plan_hash"] = bad;
+    CHECK_FALSE(event_from_json(wrong));
+  }
+  JobSubmitted submitted;
+  submitted.body_hash = 5;
+  record.event = submitted;
+  CHECK(event_json(record).at("body_hash") == boost::json::value("0000000000000005"));
+}
+
 }  // namespace berth

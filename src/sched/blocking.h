@@ -2,7 +2,10 @@
 // Blocking: what keeps a waiting job from starting at a moment, asked with the functions of the cycle in the cycle's
 // order: gate, head of a strict queue, quota, place. Nobody is evicted for the answer.
 
+#include <cstddef>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/timestamp.h"
 #include "model/reason.h"
@@ -17,5 +20,24 @@ std::optional<Reason> blocking(const state::State& state, const state::JobState&
 
 // The job that a strict queue asks before this one, or none().
 JobId strict_head_before(const state::State& state, const state::JobState& job, Timestamp now);
+
+// The same for the rows of a list, at one moment: what refuses one job of a lane refuses all of them, so each lane is
+// asked once, and only so many. The codes alone, as the numbers are one job's.
+class BlockingOfMany {
+ public:
+  BlockingOfMany(const state::State& state, Timestamp now) : state_(state), now_(now) {}
+  // Nothing: nothing refuses it, or too many were asked before it.
+  std::optional<ReasonCode> operator()(const state::JobState& job);
+
+ private:
+  static constexpr std::size_t kMostLanes = 256;
+  static constexpr std::uint64_t kMostNodes = 20'000;
+
+  const state::State& state_;
+  const Timestamp now_;
+  PlaceWork work_;
+  std::map<std::pair<QueueId, std::uint64_t>, std::optional<ReasonCode>> lanes_;
+  std::map<QueueId, JobId> heads_;  // of strict queues
+};
 
 }  // namespace berth::sched

@@ -157,11 +157,12 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       if (change.name.empty()) return "it did not have to be within one " + job.spec.topology.required;
       return "it had to be within one " + change.name + " instead of one " + job.spec.topology.required;
     case ChangeKind::kGpus:
-      return asked_text(kDimGpu, " GPUs", change) + group;
+      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group;
     case ChangeKind::kTasks:
-      return "it asked " + std::to_string(change.to) + " tasks instead of " + std::to_string(change.from) + group;
+      return "it asked " + std::to_string(change.to) + (change.to == 1 ? " task" : " tasks") + " instead of " +
+             std::to_string(change.from) + group;
     case ChangeKind::kCpus:
-      return asked_text(kDimCpu, " CPUs", change) + group;
+      return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
     case ChangeKind::kMemory:
       return asked_text(kDimMemory, " of memory", change) + group;
     case ChangeKind::kQuota:

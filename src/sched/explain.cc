@@ -31,6 +31,8 @@ std::string queue_name(const State& state, QueueId queue) {
   return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
 }
 
+std::string gpus_text(std::int64_t milli) { return amount_text(kDimGpu, milli) + (milli == kMilli ? " GPU" : " GPUs"); }
+
 std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
 
 void describe_quota(const State& state, const JobState& job, std::vector<std::string>& details) {
@@ -71,12 +73,13 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
       most_free = std::max<std::int64_t>(most_free, here);
     }
     std::string line = "group " + group.name + ": " + std::to_string(group.least()) + " task" +
-                       (group.least() == 1 ? "" : "s") + " of " +
-                       amount_text(kDimGpu, group.request.total_gpu_milli()) + " GPUs; " + std::to_string(allowed) +
-                       " nodes could hold one";
-    if (cordoned > 0) line += " (" + std::to_string(cordoned) + " more are cordoned or out of contact)";
-    line += "; " + std::to_string(free_gpus) + " whole GPUs are free there, at most " + std::to_string(most_free) +
-            " on one node";
+                       (group.least() == 1 ? "" : "s") + " of " + gpus_text(group.request.total_gpu_milli()) + "; " +
+                       std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
+    if (cordoned > 0)
+      line +=
+          " (" + std::to_string(cordoned) + " more " + (cordoned == 1 ? "is" : "are") + " cordoned or out of contact)";
+    line += "; " + std::to_string(free_gpus) + (free_gpus == 1 ? " whole GPU is" : " whole GPUs are") +
+            " free there, at most " + std::to_string(most_free) + " on one node";
     details.push_back(line);
   }
 }
@@ -164,7 +167,7 @@ std::string topology_sentence(const State& state, const Reason& reason) {
   const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
   const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
   std::string text = "it asks ";
-  if (reason.asked > 0) text += amount_text(kDimGpu, reason.asked) + " GPUs ";
+  if (reason.asked > 0) text += gpus_text(reason.asked) + " ";
   text += "within one " + level;
   if (is_never(reason.code)) return text + ", and no " + level + " could hold that, even if it were empty";
   text += "; " + name + " comes closest: ";
@@ -203,11 +206,11 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kPoolClosed:
       return "no node of a pool that its queue may use has the labels it asks for and taints it tolerates";
     case ReasonCode::kGpusBusy:
-      return "the job asks " + amount_text(kDimGpu, reason.asked) + " GPUs and " + amount_text(kDimGpu, reason.limit) +
-             " are free where it may run";
+      return "the job asks " + gpus_text(reason.asked) + " and " + amount_text(kDimGpu, reason.limit) +
+             (reason.limit == kMilli ? " is" : " are") + " free where it may run";
     case ReasonCode::kFragmented:
-      return amount_text(kDimGpu, reason.limit) +
-             " GPUs are free where it may run, but not together as its tasks need them";
+      return gpus_text(reason.limit) + (reason.limit == kMilli ? " is" : " are") +
+             " free where it may run, but not together as its tasks need them";
     case ReasonCode::kTopology:
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:

@@ -9,6 +9,7 @@
 #include "control/commit.h"
 #include "control/handle.h"
 #include "control/settle.h"
+#include "sched/blocking.h"
 #include "sched/cycle.h"
 #include "sched/place.h"
 #include "state/trial.h"
@@ -315,6 +316,38 @@ TEST_CASE("a cycle decides the same whether refused lanes slept or all are asked
   }
   CHECK_GT(decisions, 200);
   CHECK_GT(slept, 200);
+}
+
+TEST_CASE("the rows of a list are told what each job would be told alone") {
+  std::map<ReasonCode, std::size_t> told;
+  for (std::uint64_t seed = 300; seed < 330; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (int i = 0; i < 4; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      sched::BlockingOfMany of_many(fleet.state, fleet.now);
+      for (const JobId id : pending_of(fleet.state)) {
+        const JobState& job = *fleet.state.job(id);
+        if (job.nomination) continue;
+        sched::PlaceWork work;
+        const auto alone = sched::blocking(fleet.state, job, fleet.now, work);
+        const auto row = of_many(job);
+        CAPTURE(seed);
+        CAPTURE(step);
+        CAPTURE(id.value());
+        REQUIRE_EQ(row.has_value(), alone.has_value());
+        if (!row) continue;
+        CAPTURE(name_of(*row));
+        REQUIRE(*row == alone->code);
+        ++told[*row];
+      }
+    }
+  }
+  for (const ReasonCode code : {ReasonCode::kGpusBusy, ReasonCode::kQueueMax, ReasonCode::kBehindHead,
+                                ReasonCode::kUserLimit, ReasonCode::kNeverFits}) {
+    CAPTURE(name_of(code));
+    CHECK_GT(told[code], 0);
+  }
 }
 
 TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {

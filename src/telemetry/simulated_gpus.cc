@@ -48,8 +48,8 @@ Result<Declared> parse_part(std::string_view part) {
   return declared;
 }
 
-std::string make_uuid(std::string_view node_name, std::uint64_t index) {
-  const std::uint64_t high = Hasher().add(node_name).add(index).digest();
+std::string make_uuid(std::string_view node_name, std::string_view model, std::uint64_t index) {
+  const std::uint64_t high = Hasher().add(node_name).add(model).add(index).digest();
   const std::uint64_t low = Hasher().add(high).add(node_name).digest();
   char text[64];
   std::snprintf(text, sizeof text, "GPU-SIM-%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32U),
@@ -63,7 +63,7 @@ void add_gpus(const Declared& declared, std::string_view node_name, std::vector<
   const std::size_t first = gpus.size();
   for (int index = 0; index < declared.count; ++index) {
     GpuFound gpu;
-    gpu.uuid = make_uuid(node_name, gpus.size());
+    gpu.uuid = make_uuid(node_name, declared.facts.model, gpus.size());
     gpu.name = "simulated " + std::string(declared.facts.model);
     gpu.model = declared.facts.model;
     gpu.memory_mib = declared.facts.memory_mib;

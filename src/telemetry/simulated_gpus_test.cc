@@ -28,6 +28,7 @@ TEST_CASE("declared GPUs are simulated, linked, and the same on every start") {
   CHECK(gpus->at(4).numa_node == 1);
   CHECK(parse_simulated_gpus("8xH100-SXM5-80GB", "node-a")->at(5).uuid == gpus->at(5).uuid);
   CHECK_FALSE(uuids.contains(parse_simulated_gpus("8xH100-SXM5-80GB", "node-b")->at(0).uuid));
+  CHECK_FALSE(uuids.contains(parse_simulated_gpus("8xA100-SXM4-80GB", "node-a")->at(0).uuid));
 }
 
 TEST_CASE("several models, and models that are not in the table") {

@@ -287,6 +287,36 @@ def the_only_queue_needs_no_name(berth):
 
 
 @check
+def a_waiting_job_says_what_refuses_it(berth):
+    holder = berth.submit("--queue", "a", "--gpus", "8", "--", "sleep", "600")
+    berth.wait(holder, "running")
+    waiting = berth.submit("--queue", "a", "--gpus", "2", "--", "true")
+    held = berth.submit("--queue", "a", "--gpus", "2", "--hold", "--", "true")
+    rows = {str(job["id"]): job for job in berth.json("jobs")}
+    assert rows[waiting]["reason"] == "gpus-busy" and rows[held]["reason"] == "held", rows
+    assert "reason" not in rows[holder], rows
+    assert "pending (gpus-busy)" in berth("jobs") and "gpus-busy" in berth("job", waiting)
+    berth("cancel", holder, held)
+    berth.wait(waiting, "finished")
+
+
+@check
+def a_start_that_is_refused_leaves_no_log(berth):
+    data = os.path.join(berth.directory, "never")
+    for words in (["--simulate-gpus", "8xfoo"], ["--node-name", "a b"], ["--config", "/nonexistent.yaml"], ["--port", "99999"]):
+        ran = subprocess.run([berth_binary(), "serve", "--data", data, *words], capture_output=True, text=True, timeout=60)
+        assert ran.returncode in (1, 2, 3) and not os.path.exists(data), (words, ran)
+    assert "65535" in ran.stderr, ran.stderr
+
+
+@check
+def a_run_says_which_signal_ended_it(berth):
+    ran = subprocess.run([berth_binary(), "run", "--queue", "a", "--", "sh", "-c", "kill -SEGV $$"], capture_output=True, text=True,
+                         env=berth.environment, timeout=60)
+    assert ran.returncode != 0 and "failed: task 0: ended by signal 11" in ran.stderr, ran
+
+
+@check
 def configuration_is_compared_and_applied(berth):
     path = os.path.join(berth.directory, "new.yaml")
     with open(path, "w") as file:
@@ -374,6 +404,8 @@ def the_rest_answers(berth):
     snapshot = json.loads(berth("snapshot"))
     assert {"seq", "config", "queues", "nodes", "jobs"} <= set(snapshot)
     version = berth("version")
+    assert berth("--version") == version == berth("version", "-o", "wide")
+    assert berth("usage", "-o", "wide").splitlines()[0].endswith("(simulated GPUs)")
     assert version.startswith("berth ") and "server " in version and "none" not in version, version
     for shell in ("bash", "zsh", "fish"):
         assert "submit" in berth("completion", shell)

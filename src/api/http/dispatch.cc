@@ -43,12 +43,19 @@ std::optional<Response> refuse_repeated(const std::vector<Header>& headers) {
   return std::nullopt;
 }
 
+bool has_header(const std::vector<Header>& headers, std::string_view name) {
+  return std::any_of(headers.begin(), headers.end(), [&](const Header& each) { return each.name == name; });
+}
+
 bool is_plain_value(std::string_view text) {
   return text.size() <= 255 && std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
 std::optional<Response> take_headers(Request& request) {
   request.idempotency_key = request.header("idempotency-key");
+  if (request.idempotency_key.empty() && has_header(request.headers, "idempotency-key")) {
+    return bad_request("Idempotency-Key is given but empty; give a key, or leave the header out");
+  }
   request.last_event_id = request.header("last-event-id");
   if (!is_plain_value(request.idempotency_key) || !is_plain_value(request.last_event_id)) {
     return bad_request("Idempotency-Key and Last-Event-ID are at most 255 visible ASCII characters");

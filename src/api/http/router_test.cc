@@ -137,6 +137,7 @@ TEST_CASE("admit: each refusal has its status") {
   CHECK(status_of_answer(ask("POST", "/v1/jobs", {json, {"expect", "miracles"}}, true)) == 417);
   CHECK(status_of_answer(ask("POST", "/v1/jobs", {json, {"idempotency-key", "a"}, {"idempotency-key", "b"}}, true)) ==
         400);
+  CHECK(status_of_answer(ask("POST", "/v1/jobs", {json, {"idempotency-key", ""}}, true)) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs", {{"authorization", "Bearer x"}})) == 400);
 }
 

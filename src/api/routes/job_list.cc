@@ -110,7 +110,7 @@ void add_live(const View& view, const JobQuery& query, JobPage& page) {
   std::vector<Found> found = first_live(view.state, query);
   const bool more = found.size() > query.limit;
   if (more) found.pop_back();
-  for (const Found& one : found) page.jobs.push_back(show_job(view, *one.job));
+  for (const Found& one : found) page.jobs.push_back(show_row(view, *one.job));
   if (more) {
     const Key& last = found.back().key;
     page.next = JobPosition{.number = last.number, .text = std::string(last.text), .id = last.id};

@@ -76,36 +76,38 @@ Schema attempt() {
 }
 
 Schema summary() {
-  return object("A job in a list.",
-                {{"id", integer("Its id.")},
-                 {"name", text("Its name; may be empty.")},
-                 {"queue", text("The path of its queue.")},
-                 {"user", text("Whose it is.")},
-                 {"kind", word_of<JobKind>("Its kind.")},
-                 {"class", word_of<JobClass>("What it is for.")},
-                 {"priority", integer("Its priority; more goes first.")},
-                 {"priority_class", text("The priority class that it named; empty: the default.")},
-                 {"phase", word_of<JobPhase>("Where in its life it is.")},
-                 {"outcome?", word_of<Outcome>("Once finished: how.")},
-                 {"held", boolean("A user keeps it from starting.")},
-                 {"submitted", time("When it was submitted.")},
-                 {"waiting_since", time("Since when it has waited, or had waited before it started.")},
-                 {"started?", time("When its current or last attempt started.")},
-                 {"finished?", time("When it finished.")},
-                 {"gpus", number("GPUs of all its tasks together.")},
-                 {"tasks_total", integer("Its tasks.")},
-                 {"attempt", integer("Its current or last attempt; 0: none yet.")},
-                 {"attempts", integer("How many attempts it has had.")},
-                 {"failures", integer("How many of them failed.")},
-                 {"reason?", word_of<ReasonCode>("While it waits for something of its own: a user, a time, another "
-                                                 "job, or victims that leave. The whole reason: explainJob.")},
-                 {"children?", reference("Children")},
-                 {"parent?", integer("The service or array it belongs to.")},
-                 {"index?", integer("Which replica or element of it.")},
-                 {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
-                 {"checkpoint?", reference("Checkpoint")},
-                 {"stop?", reference("Stop")},
-                 {"nodes", list("Where it runs.", text("A node."))}});
+  return object(
+      "A job in a list.",
+      {{"id", integer("Its id.")},
+       {"name", text("Its name; may be empty.")},
+       {"queue", text("The path of its queue.")},
+       {"user", text("Whose it is.")},
+       {"kind", word_of<JobKind>("Its kind.")},
+       {"class", word_of<JobClass>("What it is for.")},
+       {"priority", integer("Its priority; more goes first.")},
+       {"priority_class", text("The priority class that it named; empty: the default.")},
+       {"phase", word_of<JobPhase>("Where in its life it is.")},
+       {"outcome?", word_of<Outcome>("Once finished: how.")},
+       {"held", boolean("A user keeps it from starting.")},
+       {"submitted", time("When it was submitted.")},
+       {"waiting_since", time("Since when it has waited, or had waited before it started.")},
+       {"started?", time("When its current or last attempt started.")},
+       {"finished?", time("When it finished.")},
+       {"gpus", number("GPUs of all its tasks together.")},
+       {"tasks_total", integer("Its tasks.")},
+       {"attempt", integer("Its current or last attempt; 0: none yet.")},
+       {"attempts", integer("How many attempts it has had.")},
+       {"failures", integer("How many of them failed.")},
+       {"reason?", word_of<ReasonCode>("While it waits: what refuses it. Absent when nothing does, and behind "
+                                       "the first 256 kinds of jobs of a page. The whole reason: "
+                                       "explainJob.")},
+       {"children?", reference("Children")},
+       {"parent?", integer("The service or array it belongs to.")},
+       {"index?", integer("Which replica or element of it.")},
+       {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
+       {"checkpoint?", reference("Checkpoint")},
+       {"stop?", reference("Stop")},
+       {"nodes", list("Where it runs.", text("A node."))}});
 }
 
 Schema in_full() {

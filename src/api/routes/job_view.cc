@@ -76,7 +76,7 @@ Children children_of(const State& state, const JobState& parent) {
   return children;
 }
 
-// What the job's own facts say; whether there is room for it is computed when somebody asks why.
+// What the job's own facts say.
 std::optional<ReasonCode> waits_for(const View& view, const JobState& job) {
   if (job.phase != JobPhase::kPending || job.attempt) return std::nullopt;
   if (job.held) return ReasonCode::kHeld;
@@ -263,6 +263,13 @@ ShownJob show_job(const View& view, const JobState& job) {
           .finished = {},
           .estimate = state::estimate(state, job),
           .names = names_for(state, job)};
+}
+
+ShownJob show_row(const View& view, const JobState& job) {
+  ShownJob shown = show_job(view, job);
+  const bool waits = job.phase == JobPhase::kPending && !job.attempt && !job.is_parent();
+  if (waits && !shown.waits_for && view.blocking) shown.waits_for = view.blocking(job);
+  return shown;
 }
 
 ShownJob show_past_job(const State& state, PastJob past) {

@@ -128,7 +128,7 @@ void get_job(Service& service, const Request& request, const Responder& responde
   }
   std::optional<ShownJob> shown;
   service.read([&](const View& view) {
-    if (const state::JobState* job = view.state.job(id.value())) shown = show_job(view, *job);
+    if (const state::JobState* job = view.state.job(id.value())) shown = show_row(view, *job);
   });
   if (!shown) {
     auto past = service.past_job(id.value());

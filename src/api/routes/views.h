@@ -39,7 +39,7 @@ struct ShownJob {
   state::JobState job;
   JobPhase phase = JobPhase::kPending;
   std::optional<bool> within;                // while it runs: wholly inside the guarantees
-  std::optional<ReasonCode> waits_for = {};  // while it waits, of what is known without a search for places
+  std::optional<ReasonCode> waits_for = {};  // while it waits
   std::optional<Children> children = {};     // of a service or array
   std::optional<Outcome> outcome;
   std::optional<Timestamp> finished;
@@ -51,7 +51,10 @@ struct ShownJob {
 JobPhase phase_of(const state::State& state, const state::JobState& job);
 std::int64_t gpu_milli_of(const JobSpec& spec);  // of all its tasks
 
+// Of what a job waits for only what its own facts say.
 ShownJob show_job(const View& view, const state::JobState& job);
+// The same, and where those say nothing, what of quota and places refuses it.
+ShownJob show_row(const View& view, const state::JobState& job);
 ShownJob show_past_job(const state::State& state, PastJob past);
 boost::json::object job_summary(const ShownJob& shown);
 boost::json::object job_in_full(const ShownJob& shown);

@@ -109,6 +109,9 @@ void Attached::say_state(const Json& job) {
   } else {
     now = "job " + id_ + " " + show(job, "outcome");
     if (show(job, "outcome") == "succeeded") return;
+    const auto& past = items(job, "past");
+    const std::string how = past.empty() ? "" : show(past[past.size() - 1], "message");
+    if (!how.empty()) now += ": " + how;
   }
   if (kind.empty()) kind = now;
   if (kind != said_) say(now);
