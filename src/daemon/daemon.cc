@@ -245,9 +245,13 @@ void Daemon::stop() { impl_->stop(); }
 Result<VerifyReport> verify_directory(const std::string& data_dir) {
   auto log = store::SqliteLog::open_read_only(data_dir);
   if (!log) return log.error();
-  if (auto pages = (*log)->check_pages(); !pages) return pages.error();
   auto chain = store::verify_chain(**log, {});
   if (!chain) return chain.error();
+  if (auto pages = (*log)->check_pages(); !pages) {
+    return Error{pages.error().code, pages.error().message + "; yet every record (" + std::to_string(chain->first_seq) +
+                                         " to " + std::to_string(chain->last_seq) +
+                                         ") and history row can be read and is sound"};
+  }
   auto checkpoint = (*log)->load_checkpoint();
   if (!checkpoint) return checkpoint.error();
   VerifyReport report;

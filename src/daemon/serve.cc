@@ -69,7 +69,8 @@ void add_common_flags(CLI::App& app, Flags& flags) {
 }
 
 int report(const Error& error) {
-  std::fprintf(stderr, "berth: %s\n", error.message.c_str());
+  const char* advice = error.code == ErrorCode::kCorrupt ? ". Restore a backup (docs/store.md)" : "";
+  std::fprintf(stderr, "berth: %s%s\n", error.message.c_str(), advice);
   return exit_code_of(error.code);
 }
 

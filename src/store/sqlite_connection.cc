@@ -32,6 +32,10 @@ ErrorCode code_of(int code) {
 }  // namespace
 
 Error sqlite_error(sqlite3* database, int code) {
+  if ((code & 0xff) == SQLITE_CORRUPT) {
+    return {ErrorCode::kCorrupt, fmt::format("a page of the database is damaged ({}, SQLite {})",
+                                             sqlite3_errmsg(database), sqlite3_extended_errcode(database))};
+  }
   return {code_of(code), fmt::format("{} (SQLite {})", sqlite3_errmsg(database), sqlite3_extended_errcode(database))};
 }
 

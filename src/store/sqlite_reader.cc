@@ -186,7 +186,9 @@ Result<void> SqliteReader::check_pages() {
   if (!row) return row.error();
   const auto verdict = *row ? check->bytes(0) : std::nullopt;
   if (verdict != std::string_view("ok")) {
-    return Error{ErrorCode::kCorrupt, fmt::format("page check: {}", verdict.value_or("no answer"))};
+    std::string words(verdict.value_or("no answer"));
+    words.erase(0, words.starts_with("*** ") ? words.find('\n') + 1 : 0);
+    return Error{ErrorCode::kCorrupt, fmt::format("page check: {}", words)};
   }
   return {};
 }

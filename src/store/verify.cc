@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "store/log.h"
 
 namespace berth::store {
@@ -9,6 +11,20 @@ constexpr std::size_t kHistoryPage = 1024;
 
 Error given_up() { return {ErrorCode::kUnavailable, "the check was given up before its end"}; }
 
+// Of damage it is worth to know what it left whole.
+Error with_sound(Error error, const ChainReport& report) {
+  if (error.code != ErrorCode::kCorrupt) return error;
+  const std::uint64_t last = report.first_seq + report.records - 1;
+  if (report.records == 0) {
+    error.message += "; no record before it could be read";
+  } else if (last == report.last_seq) {
+    error.message += fmt::format("; records {} to {}, all there are, are sound", report.first_seq, last);
+  } else {
+    error.message += fmt::format("; the last record that can be read is {}, of {}", last, report.last_seq);
+  }
+  return error;
+}
+
 template <class GoOn>
 Result<std::uint64_t> count_history(const Log& log, const GoOn& go_on) {
   std::uint64_t rows = 0;
@@ -16,7 +32,13 @@ Result<std::uint64_t> count_history(const Log& log, const GoOn& go_on) {
   query.limit = kHistoryPage;
   while (true) {
     const auto page = log.history(query);
-    if (!page) return page.error();
+    if (!page) {
+      Error error = page.error();
+      if (error.code == ErrorCode::kCorrupt && !error.message.starts_with("history row")) {
+        error.message = fmt::format("history behind row {}: {}", query.after, error.message);
+      }
+      return error;
+    }
     if (!go_on()) return given_up();
     if (page->empty()) return rows;
     rows += page->size();
@@ -41,9 +63,9 @@ Result<ChainReport> verify_chain(const Log& log, const ChainProgress& progress) 
     if (report.records % kRecordsPerReport == 0 && !go_on()) return given_up();
     return true;
   });
-  if (!walked) return walked.error();
+  if (!walked) return with_sound(walked.error(), report);
   const auto history_rows = count_history(log, go_on);
-  if (!history_rows) return history_rows.error();
+  if (!history_rows) return with_sound(history_rows.error(), report);
   report.history_rows = *history_rows;
   return report;
 }
