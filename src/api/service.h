@@ -25,6 +25,7 @@ struct UsageRow {
   std::string gpu_model;
   bool borrowed = false;
   std::int64_t gpu_milli_ms = 0;  // thousandths of a GPU times milliseconds
+  bool simulated = false;         // GPUs of the model are simulated on some node, so that these may have been
 };
 
 struct UsageReport {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "backend/local/local_backend.h"
@@ -99,6 +101,21 @@ Result<void> DaemonService::signal(JobId id, std::int32_t signal) {
   return found;
 }
 
+namespace {
+
+// Also of nodes that are gone: a state forgets no node.
+std::set<std::string> simulated_models(const state::State& state) {
+  std::set<std::string> models;
+  for (const state::NodeState& node : state.nodes()) {
+    for (const Gpu& gpu : node.spec.gpus) {
+      if (gpu.simulated) models.insert(gpu.model);
+    }
+  }
+  return models;
+}
+
+}  // namespace
+
 Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
   if (to < from) return invalid("usage: 'to' lies before 'from'");
   api::UsageReport report;
@@ -111,10 +128,12 @@ Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
     report.idle_gpu_milli_ms = usage.idle;
     report.down_gpu_milli_ms = usage.down;
     report.capacity_gpu_milli_ms = usage.capacity;
+    const std::set<std::string> simulated = simulated_models(state);
     for (const billing::UsageRow& row : usage.rows) {
       if (row.gpu_milli_ms == 0) continue;  // tasks without GPUs
-      report.rows.push_back(
-          {row.account.queue, row.account.user, row.account.gpu_model, row.account.borrowed, row.gpu_milli_ms});
+      const std::string& model = row.account.gpu_model;
+      report.rows.push_back({row.account.queue, row.account.user, model, row.account.borrowed, row.gpu_milli_ms,
+                             simulated.contains(model)});
     }
   });
   return report;

@@ -369,6 +369,8 @@ def usage_adds_up_in_every_format(berth):
     assert "used in all" in table and "capacity" in table and "(simulated GPUs)" in table.splitlines()[0], table
     rows = list(csv.DictReader(io.StringIO(berth("usage", "-o", "csv"))))
     assert {"within", "idle", "down", "capacity"} <= {row["kind"] for row in rows}, rows
+    assert all(row["simulated"] == "true" for row in rows) and all(row["simulated"] for row in report["rows"]), rows
+    assert "simulated H100" in table, table
     berth("usage", "--from", "yesterday", code=2)
 
 

@@ -122,7 +122,9 @@ Schema usage() {
                                        {"gpu_model", text("The GPU model.")},
                                        {"kind", word("Inside the guarantees or beyond.", {"within", "borrowed"})},
                                        {"gpu_seconds", number("GPU time, rounded to milliseconds.")},
-                                       {"gpu_milli_ms", integer("The same, exact: thousandths of a GPU times ms.")}});
+                                       {"gpu_milli_ms", integer("The same, exact: thousandths of a GPU times ms.")},
+                                       {"simulated", boolean("GPUs of this model are simulated on some node, so that "
+                                                             "this time may be of such.")}});
   return object("GPU time used.", {{"from", time("Start of the time counted.")},
                                    {"to", time("End of the time counted.")},
                                    {"rows", list("Who used it.", row)},

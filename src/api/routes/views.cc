@@ -128,7 +128,8 @@ json::object usage_row_view(const UsageRow& row) {
           {"gpu_model", row.gpu_model},
           {"kind", row.borrowed ? "borrowed" : "within"},
           {"gpu_seconds", from_millionths(row.gpu_milli_ms)},
-          {"gpu_milli_ms", row.gpu_milli_ms}};
+          {"gpu_milli_ms", row.gpu_milli_ms},
+          {"simulated", row.simulated}};
 }
 
 }  // namespace

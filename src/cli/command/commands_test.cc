@@ -144,14 +144,16 @@ TEST_CASE("fence: only with the word that the node is off") {
 
 const char* const kReport = R"({"from": "2026-11-21T08:00:00.000Z", "to": "2026-11-21T09:00:00.000Z",
   "rows": [{"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "within", "gpu_milli_ms": 1500000000},
-           {"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "borrowed", "gpu_milli_ms": 500250000}],
+           {"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "borrowed", "gpu_milli_ms": 500250000,
+            "simulated": true}],
   "idle_gpu_milli_ms": 999750000, "down_gpu_milli_ms": 0, "capacity_gpu_milli_ms": 3000000000})";
 
 TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
   const auto outcome = outcome_of(UsageOptions{Format::kTable, "-24h", "now"}, {ok(kReport)});
   REQUIRE(outcome.code);
   CHECK(outcome.requests[0].find("/v1/usage?from=20") != std::string::npos);
-  CHECK(outcome.out.find("1500.000   500.250     2000.250        66.7%") != std::string::npos);
+  CHECK(outcome.out.find("1500.000     0.000     1500.000        50.0%") != std::string::npos);
+  CHECK(outcome.out.find("simulated H100") != std::string::npos);
   CHECK(outcome.out.find("used in all") != std::string::npos);
   CHECK(outcome.out.find("idle") < outcome.out.find("capacity "));
   CHECK_FALSE(outcome_of(UsageOptions{Format::kTable, "soon", ""}, {}).code);
@@ -159,10 +161,10 @@ TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
 
 TEST_CASE("usage: CSV without formulas") {
   CHECK(outcome_of(UsageOptions{Format::kCsv, "", ""}, {ok(kReport)}).out ==
-        "queue,user,gpu_model,kind,gpu_seconds\r\n"
-        "'=cmd,ana,H100,within,1500.000\r\n"
-        "'=cmd,ana,H100,borrowed,500.250\r\n"
-        ",,,idle,999.750\r\n,,,down,0.000\r\n,,,capacity,3000.000\r\n");
+        "queue,user,gpu_model,kind,gpu_seconds,simulated\r\n"
+        "'=cmd,ana,H100,within,1500.000,false\r\n"
+        "'=cmd,ana,H100,borrowed,500.250,true\r\n"
+        ",,,idle,999.750,false\r\n,,,down,0.000,false\r\n,,,capacity,3000.000,false\r\n");
 }
 
 TEST_CASE("logs: the parts in order, then no more") {

@@ -35,7 +35,8 @@ using Account = std::tuple<std::string, std::string, std::string>;  // queue, us
 std::map<Account, Split> accounts_of(const Json& report) {
   std::map<Account, Split> accounts;
   for (const Json& row : items(report, "rows")) {
-    Split& split = accounts[{show(row, "queue"), show(row, "user"), show(row, "gpu_model")}];
+    const std::string model = (is_true(row, "simulated") ? "simulated " : "") + show(row, "gpu_model");
+    Split& split = accounts[{show(row, "queue"), show(row, "user"), model}];
     (show(row, "kind") == "borrowed" ? split.borrowed : split.within) += gpu_time(row, "gpu_milli_ms", "gpu_seconds");
   }
   return accounts;
@@ -86,14 +87,16 @@ std::string usage_table(const Json& report, std::size_t width) {
 
 // One line per account and kind, and the totals under kinds of their own, so that the lines add up to the capacity.
 std::string usage_csv(const Json& report) {
-  std::string csv = "queue,user,gpu_model,kind,gpu_seconds\r\n";
+  std::string csv = "queue,user,gpu_model,kind,gpu_seconds,simulated\r\n";
   for (const Json& row : items(report, "rows")) {
     for (const char* name : {"queue", "user", "gpu_model", "kind"}) csv += csv_text_cell(show(row, name)) + ",";
-    csv += seconds_text(gpu_time(row, "gpu_milli_ms", "gpu_seconds")) + "\r\n";
+    csv += seconds_text(gpu_time(row, "gpu_milli_ms", "gpu_seconds")) + "," +
+           (is_true(row, "simulated") ? "true" : "false") + "\r\n";
   }
-  csv += ",,,idle," + seconds_text(gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds")) + "\r\n";
-  csv += ",,,down," + seconds_text(gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds")) + "\r\n";
-  csv += ",,,capacity," + seconds_text(gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds")) + "\r\n";
+  const std::string some = is_true(report, "simulated_gpus") ? ",true\r\n" : ",false\r\n";
+  csv += ",,,idle," + seconds_text(gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds")) + some;
+  csv += ",,,down," + seconds_text(gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds")) + some;
+  csv += ",,,capacity," + seconds_text(gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds")) + some;
   return csv;
 }
 
