@@ -324,7 +324,13 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
     Fleet fleet(seed);
     for (int step = 0; step < 25; ++step) {
       fleet.live();
-      for (int i = 0; i < 4; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      for (int i = 0; i < 4; ++i) {
+        JobSpec spec = fleet.random_spec();
+        for (const char* queue : {"a/t0", "a/t0", "a/t1", "b/t0"}) {  // one lane, and others of its shape
+          spec.queue = queue;
+          fleet.command(SubmitJob{spec, ""});
+        }
+      }
       sched::BlockingOfMany of_many(fleet.state, fleet.now);
       for (const JobId id : pending_of(fleet.state)) {
         const JobState& job = *fleet.state.job(id);
@@ -340,6 +346,10 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
         CAPTURE(name_of(*row));
         REQUIRE(*row == alone->code);
         ++told[*row];
+      }
+      // A page asks so many lanes and no more.
+      for (const JobId id : pending_of(fleet.state)) {
+        if (fleet.random.chance(300)) fleet.command(CancelJob{id, "ann"});
       }
     }
   }
