@@ -108,17 +108,20 @@ def kill_at_points(server, kind, points):
 
 
 def supervisors_of(server):
-    """The supervisors of this server's tasks, by their command lines."""
-    found = []
+    """The supervisors of this server's tasks, by their command lines; not their children, which look the same until they
+    have become the task."""
+    parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 words = file.read().split(b"\0")
+            with open(f"/proc/{pid}/stat") as file:
+                parent = int(file.read().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue
         if b"supervise" in words and any(word.startswith(server.data.encode()) for word in words):
-            found.append(int(pid))
-    return found
+            parents[int(pid)] = parent
+    return [pid for pid, parent in parents.items() if parent not in parents]
 
 
 def kill_supervisors(server, chance, count):
