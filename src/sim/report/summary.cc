@@ -147,12 +147,12 @@ json::object policy_object(const std::vector<MeasuredRun>& runs, const std::stri
           {"measures", std::move(estimates)}};
 }
 
-json::object comparison_object(const Comparison& comparison) {
+json::object comparison_object(const Comparison& comparison, bool by_chance) {
   json::object object = estimate_object(comparison.difference);
   object["policy"] = with_valid_utf8(comparison.policy);
   object["baseline"] = with_valid_utf8(comparison.baseline);
   object["measure"] = comparison.metric->key;
-  object["differs"] = comparison.difference.differs_from_zero();
+  object["differs"] = by_chance && comparison.difference.differs_from_zero();
   object["same_jobs"] = comparison.only_policy == 0 && comparison.only_baseline == 0;
   object["completed_only_by_policy"] = comparison.only_policy;
   object["completed_only_by_baseline"] = comparison.only_baseline;
@@ -241,7 +241,12 @@ std::string summary_json(const ReportInput& input, const std::vector<MeasuredRun
   json::array policy_array;
   for (const std::string& policy : policies_of(runs)) policy_array.push_back(policy_object(runs, policy));
   json::array comparison_array;
-  for (const Comparison& comparison : compare_policies(runs)) comparison_array.push_back(comparison_object(comparison));
+  for (const Comparison& comparison : compare_policies(runs)) {
+    // Runs that no seed changes are one run: their interval is no evidence.
+    const bool by_chance =
+        !seed_changes_nothing(runs, comparison.policy) || !seed_changes_nothing(runs, comparison.baseline);
+    comparison_array.push_back(comparison_object(comparison, by_chance));
+  }
   const json::object summary = {{"schema", kSummarySchema},
                                 {"title", with_valid_utf8(input.title)},
                                 {"command", with_valid_utf8(input.command)},

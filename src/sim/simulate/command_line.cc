@@ -194,6 +194,15 @@ void state_job_classes(Trace& trace) {
   }
 }
 
+// The trace's own run time is the truth: no limit cuts it.
+void tell_lifted_limits(Trace& trace) {
+  for (TraceJob& job : trace.jobs) {
+    if (job.time_limit_ms && job.duration_ms && *job.time_limit_ms < *job.duration_ms) {
+      assume(trace, job, "time limit below the run time: lifted to it");
+    }
+  }
+}
+
 std::optional<std::uint64_t> parse_seed(const std::string& text) {
   std::uint64_t seed = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -255,6 +264,7 @@ Result<Input> read_input(const Options& options) {
   if (auto cut = cut_and_scale(options, input.trace); !cut) return cut.error();
   if (options.arrivals.empty()) {
     keep_timed_jobs(input.trace);
+    if (options.days.empty()) start_at_first_submission(input.trace);
   } else {
     auto arrivals = read_order(options, input.trace);
     if (!arrivals) return arrivals.error();
@@ -262,6 +272,7 @@ Result<Input> read_input(const Options& options) {
   }
   if (!input.arrivals) drop_empty_requests(input.trace);
   if (*overlay) apply_overlay(**overlay, input.trace);
+  tell_lifted_limits(input.trace);
   if (options.gpus_only) {
     count_gpus_only(input.trace);
   } else {

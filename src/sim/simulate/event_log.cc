@@ -32,6 +32,9 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
   if (any_group([](const TaskGroup& group) { return group.least() < group.count; })) {
     texts.emplace_back("an elastic job is taken with all its tasks");
   }
+  if (spec.checkpoint.on_signal) {
+    texts.emplace_back("what saving and starting again cost is not in the log: nothing");
+  }
   return texts;
 }
 
@@ -55,9 +58,11 @@ class Gatherer {
     if (const auto* started = std::get_if<AttemptStarted>(&event)) {
       if (const auto job = jobs_.find(started->job.value()); job != jobs_.end()) job->second.started = time;
     }
+    if (const auto* saved = std::get_if<CheckpointReported>(&event)) {
+      if (const auto job = jobs_.find(saved->job.value()); job != jobs_.end()) job->second.saved = time;
+    }
     if (const auto* ended = std::get_if<AttemptEnded>(&event)) {
-      const auto job = jobs_.find(ended->job.value());
-      if (job != jobs_.end() && job->second.started) job->second.job.duration_ms = time - *job->second.started;
+      if (const auto job = jobs_.find(ended->job.value()); job != jobs_.end()) on_ended(job->second, time);
     }
     if (const auto* finished = std::get_if<JobFinished>(&event)) {
       if (const auto job = jobs_.find(finished->job.value()); job != jobs_.end()) {
@@ -97,9 +102,20 @@ class Gatherer {
   struct One {
     TraceJob job;
     std::vector<std::string_view> set_aside;
-    std::optional<Timestamp> started;
+    std::optional<Timestamp> started;  // the attempt that runs
+    std::optional<Timestamp> saved;    // its last checkpoint
+    std::int64_t kept_ms = 0;          // what earlier attempts had saved when they ended
     bool finished = false;
   };
+
+  // The useful run is what earlier attempts had saved, and the last attempt.
+  static void on_ended(One& one, Timestamp time) {
+    if (!one.started) return;
+    one.job.duration_ms = one.kept_ms + (time - *one.started);
+    if (one.saved) one.kept_ms += *one.saved - *one.started;
+    one.started.reset();
+    one.saved.reset();
+  }
 
   void note_set_aside_configuration(Trace& trace) const {
     const auto queues = std::count_if(config_.queues.begin(), config_.queues.end(), has_more_than_gpu_quota);

@@ -116,6 +116,20 @@ TEST_CASE("a gang starts whole or not at all, and a job that fits no empty fleet
   CHECK(terminal_table({result}).find("fifo refused 1: would not fit the empty fleet") != std::string::npos);
 }
 
+TEST_CASE("of alternative models the fleet needs to have one") {
+  TraceJob either = job("either", 0, 5, 1);
+  either.gpu_models = {"A100", "V100"};
+  TraceJob other = job("other", 0, 5, 1);
+  other.gpu_models = {"K80"};
+  const Trace trace = trace_of("1x1xV100", {either, other});
+  for (const char* name : {"fifo", "FGD", "berth"}) {
+    CAPTURE(name);
+    const RunResult result = run(trace, policy(name));
+    CHECK(result.jobs[0].ending == Ending::kCompleted);
+    CHECK(result.jobs[1].ending == Ending::kRefused);
+  }
+}
+
 TEST_CASE("attained service: a job past its threshold gives way to a new one and goes on where it saved") {
   TraceJob old = job("old", 0, 100, 1);
   old.checkpoint = TraceCheckpoint{0, 0, 0};
@@ -425,6 +439,34 @@ TEST_CASE("options that are empty, out of range or without meaning are refused")
   CHECK(input.run({"--report", input.path("jobs.csv")}) == 1);
 }
 
+TEST_CASE("when the trace begins changes no figure") {
+  SmallInput input;
+  const std::string overlay = input.write(
+      "o.yaml", "queues:\n  - {name: a, guaranteed_gpus: 1}\n  - {name: b}\njobs:\n  - set: {time_limit_s: 5}\n");
+  std::vector<boost::json::object> runs;
+  for (const std::int64_t begin : {0L, 1'700'000'000L}) {
+    std::string rows = "job_id,tenant,submit_s,duration_s,gpus_per_worker,workers\n";
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const std::string number = std::to_string(i);
+      rows += "j" + number + "," + (i % 3 == 2 ? "a" : "b") + "," + std::to_string(begin + 7 * i) + ",40,1,1\n";
+    }
+    const std::string jobs = input.write("jobs" + std::to_string(begin) + ".csv", rows);
+    const std::string out = input.path("out" + std::to_string(begin));
+    const std::vector<std::string_view> arguments = {"--jobs", jobs,        "--nodes", "1x2xA100", "--policy",
+                                                     "fifo",   "--overlay", overlay,   "--report", out};
+    REQUIRE(simulate_main(arguments) == 0);
+    std::ifstream file(out + "/summary.json");
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const auto summary = boost::json::parse(text);
+    runs.push_back(summary.at("runs").at(0).as_object());
+    runs.back().erase("computed_in_s");
+    CHECK(text.find("time limit below the run time: lifted to it") != std::string::npos);
+    CHECK((text.find("1700000000 s after the trace's own") != std::string::npos) == (begin > 0));
+  }
+  CHECK(runs[0].at("guarantee_violation_s").to_number<double>() > 0);
+  CHECK(boost::json::serialize(runs[0]) == boost::json::serialize(runs[1]));
+}
+
 TEST_CASE("a report tells of all its sources, and of no nodes where GPUs are only counted") {
   const SmallInput input;
   const std::string out = input.path("out");
@@ -547,7 +589,10 @@ std::vector<Event> logged_events() {
           submitted,
           waiting,
           AttemptStarted{JobId(1), 1, {}, 0, 0, true},
-          AttemptEnded{JobId(1), 1, Outcome::kSucceeded, 0, {}},
+          CheckpointReported{JobId(1), 1, 7},
+          AttemptEnded{JobId(1), 1, Outcome::kPreempted, 0, {}},
+          AttemptStarted{JobId(1), 2, {}, 0, 0, true},
+          AttemptEnded{JobId(1), 2, Outcome::kSucceeded, 0, {}},
           JobFinished{JobId(1), Outcome::kSucceeded, 0, {}}};
 }
 
@@ -571,7 +616,7 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
   REQUIRE(logged->trace.jobs.size() == 1);
   const TraceJob& one = logged->trace.jobs[0];
   CHECK(one.submit_ms == 0);
-  CHECK(one.duration_ms == 1000);
+  CHECK(one.duration_ms == 2000);  // a second that the first attempt had saved, and the second attempt
   CHECK(one.gpus_per_worker == 2);
   CHECK(one.user == "ada");
   CHECK(logged->trace.rows_left_out.at("jobs that had not ended") == 1);

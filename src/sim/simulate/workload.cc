@@ -1,6 +1,7 @@
 #include "sim/simulate/workload.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -270,6 +271,19 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
   return workload;
 }
 
+namespace {
+
+// Of alternatives, those that the fleet has; all of them where it has none, for which the job is refused.
+std::vector<std::string> models_of_fleet(const Workload& workload, const std::vector<std::string>& wanted) {
+  std::vector<std::string> there;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(there), [&](const std::string& model) {
+    return std::find(workload.gpu_models.begin(), workload.gpu_models.end(), model) != workload.gpu_models.end();
+  });
+  return there.empty() ? wanted : there;
+}
+
+}  // namespace
+
 JobSpec spec_of(const Workload& workload, const WorkloadJob& job) {
   const TraceJob& source = *job.source;
   JobSpec spec;
@@ -284,7 +298,7 @@ JobSpec spec_of(const Workload& workload, const WorkloadJob& job) {
   group.request.memory_mib = job.shape.mem_mib;
   group.request.gpus = job.shape.gpus;
   group.request.gpu_milli = job.shape.gpus == 0 ? static_cast<std::int32_t>(kMilli) : job.shape.milli;
-  group.request.gpu_models = source.gpu_models;
+  group.request.gpu_models = models_of_fleet(workload, source.gpu_models);
   group.command = {"replayed"};
   spec.groups.push_back(std::move(group));
   if (source.time_limit_ms) {

@@ -1,6 +1,7 @@
 #include "sim/trace/shape.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -83,6 +84,17 @@ void cut_window(Trace& trace, DayWindow window) {
   for (TraceJob& job : trace.jobs) *job.submit_ms -= window.from_ms;
   if (trace.start) trace.start->ms += window.from_ms;
   trace.notes.push_back("days " + days + " of the trace; the cluster is empty at the beginning of the window");
+}
+
+void start_at_first_submission(Trace& trace) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const TraceJob& job : trace.jobs) first = std::min(first, job.submit_ms.value_or(first));
+  if (first == 0 || first == std::numeric_limits<std::int64_t>::max()) return;
+  for (TraceJob& job : trace.jobs) {
+    if (job.submit_ms) *job.submit_ms -= first;
+  }
+  if (trace.start) trace.start->ms += first;
+  trace.notes.push_back("time 0 is the first submission, " + std::to_string(first / 1000) + " s after the trace's own");
 }
 
 Result<std::int64_t> parse_load_milli(std::string_view text) {

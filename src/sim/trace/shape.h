@@ -21,6 +21,9 @@ Result<DayWindow> parse_day_window(std::string_view text);
 // Keeps the jobs submitted within the window and moves time 0 to its beginning. Jobs without a submission time go.
 void cut_window(Trace& trace, DayWindow window);
 
+// Moves time 0 to the first submission, so that what is measured over time does not begin with emptiness.
+void start_at_first_submission(Trace& trace);
+
 // "1.3": thousandths of the original load.
 Result<std::int64_t> parse_load_milli(std::string_view text);
 
