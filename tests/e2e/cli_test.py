@@ -85,7 +85,7 @@ def a_job_is_submitted_runs_and_tells_its_story(berth):
     assert berth("logs", job, "--tail", "1").strip() == os.path.realpath(berth.directory)
     assert berth("logs", "-f", job, "--task", "1", "--stderr") == "oops\n"
     story = berth("job", job)
-    for part in ("submitted", "attempt 1 started on n1 (2 GPUs)", "attempt 1 ended: succeeded", "finished: succeeded"):
+    for part in ("submitted", "(simulated GPUs)", "attempt 1 started on n1 (2 GPUs)", "attempt 1 ended: succeeded", "finished: succeeded"):
         assert part in story, story
     assert "hello" in berth("jobs", "--all") and "hello" not in berth("jobs")
     assert [one["id"] for one in berth.json("jobs", "--all", "--name", "hello")] == [int(job)]

@@ -115,6 +115,8 @@ Schema in_full() {
   job["description"] = "A job in full.";
   const Schema more = object("", {{"estimate?", reference("Estimate")},
                                   {"nomination?", reference("Nomination")},
+                                  {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is promised have "
+                                                              "simulated GPUs.")},
                                   {"tasks", list("The tasks of its running attempt.", reference("Task"))},
                                   {"past", list("Its earlier attempts.", reference("Attempt"))},
                                   {"spec", reference("JobDocument")}});

@@ -45,7 +45,10 @@ void add_names(const State& state, NodeId id, Names& names) {
   const NodeSpec& spec = state.node(id).spec;
   NodeNames& added = names[id];
   added.node = spec.name;
-  for (const Gpu& gpu : spec.gpus) added.gpus.push_back(gpu.uuid);
+  for (const Gpu& gpu : spec.gpus) {
+    added.gpus.push_back(gpu.uuid);
+    if (gpu.simulated) added.simulated_gpus = true;
+  }
 }
 
 Names names_for(const State& state, const JobState& job) {
@@ -301,6 +304,12 @@ json::object job_in_full(const ShownJob& shown) {
   const JobState& job = shown.job;
   if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
+  const bool asks_gpus = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
+                                     [](const TaskGroup& group) { return group.request.gpus > 0; });
+  if (asks_gpus && std::any_of(shown.names.begin(), shown.names.end(),
+                               [](const auto& node) { return node.second.simulated_gpus; })) {
+    view["simulated_gpus"] = true;
+  }
   view["tasks"] = tasks_view(job, shown.names);
   json::array past;
   for (const AttemptRecord& record : job.past) past.push_back(attempt_view(record, shown.names));

@@ -22,6 +22,7 @@ namespace berth::api {
 struct NodeNames {
   std::string node;
   std::vector<std::string> gpus;
+  bool simulated_gpus = false;  // some of them
 };
 using Names = std::map<NodeId, NodeNames>;
 

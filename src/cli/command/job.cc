@@ -93,7 +93,7 @@ std::string heading(const Json& job, Timestamp now) {
       fact(out, "", command_words(group));
     }
   } else if (spec.is_object()) {
-    fact(out, "asks for", asks(spec));
+    fact(out, "asks for", asks(spec) + (is_true(job, "simulated_gpus") ? " (simulated GPUs)" : ""));
     fact(out, "command", command_words(spec));
   }
   fact(out, "time limit", show(spec, "time_limit"));
