@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ struct GanttBar {
   std::int64_t end_ms = 0;
 };
 
+// One arrival of an order without times.
+struct ArrivedJob {
+  std::uint32_t job = 0;  // index into RunResult::asked
+  bool started = false;
+};
+
 struct RunResult {
   std::string policy;
   std::uint64_t seed = 0;
@@ -32,13 +39,18 @@ struct RunResult {
   std::vector<std::string> queues;
   std::vector<std::int64_t> node_gpu_milli;  // by node, for the Gantt
   std::vector<JobOutcome> jobs;
-  std::map<std::string, std::int64_t> refused_because;  // jobs by the reason why they were not let in
-  std::vector<FleetSample> fleet;                       // empty for an order of arrival without times
-  std::vector<ArrivalSample> arrivals;                  // empty for a run by the clock
-  std::int64_t dropped = 0;              // arrivals that did not fit; in an order of arrival no job has an outcome
-  std::vector<FairnessSample> fairness;  // may be empty
-  std::vector<GanttBar> gantt;           // may be empty
+  std::map<std::string, std::int64_t> refused_because;   // jobs by the reason why they were not let in
+  std::vector<FleetSample> fleet;                        // empty for an order of arrival without times
+  std::vector<ArrivalSample> arrivals;                   // empty for a run by the clock
+  std::int64_t dropped = 0;                              // arrivals that did not fit; nothing else becomes of one
+  std::vector<ArrivedJob> arrived;                       // empty for a run by the clock
+  std::shared_ptr<const std::vector<JobOutcome>> asked;  // what `arrived` points into; shared by runs
+  std::vector<FairnessSample> fairness;                  // may be empty
+  std::vector<GanttBar> gantt;                           // may be empty
 };
+
+// A reason may name the job, so that there may be as many as jobs: after the first twenty they are "other reasons".
+void count_refusal(RunResult& run, const std::string& why);
 
 // What the report says about its input and how it was made.
 struct ReportInput {

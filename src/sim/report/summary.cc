@@ -165,12 +165,16 @@ std::string seconds_cell(const std::optional<std::int64_t>& ms) {
   return (*ms < 0 ? "-" : "") + std::to_string(size / 1000) + "." + std::to_string(1000 + size % 1000).substr(1);
 }
 
-void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
-  const auto factor = slowdown(job);
+void append_asked(const RunResult& run, const JobOutcome& job, std::string& csv) {
   csv.append(csv_cell(run.policy)).append(",").append(std::to_string(run.seed)).append(",");
   csv.append(csv_cell(job.id)).append(",").append(csv_cell(job.queue)).append(",").append(csv_cell(job.user));
   csv.append(",").append(csv_cell(job.job_class)).append(",").append(std::to_string(job.priority));
   csv.append(",").append(std::to_string(job.workers)).append(",").append(seconds_cell(job.gpu_milli));
+}
+
+void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
+  append_asked(run, job, csv);
+  const auto factor = slowdown(job);
   csv.append(",").append(seconds_cell(job.submit_ms)).append(",").append(seconds_cell(job.first_start_ms));
   csv.append(",").append(seconds_cell(job.finish_ms)).append(",").append(seconds_cell(job.useful_ms));
   csv.append(",").append(seconds_cell(waiting_ms(job))).append(",").append(seconds_cell(completion_ms(job)));
@@ -178,6 +182,13 @@ void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
   csv.append(",").append(std::to_string(job.restarts)).append(",").append(std::to_string(job.moves));
   csv.append(",").append(seconds_cell(job.lost_gpu_milli_ms / 1000)).append(",").append(name_of(job.ending));
   csv.append("\r\n");
+}
+
+// An order of arrival has no times: those cells stay empty, and whoever started never leaves.
+void append_arrived(const RunResult& run, const ArrivedJob& arrived, std::string& csv) {
+  const JobOutcome& job = (*run.asked)[arrived.job];
+  append_asked(run, job, csv);
+  csv.append(",,,,,,,,,,,,").append(name_of(arrived.started ? Ending::kRunning : Ending::kRefused)).append("\r\n");
 }
 
 }  // namespace
@@ -265,6 +276,7 @@ std::string jobs_csv(const std::vector<MeasuredRun>& runs) {
       "jct_s,slowdown,preemptions,restarts,moves,lost_gpu_s,ending\r\n";
   for (const MeasuredRun& run : runs) {
     for (const JobOutcome& job : run.result->jobs) append_job(*run.result, job, csv);
+    for (const ArrivedJob& arrived : run.result->arrived) append_arrived(*run.result, arrived, csv);
   }
   return csv;
 }

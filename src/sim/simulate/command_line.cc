@@ -107,6 +107,7 @@ Result<void> refuse_empty_options(const CLI::App& app) {
 ReadOptions read_options(const Options& options) {
   ReadOptions read;
   read.strict = options.strict;
+  read.gpus_only = options.gpus_only;
   if (options.gpus_of_silent_node > 0) read.gpus_of_silent_node = options.gpus_of_silent_node;
   return read;
 }
@@ -123,7 +124,19 @@ Result<void> read_fleet(const Options& options, const ReadOptions& read, Trace& 
     trace.notes.push_back("the fleet is a stated shape: " + options.nodes);
     return {};
   }
-  return read_nodes(options.nodes, read, trace);
+  const std::int64_t bad_before = trace.bad_rows.total;
+  const std::size_t kept_before = trace.bad_rows.first.size();
+  if (auto nodes = read_nodes(options.nodes, read, trace); !nodes) return nodes;
+  if (!trace.nodes.empty()) return {};
+  const std::int64_t bad = trace.bad_rows.total - bad_before;
+  std::string why = "--nodes: " + options.nodes + " has no sound row of a node";
+  if (bad > 0) why += "; " + std::to_string(bad) + (bad == 1 ? " is" : " are") + " bad";
+  if (trace.bad_rows.first.size() > kept_before) {
+    const BadRow& first = trace.bad_rows.first[kept_before];
+    why += ", the first in line " + std::to_string(first.line) + ": " + first.reason;
+    if (first.reason == "gpus: empty") why += "; --gpus-of-silent-node N says how many such a node has";
+  }
+  return invalid(why);
 }
 
 Result<void> read_sources(const Options& options, Input& input) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -178,7 +179,8 @@ class PolicyReader {
       spec_.thresholds_gpu_s.push_back(whole(one, "preemption.thresholds_gpu_s", 1'000'000'000'000).value_or(0));
     }
     const auto& thresholds = spec_.thresholds_gpu_s;
-    if (thresholds.empty() || !std::is_sorted(thresholds.begin(), thresholds.end())) {
+    const auto no_rise = std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>());
+    if (thresholds.empty() || no_rise != thresholds.end()) {
       say("preemption.thresholds_gpu_s must rise");
     }
   }

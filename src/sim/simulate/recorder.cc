@@ -11,29 +11,14 @@ namespace {
 constexpr std::int64_t kFairnessSamples = 20'000;
 // With thousands of queues less often: a sample has an entry for each that is busy.
 constexpr std::int64_t kFairnessEntries = 10'000'000;
-constexpr std::size_t kMostReasons = 20;
 constexpr std::size_t kMostBars = 2'000'000;
-
-JobOutcome outcome_of(const Workload& workload, const WorkloadJob& job) {
-  JobOutcome outcome;
-  outcome.id = job.source->id;
-  outcome.queue = workload.queues[job.queue].tenant;
-  outcome.user = job.source->user;
-  outcome.job_class = job.source->job_class;
-  outcome.priority = job.source->priority.value_or(0);
-  outcome.workers = job.workers;
-  outcome.gpu_milli = job.gpu_milli;
-  outcome.submit_ms = job.submit_ms;
-  outcome.useful_ms = job.useful_ms;
-  return outcome;
-}
 
 }  // namespace
 
 Recorder::Recorder(const Workload& workload, const Submissions& submissions, FleetView& view, const Progress& progress,
                    bool gantt)
     : workload_(workload), submissions_(submissions), view_(view), progress_(progress), gantt_(gantt) {
-  for (const WorkloadJob& job : workload.jobs) result_.jobs.push_back(outcome_of(workload, job));
+  result_.jobs = *workload.asked;
   for (const WorkloadQueue& queue : workload.queues) result_.queues.push_back(queue.tenant);
   for (const NodeSpec& node : workload.nodes) {
     result_.node_gpu_milli.push_back(static_cast<std::int64_t>(node.gpus.size()) * kMilli);
@@ -115,9 +100,7 @@ void Recorder::on_record(const EventRecord& record) {
 
 void Recorder::refuse(std::uint32_t job, const std::string& why) {
   result_.jobs[job].ending = Ending::kRefused;
-  // A reason may name the job, so there may be as many as jobs.
-  const bool known = result_.refused_because.contains(why) || result_.refused_because.size() < kMostReasons;
-  ++result_.refused_because[known ? why : "other reasons"];
+  count_refusal(result_, why);
 }
 
 // By place in the tree: no queue's demand is above its max, and what its children may not have is no demand of it.

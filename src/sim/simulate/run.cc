@@ -195,8 +195,15 @@ class OrderRun {
     std::vector<Command> nodes;
     for (const NodeSpec& node : plane_.order().workload.nodes) nodes.emplace_back(RegisterNode{node});
     fold(plane_.run_turn({}, nodes, WithCycle::kNo));
+    result_.asked = workload().asked;
     for (const std::size_t index : arrivals) {
-      arrive(static_cast<std::uint32_t>(index));
+      const auto job = static_cast<std::uint32_t>(index);
+      const std::optional<std::string> refused = arrive(job);
+      result_.arrived.push_back({job, !refused.has_value()});
+      if (refused) {
+        ++result_.dropped;
+        count_refusal(result_, *refused);
+      }
       result_.arrivals.push_back({arrived_, workload().capacity_gpu_milli - plane_.view().idle_gpu_milli(),
                                   plane_.view().fragmented_gpu_milli()});
       if (plane_.order().done != nullptr) plane_.order().done->fetch_add(1, std::memory_order_relaxed);
@@ -214,24 +221,20 @@ class OrderRun {
     for (const EventRecord& record : turn.records) plane_.fold(record);
   }
 
-  // Tried once: whoever did not start in the cycle after its submission is cancelled.
-  void arrive(std::uint32_t index) {
+  // Tried once: whoever did not start in the cycle after its submission is cancelled. Returns why a job did not start.
+  std::optional<std::string> arrive(std::uint32_t index) {
     const WorkloadJob& job = workload().jobs[index];
     arrived_ += job.gpu_milli;
-    ++result_.dropped;  // until it has started
-    if (!job.fits_empty_fleet) return;
+    if (!job.fits_empty_fleet) return "would not fit the empty fleet";
     const control::Turn submitted = plane_.run_turn({}, {SubmitJob{spec_of(workload(), job), {}}}, WithCycle::kNo);
     const auto& reply = submitted.replies.front();
-    if (!reply) return;
+    if (!reply) return reply.error().message;
     plane_.submissions().add(index);
     fold(submitted);
     fold(plane_.run_turn({}, {}, WithCycle::kYes));
-    const state::JobState* waiting = plane_.state().job(reply->job);
-    if (waiting->attempt) {
-      --result_.dropped;
-      return;
-    }
+    if (plane_.state().job(reply->job)->attempt) return std::nullopt;
     fold(plane_.run_turn({}, {CancelJob{reply->job, "simulate"}}, WithCycle::kNo));
+    return "no room when it came";
   }
 
   ControlPlane plane_;

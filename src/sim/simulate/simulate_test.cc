@@ -1,7 +1,10 @@
 // Runs on traces small enough to work out by hand.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -257,6 +260,18 @@ TEST_CASE("in order of arrival every pod is tried once and dropped if it does no
     CHECK(allocated == std::vector<std::int64_t>{600, 600, 1000, 1000});
     CHECK(result->arrivals.back().arrived_gpu_milli == 2000);
     CHECK(measure_runs({*result})[0].measures.refused == 2);
+    CHECK(result->refused_because == std::map<std::string, std::int64_t>{{"no room when it came", 2}});
+    std::vector<std::string> endings;
+    const std::string csv = jobs_csv(measure_runs({*result}));
+    const std::string titles = csv.substr(0, csv.find('\r'));
+    const std::string head = "\"" + std::string(name) + "\",42,";
+    CHECK(csv.find(head + "\"pod-0\",\"lab\",") != std::string::npos);
+    for (std::size_t at = csv.find('\n') + 1; at < csv.size(); at = csv.find('\n', at) + 1) {
+      const std::string row = csv.substr(at, csv.find('\r', at) - at);
+      CHECK(std::count(row.begin(), row.end(), ',') == std::count(titles.begin(), titles.end(), ','));
+      endings.push_back(row.substr(row.rfind(',') + 1));
+    }
+    CHECK(endings == std::vector<std::string>{"running", "refused", "running", "refused"});
   }
 }
 
@@ -337,6 +352,7 @@ TEST_CASE("a policy file is strict") {
            "name: x\norder: fifo\norder: fifo\n",                  // twice
            "name: x\norder: fifo\npreemption: {reclaim: true}\n",  // nothing stops jobs here
            "name: x\norder: attained-service\npreemption: {thresholds_gpu_s: [5, 3]}\n",
+           "name: x\norder: attained-service\npreemption: {thresholds_gpu_s: [5, 5]}\n",
            "name: x\norder: fifo\nconsolidation: always\n",
            "[]\n",
        }) {
@@ -394,11 +410,28 @@ class SmallInput {
     return path.string();
   }
   std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
-  int run(const std::vector<std::string>& options) const {
-    std::vector<std::string> all = {"--jobs", path("jobs.csv"), "--policy", "fifo", "--nodes", "1x1xA100"};
+  int run(const std::vector<std::string>& options) const { return run_on("1x1xA100", options); }
+  int run_on(const std::string& nodes, const std::vector<std::string>& options) const {
+    std::vector<std::string> all = {"--jobs", path("jobs.csv"), "--policy", "fifo", "--nodes", nodes};
     all.insert(all.end(), options.begin(), options.end());
     const std::vector<std::string_view> views(all.begin(), all.end());
     return simulate_main(views);
+  }
+  // What the command says on its error stream where it refuses these nodes.
+  std::string refusal_for(const std::string& nodes) const {
+    const std::string file = path("errors");
+    std::fflush(stderr);
+    const int saved = dup(STDERR_FILENO);
+    const int errors = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    dup2(errors, STDERR_FILENO);
+    const int code = run_on(nodes, {});
+    std::fflush(stderr);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(errors);
+    CHECK(code == 2);
+    std::ifstream said(file);
+    return {std::istreambuf_iterator<char>(said), std::istreambuf_iterator<char>()};
   }
 
  private:
@@ -437,6 +470,20 @@ TEST_CASE("options that are empty, out of range or without meaning are refused")
   }
   CHECK(input.run({"--report", "/proc"}) == 1);
   CHECK(input.run({"--report", input.path("jobs.csv")}) == 1);
+}
+
+TEST_CASE("a file without a sound node says what is wrong with its first row") {
+  SmallInput input;
+  const std::string silent = input.write("silent.csv", "node,gpus\na,\nb,\n");
+  const std::string header = input.write("header.csv", "node,gpus\n");
+  const std::string large = input.write("large.csv", "node,gpus\na,24\n");
+  CHECK(input.refusal_for(silent) == "berth simulate: --nodes: " + silent +
+                                         " has no sound row of a node; 2 are bad, the first in line 2: gpus: empty; "
+                                         "--gpus-of-silent-node N says how many such a node has\n");
+  CHECK(input.refusal_for(header) == "berth simulate: --nodes: " + header + " has no sound row of a node\n");
+  CHECK(input.refusal_for(large) == "berth simulate: --nodes: " + large +
+                                        " has no sound row of a node; 1 is bad, the first in line 2: more than 16 GPUs "
+                                        "in a node\n");
 }
 
 TEST_CASE("when the trace begins changes no figure") {

@@ -196,6 +196,20 @@ std::string priority_class_of(const TraceJob& job) {
   return (value < 0 ? "minus" : "p") + std::to_string(value < 0 ? -value : value);
 }
 
+JobOutcome asked_of(const Workload& workload, const WorkloadJob& job) {
+  JobOutcome outcome;
+  outcome.id = job.source->id;
+  outcome.queue = workload.queues[job.queue].tenant;
+  outcome.user = job.source->user;
+  outcome.job_class = job.source->job_class;
+  outcome.priority = job.source->priority.value_or(0);
+  outcome.workers = job.workers;
+  outcome.gpu_milli = job.gpu_milli;
+  outcome.submit_ms = job.submit_ms;
+  outcome.useful_ms = job.useful_ms;
+  return outcome;
+}
+
 bool is_over_max(const Workload& workload, const WorkloadJob& job) {
   for (std::size_t i = workload.queues[job.queue].place; i != TreeQueue::kNoParent; i = workload.tree[i].parent) {
     if (job.gpu_milli > workload.tree[i].max_milli) return true;
@@ -266,6 +280,9 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
     workload.jobs.push_back(job);
   }
   if (workload.jobs.empty()) return invalid("there are no jobs to run");
+  std::vector<JobOutcome> asked;
+  for (const WorkloadJob& job : workload.jobs) asked.push_back(asked_of(workload, job));
+  workload.asked = std::make_shared<const std::vector<JobOutcome>>(std::move(asked));
   if (auto sound = validate(workload.config); !sound) return sound.error();
   workload.mix = placement::typical_pods(pods);
   return workload;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "model/cluster_config.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "sim/measure/outcome.h"
 #include "sim/placement/fleet.h"
 #include "sim/placement/typical_pods.h"
 #include "sim/trace/overlay.h"
@@ -60,6 +62,8 @@ struct Workload {
   std::vector<WorkloadJob> jobs;
   std::vector<placement::TypicalPod> mix;  // of the jobs' workers; by it fragmentation is measured
   std::int64_t capacity_gpu_milli = 0;
+  // By place in `jobs`: the outcome of each before anything became of it. Runs share it.
+  std::shared_ptr<const std::vector<JobOutcome>> asked;
 };
 
 // Every GPU is interchangeable: nodes become one pool of GPUs, a job of n GPUs becomes n tasks of one GPU each, and

@@ -28,7 +28,8 @@ struct ReadOptions {
   std::optional<TraceFormat> format;                // absent: detect
   bool strict = false;                              // refuse the file at its first bad row
   std::optional<std::int64_t> gpus_of_silent_node;  // for node rows that do not state their GPUs; absent: a bad row
-  std::size_t max_bytes = std::size_t{2} << 30U;    // after unpacking
+  bool gpus_only = false;                         // only GPUs will be counted: any size of a node, any number of models
+  std::size_t max_bytes = std::size_t{2} << 30U;  // after unpacking
   std::size_t max_row_bytes = std::size_t{1} << 20U;
   std::int64_t max_rows = 20'000'000;
   std::size_t bad_rows_kept = 20;

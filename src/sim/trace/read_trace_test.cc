@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "model/resources.h"
+
 namespace berth::sim {
 namespace {
 
@@ -351,6 +353,29 @@ TEST_CASE("nodes: native, openb and Philly; a silent node is a bad row unless it
   options.gpus_of_silent_node = 8;
   REQUIRE(read_nodes_text("n", "node,gpus\nb,\n", options, given));
   CHECK(given.nodes[0].gpus == 8);
+}
+
+TEST_CASE("a node that is too large, or of one model too many, is a bad row, unless GPUs are only counted") {
+  std::string text = "node,gpu_model,gpus\nlarge,A,17\nfull,A,16\ncpu,X,0\n";
+  for (std::size_t i = 1; i <= kMaxGpuModels; ++i) {
+    text += "m" + std::to_string(i) + ",M" + std::to_string(i) + ",8\n";
+  }
+  text += "last,A,8\n";
+  Trace trace;
+  REQUIRE(read_nodes_text("n", text, {}, trace));
+  CHECK(trace.nodes.size() == 2 + kMaxGpuModels);
+  CHECK(trace.bad_rows.by_reason ==
+        std::map<std::string, std::int64_t>{{"more than 16 GPUs in a node", 1},
+                                            {"a GPU model beyond the 12 that a fleet may have", 1}});
+  REQUIRE(trace.bad_rows.first.size() == 2);
+  CHECK(trace.bad_rows.first[0].line == 2);
+  CHECK(trace.bad_rows.first[1].line == 4 + static_cast<std::int64_t>(kMaxGpuModels));
+  Trace counted;
+  ReadOptions options;
+  options.gpus_only = true;
+  REQUIRE(read_nodes_text("n", text, options, counted));
+  CHECK(counted.bad_rows.total == 0);
+  CHECK(fleet_gpu_milli(counted) == 1000 * (17 + 16 + 8 * 12 + 8));
 }
 
 TEST_CASE("a second file of jobs is refused") {

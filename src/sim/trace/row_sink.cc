@@ -13,7 +13,15 @@ void RowSink::add(TraceJob job, const std::vector<std::string_view>& defaults) {
 }
 
 void RowSink::add(TraceNode node, std::int64_t line, const std::vector<std::string_view>& defaults) {
+  if (!options_.gpus_only && node.gpus > kMostGpusOfNode) {
+    return bad_row(line, "more than " + std::to_string(kMostGpusOfNode) + " GPUs in a node");
+  }
+  // GPUs of a model that is not stated are a model of their own.
+  if (!options_.gpus_only && node.gpus > 0 && !models_.contains(node.gpu_model) && models_.size() == kMaxGpuModels) {
+    return bad_row(line, "a GPU model beyond the " + std::to_string(kMaxGpuModels) + " that a fleet may have");
+  }
   if (!names_.insert(node.name).second) return bad_row(line, "a node name that an earlier row has");
+  if (node.gpus > 0) models_.insert(node.gpu_model);
   for (const std::string_view text : defaults) ++trace_.defaults_taken[std::string(text)];
   trace_.nodes.push_back(std::move(node));
 }

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/node.h"
+#include "model/resources.h"
 #include "sim/trace/read_trace.h"
 #include "sim/trace/trace.h"
 
@@ -17,6 +19,7 @@ namespace berth::sim {
 
 // Limits of sound values: far above any machine, far below overflow of their products.
 inline constexpr std::int64_t kMaxGpus = 1'000'000;
+inline constexpr auto kMostGpusOfNode = static_cast<std::int64_t>(kMaxGpusPerNode);
 inline constexpr std::int64_t kMaxWorkers = 1'000'000;
 inline constexpr std::int64_t kMaxCpuMilli = 1'000'000'000'000;
 inline constexpr std::int64_t kMaxMemMib = 1'000'000'000'000;
@@ -56,6 +59,7 @@ class RowSink {
   const ReadOptions& options_;
   Trace& trace_;
   std::unordered_set<std::string> names_;
+  std::unordered_set<std::string> models_;  // of the nodes taken
   std::optional<Error> refusal_;
   std::int64_t rows_ = 0;
 };
