@@ -254,6 +254,21 @@ void promote_in(Batch& batch, QueueId id) {
   }
 }
 
+// Raised at the threshold, cleared a hundredth of the fleet below it, so that it does not flicker.
+void settle_alarm(Batch& batch) {
+  const State& state = batch.state();
+  const std::int64_t percent = state.config().scheduling.fragmentation_alert_percent;
+  if (percent == 0 && !state.fragmentation_alarm()) return;
+  const std::int64_t unusable = state.fragmentation().unusable_milli();
+  const std::int64_t fleet = state.capacity()[kDimGpu];
+  const bool high = percent > 0 && unusable > 0 && checked_multiply(unusable, 100) >= checked_multiply(fleet, percent);
+  const bool low =
+      percent == 0 || checked_multiply(unusable, 100) < checked_multiply(fleet, percent - 1) || unusable == 0;
+  if (state.fragmentation_alarm() ? low : high) {
+    batch.emit(FragmentationAlarm{high, unusable, state.fragmentation().idle_milli()});
+  }
+}
+
 }  // namespace
 
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {
@@ -288,6 +303,7 @@ void settle(Batch& batch) {
     state.clear_roomier();
     for (const QueueId id : roomier) promote_in(batch, id);
   }
+  settle_alarm(batch);
 }
 
 }  // namespace berth::control

@@ -10,6 +10,7 @@
 //   node draining            -> asked to stop
 //   claimant gone            -> its nomination is dropped and victims that still run are let off
 //   guarantee gained room    -> borrowed charges are promoted, in the order of their start
+//   stranded GPUs over the alert -> the alarm is raised, or cleared
 //   service, array           -> replicas and elements are made real
 
 #include <vector>

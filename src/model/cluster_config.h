@@ -87,6 +87,11 @@ struct PriorityClassConfig {
   }
 };
 
+// Which of the nodes that fit a task goes to. best-fit: the one with the least left. fragmentation: the one that loses
+// least of what the requests that arrive could still use (docs/fragmentation.md).
+enum class NodeScore { kBestFit, kFragmentation };
+BERTH_ENUM_NAMES(NodeScore, "best-fit", "fragmentation");
+
 struct SchedulingConfig {
   std::int64_t min_runtime_s = 0;         // a gang is not reclaimed or preempted earlier than this after its start
   std::int64_t default_grace_s = 30;      // R82
@@ -96,15 +101,18 @@ struct SchedulingConfig {
   bool preempt = true;
   std::int64_t usage_half_life_s = 0;  // past usage counts in the order, half of it after so long; 0: it does not count
   std::int64_t deadline_slack_s = 600;  // a job is urgent so long before the last moment at which it could start
+  NodeScore score = NodeScore::kBestFit;
+  std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("min_runtime_s", &SchedulingConfig::min_runtime_s),
-                      field("default_grace_s", &SchedulingConfig::default_grace_s),
-                      field("backfill_holds", &SchedulingConfig::backfill_holds),
-                      field("victims_per_cycle", &SchedulingConfig::victims_per_cycle),
-                      field("reclaim", &SchedulingConfig::reclaim), field("preempt", &SchedulingConfig::preempt),
-                      field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
-                      field("deadline_slack_s", &SchedulingConfig::deadline_slack_s));
+    return std::tuple(
+        field("min_runtime_s", &SchedulingConfig::min_runtime_s),
+        field("default_grace_s", &SchedulingConfig::default_grace_s),
+        field("backfill_holds", &SchedulingConfig::backfill_holds),
+        field("victims_per_cycle", &SchedulingConfig::victims_per_cycle), field("reclaim", &SchedulingConfig::reclaim),
+        field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
+        field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
+        field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent));
   }
 };
 

@@ -11,7 +11,8 @@ std::string_view kind_name(const Event& event) {
        "job-cancel-requested", "nominated",       "nomination-dropped",  "attempt-started",
        "attempt-grown",        "charge-promoted", "task-started",        "task-exited",
        "stop-began",           "stop-cancelled",  "stop-forced",         "checkpoint-reported",
-       "attempt-ended",        "job-requeued",    "job-finished",        "cycle-ran"});
+       "attempt-ended",        "job-requeued",    "job-finished",        "cycle-ran",
+       "fragmentation-alarm"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

@@ -308,11 +308,23 @@ struct CycleRan {
   }
 };
 
+// What is idle and, by the mix of requests, expected to be of no use has crossed the configured part of the fleet.
+struct FragmentationAlarm {
+  bool raised = false;  // it is above; else it is below again
+  std::int64_t unusable_milli = 0;
+  std::int64_t idle_milli = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("raised", &FragmentationAlarm::raised),
+                      field("unusable_milli", &FragmentationAlarm::unusable_milli),
+                      field("idle_milli", &FragmentationAlarm::idle_milli));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
-                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan>;
+                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -12,6 +12,26 @@ using state::NodeGroup;
 using state::NodeIndex;
 using state::NodeState;
 
+bool group_fits(const TaskAsk& ask, const GroupKey& key, const NodeGroup& group) {
+  if (!ask.classes[key.node_class.index()]) return false;
+  const TaskRequest& request = ask.group.request;
+  if (request.gpus == 0) return true;
+  if (request.is_share() && group.most_shared_milli < request.gpu_milli) return false;
+  std::array<std::int32_t, kMaxGpuModels> whole{};
+  for (std::size_t i = 0; i < key.gpus.size(); ++i) {
+    const GpuFill gpu = key.gpus[i];
+    if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
+    if (request.is_share()) {
+      const bool ours =
+          !gpu.share_domain.valid() || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
+      if (gpu.available_milli >= request.gpu_milli && ours) return true;
+    } else if (gpu.available_milli == kMilli && ++whole[gpu.model.index()] == request.gpus) {
+      return true;
+    }
+  }
+  return false;
+}
+
 FitOrder::FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t& scored)
     : state_(state), ask_(ask), scored_(scored) {
   const TaskRequest& request = ask.group.request;
@@ -25,26 +45,6 @@ FitOrder::FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t&
 bool FitOrder::Later::operator()(const Stream& a, const Stream& b) const {
   if (a.available_milli != b.available_milli) return a.available_milli > b.available_milli;
   return a.at->first > b.at->first;
-}
-
-bool FitOrder::fits(const GroupKey& key, const NodeGroup& group) const {
-  if (!ask_.classes[key.node_class.index()]) return false;
-  const TaskRequest& request = ask_.group.request;
-  if (request.gpus == 0) return true;
-  if (request.is_share() && group.most_shared_milli < request.gpu_milli) return false;
-  std::array<std::int32_t, kMaxGpuModels> whole{};
-  for (std::size_t i = 0; i < key.gpus.size(); ++i) {
-    const GpuFill gpu = key.gpus[i];
-    if ((ask_.models >> gpu.model.index() & 1U) == 0) continue;
-    if (request.is_share()) {
-      const bool ours =
-          !gpu.share_domain.valid() || gpu.share_domain == ask_.trust_domain || planted(Bug::kShareAcrossDomains);
-      if (gpu.available_milli >= request.gpu_milli && ours) return true;
-    } else if (gpu.available_milli == kMilli && ++whole[gpu.model.index()] == request.gpus) {
-      return true;
-    }
-  }
-  return false;
 }
 
 bool FitOrder::skip_to_fitting(Stream& stream) {
@@ -74,7 +74,7 @@ void FitOrder::open_tightest() {
     if (!open_.empty() && open_.top().available_milli < key.available_milli) return;
     ++scored_;
     ++bucket->at;
-    if (!fits(key, group)) continue;
+    if (!group_fits(ask_, key, group)) continue;
     Stream stream{key.available_milli, group.memory.lower_bound({ask_.group.request.cpu_milli, NodeId(0)}),
                   group.memory.end()};
     if (skip_to_fitting(stream)) open_.push(stream);

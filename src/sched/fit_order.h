@@ -16,6 +16,9 @@
 
 namespace berth::sched {
 
+// Whether the nodes of the group have the GPUs for a task.
+bool group_fits(const TaskAsk& ask, const state::GroupKey& key, const state::NodeGroup& group);
+
 class FitOrder {
  public:
   // `scored` counts the groups and nodes looked at.
@@ -42,7 +45,6 @@ class FitOrder {
 
   std::optional<NodeId> next_untouched();
   void open_tightest();
-  bool fits(const state::GroupKey& key, const state::NodeGroup& group) const;
   bool skip_to_fitting(Stream& stream);
   Bucket* tightest_bucket();
 

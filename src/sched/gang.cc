@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "sched/fit_order.h"
+#include "sched/scored_nodes.h"
 
 namespace berth::sched {
 
@@ -14,20 +15,27 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-// Adds tasks of one group, each on the node it fits best. Nodes of the fleet that the gang has not touched come from
-// the index in the order of their fit; those it has touched, and all those of a narrower region, stand in `ready` with
-// the placement of one more task. A node that has just taken a task is tighter than before, so it stays the best until
-// it is full: a gang costs steps per node, not scans per task.
+// Adds tasks of one group, each on the node it fits best. Those nodes that the gang has touched, and all those of a
+// narrower region, stand in `ready` with the placement of one more task. Nodes of the fleet that it has not touched
+// come from the index: in the order of their fit, or, where they are scored, the few worth scoring
+// (sched/scored_nodes.h), which stand in `ready` too. A gang costs steps per node, not scans per task.
 class GroupPlacing {
  public:
-  GroupPlacing(Gang& gang, std::size_t group, const Region& region) : gang_(gang), ask_(gang.asks_[group]) {
+  GroupPlacing(Gang& gang, std::size_t group, const Region& region)
+      : gang_(gang), ask_(gang.asks_[group]), loss_(gang.loss_of(group)) {
     if (region.node.valid()) {
       offer(region.node);
     } else if (region.domain.valid()) {
       for (const NodeId node : gang.state_.topology().domain(region.domain).nodes) offer(node);
     } else {
-      order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
       for (const auto& [node, taken] : gang.taken_) offer(node);
+      if (loss_ == nullptr) {
+        order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
+      } else {
+        for (const auto& [node, taken] : gang.taken_) offered_.insert(node);
+        whole_fleet_ = true;
+        offer_untouched();
+      }
     }
   }
 
@@ -41,8 +49,10 @@ class GroupPlacing {
     if (ready_.empty()) return false;
     auto best = ready_.extract(ready_.begin());
     TaskPlacement& placement = best.mapped();
+    const bool untouched = !gang_.taken_.contains(placement.node);
     gang_.taken_[placement.node].add(placement);
     offer(placement.node);
+    if (whole_fleet_ && untouched) replace(placement.node);
     gang_.placements_.push_back(std::move(placement));
     return true;
   }
@@ -54,9 +64,33 @@ class GroupPlacing {
     ++gang_.work_.nodes_scored;
     const auto taken = gang_.taken_.find(id);
     const Taken& there = taken == gang_.taken_.end() ? kNothing : taken->second;
-    if (auto placement = try_node(ask_, node, there)) {
-      const Fit fit = fit_of(ask_, node, there, *placement);
-      ready_.emplace(fit, std::move(*placement));
+    auto placement = try_node(ask_, node, there);
+    if (!placement) return;
+    const std::int64_t loss = loss_ == nullptr ? 0 : least_loss(*loss_, ask_, node, there, *placement);
+    Fit fit = fit_of(ask_, node, there, *placement);
+    fit.loss = loss;
+    ready_.emplace(fit, std::move(*placement));
+  }
+
+  // Offers nodes that the gang has not touched, until one can take a task or there are no more.
+  void offer_untouched() {
+    const std::size_t before = ready_.size();
+    while (ready_.size() == before) {
+      const auto nodes = nodes_to_score(gang_.state_, ask_, offered_, gang_.work_.nodes_scored);
+      if (nodes.empty()) break;
+      for (const NodeId node : nodes) {
+        if (offered_.insert(node).second) offer(node);
+      }
+    }
+  }
+
+  // The node is no longer as it was; another that is goes into its place.
+  void replace(NodeId node) {
+    if (const auto alike = next_alike(gang_.state_, ask_, node, offered_)) {
+      offered_.insert(*alike);
+      offer(*alike);
+    } else {
+      offer_untouched();
     }
   }
 
@@ -85,13 +119,19 @@ class GroupPlacing {
 
   Gang& gang_;
   const TaskAsk& ask_;
-  std::optional<FitOrder> order_;  // nothing: it has no further node
+  const state::PlacementLoss* loss_;  // null: nodes are not scored
+  bool whole_fleet_ = false;          // scored, and any node may be taken
+  std::set<NodeId> offered_;          // then: the nodes that stand in `ready_` or have stood there
+  std::optional<FitOrder> order_;     // nothing: it has no further node
   std::map<Fit, TaskPlacement> ready_;
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
 };
 
 Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work)
-    : state_(state), job_(job), work_(work) {
+    : state_(state),
+      job_(job),
+      work_(work),
+      scored_(state.config().scheduling.score == NodeScore::kFragmentation && !job.spec.exclusive) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models));
 }
 
@@ -102,6 +142,14 @@ Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork&
     taken.remove(*task);
     taken.tasks = 0;  // of the gang's own
   }
+  scored_ = false;
+}
+
+const state::PlacementLoss* Gang::loss_of(std::size_t group) {
+  if (!scored_) return nullptr;
+  losses_.resize(asks_.size());
+  if (!losses_[group]) losses_[group].emplace(state_.fragmentation(), state_.request_of(asks_[group].group.request));
+  return &*losses_[group];
 }
 
 std::int32_t Gang::add(std::size_t group, std::int32_t count, const Region& region) {

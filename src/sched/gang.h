@@ -1,6 +1,6 @@
 #pragma once
 // A gang while it is being placed: what it has taken so far on top of the state, task by task, and a way back. Every
-// task goes to the node it fits best of those of a region.
+// task goes to the node it fits best of those of a region: the tightest, or the one where it costs the fleet least.
 
 #include <array>
 #include <cstddef>
@@ -55,7 +55,12 @@ class Gang {
   const state::State& state_;
   const state::JobState& job_;
   PlaceWork& work_;
+  bool scored_;  // nodes are; whether something fits at all is asked without
+  // What the group's tasks cost the fleet where, or null where nodes are not scored.
+  const state::PlacementLoss* loss_of(std::size_t group);
+
   std::vector<TaskAsk> asks_;
+  std::vector<std::optional<state::PlacementLoss>> losses_;  // by group, made when first asked for
   std::map<NodeId, Taken> taken_;
   std::vector<TaskPlacement> placements_;
 };

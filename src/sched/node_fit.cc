@@ -1,8 +1,10 @@
 #include "sched/node_fit.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/planted.h"
+#include "sched/near_gpus.h"
 #include "sched/place.h"
 
 namespace berth::sched {
@@ -21,6 +23,13 @@ bool tolerates(const TaskGroup& group, const std::vector<Taint>& taints) {
 
 bool usable_gpu(const GpuSlot& gpu, ModelMask models) { return gpu.healthy && (models >> gpu.model.index() & 1U) != 0; }
 
+bool takes_share(const TaskAsk& ask, const NodeState& node, const Taken& taken, std::uint8_t index) {
+  const GpuSlot& gpu = node.gpus[index];
+  if (!usable_gpu(gpu, ask.models) || gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli)
+    return false;
+  return gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
+}
+
 // Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
 // one.
 std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
@@ -30,8 +39,7 @@ std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
     const std::int32_t available = gpu.available_milli() - taken.milli[g];
-    if (!usable_gpu(gpu, ask.models) || available < milli) continue;
-    if (gpu.sharers > 0 && gpu.share_domain != ask.trust_domain && !planted(Bug::kShareAcrossDomains)) continue;
+    if (!takes_share(ask, node, taken, g)) continue;
     if (!best || available - milli < best_left) {
       best = g;
       best_left = available - milli;
@@ -40,18 +48,18 @@ std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node
   return best;
 }
 
-// The first idle GPUs of one model.
+// Idle GPUs of one model, near each other.
 std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
   for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
     if ((ask.models >> m & 1U) == 0) continue;
     std::array<std::uint8_t, kMaxGpusPerNode> idle{};
     std::size_t found = 0;
-    for (std::uint8_t g = 0; g < node.gpus.size() && found < count; ++g) {
+    for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
       const GpuSlot& gpu = node.gpus[g];
       if (gpu.model.index() == m && gpu.available_milli() - taken.milli[g] == kMilli) idle[found++] = g;
     }
-    if (found == count) return {idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count)};
+    if (found >= count) return near_gpus(node.spec, std::span(idle).first(found), count);
   }
   return {};
 }
@@ -158,6 +166,36 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const NodeState& node,
   }
   if (ask.exclusive) take_all(node, placement);
   return placement;
+}
+
+namespace {
+
+state::SeenFree free_after(const NodeState& node, const Taken& taken) {
+  std::array<std::int32_t, kMaxGpusPerNode> milli{};
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) milli[g] = node.gpus[g].available_milli() - taken.milli[g];
+  return state::seen_free(node, node.available_cpu_milli() - taken.cpu_milli, std::span(milli).first(node.gpus.size()));
+}
+
+}  // namespace
+
+std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node, const Taken& taken,
+                        TaskPlacement& placement) {
+  const auto on = [&](std::int32_t gpu_free) {
+    return taken.tasks == 0 ? loss.on(node.id, gpu_free) : loss.on(free_after(node, taken), gpu_free);
+  };
+  if (!ask.group.request.is_share()) return on(static_cast<std::int32_t>(kMilli));
+  std::map<std::int32_t, std::uint8_t> choices;  // the first GPU of each fill
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    if (takes_share(ask, node, taken, g)) choices.emplace(node.gpus[g].available_milli() - taken.milli[g], g);
+  }
+  std::optional<std::int64_t> best;
+  for (const auto& [available, gpu] : choices) {
+    const std::int64_t here = on(available);
+    if (best && here >= *best) continue;
+    best = here;
+    placement.gpus = {gpu};
+  }
+  return *best;
 }
 
 Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const TaskPlacement& placement) {

@@ -51,10 +51,16 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
 // One task on the node with its devices, or nothing.
 std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 
-// What would stay free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their
-// own. Of equal fits the node that has been known longest is taken.
+// What it costs the fleet to put the task there. A share is moved to the GPU where that is least; of equal ones to the
+// fullest.
+std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
+                        const Taken& taken, TaskPlacement& placement);
+
+// What it costs the fleet, where that is asked, then what would stay free on the node: GPUs first, then CPU. Less is a
+// better fit; spread jobs prefer nodes without their own. Of equal fits the node that has been known longest is taken.
 struct Fit {
   std::int32_t own_tasks = 0;
+  std::int64_t loss = 0;
   std::int64_t gpu_milli_left = 0;
   std::int64_t cpu_left = 0;
   NodeId node;

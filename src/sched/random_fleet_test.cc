@@ -61,6 +61,7 @@ struct Fleet {
     config.scheduling.min_runtime_s = random.between(0, 90);
     if (random.chance(500)) config.scheduling.usage_half_life_s = random.between(30, 3600);
     config.scheduling.deadline_slack_s = random.between(0, 120);
+    config.scheduling.score = seed % 2 == 0 ? NodeScore::kBestFit : NodeScore::kFragmentation;
     config.pools = {{"p", {}}, {"q", {"a"}}};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
@@ -167,7 +168,7 @@ struct Fleet {
 };
 
 // The reference: every task is tried on every node, and the best fit of all wins. Nothing is shared with the product
-// but the judgement of one task on one node.
+// but the judgement of one task on one node. The fleets are small enough for the product to score all of their nodes.
 struct LinearSearch {
   const State& state;
   const JobState& job;
@@ -177,13 +178,17 @@ struct LinearSearch {
 
   bool add(std::size_t group) {
     const TaskAsk ask = sched::task_ask(state, job, group, models);
+    const bool scored = state.config().scheduling.score == NodeScore::kFragmentation && !ask.exclusive;
+    const state::PlacementLoss loss(state.fragmentation(), state.request_of(ask.group.request));
     std::optional<std::pair<Fit, TaskPlacement>> best;
     for (const NodeState& node : state.nodes()) {
       const bool known = ask.classes[state.node_index().class_of(node.id).index()];
       if (!node.takes_tasks() || !known || !sched::has_labels(ask.group, node.spec)) continue;
-      const auto placement = sched::try_node(ask, node, taken[node.id]);
+      auto placement = sched::try_node(ask, node, taken[node.id]);
       if (!placement) continue;
-      const Fit fit = sched::fit_of(ask, node, taken[node.id], *placement);
+      const std::int64_t lost = scored ? sched::least_loss(loss, ask, node, taken[node.id], *placement) : 0;
+      Fit fit = sched::fit_of(ask, node, taken[node.id], *placement);
+      fit.loss = lost;
       if (!best || fit < best->first) best.emplace(fit, *placement);
     }
     if (!best) return false;

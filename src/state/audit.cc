@@ -126,6 +126,7 @@ std::optional<std::string> State::audit() const {
   domains.configure(config_.topology_levels);
   for (const NodeState& node : nodes_) domains.install(node, scratch);
   if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
+  if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {
     const QueueSums& sums = queues[queue.id.index()];
     const std::string name = "queue '" + queue.path + "': ";

@@ -89,6 +89,8 @@ std::string State::save() const {
     past.push_back({queue.id, {queue.past.average.begin(), queue.past.average.end()}, queue.past.at});
   }
   out.put(past);
+  out.put(fragmentation_.save());
+  out.put(fragmentation_alarm_);
   return out.take();
 }
 
@@ -198,7 +200,12 @@ Result<State> State::load(std::string_view bytes) {
     queue.past.since = shared_part(queue.usage);
     queue.past.at = saved.at;
   }
-  if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times)) return damaged;
+  fragmentation::Mix::Saved mix = state.fragmentation_.save();
+  if (!in.at_end()) {  // likewise
+    in.get(mix);
+    in.get(state.fragmentation_alarm_);
+  }
+  if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.unsettled_.clear();
   state.roomier_.clear();

@@ -94,6 +94,8 @@ class NodeIndex {
   // The groups that have exactly so many whole GPUs of one model available, tightest first.
   const NodeGroups& with_whole_gpus(std::size_t count) const { return groups_[count]; }
   std::size_t group_count() const;
+  // The group of a node that takes tasks.
+  const NodeGroup& group_of(NodeId node) const { return entries_[node.index()].group->second; }
 
   const std::vector<NodeClass>& classes() const { return classes_; }
   NodeClassId class_of(NodeId node) const { return entries_[node.index()].node_class; }

@@ -41,11 +41,13 @@ void State::install_node(NodeState& node) {
 void State::install_in_indexes(const NodeState& node) {
   node_index_.install(node);
   topology_.install(node, node_index_);
+  fragmentation_.refresh(node);
 }
 
 void State::refresh_in_indexes(NodeId id) {
   node_index_.refresh(node(id));
   topology_.refresh(node(id));
+  fragmentation_.refresh(node(id));
 }
 
 // Other levels make other domains.

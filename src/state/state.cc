@@ -288,6 +288,7 @@ void State::on(const JobSubmitted& event) {
   }
   forget_old_keys();
   JobState& stored = jobs_.insert(event.job, std::move(job));
+  learn_mix(stored);
   index_job(stored);
   unsettled_.insert(event.job);
 }
@@ -604,5 +605,26 @@ void State::on(const JobFinished& event) {
 }
 
 void State::on(const CycleRan&) {}
+
+void State::on(const FragmentationAlarm& event) { fragmentation_alarm_ = event.raised; }
+
+fragmentation::Request State::request_of(const TaskRequest& request) const {
+  fragmentation::Request seen{request.cpu_milli, request.gpus,
+                              request.gpus > 0 ? request.gpu_milli : fragmentation::kWholeGpu,
+                              request.gpu_models.empty() ? fragmentation::kAnyModel : 0};
+  for (const std::string& name : request.gpu_models) {
+    if (const auto model = gpu_model_named(name)) seen.models |= fragmentation::ModelMask{1} << model->index();
+  }
+  return seen;
+}
+
+// Every task is asked for once, when its job is submitted; a gang of thousands does not outweigh everybody else.
+void State::learn_mix(const JobState& job) {
+  constexpr std::int32_t kTasksCounted = 64;
+  if (job.is_parent()) return;
+  for (const TaskGroup& group : job.spec.groups) {
+    fragmentation_.observe(request_of(group.request), std::min(group.count, kTasksCounted));
+  }
+}
 
 }  // namespace berth::state

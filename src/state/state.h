@@ -21,6 +21,7 @@
 #include "base/timestamp.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "state/fragmentation/fragmentation_index.h"
 #include "state/job_state.h"
 #include "state/job_table.h"
 #include "state/node_index.h"
@@ -82,6 +83,8 @@ class State {
   const NodeState* node_named(std::string_view name) const;
   const NodeIndex& node_index() const { return node_index_; }
   const TopologyIndex& topology() const { return topology_; }
+  const FragmentationIndex& fragmentation() const { return fragmentation_; }
+  bool fragmentation_alarm() const { return fragmentation_alarm_; }  // raised and not cleared since
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
@@ -125,6 +128,9 @@ class State {
 
   // Rises whenever something was given back or allowed that could let a waiting job start.
   std::uint64_t opportunity() const { return opportunity_; }
+
+  // One task of it, as the score of placements sees it.
+  fragmentation::Request request_of(const TaskRequest& request) const;
 
   // Queues from the root to `queue`, both included; index is depth.
   std::vector<QueueId> path_to(QueueId queue) const;
@@ -177,6 +183,7 @@ class State {
   void on(const JobRequeued& event);
   void on(const JobFinished& event);
   void on(const CycleRan& event);
+  void on(const FragmentationAlarm& event);
 
   JobState& existing(JobId id);
   NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
@@ -208,6 +215,7 @@ class State {
   void index_job(JobState& job);
   void forget_old_keys();
   void learn_run_time(const JobState& job, Outcome outcome);
+  void learn_mix(const JobState& job);
 
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
@@ -234,6 +242,8 @@ class State {
   std::map<std::string, NodeId, std::less<>> node_names_;
   NodeIndex node_index_;
   TopologyIndex topology_;
+  FragmentationIndex fragmentation_;
+  bool fragmentation_alarm_ = false;
   std::vector<QueueState> queues_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;

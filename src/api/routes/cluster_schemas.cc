@@ -45,7 +45,10 @@ Schema cluster() {
                  {"jobs_pending", integer("Jobs that wait, held ones included.")},
                  {"jobs_running", integer("Jobs that run and are not asked to stop.")},
                  {"jobs_stopping", integer("Jobs that are asked to stop.")},
-                 {"allocated_pct", number("Bound GPUs in percent of all.")}});
+                 {"allocated_pct", number("Bound GPUs in percent of all.")},
+                 {"gpus_stranded", number("Idle GPUs that a request like those submitted is expected to be unable to "
+                                          "use (docs/fragmentation.md).")},
+                 {"fragmentation_alarm", boolean("They have crossed the alert threshold of the configuration.")}});
 }
 
 Schema amounts(std::string_view description) {

@@ -238,7 +238,9 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
           {"jobs_pending", state.jobs().size() - running - state.children().size()},
           {"jobs_running", static_cast<std::int64_t>(running) - stopping},
           {"jobs_stopping", stopping},
-          {"allocated_pct", from_thousandths(permille * 100)}};
+          {"allocated_pct", from_thousandths(permille * 100)},
+          {"gpus_stranded", from_thousandths(state.fragmentation().unusable_milli())},
+          {"fragmentation_alarm", state.fragmentation_alarm()}};
 }
 
 json::object usage_view(const UsageReport& report, bool simulated_gpus) {

@@ -55,6 +55,12 @@ std::string cordoned(const Json& event) {
   return node(event) + what + by(event);
 }
 
+std::string fragmentation_alarm(const Json& event) {
+  const auto gpus = [&](const char* key) { return std::to_string((integer(event, key) + 500) / 1000); };
+  return (is_true(event, "raised") ? "fragmentation is high: " : "fragmentation is low again: ") +
+         gpus("unusable_milli") + " of " + gpus("idle_milli") + " idle GPUs are expected to be of no use";
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -95,6 +101,7 @@ constexpr std::array kTellings{
     Telling{"job-requeued", [](const Json& e) { return job(e) + " waits again"; }},
     Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
+    Telling{"fragmentation-alarm", &fragmentation_alarm},
 };
 
 std::string fields_of(const Json& event) {

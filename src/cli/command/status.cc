@@ -16,6 +16,8 @@ std::string overview(const Json& cluster) {
   text += "  GPUs   " + value("gpus") + (is_true(cluster, "simulated_gpus") ? " (simulated)" : "") + ": " +
           value("gpus_allocated") + " in use, " + value("gpus_free") + " free, " + value("gpus_unhealthy") +
           " unhealthy; " + value("allocated_pct") + "% in use\n";
+  text += "  idle   " + value("gpus_stranded") + " GPUs expected to be of no use to the requests that arrive" +
+          (is_true(cluster, "fragmentation_alarm") ? ": over the alert threshold" : "") + "\n";
   text += "  jobs   " + value("jobs_running") + " running, " + value("jobs_stopping") + " stopping, " +
           value("jobs_pending") + " pending\n";
   const Json& log = at(cluster, "log");

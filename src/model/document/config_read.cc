@@ -195,6 +195,8 @@ class ConfigReader {
         {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
         {"usage_half_life", [&](const Value& v) { scheduling.usage_half_life_s = v.duration_s(); }},
         {"deadline_slack", [&](const Value& v) { scheduling.deadline_slack_s = v.duration_s(); }},
+        {"score", [&](const Value& v) { scheduling.score = v.word<NodeScore>(); }},
+        {"fragmentation_alert", [&](const Value& v) { scheduling.fragmentation_alert_percent = v.integer(0, 100); }},
     });
     for (const Entry& entry : value.node().entries) {
       if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);

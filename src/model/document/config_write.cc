@@ -98,6 +98,10 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.deadline_slack_s != plain.deadline_slack_s) {
     map.set("deadline_slack", plain_node(duration_text(scheduling.deadline_slack_s)));
   }
+  if (all || scheduling.score != plain.score) map.set("score", plain_node(std::string(name_of(scheduling.score))));
+  if (all || scheduling.fragmentation_alert_percent != plain.fragmentation_alert_percent) {
+    map.set("fragmentation_alert", integer_node(scheduling.fragmentation_alert_percent));
+  }
   return map;
 }
 

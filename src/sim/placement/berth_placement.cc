@@ -8,7 +8,7 @@
 namespace berth::sim::placement {
 namespace {
 
-namespace fragmentation = sched::fragmentation;
+namespace fragmentation = state::fragmentation;
 
 fragmentation::Request request_of(const PodShape& shape) {
   return {shape.cpu_milli, shape.gpus, shape.milli, shape.models};

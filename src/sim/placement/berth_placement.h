@@ -1,5 +1,5 @@
 #pragma once
-// berth's own placement score (sched/fragmentation) in the published
+// berth's own placement score (state/fragmentation) in the published
 // experiment, beside the policies it is compared with. Nodes in like states are
 // scored once. With a mix to learn, every pod asked for is counted, placed or
 // refused.
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "sched/fragmentation/node_table.h"
 #include "sim/placement/policy.h"
+#include "state/fragmentation/node_table.h"
 
 namespace berth::sim::placement {
 
@@ -27,7 +27,7 @@ class BerthPlacement final : public PlacementScore {
   void on_change(std::uint32_t node) override { changed_.push_back(node); }
 
  private:
-  using Table = sched::fragmentation::NodeTable;
+  using Table = state::fragmentation::NodeTable;
   using RankedNode = std::pair<std::uint32_t,
                                std::uint32_t>;  // place in the order of ties, node
 
@@ -50,7 +50,7 @@ class BerthPlacement final : public PlacementScore {
   std::optional<Table> table_;
   std::vector<Table::Id> state_of_;
   std::map<Table::Id, std::set<RankedNode>> nodes_in_;
-  sched::fragmentation::FleetSummary summary_;
+  state::fragmentation::FleetSummary summary_;
   std::vector<std::uint32_t> changed_;
 };
 

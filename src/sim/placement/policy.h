@@ -1,7 +1,7 @@
 #pragma once
 // The published placement policies, as their authors' simulator computes them: integer scores, the highest wins, ties
 // go to the node that comes first in an order that is random but fixed for the run. They live with the simulator, for
-// comparison only. Beside them stands berth's own score, which lives in sched/fragmentation.
+// comparison only. Beside them stands berth's own score, which lives in state/fragmentation.
 //
 //   auto policy = make_policy("FGD", {.nodes = fleet.size(), .mix = typical_pods(list), .seed = 42});
 //   if (auto choice = policy->pick(fleet, shape)) { place(fleet[choice->node], shape, choice->gpus);

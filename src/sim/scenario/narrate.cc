@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/document/quantity.h"
 #include "sim/scenario/stage.h"
 
 namespace berth::sim {
@@ -92,6 +93,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e14 = std::get_if<JobRequeued>(&event)) {
     line(name(e14->job) + " waits again" +
          (e14->not_before > record.time ? ", not before " + duration_text(e14->not_before.ms - kBeginMs) : ""));
+  } else if (const auto* e16 = std::get_if<FragmentationAlarm>(&event)) {
+    line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") + ": " +
+         document::milli_text(e16->unusable_milli) + " of " + document::milli_text(e16->idle_milli) +
+         " idle GPUs are expected to be of no use");
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));

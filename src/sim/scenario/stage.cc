@@ -111,6 +111,13 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, "grace", parse_seconds, rules.default_grace_s); !ok) return ok;
     if (auto ok = read_option(line, "reclaim", parse_on_off, rules.reclaim); !ok) return ok;
     if (auto ok = read_option(line, "half-life", parse_seconds, rules.usage_half_life_s); !ok) return ok;
+    if (const std::string* score = line.option("score")) {
+      const auto known = enum_from_name<NodeScore>(*score);
+      if (!known) return invalid("no such score: '" + *score + "'");
+      rules.score = *known;
+    }
+    if (auto ok = read_option(line, "fragmentation-alert", parse_integer, rules.fragmentation_alert_percent); !ok)
+      return ok;
     if (auto ok = read_option(line, "deadline-slack", parse_seconds, rules.deadline_slack_s); !ok) return ok;
     return read_option(line, "preempt", parse_on_off, rules.preempt);
   }

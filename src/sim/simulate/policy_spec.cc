@@ -122,8 +122,9 @@ class PolicyReader {
   void read_score() {
     const auto word = text("score");
     if (is_berth()) {
-      if (word && *word != "berth")
-        say("score: with order berth the product scores nodes itself; only berth is possible");
+      if (word && *word != "berth" && *word != "BestFit")
+        say("score: with order berth the product scores nodes itself; berth and BestFit are possible");
+      if (word) spec_.scheduling.score = *word == "BestFit" ? NodeScore::kBestFit : NodeScore::kFragmentation;
       spec_.score.clear();
     } else if (word) {
       spec_.score = *word;

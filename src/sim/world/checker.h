@@ -181,6 +181,11 @@ class Checker : public Witness {
   void on(const JobRequeued& event);
   void on(const JobFinished& event);
   void on(const CycleRan&) { last_cycle_ = seq_; }
+  void on(const FragmentationAlarm& event) {
+    require(event.raised != fragmentation_alarm_, "alarm", "a fragmentation alarm that changes nothing");
+    require(event.unusable_milli <= event.idle_milli, "alarm", "more GPUs of no use than idle ones");
+    fragmentation_alarm_ = event.raised;
+  }
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -255,6 +260,7 @@ class Checker : public Witness {
   JobId last_job_;
   Timestamp now_;
   Seq seq_ = 0;
+  bool fragmentation_alarm_ = false;
   Seq last_cycle_ = 0;  // that decided something
   std::int64_t bound_milli_ = 0;
   std::int64_t total_integral_ = 0;

@@ -121,6 +121,9 @@ ClusterConfig Simulation::random_config() {
   config.scheduling.default_grace_s = random_.between(1, 60);
   config.scheduling.reclaim = !random_.chance(100);
   config.scheduling.preempt = !random_.chance(200);
+  Random apart(seed_ ^ 0x5c04eULL);  // numbers of its own, so that the rest of a seed's life stays what it was
+  if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
+  if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   leaves_.clear();
   for (const QueueConfig& queue : config.queues) {
     const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),

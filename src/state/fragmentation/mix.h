@@ -16,14 +16,18 @@
 #include <span>
 #include <vector>
 
-#include "sched/fragmentation/shape.h"
+#include "base/fields.h"
+#include "state/fragmentation/shape.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 
 struct Group {
   Request request;
   std::int64_t weight = 0;
   bool operator==(const Group&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("request", &Group::request), field("weight", &Group::weight));
+  }
 };
 
 class Mix {
@@ -39,27 +43,47 @@ class Mix {
   // A mix known beforehand: these groups, all of them, and nothing learned so far.
   static Mix given(std::span<const Group> groups, std::int32_t node_gpus);
 
-  // True when `groups()` changed by it.
-  bool observe(const Request& request);
+  // So many such requests have arrived. True when `groups()` changed by it.
+  bool observe(const Request& request, std::int64_t times = 1);
+  // The largest node has so many GPUs now. True when `groups()` changed by it.
+  bool set_node_gpus(std::int32_t node_gpus);
 
+  std::int32_t node_gpus() const { return node_gpus_; }
   std::span<const Group> groups() const { return groups_; }
   std::int64_t total_weight() const { return total_weight_; }
   // The milli-GPU that the requests ask for, each as often as its weight says.
   std::int64_t weighted_milli() const { return weighted_milli_; }
 
+  // All of it as plain values, and back; `load` is false where they could not have been saved by this.
+  struct Saved {
+    std::int32_t node_gpus = 0;
+    std::int64_t regroup_at = 1;
+    std::vector<Group> counts;  // every request that is counted
+    std::vector<Group> groups;  // what others see, without the whole node
+    static constexpr auto fields() {
+      return std::tuple(field("node_gpus", &Saved::node_gpus), field("regroup_at", &Saved::regroup_at),
+                        field("counts", &Saved::counts), field("groups", &Saved::groups));
+    }
+  };
+  Saved save() const;
+  bool load(const Saved& saved);
+  bool operator==(const Mix&) const = default;
+
  private:
-  void count(const Request& request);
+  void count(const Request& request, std::int64_t times);
   void age();
   void regroup();
   void adopt(std::vector<Group> groups);
+  void weigh();
 
   std::int32_t node_gpus_;
   std::map<Request, std::int64_t> counts_;
   std::int64_t observed_ = 0;  // the sum of counts_
   std::int64_t regroup_at_ = 1;
-  std::vector<Group> groups_;
+  std::vector<Group> counted_;  // the most frequent, as they were counted
+  std::vector<Group> groups_;   // the same with the whole node, in weights
   std::int64_t total_weight_ = 0;
   std::int64_t weighted_milli_ = 0;
 };
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

@@ -1,9 +1,9 @@
-#include "sched/fragmentation/mix.h"
+#include "state/fragmentation/mix.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 namespace {
 
 constexpr std::int64_t kWeightScale = 1000;  // so that a few per mille of the total is an integer, exactly
@@ -28,8 +28,8 @@ Mix Mix::given(std::span<const Group> groups, std::int32_t node_gpus) {
   return mix;
 }
 
-bool Mix::observe(const Request& request) {
-  count(request);
+bool Mix::observe(const Request& request, std::int64_t times) {
+  count(request, times);
   if (observed_ >= kAgeAt) age();
   if (observed_ < regroup_at_) return false;
   regroup_at_ = observed_ + std::max<std::int64_t>(1, observed_ / 4);
@@ -37,10 +37,17 @@ bool Mix::observe(const Request& request) {
   return true;
 }
 
-void Mix::count(const Request& request) {
-  ++observed_;
+bool Mix::set_node_gpus(std::int32_t node_gpus) {
+  if (node_gpus == node_gpus_) return false;
+  node_gpus_ = node_gpus;
+  weigh();
+  return true;
+}
+
+void Mix::count(const Request& request, std::int64_t times) {
+  observed_ += times;
   if (const auto known = counts_.find(request); known != counts_.end()) {
-    ++known->second;
+    known->second += times;
     return;
   }
   std::int64_t inherited = 0;
@@ -50,7 +57,7 @@ void Mix::count(const Request& request) {
     inherited = rarest->second;
     counts_.erase(rarest);
   }
-  counts_[request] = inherited + 1;
+  counts_[request] = inherited + times;
 }
 
 void Mix::age() {
@@ -76,7 +83,12 @@ void Mix::regroup() {
 }
 
 void Mix::adopt(std::vector<Group> groups) {
-  groups_ = std::move(groups);
+  counted_ = std::move(groups);
+  weigh();
+}
+
+void Mix::weigh() {
+  groups_ = counted_;
   std::int64_t count = 0;
   for (auto& group : groups_) {
     count += group.weight;
@@ -93,4 +105,36 @@ void Mix::adopt(std::vector<Group> groups) {
   weighted_milli_ = gpu_milli(groups_);
 }
 
-}  // namespace berth::sched::fragmentation
+Mix::Saved Mix::save() const {
+  Saved saved{node_gpus_, regroup_at_, {}, counted_};
+  for (const auto& [request, count] : counts_) saved.counts.push_back({request, count});
+  return saved;
+}
+
+bool Mix::load(const Saved& saved) {
+  const auto sound = [](const Group& group) {
+    const Request& request = group.request;
+    const bool gpus = request.gpus >= 0 && request.gpus <= static_cast<std::int32_t>(kMaxGpusPerNode) &&
+                      request.milli > 0 && request.milli <= kWholeGpu &&
+                      (request.gpus == 1 || !(request.milli < kWholeGpu));
+    return gpus && request.cpu_milli >= 0 && group.weight > 0 && group.weight <= 2 * kAgeAt;
+  };
+  if (saved.counts.size() > kTracked || saved.groups.size() > kGroups || saved.node_gpus < 0 ||
+      saved.node_gpus > static_cast<std::int32_t>(kMaxGpusPerNode) ||
+      !std::all_of(saved.counts.begin(), saved.counts.end(), sound) ||
+      !std::all_of(saved.groups.begin(), saved.groups.end(), sound)) {
+    return false;
+  }
+  node_gpus_ = saved.node_gpus;
+  regroup_at_ = saved.regroup_at;
+  counts_.clear();
+  observed_ = 0;
+  for (const Group& group : saved.counts) {
+    observed_ += group.weight;
+    counts_.emplace(group.request, group.weight);
+  }
+  adopt(saved.groups);
+  return counts_.size() == saved.counts.size();
+}
+
+}  // namespace berth::state::fragmentation

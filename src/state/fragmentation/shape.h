@@ -9,8 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 
-namespace berth::sched::fragmentation {
+#include "base/fields.h"
+
+namespace berth::state::fragmentation {
 
 inline constexpr std::int32_t kWholeGpu = 1000;
 inline constexpr std::size_t kMaxGpusPerNode = 16;
@@ -27,6 +30,10 @@ struct Request {
   auto operator<=>(const Request&) const = default;
   bool is_share() const { return gpus == 1 && milli < kWholeGpu; }
   std::int64_t total_milli() const { return std::int64_t{gpus} * milli; }
+  static constexpr auto fields() {
+    return std::tuple(field("cpu_milli", &Request::cpu_milli), field("gpus", &Request::gpus),
+                      field("milli", &Request::milli), field("models", &Request::models));
+  }
 };
 
 struct NodeFree {
@@ -34,6 +41,7 @@ struct NodeFree {
   std::uint32_t model = 0;
   std::uint32_t gpus = 0;
   std::array<std::int32_t, kMaxGpusPerNode> free{};  // milli left on each GPU, ascending; 0 beyond `gpus`
+  std::int64_t cpu_unit = 1;  // CPU is counted in whole ones of these, so that more nodes look alike
 
   auto operator<=>(const NodeFree&) const = default;
   std::span<const std::int32_t> free_gpus() const { return {free.data(), gpus}; }
@@ -48,7 +56,7 @@ NodeFree canonical(NodeFree node);
 std::int64_t slots(const NodeFree& node, const Request& request);
 
 // The node after the request; `gpu_free` is the free milli of the GPU that a share is put on, and of no meaning
-// otherwise. Precondition: it fits there.
-NodeFree after(const NodeFree& node, const Request& request, std::int32_t gpu_free);
+// otherwise. `cpu_rest` is what the node has beyond whole units of CPU. Precondition: it fits there.
+NodeFree after(const NodeFree& node, const Request& request, std::int32_t gpu_free, std::int64_t cpu_rest = 0);
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

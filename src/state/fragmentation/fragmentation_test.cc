@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sched/fragmentation/mix.h"
-#include "sched/fragmentation/node_table.h"
-#include "sched/fragmentation/node_value.h"
-#include "sched/fragmentation/shape.h"
+#include "state/fragmentation/mix.h"
+#include "state/fragmentation/node_table.h"
+#include "state/fragmentation/node_value.h"
+#include "state/fragmentation/shape.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 namespace {
 
 NodeFree node_with(std::vector<std::int32_t> free, std::int64_t cpu, std::uint32_t model = 0) {
@@ -220,4 +220,4 @@ TEST_CASE(
   CHECK(table.options(id, table.id_of(share(300, 9000))).empty());
 }
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <span>
+// allowed: looked up by key, never walked
+#include <unordered_map>
 #include <vector>
 
-#include "sched/fragmentation/mix.h"
-#include "sched/fragmentation/node_value.h"
-#include "sched/fragmentation/shape.h"
+#include "state/fragmentation/mix.h"
+#include "state/fragmentation/node_value.h"
+#include "state/fragmentation/shape.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 
 class NodeTable {
  public:
@@ -31,16 +33,21 @@ class NodeTable {
   const Mix& mix() const { return mix_; }
   // Learns from an arrival. True when the groups changed: whoever keeps a
   // FleetSummary then sums it up anew.
-  bool observe(const Request& request);
+  bool observe(const Request& request, std::int64_t times = 1);
+  bool set_node_gpus(std::int32_t node_gpus);
 
   Id id_of(const NodeFree& node);
   RequestId id_of(const Request& request);
   const NodeFree& node(Id id) const { return entries_[id].node; }
+  std::size_t size() const { return entries_.size() + afters_.size() / 8 + requests_.size(); }
   std::span<const std::int64_t> slots_of(Id id);
+  std::int64_t unusable_of(Id id);
   // Empty where the request does not fit, one option for whole GPUs, one per
   // distinct fitting GPU for a share, ascending. The span is good until the
   // next call.
   std::span<const Option> options(Id id, RequestId request);
+  // What a node in state `id`, with `cpu_rest` beyond its whole units of CPU, is after the request.
+  Id state_after(Id id, RequestId request, std::int32_t gpu_free, std::int64_t cpu_rest);
   std::int64_t value(Id id, std::span<const std::int64_t> prices);
 
  private:
@@ -49,10 +56,17 @@ class NodeTable {
     std::uint32_t mix_version = 0;  // of slots and fill
     std::vector<std::int64_t> slots;
     std::int64_t fill = 0;
+    bool filled = false;  // `fill` is of the mix as it is
+    std::int64_t unusable = 0;
     std::vector<std::uint32_t> options;  // by request: 0 not asked yet, else 1 +
                                          // an index into option_lists_
   };
 
+  struct Hash {
+    std::size_t operator()(const NodeFree& node) const;
+  };
+
+  void mix_changed();
   Entry& current(Id id);
   std::vector<Option> find_options(const NodeFree& before, const Request& request);
   std::span<const std::uint16_t> futures(std::uint32_t model);
@@ -60,11 +74,15 @@ class NodeTable {
   Mix mix_;
   std::uint32_t mix_version_ = 1;
   std::vector<Entry> entries_;
-  std::map<NodeFree, Id> ids_;
+  // allowed: looked up by key, never walked
+  std::unordered_map<NodeFree, Id, Hash> ids_;
+  // By state, request, free milli of the GPU and whether the rest of the CPU saves a unit.
+  // allowed: looked up by key, never walked
+  std::unordered_map<std::uint64_t, Id> afters_;
   std::vector<Request> requests_;
   std::map<Request, RequestId> request_ids_;
   std::vector<std::vector<Option>> option_lists_;
   std::map<std::uint32_t, std::vector<std::uint16_t>> futures_;  // per model, of the mix as it is
 };
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "sched/fragmentation/mix.h"
-#include "sched/fragmentation/shape.h"
+#include "state/fragmentation/mix.h"
+#include "state/fragmentation/shape.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 
 inline constexpr std::size_t kFutures = 24;       // sampled futures per node
 inline constexpr std::size_t kFutureLength = 60;  // requests in each
@@ -52,4 +52,4 @@ std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::u
 std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_slots,
                         std::span<const std::int64_t> prices);
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

@@ -1,10 +1,10 @@
-#include "sched/fragmentation/shape.h"
+#include "state/fragmentation/shape.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 
 std::int64_t NodeFree::idle_milli() const {
   std::int64_t sum = 0;
@@ -37,10 +37,11 @@ std::int64_t slots(const NodeFree& node, const Request& request) {
   return std::min(by_cpu, by_gpu);
 }
 
-NodeFree after(const NodeFree& node, const Request& request, std::int32_t gpu_free) {
+NodeFree after(const NodeFree& node, const Request& request, std::int32_t gpu_free, std::int64_t cpu_rest) {
   NodeFree rest = node;
-  rest.cpu_milli -= request.cpu_milli;
+  rest.cpu_milli += cpu_rest - request.cpu_milli;
   BERTH_CHECK(rest.cpu_milli >= 0);
+  rest.cpu_milli -= rest.cpu_milli % rest.cpu_unit;
   const std::int32_t taken_from = request.is_share() ? gpu_free : kWholeGpu;
   std::int32_t missing = request.gpus;
   for (std::size_t gpu = 0; gpu < rest.gpus && missing > 0; ++gpu) {
@@ -52,4 +53,4 @@ NodeFree after(const NodeFree& node, const Request& request, std::int32_t gpu_fr
   return canonical(rest);
 }
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

@@ -1,11 +1,33 @@
-#include "sched/fragmentation/node_table.h"
+#include "state/fragmentation/node_table.h"
 
-namespace berth::sched::fragmentation {
+#include "base/hash.h"
 
-bool NodeTable::observe(const Request& request) {
-  if (!mix_.observe(request)) return false;
+namespace berth::state::fragmentation {
+
+std::size_t NodeTable::Hash::operator()(const NodeFree& node) const {
+  Hasher hasher;
+  hasher.add(static_cast<std::uint64_t>(node.cpu_milli)).add(std::uint64_t{node.model} << 32U | node.gpus);
+  for (std::uint32_t gpu = 0; gpu + 1 < node.gpus; gpu += 2) {
+    hasher.add(static_cast<std::uint64_t>(node.free[gpu]) << 32U | static_cast<std::uint64_t>(node.free[gpu + 1]));
+  }
+  if (node.gpus % 2 == 1) hasher.add(static_cast<std::uint64_t>(node.free[node.gpus - 1]));
+  return hasher.digest();
+}
+
+void NodeTable::mix_changed() {
   ++mix_version_;
   futures_.clear();
+}
+
+bool NodeTable::observe(const Request& request, std::int64_t times) {
+  if (!mix_.observe(request, times)) return false;
+  mix_changed();
+  return true;
+}
+
+bool NodeTable::set_node_gpus(std::int32_t node_gpus) {
+  if (!mix_.set_node_gpus(node_gpus)) return false;
+  mix_changed();
   return true;
 }
 
@@ -50,8 +72,27 @@ std::vector<NodeTable::Option> NodeTable::find_options(const NodeFree& before, c
   return found;
 }
 
+NodeTable::Id NodeTable::state_after(Id id, RequestId request, std::int32_t gpu_free, std::int64_t cpu_rest) {
+  const NodeFree& before = entries_[id].node;
+  // The rest saves a unit when it covers what the request takes of one beyond whole ones.
+  const std::int64_t over = requests_[request].cpu_milli % before.cpu_unit;
+  const bool saves = over > 0 && cpu_rest >= over;
+  const std::uint64_t key = (std::uint64_t{id} << 32U | std::uint64_t{request} << 12U |
+                             static_cast<std::uint64_t>(gpu_free) << 1U | (saves ? 1U : 0U));
+  if (const auto known = afters_.find(key); known != afters_.end()) return known->second;
+  const Id found = id_of(fragmentation::after(NodeFree(before), requests_[request], gpu_free, cpu_rest));
+  afters_.emplace(key, found);
+  return found;
+}
+
+std::int64_t NodeTable::unusable_of(Id id) { return current(id).unusable; }
+
 std::int64_t NodeTable::value(Id id, std::span<const std::int64_t> prices) {
-  const auto& entry = current(id);
+  auto& entry = current(id);
+  if (!entry.filled) {
+    entry.fill = expected_fill(entry.node, mix_, futures(entry.node.model));
+    entry.filled = true;
+  }
   return node_value(entry.fill, entry.slots, prices);
 }
 
@@ -61,7 +102,8 @@ NodeTable::Entry& NodeTable::current(Id id) {
   entry.mix_version = mix_version_;
   entry.slots.clear();
   for (const auto& group : mix_.groups()) entry.slots.push_back(slots(entry.node, group.request));
-  entry.fill = expected_fill(entry.node, mix_, futures(entry.node.model));
+  entry.unusable = unusable_milli(entry.node, mix_);
+  entry.filled = false;
   return entry;
 }
 
@@ -71,4 +113,4 @@ std::span<const std::uint16_t> NodeTable::futures(std::uint32_t model) {
   return entry->second;
 }
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

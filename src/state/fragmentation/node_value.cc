@@ -1,4 +1,4 @@
-#include "sched/fragmentation/node_value.h"
+#include "state/fragmentation/node_value.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/random.h"
 
-namespace berth::sched::fragmentation {
+namespace berth::state::fragmentation {
 namespace {
 
 constexpr std::uint64_t kFutureSeed = 12345;
@@ -76,6 +76,14 @@ std::int64_t unusable_milli_for(const NodeFree& node, const Request& request) {
   return sum;
 }
 
+// a * b / (c * d), rounded down; in 64 bits where they suffice, which is nearly always and much cheaper.
+Int128 quotient(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  std::int64_t above = 0;
+  std::int64_t below = 0;
+  if (!__builtin_mul_overflow(a, b, &above) && !__builtin_mul_overflow(c, d, &below)) return above / below;
+  return Int128{a} * b / (Int128{c} * d);
+}
+
 }  // namespace
 
 std::int64_t unusable_milli(const NodeFree& node, const Mix& mix) {
@@ -99,8 +107,8 @@ std::vector<std::int64_t> scarcity_prices(const FleetSummary& fleet, const Mix& 
   BERTH_CHECK(fleet.slots.size() == groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto offered = std::max<std::int64_t>(1, fleet.slots[i]);
-    const Int128 scarcity = Int128{kPriceScale} * fleet.idle_milli * groups[i].weight / mix.weighted_milli() / offered;
-    const auto capped = static_cast<std::int64_t>(std::min<Int128>(scarcity, kPriceScale));
+    const auto capped = static_cast<std::int64_t>(std::min<Int128>(
+        quotient(kPriceScale * fleet.idle_milli, groups[i].weight, mix.weighted_milli(), offered), kPriceScale));
     prices[i] = groups[i].request.total_milli() * capped * capped / kPriceScale;
   }
   return prices;
@@ -147,4 +155,4 @@ std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_sl
   return fill * kPriceScale + futures * kScarcityPercent * scarce / 100;
 }
 
-}  // namespace berth::sched::fragmentation
+}  // namespace berth::state::fragmentation

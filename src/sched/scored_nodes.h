@@ -1,0 +1,29 @@
+#pragma once
+// Which nodes a request is scored on. Of each GPU model the few tightest that can take a task and the few loosest, no
+// two alike: what the score of fragmentation prefers lies nearly always at one of the two ends, a node that it fills or
+// one that it breaks up for good (docs/fragmentation.md has the figures). So a decision costs as much on a large fleet
+// as on a small one.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "model/ids.h"
+#include "sched/node_fit.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+inline constexpr std::size_t kScoredAtEachEnd = 12;  // per GPU model
+
+// None of them in `without`. Nothing only where no other node can take a task. `scored` counts groups and nodes looked
+// at.
+std::vector<NodeId> nodes_to_score(const state::State& state, const TaskAsk& ask, const std::set<NodeId>& without,
+                                   std::uint64_t& scored);
+
+// The next node after this one with the same GPUs and as much CPU left that can take a task, or nothing.
+std::optional<NodeId> next_alike(const state::State& state, const TaskAsk& ask, NodeId node,
+                                 const std::set<NodeId>& without);
+
+}  // namespace berth::sched
