@@ -9,14 +9,12 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "openb_input.h"
-#include "product_placement.h"
 #include "sim/placement/policy.h"
 
 namespace {
@@ -157,17 +155,6 @@ std::map<std::uint64_t, std::vector<std::size_t>> arrivals_of(const std::string&
   return by_seed;
 }
 
-// The policies of the simulator, and the product's own placement with either of its scores.
-Result<std::unique_ptr<sim::placement::PlacementScore>> make_policy(const std::string& name,
-                                                                    const sim::placement::PolicySetup& setup) {
-  for (const auto score : {NodeScore::kBestFit, NodeScore::kFragmentation}) {
-    if (name == "product-" + std::string(name_of(score))) {
-      return std::unique_ptr<sim::placement::PlacementScore>(std::make_unique<bench::ProductPlacement>(score));
-    }
-  }
-  return sim::placement::make_policy(name, setup);
-}
-
 Row run_seeds(const std::string& list, const std::string& policy_name, const Options& options) {
   bench::OpenbInput input(options.traces);
   const Fleet fleet = input.gpu_nodes();
@@ -177,7 +164,7 @@ Row run_seeds(const std::string& list, const std::string& policy_name, const Opt
   for (const auto& [seed, order] : arrivals_of(list, input, pods, fleet, options)) {
     if (seed < options.first_seed || seed > options.last_seed) continue;
     for (std::uint64_t tie_order = 0; tie_order < options.tie_orders; ++tie_order) {
-      auto policy = make_policy(policy_name, {fleet.size(), mix, seed + 1000 * tie_order});
+      auto policy = sim::placement::make_policy(policy_name, {fleet.size(), mix, seed + 1000 * tie_order});
       const auto start = std::chrono::steady_clock::now();
       const auto outcome = Run(fleet, mix, **policy).play(pods.shapes, order);
       row.seconds.values.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -200,7 +187,7 @@ void print_row(const std::string& list, const std::string& policy, const Row& ro
       std::printf(" %6.2f±%.2f %7.2f %+6.2f", ours.mean(), ours.deviation(), found->second,
                   ours.mean() - found->second);
   };
-  std::printf("%-10s %-21s", list.c_str(), policy.c_str());
+  std::printf("%-10s %-13s", list.c_str(), policy.c_str());
   beside(published.at_100, row.at_100);
   std::printf(" |");
   beside(published.at_130, row.at_130);
@@ -232,14 +219,12 @@ int main(int argc, char** argv) {
   bench::OpenbInput input(options.traces);
   const Published published{input.published("allo", 100), input.published("allo", 130), input.published("frag", 130)};
   std::printf(
-      "list       policy                |  allocated at 100 %% arrived | at 130 %% arrived          | fragmented at "
-      "130 %%    "
-      "    | refused  s/run\n                                  ours        publ.   diff |   ours        publ.   diff | "
-      "  ours "
+      "list       policy        |  allocated at 100 %% arrived | at 130 %% arrived          | fragmented at 130 %%    "
+      "    | refused  s/run\n                          ours        publ.   diff |   ours        publ.   diff |   ours "
       "       publ.   diff\n");
   for (const auto& list : options.lists) {
     for (const auto& policy : options.policies) {
-      if (!make_policy(policy, {})) {
+      if (!sim::placement::make_policy(policy, {})) {
         std::fprintf(stderr, "no policy \"%s\"\n", policy.c_str());
         return 2;
       }

@@ -127,11 +127,8 @@ class GroupPlacing {
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
 };
 
-Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work)
-    : state_(state),
-      job_(job),
-      work_(work),
-      scored_(state.config().scheduling.score == NodeScore::kFragmentation && !job.spec.exclusive) {
+Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, NodeScore score)
+    : state_(state), job_(job), work_(work), score_(score) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models));
 }
 
@@ -142,11 +139,10 @@ Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork&
     taken.remove(*task);
     taken.tasks = 0;  // of the gang's own
   }
-  scored_ = false;
 }
 
 const state::PlacementLoss* Gang::loss_of(std::size_t group) {
-  if (!scored_) return nullptr;
+  if (score_ == NodeScore::kBestFit) return nullptr;
   losses_.resize(asks_.size());
   if (!losses_[group]) losses_[group].emplace(state_.fragmentation(), state_.request_of(asks_[group].group.request));
   return &*losses_[group];

@@ -28,7 +28,8 @@ using Counts = std::vector<std::int32_t>;
 
 class Gang {
  public:
-  Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work);
+  Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work,
+       NodeScore score = NodeScore::kBestFit);
   // The same as if `freed`, what others hold, were available besides: it stands in the counts as taken less than
   // nothing. Who shares a GPU and whether a node is untouched are still asked of the state.
   Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work, const Freed& freed);
@@ -55,7 +56,7 @@ class Gang {
   const state::State& state_;
   const state::JobState& job_;
   PlaceWork& work_;
-  bool scored_;  // nodes are; whether something fits at all is asked without
+  NodeScore score_;
   // What the group's tasks cost the fleet where, or null where nodes are not scored.
   const state::PlacementLoss* loss_of(std::size_t group);
 

@@ -74,5 +74,35 @@ TEST_CASE("a job that waits for a cordoned node is told so in the first line") {
   CHECK(fleet.runs(job));
 }
 
+TEST_CASE("whether a gang of several groups fits does not depend on what others have asked for") {
+  FleetFixture fleet;
+  ClusterConfig config = FleetFixture::config({FleetFixture::queue("a")});
+  config.scheduling.score = NodeScore::kFragmentation;
+  fleet.command(ApplyConfig{config, "op"});
+  NodeSpec wanted = FleetFixture::node("wanted", 1, "H100");
+  wanted.cpu_milli = 4000;
+  fleet.command(RegisterNode{wanted});
+  fleet.command(RegisterNode{FleetFixture::node("other", 1, "A100")});
+  JobSpec popular = FleetFixture::job("a", 1, 1);
+  popular.groups[0].request.gpu_models = {"H100"};
+  popular.held = true;
+  for (int i = 0; i < 100; ++i) fleet.submit(popular);
+  // By the score the light head goes to the GPU that nobody asks for, beside which alone there is CPU for the worker.
+  const JobId head = fleet.submit(FleetFixture::job("a", 1, 1));
+  fleet.cycle();
+  REQUIRE(fleet.runs(head));
+  CHECK_EQ(fleet.state.node(fleet.state.job(head)->attempt->tasks.front().placement.node).spec.name, "other");
+  fleet.exit(head, 0);
+
+  JobSpec gang = FleetFixture::job("a", 1, 1);
+  gang.groups.push_back(gang.groups.front());
+  gang.groups[0].name = "head";
+  gang.groups[1].name = "worker";
+  gang.groups[1].request.cpu_milli = 32'000;
+  const JobId both = fleet.submit(gang);
+  fleet.cycle();
+  CHECK(fleet.runs(both));
+}
+
 }  // namespace
 }  // namespace berth

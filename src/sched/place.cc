@@ -128,9 +128,9 @@ std::optional<Region> place_within_levels(Gang& gang, const JobState& job, Reaso
   return std::nullopt;
 }
 
-std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const JobState& job, ModelMask models,
-                                                     PlaceWork& work, Reason* why) {
-  Gang gang(state, job, models, work);
+std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
+                                                   ModelMask models, PlaceWork& work, Reason* why) {
+  Gang gang(state, job, models, work, score);
   const bool levels = job.spec.topology != TopologyConstraint();
   const auto region = levels ? place_within_levels(gang, job, why) : place_anywhere(gang, job, why);
   if (!region) return std::nullopt;
@@ -139,6 +139,20 @@ std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const J
     if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], *region);
   }
   return std::move(gang).in_rank_order();
+}
+
+// Whether tasks of several sizes fit beside each other depends on where the first of them go. It must not depend on the
+// mix of requests, which changes while a refused gang sleeps (sched/waking.h): best fit says whether such a gang fits.
+std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const JobState& job, ModelMask models,
+                                                     PlaceWork& work, Reason* why) {
+  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
+  if (score == NodeScore::kBestFit || job.spec.groups.size() == 1) {
+    return place_by(score, state, job, models, work, why);
+  }
+  auto fitting = place_by(NodeScore::kBestFit, state, job, models, work, why);
+  if (!fitting) return std::nullopt;
+  auto scored = place_by(score, state, job, models, work, nullptr);
+  return scored ? std::move(scored) : std::move(fitting);
 }
 
 }  // namespace

@@ -173,12 +173,13 @@ struct LinearSearch {
   const State& state;
   const JobState& job;
   ModelMask models;
+  NodeScore score;
   std::map<NodeId, Taken> taken;
   std::vector<TaskPlacement> placements;
 
   bool add(std::size_t group) {
     const TaskAsk ask = sched::task_ask(state, job, group, models);
-    const bool scored = state.config().scheduling.score == NodeScore::kFragmentation && !ask.exclusive;
+    const bool scored = score == NodeScore::kFragmentation && !ask.exclusive;
     const state::PlacementLoss loss(state.fragmentation(), state.request_of(ask.group.request));
     std::optional<std::pair<Fit, TaskPlacement>> best;
     for (const NodeState& node : state.nodes()) {
@@ -198,8 +199,9 @@ struct LinearSearch {
   }
 };
 
-std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
-  LinearSearch search{state, job, models, {}, {}};
+std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models,
+                                                     NodeScore score) {
+  LinearSearch search{state, job, models, score, {}, {}};
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
       if (!search.add(g)) return std::nullopt;
@@ -214,6 +216,16 @@ std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const J
     return std::pair(a.group, a.node) < std::pair(b.group, b.node);
   });
   return search.placements;
+}
+
+// A gang of several groups fits if it does so by best fit, and goes by the score where it can.
+std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
+  const NodeScore score = state.config().scheduling.score;
+  if (job.spec.groups.size() == 1) return place_slow(state, job, models, score);
+  auto fitting = place_slow(state, job, models, NodeScore::kBestFit);
+  if (!fitting) return std::nullopt;
+  auto scored = place_slow(state, job, models, score);
+  return scored ? scored : fitting;
 }
 
 // What of `node` would be free, summed the slow way.

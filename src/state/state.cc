@@ -28,7 +28,7 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<JobCancelRequested>(event) || std::holds_alternative<JobRequeued>(event) ||
          std::holds_alternative<TaskStarted>(event) || std::holds_alternative<TaskExited>(event) ||
          std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
-         std::holds_alternative<CycleRan>(event);
+         std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // berth-sim [--seed N] [--seeds COUNT] [--steps M] [--events E]: lives of random clusters, checked.
 //
-// One line for each seed. A violation prints the seed, the shortest prefix of steps that shows it, and what broke.
+// One line for each seed, with the hash of its log: the same from every build (tests/sim/same_decisions). A violation
+// prints the seed, the shortest prefix of steps that shows it, and what broke.
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,10 +37,14 @@ int main(int argc, char** argv) {
   for (std::uint64_t s = seed; s < seed + seeds; ++s) {
     berth::sim::Verdict verdict = berth::sim::simulate(s, steps, events, shape);
     if (!verdict.violation) {
-      std::printf("seed %llu: %llu steps, %llu events, %llu restarts, %llu checks from scratch, sound\n",
-                  static_cast<unsigned long long>(s), static_cast<unsigned long long>(verdict.steps),
-                  static_cast<unsigned long long>(verdict.events), static_cast<unsigned long long>(verdict.restarts),
-                  static_cast<unsigned long long>(verdict.scratch_checks));
+      std::printf(
+          "seed %llu: %llu steps, %llu events, %llu restarts, %llu checks from scratch, %llu cycles replayed, sound, "
+          "log "
+          "%s\n",
+          static_cast<unsigned long long>(s), static_cast<unsigned long long>(verdict.steps),
+          static_cast<unsigned long long>(verdict.events), static_cast<unsigned long long>(verdict.restarts),
+          static_cast<unsigned long long>(verdict.scratch_checks),
+          static_cast<unsigned long long>(verdict.replayed_cycles), verdict.log_hash.c_str());
     } else {
       ++failures;
       verdict = berth::sim::shortest_prefix(verdict, shape);

@@ -123,7 +123,7 @@ class PolicyReader {
     const auto word = text("score");
     if (is_berth()) {
       if (word && *word != "berth" && *word != "BestFit")
-        say("score: with order berth the product scores nodes itself; berth and BestFit are possible");
+        say("score: with order berth the product scores nodes itself; only berth and BestFit are possible");
       if (word) spec_.scheduling.score = *word == "BestFit" ? NodeScore::kBestFit : NodeScore::kFragmentation;
       spec_.score.clear();
     } else if (word) {
@@ -161,7 +161,7 @@ class PolicyReader {
     }
   }
   void read_berth_preemption(const YAML::Node& map) {
-    check_keys(map, "preemption", {"reclaim", "preempt", "min_runtime_s"});
+    check_keys(map, "preemption", {"reclaim", "preempt", "min_runtime_s", "victims"});
     if (!map.IsMap()) return;
     if (map["reclaim"]) spec_.scheduling.reclaim = truth(map["reclaim"], "preemption.reclaim");
     if (map["preempt"]) spec_.scheduling.preempt = truth(map["preempt"], "preemption.preempt");
@@ -169,6 +169,10 @@ class PolicyReader {
       spec_.scheduling.min_runtime_s =
           whole(map["min_runtime_s"], "preemption.min_runtime_s", kMostSeconds).value_or(0);
     }
+    if (!map["victims"]) return;
+    const std::string word = map["victims"].IsScalar() ? map["victims"].Scalar() : "";
+    if (word != "least-lost" && word != "newest") say("preemption.victims is neither least-lost nor newest");
+    spec_.newest_victims = word == "newest";
   }
   void read_thresholds(const YAML::Node& map) {
     check_keys(map, "preemption", {"thresholds_gpu_s"});
@@ -195,6 +199,8 @@ class PolicyReader {
 std::vector<PolicySpec> make_built_in() {
   std::vector<PolicySpec> all;
   all.push_back(listed("berth", PolicyOrder::kBerth, "", false));
+  all.push_back(listed("berth-fragmentation", PolicyOrder::kBerth, "", false));
+  all.back().scheduling.score = NodeScore::kFragmentation;
   all.push_back(listed("fifo", PolicyOrder::kFifo, "FirstFit", true));
   all.push_back(listed("fifo-bestfit", PolicyOrder::kFifo, "BestFit", false));
   all.push_back(listed("sjf-oracle", PolicyOrder::kShortest, "FirstFit", true));

@@ -4,11 +4,11 @@
 //   name: fifo-fgd
 //   order: fifo            # fifo | shortest | attained-service | berth
 //   score: FGD             # FirstFit | Random | DotProd | GpuClustering | GpuPacking | BestFit | FGD | berth |
-//                          # berth-learned; with order berth only berth
+//                          # berth-learned; with order berth only berth (by expected fragmentation) and BestFit
 //   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; attained-service
 //                          # and berth: any
 //   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000]};
-//                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0}
+//                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
 //   consolidation: none
 //
 // Keys are strict: an unknown one refuses the file. `order: berth` is the product's own cycle with its own knobs.
@@ -32,6 +32,9 @@ struct PolicySpec {
   bool head_blocks = true;
   std::vector<std::int64_t> thresholds_gpu_s;  // attained service: where a job falls to the next level
   SchedulingConfig scheduling;                 // order berth: the knobs of the product's cycle
+  // Order berth: the product is told that whoever is stopped loses nothing. Its choice of victims then rests on
+  // priority and on who came last alone, as elsewhere; what is really lost is measured all the same.
+  bool newest_victims = false;
 };
 
 const std::vector<PolicySpec>& built_in_policies();

@@ -120,7 +120,9 @@ class ClockRun {
     while (next_submission() <= now_) {
       const std::uint32_t index = by_submission_[next_job_++];
       if (workload.jobs[index].fits_empty_fleet) {
-        commands.emplace_back(SubmitJob{spec_of(workload, workload.jobs[index]), {}});
+        JobSpec spec = spec_of(workload, workload.jobs[index]);
+        if (plane_.order().policy.newest_victims) spec.checkpoint.on_signal = true;
+        commands.emplace_back(SubmitJob{std::move(spec), {}});
         submitted_.push_back(index);
       } else {
         recorder_.refuse(index, "would not fit the empty fleet");

@@ -237,6 +237,23 @@ TEST_CASE("the knobs of the product's preemption decide who is stopped, and when
   CHECK(owner_starts_ms("none") == 1'000'000);
 }
 
+TEST_CASE("with newest victims the product knows nothing of what is lost") {
+  // The older one saves when it is asked to leave, the newer one never.
+  TraceJob saves = job("saves", 0, 1000, 4);
+  saves.checkpoint = TraceCheckpoint{0, 0, 0};
+  TraceJob owner = job("owner", 100, 50, 4);
+  owner.tenant = "prod";
+  const Trace trace = trace_of("1x8xA100", {saves, job("loses", 10, 1000, 4), owner});
+  const std::vector<OverlayQueue> queues = {{"lab", "", {}, {}, 1}, {"prod", "", 4000, {}, 1}};
+  const auto lost = [&](const std::string& victims) {
+    const auto spec = read_policy_text("p.yaml", "{name: p, order: berth, preemption: {victims: " + victims + "}}");
+    REQUIRE_MESSAGE(spec.has_value(), (spec ? "" : spec.error().message));
+    return run(trace, *spec, queues).jobs[1].lost_gpu_milli_ms;
+  };
+  CHECK(lost("least-lost") == 0);
+  CHECK(lost("newest") == 4000 * 90'000);
+}
+
 TEST_CASE("the product's own cycle runs under the same clock") {
   const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 2), job("b", 1, 5, 2), job("c", 2, 1, 1)});
   const RunResult result = run(trace, policy("berth"));
@@ -580,9 +597,10 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
   names("name: x\norder: fifo\nconsolidation: any\n", "\"any\" is not supported; only none");
   names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "consolidation is not a plain value");
   names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
-  names("name: x\norder: berth\nscore: FGD\n", "only berth is possible");
+  names("name: x\norder: berth\nscore: FGD\n", "only berth and BestFit are possible");
   names("name: x\norder: berth\nbackfill: none\n", "holds nothing for a blocked job");
   names("name: x\norder: berth\nbackfill: 2\n", "only any is possible");
+  names("name: x\norder: berth\npreemption: {victims: oldest}\n", "neither least-lost nor newest");
   names("name: x\norder: fifo\nbackfill: 2\n", "neither none nor any");
   names("name: x\norder: shortest\npreemption: {reclaim: true}\n", "only none is possible");
   names("name: x\norder: attained-service\npreemption: none\n", "attained service without it is fifo");
@@ -606,6 +624,9 @@ TEST_CASE("every order may name all five parts of a policy") {
       read("order: berth\nscore: berth\nbackfill: any\npreemption: {reclaim: false}\nconsolidation: none\n");
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
+  CHECK(own.scheduling.score == NodeScore::kFragmentation);
+  CHECK(read("order: berth\nscore: BestFit\n").scheduling.score == NodeScore::kBestFit);
+  CHECK(read("order: berth\n").scheduling.score == SchedulingConfig().score);
 }
 
 // --- berth's own log ---

@@ -5,6 +5,8 @@
 
 #include "base/hash.h"
 #include "sched/explain.h"
+#include "sim/world/replay.h"
+#include "store/hash_chain.h"
 
 namespace berth::sim {
 
@@ -497,6 +499,12 @@ Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, 
   verdict.scratch_checks = simulation.checker().scratch_checks();
   verdict.seen = simulation.checker().seen();
   verdict.violation = simulation.violation();
+  verdict.log_hash = store::to_hex(simulation.world().log().last().hash);
+  if (!verdict.violation) {
+    Replay again = replay(simulation.world().log());
+    verdict.replayed_cycles = again.cycles;
+    if (again.difference) verdict.violation = "P7: " + *again.difference;
+  }
   return verdict;
 }
 

@@ -80,6 +80,8 @@ struct Verdict {
   std::uint64_t events = 0;  // durable by then
   std::uint64_t restarts = 0;
   std::uint64_t scratch_checks = 0;
+  std::uint64_t replayed_cycles = 0;  // all that decided something, asked again
+  std::string log_hash;               // of the last record: of all that was decided (sim/world/replay.h)
   std::map<std::string, std::uint64_t> seen;
   std::optional<std::string> violation;
 };
