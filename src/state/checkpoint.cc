@@ -156,7 +156,8 @@ Result<State> State::load(std::string_view bytes) {
         job.queue.index() >= state.queues_.size()) {
       return damaged;
     }
-    JobState& stored = state.jobs_.insert(job.id, std::move(job));
+    const JobId id = job.id;
+    JobState& stored = state.jobs_.insert(id, std::move(job));
     if (stored.attempt) {
       for (std::uint32_t t = 0; t < stored.attempt->tasks.size(); ++t) {
         const TaskState& task = stored.attempt->tasks[t];
