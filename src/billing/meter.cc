@@ -16,7 +16,8 @@ template <class T>
 concept Metered =
     std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> || std::is_same_v<T, GpuHealthChanged> ||
     std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> || std::is_same_v<T, AttemptGrown> ||
-    std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> || std::is_same_v<T, JobFinished>;
+    std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> || std::is_same_v<T, JobFinished> ||
+    std::is_same_v<T, AttemptShrunk>;
 
 Rates gpus(std::int64_t milli) { return {milli, 0, 0}; }
 
@@ -109,6 +110,20 @@ void Meter::on(const ChargePromoted& event) {
   count_charge(owner, charge, -1);
   if (!planted(Bug::kPromotionNotBilled)) charge.guaranteed = event.guaranteed;
   count_charge(owner, charge, +1);
+}
+
+// The tasks from `keep` on were the last to be charged.
+void Meter::on(const AttemptShrunk& event) {
+  Job& owner = job(event.job);
+  std::size_t tasks = 0;
+  for (const Charge& charge : owner.charges) tasks += charge.placements.size();
+  for (; tasks > event.keep; --tasks) {
+    while (owner.charges.back().placements.empty()) owner.charges.pop_back();
+    Charge& last = owner.charges.back();
+    count_task(owner, last.guaranteed, last.placements.back(), -1);
+    last.placements.pop_back();
+  }
+  while (owner.charges.back().placements.empty()) owner.charges.pop_back();
 }
 
 void Meter::on(const AttemptEnded& event) {

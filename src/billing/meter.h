@@ -137,6 +137,7 @@ class Meter {
   void on(const AttemptStarted& event);
   void on(const AttemptGrown& event);
   void on(const ChargePromoted& event);
+  void on(const AttemptShrunk& event);
   void on(const AttemptEnded& event);
   void on(const JobFinished& event);
 

@@ -1,5 +1,7 @@
 #include "control/commit.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/codec.h"
 #include "base/hash.h"
@@ -45,7 +47,7 @@ void on(Batch& batch, const StartDecision& start) {
   event.placements = start.placements;
   event.within = within_of(batch.state(), job, start.placements);
   event.guaranteed = batch.state().guaranteed(job.queue, event.within);
-  if (ranks_of(job.spec, start.placements) > 1) {
+  if (ranks_of(job.spec, start.placements) > 1 || job.is_elastic()) {
     event.master_port = free_master_port(batch.state().node(start.placements.front().node));
   }
   batch.emit(std::move(event));
@@ -63,19 +65,26 @@ void on(Batch& batch, const GrowDecision& grow) {
   batch.emit(std::move(event));
 }
 
-void stop(Batch& batch, JobId id, StopCause cause, JobId claimant) {
+void stop(Batch& batch, JobId id, StopCause cause, JobId claimant, std::uint32_t keep) {
   const JobState& job = *batch.state().job(id);
   const std::int64_t own = job.spec.checkpoint.grace_s;
   const std::int64_t grace_s = own > 0 ? own : batch.state().config().scheduling.default_grace_s;
-  batch.emit(StopBegan{id, job.attempt->number, cause, claimant, batch.now() + checked_multiply(grace_s, 1000)});
+  const Timestamp deadline = batch.now() + checked_multiply(grace_s, 1000);
+  batch.emit(StopBegan{id, job.attempt->number, cause, claimant, deadline, keep});
 }
 
 void on(Batch& batch, const EvictDecision& evict) {
-  batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause});
-  for (std::size_t i = 0; i < evict.victims.size(); ++i) stop(batch, evict.victims[i], evict.causes[i], evict.claimant);
+  const bool partly = std::any_of(evict.keeps.begin(), evict.keeps.end(), [](std::uint32_t keep) { return keep > 0; });
+  batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause,
+                       partly ? evict.keeps : std::vector<std::uint32_t>()});
+  for (std::size_t i = 0; i < evict.victims.size(); ++i) {
+    stop(batch, evict.victims[i], evict.causes[i], evict.claimant, evict.keeps[i]);
+  }
 }
 
-void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none()); }
+void on(Batch& batch, const StopDecision& decision) {
+  stop(batch, decision.job, decision.cause, JobId::none(), 0);
+}
 
 void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(NominationDropped{drop.job, drop.why}); }
 
@@ -94,6 +103,7 @@ std::uint64_t plan_hash(const Plan& plan) {
     if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
       add(hash.add(evict->claimant.value()), evict->placements);
       for (const JobId victim : evict->victims) hash.add(victim.value());
+      for (const std::uint32_t keep : evict->keeps) hash.add(std::uint64_t{keep});
     }
     if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
     if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());

@@ -1,7 +1,9 @@
 #include "control/effects.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/planted.h"
@@ -49,6 +51,32 @@ Environment rank_environment(const RankMap& map, std::uint32_t task, std::int32_
           {"LOCAL_WORLD_SIZE", std::to_string(map.ranks[task])}};
 }
 
+// An elastic gang meets anew whenever somebody joins or leaves; a fixed one knows its places from the start.
+std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, std::int32_t ranks,
+                                     const std::string& master) {
+  const AttemptState& attempt = *job.attempt;
+  const std::string port = std::to_string(attempt.master_port);
+  if (!job.is_elastic()) {
+    return {"torchrun", "--nnodes", std::to_string(attempt.tasks.size()), "--node_rank", std::to_string(index),
+            "--nproc_per_node", std::to_string(ranks), "--master_addr", master, "--master_port", port};
+  }
+  std::int32_t least = 0;
+  std::int32_t most = 0;
+  for (const TaskGroup& group : job.spec.groups) {
+    least += group.least();
+    most += group.count;
+  }
+  const std::string meeting = "berth-" + std::to_string(job.id.value()) + "-" + std::to_string(attempt.number);
+  return {"torchrun", "--nnodes", std::to_string(least) + ":" + std::to_string(most), "--nproc_per_node",
+          std::to_string(ranks), "--rdzv_backend", "c10d", "--rdzv_endpoint", master + ":" + port, "--rdzv_id",
+          meeting};
+}
+
+void prepend(std::vector<std::string>& command, std::vector<std::string> words) {
+  words.insert(words.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
+  command = std::move(words);
+}
+
 StartTask start_of(const State& state, const JobState& job, std::uint32_t index) {
   const AttemptState& attempt = *job.attempt;
   const TaskPlacement& placement = attempt.tasks[index].placement;
@@ -89,10 +117,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
       break;
     case Launch::kTorchrun:
       start.ranks.emplace_back();
-      start.command.insert(start.command.begin(),
-                           {"torchrun", "--nnodes", std::to_string(attempt.tasks.size()), "--node_rank",
-                            std::to_string(index), "--nproc_per_node", std::to_string(map.ranks[index]),
-                            "--master_addr", master, "--master_port", std::to_string(attempt.master_port)});
+      prepend(start.command, torchrun_of(job, index, map.ranks[index], master));
       break;
   }
   start.cpu_milli = placement.cpu_milli;
@@ -107,8 +132,8 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
 }
 
 template <class Make>
-void for_live_tasks(const State& state, const JobState& job, std::vector<Effect>& effects, Make&& make) {
-  for (std::uint32_t i = 0; i < job.attempt->tasks.size(); ++i) {
+void for_leaving_tasks(const State& state, const JobState& job, std::vector<Effect>& effects, Make&& make) {
+  for (std::uint32_t i = job.attempt->stop->keep; i < job.attempt->tasks.size(); ++i) {
     const state::TaskState& task = job.attempt->tasks[i];
     if (task.phase == TaskPhase::kExited) continue;
     effects.emplace_back(
@@ -120,11 +145,11 @@ void stop_effects(const State& state, const JobState& job, std::vector<Effect>& 
   const state::Stop& stop = *job.attempt->stop;
   if (stop.forced) {
     const std::int64_t grace = stop.acknowledged ? kLeaveMs : 0;
-    for_live_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
+    for_leaving_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
       return KillTask{key, node, grace};
     });
   } else {
-    for_live_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
+    for_leaving_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
       return SignalTask{key, node, job.spec.checkpoint.signal};
     });
   }
@@ -136,9 +161,17 @@ const JobState* current(const State& state, JobId id, std::uint32_t attempt) {
   return job != nullptr && job->attempt && job->attempt->number == attempt ? job : nullptr;
 }
 
-void add_starts(const State& state, const JobState& job, std::uint32_t first, std::vector<Effect>& effects) {
-  for (std::uint32_t i = first; i < job.attempt->tasks.size(); ++i) {
+void add_starts(const State& state, const JobState& job, std::uint32_t first, std::uint32_t end,
+                std::vector<Effect>& effects) {
+  for (std::uint32_t i = first; i < end; ++i) {
     if (job.attempt->tasks[i].phase != TaskPhase::kExited) effects.emplace_back(start_of(state, job, i));
+  }
+}
+
+// The tasks that one event bound, as far as they are still there.
+void add_bound(const State& state, const JobState& job, Seq by, std::vector<Effect>& effects) {
+  for (const state::Charge& charge : job.attempt->charges) {
+    if (charge.order == by) add_starts(state, job, charge.first_task, charge.first_task + charge.tasks, effects);
   }
 }
 
@@ -148,11 +181,10 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
   std::vector<Effect> effects;
   for (const EventRecord& record : records) {
     if (const auto* started = std::get_if<AttemptStarted>(&record.event)) {
-      if (const JobState* job = current(state, started->job, started->attempt)) add_starts(state, *job, 0, effects);
+      if (const JobState* job = current(state, started->job, started->attempt)) add_bound(state, *job, record.seq, effects);
     } else if (const auto* grown = std::get_if<AttemptGrown>(&record.event)) {
       if (const JobState* job = current(state, grown->job, grown->attempt)) {
-        add_starts(state, *job, static_cast<std::uint32_t>(job->attempt->tasks.size() - grown->placements.size()),
-                   effects);
+        add_bound(state, *job, record.seq, effects);
       }
     } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
       const JobState* job = current(state, began->job, began->attempt);
@@ -172,7 +204,7 @@ std::vector<Effect> all_effects(const State& state) {
   std::vector<Effect> effects;
   for (const JobId id : state.running()) {
     const JobState& job = *state.job(id);
-    add_starts(state, job, 0, effects);
+    add_starts(state, job, 0, static_cast<std::uint32_t>(job.attempt->tasks.size()), effects);
     if (planted(Bug::kDoubleStart) && !effects.empty()) {
       if (auto* start = std::get_if<StartTask>(&effects.back())) ++start->key.incarnation;
     }

@@ -57,12 +57,13 @@ Ending ending_of(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const JobState* parent = state.job(job.parent);
   const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
-  if (job.cancel_requested || (attempt.stop && attempt.stop->cause == StopCause::kUser)) return {Outcome::kCancelled};
-  if (attempt.stop && is_eviction(attempt.stop->cause)) {
+  if (job.cancel_requested || (attempt.stopping() && attempt.stop->cause == StopCause::kUser))
+    return {Outcome::kCancelled};
+  if (attempt.stopping() && is_eviction(attempt.stop->cause)) {
     return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
   }
   if (lost_with_its_node(attempt)) return {Outcome::kNodeLost, true};
-  if ((attempt.stop && attempt.stop->cause == StopCause::kTimeLimit) || any_task(attempt, ExitReason::kTimeLimit)) {
+  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) || any_task(attempt, ExitReason::kTimeLimit)) {
     return {Outcome::kTimeLimit, replica, replica};
   }
   if (attempt.failure_code == 0) {
@@ -96,14 +97,30 @@ void end_attempt(Batch& batch, const JobState& job) {
   }
 }
 
+// Who waits for the tasks that a gang is giving back waits for all of it then.
 void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace) {
-  batch.emit(StopBegan{job.id, job.attempt->number, cause, JobId::none(), batch.now() + grace});
+  const JobId claimant = job.attempt->shrinking() ? job.attempt->stop->claimant : JobId::none();
+  batch.emit(StopBegan{job.id, job.attempt->number, cause, claimant, batch.now() + grace, 0});
 }
 
 bool on_draining_node(const State& state, const AttemptState& attempt) {
   return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [&](const state::TaskState& task) {
     return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
   });
+}
+
+// Grace ends when it is over or the checkpoint is acknowledged; tasks that were given back and are over are taken off
+// the books.
+void settle_leaving(Batch& batch, const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const state::Stop& stop = *attempt.stop;
+  const bool gone = stop.keep > 0 && std::all_of(attempt.tasks.begin() + stop.keep, attempt.tasks.end(),
+                                                 [](const auto& task) { return task.phase == TaskPhase::kExited; });
+  if (gone) {
+    batch.emit(AttemptShrunk{job.id, attempt.number, stop.keep});
+  } else if (!stop.forced && (stop.acknowledged || stop.deadline <= batch.now())) {
+    batch.emit(StopForced{job.id, attempt.number});
+  }
 }
 
 void settle_running(Batch& batch, JobId id) {
@@ -113,9 +130,8 @@ void settle_running(Batch& batch, JobId id) {
     end_attempt(batch, job);
     return;
   }
-  if (attempt.stop) {
-    const state::Stop& stop = *attempt.stop;
-    if (!stop.forced && (stop.acknowledged || stop.deadline <= batch.now())) batch.emit(StopForced{id, attempt.number});
+  if (attempt.stopping()) {
+    settle_leaving(batch, job);
     return;
   }
   const std::int64_t grace = grace_ms(batch.state(), job.spec);
@@ -129,6 +145,8 @@ void settle_running(Batch& batch, JobId id) {
     begin_stop(batch, job, StopCause::kTimeLimit, grace);
   } else if (on_draining_node(batch.state(), attempt)) {
     begin_stop(batch, job, StopCause::kDrain, grace);
+  } else if (attempt.shrinking()) {
+    settle_leaving(batch, job);
   }
 }
 
@@ -278,6 +296,8 @@ void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& vic
     if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
     const state::Stop& stop = *victim->attempt->stop;
     if (stop.claimant != claimant || stop.acknowledged || stop.forced) continue;
+    // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on.
+    if (stop.keep > 0 || (stop.cause != StopCause::kReclaim && stop.cause != StopCause::kPreempt)) continue;
     if (victim->attempt->exited > stop.exited_before) continue;  // it has begun to leave
     batch.emit(StopCancelled{id, victim->attempt->number});
   }

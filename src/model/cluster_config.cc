@@ -218,6 +218,9 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
   if (scheduling.fragmentation_alert_percent < 0 || scheduling.fragmentation_alert_percent > 100) {
     return invalid("scheduling.fragmentation_alert_percent must be between 0 (no alert) and 100");
   }
+  if (!in_range(scheduling.resize_interval_s)) {
+    return invalid("scheduling.resize_interval_s must be between 0 and one year");
+  }
   if (scheduling.victims_per_cycle < 0 || scheduling.victims_per_cycle > 1'000'000) {
     return invalid("scheduling.victims_per_cycle must be between 0 and 1000000");
   }

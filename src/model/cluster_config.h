@@ -103,6 +103,7 @@ struct SchedulingConfig {
   std::int64_t deadline_slack_s = 600;  // a job is urgent so long before the last moment at which it could start
   NodeScore score = NodeScore::kBestFit;
   std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
+  std::int64_t resize_interval_s = 60;  // an elastic gang grows no sooner than this after its size last changed
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(
@@ -112,7 +113,8 @@ struct SchedulingConfig {
         field("victims_per_cycle", &SchedulingConfig::victims_per_cycle), field("reclaim", &SchedulingConfig::reclaim),
         field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
-        field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent));
+        field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
+        field("resize_interval_s", &SchedulingConfig::resize_interval_s));
   }
 };
 

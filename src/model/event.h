@@ -121,9 +121,11 @@ struct Nominated {
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
+  std::vector<std::uint32_t> keeps;  // of each victim: so many tasks stay; 0: none. Empty: none of any
   static constexpr auto fields() {
     return std::tuple(field("job", &Nominated::job), field("placements", &Nominated::placements),
-                      field("victims", &Nominated::victims), field("cause", &Nominated::cause));
+                      field("victims", &Nominated::victims), field("cause", &Nominated::cause),
+                      field("keeps", &Nominated::keeps));
   }
 };
 
@@ -221,17 +223,19 @@ struct TaskExited {
   }
 };
 
-// The attempt is asked to stop: the contract's signal now, the kill at `deadline` or as soon as it acknowledges.
+// The attempt is asked to stop: the contract's signal now, the kill at `deadline` or as soon as it acknowledges. With
+// `keep`, only its last tasks are: the first `keep` of an elastic gang go on.
 struct StopBegan {
   JobId job;
   std::uint32_t attempt = 0;
   StopCause cause = StopCause::kUser;
   JobId claimant;  // reclaim and preempt: for whom
   Timestamp deadline;
+  std::uint32_t keep = 0;  // 0: all of it stops
   static constexpr auto fields() {
     return std::tuple(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
                       field("cause", &StopBegan::cause), field("claimant", &StopBegan::claimant),
-                      field("deadline", &StopBegan::deadline));
+                      field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
   }
 };
 
@@ -320,11 +324,23 @@ struct FragmentationAlarm {
   }
 };
 
+// The last tasks of an elastic gang are provably over; their charges are given back and it goes on with `keep`.
+struct AttemptShrunk {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::uint32_t keep = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &AttemptShrunk::job), field("attempt", &AttemptShrunk::attempt),
+                      field("keep", &AttemptShrunk::keep));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
-                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm>;
+                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
+                 AttemptShrunk>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -30,6 +30,7 @@ struct EvictDecision {
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
   std::vector<StopCause> causes;          // of each victim: reclaim or preempt
+  std::vector<std::uint32_t> keeps;       // of each victim: so many tasks stay; 0: all of it leaves
   StopCause cause = StopCause::kReclaim;  // of the nomination: preempt, if any victim is preempted
 };
 // Stop a job for a reason of its own (drain, maintenance); no claimant.

@@ -38,6 +38,20 @@ std::optional<Reason> refuses(const State& state, const JobState& job, std::span
   return over_quota(state, job, state.amounts_of(job.spec, placements));
 }
 
+bool refuses_growth(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
+  const Amounts asked = state.amounts_of(job.spec, placements);
+  if (over_max(state, job.queue, asked) || over_lending(state, job.queue, asked)) return true;
+  for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
+    const state::QueueState& queue = state.queue(id);
+    const std::int64_t most = queue.max_gpu_milli_per_user;
+    if (asked[kDimGpu] > 0 && most != kUnlimited &&
+        queue.used_by(job.spec.user).gpu_milli + asked[kDimGpu] > most) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {
   Reason reason;
   if (job.is_parent()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sched/admit.h"
+#include "sched/grow.h"
 #include "sched/node_fit.h"
 #include "sched/order.h"
 #include "sched/place.h"
@@ -50,9 +51,14 @@ std::optional<std::vector<TaskPlacement>> fit_now(Cycle& cycle, const JobState& 
   return allowed ? std::move(placements) : std::nullopt;
 }
 
+// What goes beyond the least counts is bound as a step of growth at once.
 void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
-  cycle.trial.place(id, placements);
-  cycle.plan.decisions.emplace_back(StartDecision{id, std::move(placements)});
+  StartAndGrowth split = split_growth(cycle.state.job(id)->spec, std::move(placements));
+  cycle.trial.place(id, split.start);
+  cycle.plan.decisions.emplace_back(StartDecision{id, std::move(split.start)});
+  if (split.growth.empty()) return;
+  cycle.trial.grow(id, split.growth);
+  cycle.plan.decisions.emplace_back(GrowDecision{id, std::move(split.growth)});
 }
 
 bool waits_for_victims(const State& state, const JobState& claimant) {
@@ -159,6 +165,8 @@ Plan run_cycle(State& state, Timestamp now) {
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places, victims.
   Order order(state, now, Lanes::kAwake);
   while (const auto job = order.next()) ask(cycle, order, *job);
+  // 8. What nobody could take lets elastic gangs grow.
+  grow_gangs({state, cycle.trial, now, cycle.victims, cycle.work}, cycle.plan);
   // 9. The plan; the trial takes everything back.
   const auto& sleepers = state.waits().for_time();
   const Timestamp first_due = sleepers.empty() ? Timestamp::never() : sleepers.begin()->first;

@@ -124,31 +124,53 @@ struct TinyFleet : FleetFixture {
   }
 
   void check_evictions(const Plan& plan) {
-    std::set<JobId> all;
+    Imagined all;
     for (const Decision& decision : plan.decisions) {
-      if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
-        all.insert(evict->victims.begin(), evict->victims.end());
-      }
+      if (const auto* evict = std::get_if<EvictDecision>(&decision)) imagine_gone(all, *evict);
     }
     // A claim knows only its own victims: those of earlier claims are still there when it is made.
     for (const Decision& decision : plan.decisions) {
       const auto* evict = std::get_if<EvictDecision>(&decision);
       if (evict == nullptr) continue;
       ++evictions;
-      Imagined imagined{*state.job(evict->claimant), all, {}, {}, {}};
+      Imagined imagined = all;
+      imagined.job = *state.job(evict->claimant);
       if (!exactly_can_start(state, imagined)) fault("victims leave and the claimant still does not fit");
       if (!judged_exactly(imagined.job.spec)) continue;
-      imagined.gone = {evict->victims.begin(), evict->victims.end()};
-      for (const JobId spared : evict->victims) {
+      imagined = {imagined.job, {}, {}, {}, {}, {}};
+      imagine_gone(imagined, *evict);
+      check_least(*evict, imagined);
+    }
+  }
+
+  static void imagine_gone(Imagined& imagined, const EvictDecision& evict) {
+    for (std::size_t i = 0; i < evict.victims.size(); ++i) {
+      if (evict.keeps[i] == 0)
+        imagined.gone.insert(evict.victims[i]);
+      else
+        imagined.kept[evict.victims[i]] = evict.keeps[i];
+    }
+  }
+
+  // Nobody could be spared, and no gang could keep one task more.
+  void check_least(const EvictDecision& evict, Imagined imagined) {
+    for (std::size_t i = 0; i < evict.victims.size(); ++i) {
+      const JobId spared = evict.victims[i];
+      if (evict.keeps[i] == 0) {
         imagined.gone.erase(spared);
         if (exactly_can_start(state, imagined)) fault("a victim that could have been spared");
         imagined.gone.insert(spared);
+      } else {
+        ++shrinks;
+        ++imagined.kept[spared];
+        if (exactly_can_start(state, imagined)) fault("a gang that could have kept one task more");
+        --imagined.kept[spared];
       }
     }
   }
 
   Imagined imagine(JobId id, const Change& change) const {
-    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}};
+    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
     imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
     for (const sched::Raise& raise : change.raises) {
@@ -169,6 +191,7 @@ struct TinyFleet : FleetFixture {
   std::vector<JobId> ids;
   std::vector<std::string> faults;
   std::int64_t evictions = 0;
+  std::int64_t shrinks = 0;
 };
 
 // The change with one part left out or one unit less of it; each of them must not be enough.
@@ -207,11 +230,13 @@ std::vector<Change> weaker(const Change& change) {
 TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in vain") {
   std::int64_t waiting = 0;
   std::int64_t missed_mixed = 0;
+  std::int64_t shrinks = 0;
   std::int64_t evictions = 0;
   for (int i = 0; i < instances(); ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i));
     fleet.settle_cycles();
     evictions += fleet.evictions;
+    shrinks += fleet.shrinks;
     for (const JobId id : fleet.ids) {
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
@@ -227,7 +252,8 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
     for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
     if (!fleet.faults.empty()) break;
   }
-  MESSAGE(waiting << " waiting jobs and " << evictions
+  CHECK(shrinks > 0);
+  MESSAGE(waiting << " waiting jobs, " << shrinks << " shrunk gangs and " << evictions
                   << " evictions judged; of gangs with several groups, whole nodes "
                   << "or ceilings per model " << missed_mixed << " waited though a place existed");
   CHECK(waiting > instances());

@@ -17,6 +17,7 @@ namespace berth::sched {
 struct Imagined {
   state::JobState job;                                              // as it asks
   std::set<JobId> gone;                                             // running jobs that are not there
+  std::map<JobId, std::uint32_t> kept;                              // gangs that have only so many tasks
   std::set<NodeId> uncordoned;                                      // nodes that take tasks after all
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> max;      // ceilings by queue and dimension
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> lending;  // lending limits
@@ -29,7 +30,9 @@ class ExactSolver {
     state.jobs().for_each([&](const state::JobState& job) {
       if (job.id == imagined_.job.id) return;
       if (job.attempt && !imagined_.gone.contains(job.id)) {
-        for (const state::TaskState& task : job.attempt->tasks) take(task.placement, job.queue);
+        const auto kept = imagined_.kept.find(job.id);
+        const std::size_t tasks = kept == imagined_.kept.end() ? job.attempt->tasks.size() : kept->second;
+        for (std::size_t t = 0; t < tasks; ++t) take(job.attempt->tasks[t].placement, job.queue);
       }
       if (job.nomination) {
         for (const TaskPlacement& placement : job.nomination->placements) promise(placement, job.queue);

@@ -152,6 +152,7 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
                        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
       line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
+      if (decision->keeps[i] > 0) line += " down to " + std::to_string(decision->keeps[i]) + " tasks";
     }
     return {line};
   }

@@ -194,6 +194,25 @@ std::optional<std::vector<TaskPlacement>> place(const State& state, const JobSta
   return place_gang(state, job, models, work, &why);
 }
 
+std::vector<TaskPlacement> place_more(const State& state, const JobState& job, const std::vector<std::int32_t>& counts,
+                                      PlaceWork& work) {
+  const NodeId home = job.attempt->tasks.front().placement.node;
+  const LevelRange range = level_range(state, job.spec.topology);
+  if (!range.known) return {};
+  Region region;
+  if (range.required == node_level(state)) {
+    region.node = home;
+  } else if (range.required != kAnywhere) {
+    for (const DomainId id : state.topology().of_node(home)) {
+      if (std::cmp_equal(state.topology().domain(id).level, range.required)) region.domain = id;
+    }
+    if (!region.domain.valid()) return {};  // its node has moved
+  }
+  Gang gang(state, job, kAllModels, work);
+  for (std::size_t g = 0; g < counts.size(); ++g) gang.add(g, counts[g], region);
+  return std::move(gang).in_rank_order();
+}
+
 std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
                                                     PlaceWork& work) {
   return place_gang(state, job, models, work, nullptr);

@@ -31,6 +31,11 @@ std::optional<std::vector<TaskPlacement>> place(const state::State& state, const
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, PlaceWork& work);
 
+// Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
+// its required level in which it runs.
+std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job,
+                                      const std::vector<std::int32_t>& counts, PlaceWork& work);
+
 // Tasks of others that would leave.
 using Freed = std::vector<const TaskPlacement*>;
 

@@ -18,13 +18,26 @@ using state::JobState;
 using state::State;
 using state::Trial;
 
+// All of a job, or the last tasks of an elastic gang. One that could lose either stands in the lists twice: with what
+// it can give back, and later with the rest.
 struct Victim {
   JobId job;
   StopCause cause = StopCause::kReclaim;
+  std::uint32_t keep = 0;  // so many tasks stay
+  std::uint32_t end = 0;   // what counts here are the tasks from `keep` up to this one
   std::int32_t priority = 0;
   Fraction loss_per_gpu;
   Seq order = 0;
   std::int64_t gpu_milli = 0;
+
+  bool whole() const { return keep == 0; }
+};
+
+// What of a job may be taken: all of it, or all but the first `keep` tasks, when that is less than it has.
+struct Claim {
+  StopCause cause = StopCause::kReclaim;
+  bool whole = false;
+  std::uint32_t keep = 0;
 };
 
 // Those who may be stopped for a claimant, the first to go first: now, and when they have run their minimum.
@@ -41,34 +54,70 @@ std::int64_t gpu_milli_of(const JobState& job) {
   return milli;
 }
 
+std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_t end) {
+  std::int64_t milli = 0;
+  for (std::uint32_t t = first; t < end; ++t) {
+    const TaskPlacement& task = job.attempt->tasks[t].placement;
+    milli += static_cast<std::int64_t>(task.gpus.size()) * task.gpu_milli;
+  }
+  return milli;
+}
+
+std::uint32_t tasks_of(const JobState& job) { return static_cast<std::uint32_t>(job.attempt->tasks.size()); }
+
 // All that runs below the queue, whether within its guarantee or not: what the planted bug takes for borrowed.
-void add_running_below(const State& state, QueueId queue, std::map<JobId, StopCause>& causes) {
-  for (const QueueId child : state.queue(queue).children) add_running_below(state, child, causes);
+void add_running_below(const State& state, QueueId queue, std::map<JobId, Claim>& claims) {
+  for (const QueueId child : state.queue(queue).children) add_running_below(state, child, claims);
   for (const auto& [priority, jobs] : state.queue(queue).running) {
-    for (const JobId id : jobs) causes.emplace(id, StopCause::kReclaim);
+    for (const JobId id : jobs) {
+      claims.emplace(id, Claim{StopCause::kReclaim, true, state.job(id)->attempt->base_tasks()});
+    }
+  }
+}
+
+// The growth of a gang that lies outside the guarantee at that depth, as far as nothing within stands behind it.
+std::uint32_t borrowed_from(const JobState& job, std::uint32_t depth) {
+  const auto& charges = job.attempt->charges;
+  std::uint32_t keep = tasks_of(job);
+  for (std::size_t c = charges.size(); c-- > 1 && (charges[c].within >> depth & 1U) == 0;) keep = charges[c].first_task;
+  return keep;
+}
+
+// A gang goes only if its least part is borrowed; of what it has grown by, what is borrowed.
+void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& claims) {
+  const state::QueueState& queue = state.queue(sibling);
+  for (const state::BorrowedKey& key : queue.borrowed) {
+    const JobState& job = *state.job(key.job);
+    if (!job.attempt) continue;  // started by this cycle
+    const std::uint32_t keep = borrowed_from(job, queue.depth);
+    const auto [claim, fresh] = claims.try_emplace(key.job, Claim{StopCause::kReclaim, false, keep});
+    claim->second.whole = claim->second.whole || key.charge == 0;
   }
 }
 
 // Everybody who may be stopped for the claimant, and why: from the lists of its own queue and of what the branches
 // beside its way to the root have borrowed.
-std::map<JobId, StopCause> justified(const State& state, const JobState& claimant, const Amounts& asked) {
+std::map<JobId, Claim> justified(const State& state, const JobState& claimant, const Amounts& asked) {
   const SchedulingConfig& rules = state.config().scheduling;
-  std::map<JobId, StopCause> causes;
+  std::map<JobId, Claim> claims;
   if (rules.preempt) {
     for (const auto& [priority, jobs] : state.queue(claimant.queue).running) {
-      if (priority >= claimant.priority) break;
-      for (const JobId id : jobs) causes.emplace(id, StopCause::kPreempt);
+      if (priority > claimant.priority) break;
+      for (const JobId id : jobs) {
+        claims.emplace(id, Claim{StopCause::kPreempt, priority < claimant.priority,
+                                 state.job(id)->attempt->base_tasks()});
+      }
     }
   }
   for (QueueId q = claimant.queue; rules.reclaim && q != state.root(); q = state.queue(q).parent) {
     if (!would_be_within(state, q, asked)) continue;
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
       if (sibling == q) continue;
-      if (planted(Bug::kReclaimWithin)) add_running_below(state, sibling, causes);
-      for (const state::BorrowedKey& key : state.queue(sibling).borrowed) causes.emplace(key.job, StopCause::kReclaim);
+      if (planted(Bug::kReclaimWithin)) add_running_below(state, sibling, claims);
+      add_borrowed(state, sibling, claims);
     }
   }
-  return causes;
+  return claims;
 }
 
 Timestamp old_enough_at(const State& state, const JobState& victim) {
@@ -76,6 +125,7 @@ Timestamp old_enough_at(const State& state, const JobState& victim) {
 }
 
 bool goes_first(const Victim& a, const Victim& b) {
+  if (a.whole() != b.whole()) return b.whole();
   if (a.priority != b.priority) return a.priority < b.priority;
   if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
   return a.order > b.order;
@@ -84,13 +134,19 @@ bool goes_first(const Victim& a, const Victim& b) {
 Candidates candidates(const VictimSearch& search, const JobState& claimant) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
   Candidates found;
-  for (const auto& [id, cause] : justified(search.state, claimant, asked)) {
+  for (const auto& [id, claim] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
-    const std::int64_t milli = gpu_milli_of(job);
-    if (asked[kDimGpu] > 0 && milli == 0) continue;  // frees none of what is short
-    const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, milli)};
-    const Victim victim{id, cause, job.priority, loss, job.attempt->charges.front().order, milli};
+    const Seq order = job.attempt->charges.front().order;
+    const bool shrinks = claim.keep < tasks_of(job);
+    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
+    if (shrinks && (asked[kDimGpu] == 0 || growth > 0)) {
+      found.ripe.push_back({id, claim.cause, claim.keep, tasks_of(job), job.priority, {}, order, growth});
+    }
+    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
+    if (!claim.whole || (asked[kDimGpu] > 0 && milli == 0)) continue;  // frees none of what is short
+    const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
+    const Victim victim{id, claim.cause, 0, claim.keep, job.priority, loss, order, milli};
     const Timestamp ripe = old_enough_at(search.state, job);
     if (ripe <= search.now) {
       found.ripe.push_back(victim);
@@ -146,22 +202,34 @@ class Without {
 
   void remove(const std::vector<Victim>& victims, std::size_t count) {
     std::size_t same = 0;
-    while (same < count && same < removed_.size() && removed_[same].first == victims[same].job) ++same;
+    while (same < count && same < removed_.size() && removed_[same].job == victims[same].job &&
+           removed_[same].keep == victims[same].keep) {
+      ++same;
+    }
     if (same < removed_.size()) {
-      trial_.rollback_to(removed_[same].second);
+      trial_.rollback_to(removed_[same].before);
       removed_.resize(same);
     }
     for (std::size_t i = same; i < count; ++i) {
-      removed_.emplace_back(victims[i].job, trial_.mark());
-      trial_.remove(victims[i].job);
+      removed_.push_back({victims[i].job, victims[i].keep, trial_.mark()});
+      if (victims[i].whole())
+        trial_.remove(victims[i].job);
+      else
+        trial_.shrink(victims[i].job, victims[i].keep);
     }
   }
+
+  struct Removed {
+    JobId job;
+    std::uint32_t keep = 0;
+    Trial::Mark before = 0;
+  };
 
   State& state_;
   JobId claimant_;
   PlaceWork& work_;
   Trial trial_;
-  std::vector<std::pair<JobId, Trial::Mark>> removed_;  // in order, with the mark before each
+  std::vector<Removed> removed_;  // in order
 };
 
 // Those of the victims that hold something on a node where the claimant would run.
@@ -172,7 +240,7 @@ std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& vi
   std::vector<Victim> needed;
   for (const Victim& victim : victims) {
     const auto& tasks = state.job(victim.job)->attempt->tasks;
-    const bool touches = std::any_of(tasks.begin(), tasks.end(),
+    const bool touches = std::any_of(tasks.begin() + victim.keep, tasks.end(),
                                      [&](const state::TaskState& task) { return nodes.contains(task.placement.node); });
     if (touches) needed.push_back(victim);
   }
@@ -213,9 +281,30 @@ bool might_suffice(const VictimSearch& search, const JobState& claimant, const s
   if (least_prefix(victims, lacking) > victims.size()) return false;
   Freed freed;
   for (const Victim& victim : victims) {
-    for (const state::TaskState& task : search.state.job(victim.job)->attempt->tasks) freed.push_back(&task.placement);
+    const auto& tasks = search.state.job(victim.job)->attempt->tasks;
+    for (std::uint32_t t = victim.keep; t < victim.end; ++t) freed.push_back(&tasks[t].placement);
   }
   return might_fit_without(search.state, claimant, freed, work);
+}
+
+// Of a job that leaves nothing stays to be given back; a gang that gives back keeps as many tasks as it can.
+std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victims) {
+  std::set<JobId> leaving;
+  for (const Victim& victim : victims) {
+    if (victim.whole()) leaving.insert(victim.job);
+  }
+  std::erase_if(victims, [&](const Victim& victim) { return !victim.whole() && leaving.contains(victim.job); });
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    if (victims[i].whole()) continue;
+    std::uint32_t low = victims[i].keep;
+    for (std::uint32_t high = victims[i].end; low + 1 < high;) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      victims[i].keep = middle;
+      (without.fit(victims, victims.size()) ? low : high) = middle;
+    }
+    victims[i].keep = low;
+  }
+  return victims;
 }
 
 }  // namespace
@@ -230,6 +319,12 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
   const SchedulingConfig& rules = state.config().scheduling;
   const auto& running = state.queue(job.queue).running;
   if (rules.preempt && !running.empty() && running.begin()->first < job.priority) return true;
+  const auto may_shrink = [&](JobId id) {
+    const JobState& other = *state.job(id);
+    return other.queue == job.queue && other.priority <= job.priority &&
+           other.attempt->base_tasks() < tasks_of(other);
+  };
+  if (rules.preempt && std::any_of(state.elastic().begin(), state.elastic().end(), may_shrink)) return true;
   if (!rules.reclaim) return false;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
     if (would_be_within(state, q, asked)) return true;
@@ -266,12 +361,14 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     if (!fewer.empty() && without.fit(fewer, fewer.size())) victims = std::move(fewer);
   }
+  victims = give_back_least(without, std::move(victims));
   EvictDecision decision;
   decision.claimant = claimant;
   decision.placements = *without.fit(victims, victims.size());
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
     decision.causes.push_back(victim.cause);
+    decision.keeps.push_back(victim.keep);
     if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
   }
   return decision;

@@ -4,10 +4,16 @@
 // proof, on a trial, that the claimant then fits; the set is minimal: with any victim left out, the claimant would not
 // fit.
 //
+// Shrinking comes first. What an elastic gang has beyond its least counts is given back before anybody is evicted, as
+// few tasks as do, the last ones first, and without regard to the minimum run time, because no work ends. Reclaim takes
+// of it what is borrowed; a gang whose least part is within stays, whatever it has grown by. Preemption takes it also
+// for a claimant of the same priority: what somebody needs to run at all goes before what makes others faster.
+//
 // Termination: for fixed demand and capacity each reclaim moves a charge from borrowed to within at some queue and
 // never the reverse, and each preemption replaces a charge by one of higher priority in the same queue. The potential
 // is the pair (sum of within usage over the tree, then the multiset of running priorities), which strictly rises and is
-// bounded.
+// bounded. Giving back replaces growth by the least part of a gang; growth evicts nobody, so the number of least parts
+// that run rises with each such step, and is bounded, too.
 
 #include <optional>
 #include <set>

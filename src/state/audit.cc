@@ -38,6 +38,7 @@ std::optional<std::string> State::audit() const {
     nodes[node.id.index()].nominated_milli.resize(node.gpus.size());
   }
   std::set<JobId> running;
+  std::set<JobId> elastic;
   std::set<JobId> nominated;
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
@@ -57,6 +58,7 @@ std::optional<std::string> State::audit() const {
     }
     if (job.attempt) {
       running.insert(job.id);
+      if (job.is_elastic()) elastic.insert(job.id);
       for (const TaskState& task : job.attempt->tasks) {
         NodeSums& sums = nodes[task.placement.node.index()];
         sums.cpu += task.placement.cpu_milli;
@@ -102,6 +104,7 @@ std::optional<std::string> State::audit() const {
   });
   if (wrong) return wrong;
   if (running != running_) return "the set of running jobs differs";
+  if (elastic != elastic_) return "the set of elastic jobs differs";
   if (nominated != nominated_) return "the set of nominated jobs differs";
   for (const NodeState& node : nodes_) {
     const NodeSums& sums = nodes[node.id.index()];

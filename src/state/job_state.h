@@ -3,10 +3,12 @@
 //
 //   pending --AttemptStarted--> running --StopBegan--> stopping --AttemptEnded--> pending (JobRequeued)
 //      |                           '----AttemptEnded----'                      '-> finished (JobFinished)
+//      |                   stopping --AttemptShrunk--> running, with fewer tasks (an elastic gang)
 //      '--JobFinished (cancelled, or a dependency that can never hold)
 //
 // Diagram and table of the transitions: docs/job-states.md.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,10 +59,12 @@ struct Stop {
   bool acknowledged = false;
   bool forced = false;
   std::uint32_t exited_before = 0;  // tasks that were over when the stop began
+  std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
   static constexpr auto fields() {
     return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
-                      field("forced", &Stop::forced), field("exited_before", &Stop::exited_before));
+                      field("forced", &Stop::forced), field("exited_before", &Stop::exited_before),
+                      field("keep", &Stop::keep));
   }
 };
 
@@ -77,8 +81,16 @@ struct AttemptState {
   std::optional<Timestamp> checkpoint_at;
   std::string first_failure;  // message of the first task that failed
   std::int32_t failure_code = 0;
+  Timestamp resized;          // when its size last changed: the start, a step of growth, a shrink
+  std::uint32_t shrinks = 0;  // so often it has shrunk: what grows later is another incarnation
 
   bool all_exited() const { return exited == tasks.size(); }
+  // It gives back its last tasks and goes on with the others.
+  bool shrinking() const { return stop && stop->keep > 0; }
+  // The whole of it was asked to stop.
+  bool stopping() const { return stop && stop->keep == 0; }
+  // Tasks beyond these were added to the least counts and can be given back.
+  std::uint32_t base_tasks() const { return charges.front().tasks; }
   static constexpr auto fields() {
     return std::tuple(
         field("number", &AttemptState::number), field("started", &AttemptState::started),
@@ -86,7 +98,8 @@ struct AttemptState {
         field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
         field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
         field("checkpoint_step", &AttemptState::checkpoint_step), field("checkpoint_at", &AttemptState::checkpoint_at),
-        field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code));
+        field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
+        field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks));
   }
 };
 
@@ -157,6 +170,10 @@ struct JobState {
   bool urgent = false;      // while it waits: its deadline is near
   std::uint64_t shape = 0;  // equal for jobs that ask for the same in the same way
 
+  bool is_elastic() const {
+    return std::any_of(spec.groups.begin(), spec.groups.end(),
+                       [](const TaskGroup& group) { return group.least() < group.count; });
+  }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
     return std::tuple(field("id", &JobState::id), field("queue", &JobState::queue),

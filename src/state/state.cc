@@ -166,8 +166,9 @@ void State::reset_timer(JobState& job) {
   job.timer = Timestamp::never();
   if (job.attempt && job.attempt->stop) {
     if (!job.attempt->stop->forced && !planted(Bug::kTimerLost)) job.timer = job.attempt->stop->deadline;
-  } else if (job.attempt && job.spec.time_limit_s > 0) {
-    job.timer = job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000);
+  }
+  if (job.attempt && !job.attempt->stopping() && job.spec.time_limit_s > 0) {
+    job.timer = std::min(job.timer, job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000));
   } else if (!job.attempt && job.not_before > now_) {
     job.timer = job.not_before;
   }
@@ -200,7 +201,12 @@ void State::list_running(const JobState& job, int sign) {
   else
     equals->second.erase(job.id);
   if (equals->second.empty()) leaf.running.erase(equals);
-  if (sign < 0 || leaf.pending.empty() || -leaf.pending.begin()->negated_priority <= job.priority) return;
+  if (sign > 0) wake_claimants(leaf, job.priority + 1);
+}
+
+// Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one.
+void State::wake_claimants(const QueueState& leaf, std::int32_t priority) {
+  if (leaf.pending.empty() || -leaf.pending.begin()->negated_priority < priority) return;
   for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
 }
 
@@ -248,6 +254,7 @@ void State::index_job(JobState& job) {
   if (job.parent.valid()) children_[job.parent].insert(job.id);
   if (job.attempt) {
     running_.insert(job.id);
+    if (job.is_elastic()) elastic_.insert(job.id);
     list_running(job, +1);
   }
   if (job.nomination) nominated_.insert(job.id);
@@ -372,6 +379,7 @@ void State::on(const AttemptStarted& event) {
   AttemptState& attempt = job.attempt.emplace();
   attempt.number = event.attempt;
   attempt.started = now_;
+  attempt.resized = now_;
   attempt.master_port = event.master_port;
   Charge charge;
   charge.amounts = amounts_of(job.spec, event.placements);
@@ -388,6 +396,7 @@ void State::on(const AttemptStarted& event) {
   charge_queues(job, charge, 0, +1);
   note_usage(job.queue);
   running_.insert(job.id);
+  if (job.is_elastic()) elastic_.insert(job.id);
   list_running(job, +1);
   reset_timer(job);
   notify_dependents(job.id);
@@ -407,11 +416,60 @@ void State::on(const AttemptGrown& event) {
   bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
-    attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
+    attempt.tasks.push_back({placement, TaskPhase::kBound, 1 + attempt.shrinks, ExitReason::kExited, 0});
   }
   attempt.charges.push_back(charge);
+  attempt.resized = now_;
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
   note_usage(job.queue);
+  wake_claimants(queue(job.queue), job.priority);
+}
+
+// Takes the tasks from `keep` on off the books; a charge that is cut in two keeps its first part.
+void State::cut_charges(JobState& job, std::uint32_t keep) {
+  AttemptState& attempt = *job.attempt;
+  while (attempt.charges.back().first_task + attempt.charges.back().tasks > keep) {
+    const auto index = static_cast<std::uint32_t>(attempt.charges.size() - 1);
+    Charge& last = attempt.charges.back();
+    charge_queues(job, last, index, -1);
+    if (last.first_task >= keep) {
+      attempt.charges.pop_back();
+      continue;
+    }
+    last.tasks = keep - last.first_task;
+    std::vector<TaskPlacement> rest;
+    for (std::uint32_t t = last.first_task; t < keep; ++t) rest.push_back(attempt.tasks[t].placement);
+    last.amounts = amounts_of(job.spec, rest);
+    charge_queues(job, last, index, +1);
+  }
+}
+
+void State::on(const AttemptShrunk& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  BERTH_CHECK(attempt.shrinking());
+  BERTH_CHECK(attempt.stop->keep == event.keep);
+  BERTH_CHECK(event.keep >= attempt.base_tasks());
+  std::vector<TaskPlacement> leaving;
+  for (std::size_t t = event.keep; t < attempt.tasks.size(); ++t) {
+    BERTH_CHECK(attempt.tasks[t].phase == TaskPhase::kExited);
+    leaving.push_back(attempt.tasks[t].placement);
+  }
+  bind_tasks(job, leaving, -1);
+  cut_charges(job, event.keep);
+  attempt.exited -= static_cast<std::uint32_t>(leaving.size());
+  attempt.tasks.resize(event.keep);
+  attempt.stop.reset();
+  attempt.resized = now_;
+  ++attempt.shrinks;
+  job.phase = JobPhase::kRunning;
+  note_usage(job.queue);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
+  reset_timer(job);
+  unsettled_.insert(job.id);
+  ++opportunity_;
 }
 
 void State::on(const ChargePromoted& event) {
@@ -437,7 +495,8 @@ void State::on(const TaskExited& event) {
   task.reason = event.reason;
   task.code = event.code;
   ++attempt.exited;
-  if (event.code != 0 && attempt.failure_code == 0) {
+  const bool given_back = attempt.shrinking() && event.task >= attempt.stop->keep;
+  if (event.code != 0 && attempt.failure_code == 0 && !given_back) {
     attempt.failure_code = event.code;
     attempt.first_failure = "task " + std::to_string(event.task) + ": " +
                             (event.message.empty() ? std::string(name_of(event.reason)) : event.message);
@@ -448,15 +507,16 @@ void State::on(const TaskExited& event) {
 
 void State::on(const StopBegan& event) {
   JobState& job = existing(event.job);
-  BERTH_CHECK(job.phase == JobPhase::kRunning);
+  BERTH_CHECK(job.phase == JobPhase::kRunning || (job.attempt->shrinking() && event.keep == 0));
   job.phase = JobPhase::kStopping;
-  job.attempt->signalled = true;
+  if (event.keep == 0) job.attempt->signalled = true;
   Stop stop;
   stop.cause = event.cause;
   stop.claimant = event.claimant;
   stop.began = now_;
   stop.deadline = event.deadline;
   stop.exited_before = job.attempt->exited;
+  stop.keep = event.keep;
   job.attempt->stop = stop;
   reset_timer(job);
   unsettled_.insert(job.id);
@@ -522,7 +582,7 @@ void State::on(const AttemptEnded& event) {
   record.started = attempt.started;
   record.ended = now_;
   record.outcome = event.outcome;
-  if (attempt.stop) {
+  if (attempt.stopping()) {
     record.cause = attempt.stop->cause;
     record.claimant = attempt.stop->claimant;
   }
@@ -550,6 +610,7 @@ void State::on(const AttemptEnded& event) {
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;
   running_.erase(job.id);
+  elastic_.erase(job.id);
   reset_timer(job);
   unsettled_.insert(job.id);
   ++opportunity_;

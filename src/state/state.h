@@ -103,6 +103,7 @@ class State {
 
   // Indexes that control and sched walk.
   const std::set<JobId>& running() const { return running_; }  // jobs with an attempt
+  const std::set<JobId>& elastic() const { return elastic_; }  // those of them that may grow and shrink
   const std::set<JobId>& nominated() const { return nominated_; }
   const std::set<JobId>& unsettled() const { return unsettled_; }  // touched since control last looked
   const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
@@ -184,6 +185,7 @@ class State {
   void on(const JobFinished& event);
   void on(const CycleRan& event);
   void on(const FragmentationAlarm& event);
+  void on(const AttemptShrunk& event);
 
   JobState& existing(JobId id);
   NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
@@ -201,6 +203,8 @@ class State {
   void set_cordoned(NodeId node, bool cordoned);
   void note_usage(QueueId queue);  // after a change of what is bound below it
   void release_attempt(JobState& job);
+  void cut_charges(JobState& job, std::uint32_t keep);
+  void wake_claimants(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
 
   std::uint64_t lane_of(const JobState& job) const;
@@ -257,6 +261,7 @@ class State {
   RunTimes run_times_;
 
   std::set<JobId> running_;
+  std::set<JobId> elastic_;
   std::set<JobId> nominated_;
   std::set<JobId> unsettled_;
   std::map<JobId, std::set<JobId>> children_;

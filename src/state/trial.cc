@@ -8,7 +8,11 @@ namespace berth::state {
 void Trial::bind(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
   state_.bind_tasks(job, entry.placements, sign);
-  for (std::uint32_t i = 0; i < entry.charges.size(); ++i) state_.charge_queues(job, entry.charges[i], i, sign);
+  if (entry.shrunk && sign > 0) state_.charge_queues(job, *entry.shrunk, entry.first_charge, -1);
+  for (std::uint32_t i = 0; i < entry.charges.size(); ++i) {
+    state_.charge_queues(job, entry.charges[i], entry.first_charge + i, sign);
+  }
+  if (entry.shrunk && sign < 0) state_.charge_queues(job, *entry.shrunk, entry.first_charge, +1);
 }
 
 void Trial::nominate(JobId id, const Undo& entry, int sign) {
@@ -17,9 +21,17 @@ void Trial::nominate(JobId id, const Undo& entry, int sign) {
   state_.nominate_queues(job, entry.amounts, sign);
 }
 
-void Trial::place(JobId id, std::span<const TaskPlacement> placements) {
+void Trial::place(JobId id, std::span<const TaskPlacement> placements) { bind_more(id, placements, 0); }
+
+void Trial::grow(JobId id, std::span<const TaskPlacement> placements) {
+  const JobState& job = *state_.job(id);
+  bind_more(id, placements, job.attempt ? static_cast<std::uint32_t>(job.attempt->charges.size()) : 1);
+}
+
+void Trial::bind_more(JobId id, std::span<const TaskPlacement> placements, std::uint32_t index) {
   const JobState& job = *state_.job(id);
   Undo entry{Step::kPlaced, id, {placements.begin(), placements.end()}};
+  entry.first_charge = index;
   Charge charge;
   charge.amounts = state_.amounts_of(job.spec, placements);
   charge.within = state_.within_mask(job.queue, charge.amounts);
@@ -36,12 +48,39 @@ void Trial::remove(JobId id) {
   if (job.attempt) {
     for (const TaskState& task : job.attempt->tasks) entry.placements.push_back(task.placement);
     entry.charges = job.attempt->charges;
-  } else {
-    for (const Undo& earlier : undo_) {
-      if (earlier.job != id || earlier.step != Step::kPlaced) continue;
-      entry.placements = earlier.placements;
-      entry.charges = earlier.charges;
+  }
+  for (const Undo& earlier : undo_) {
+    if (earlier.job != id) continue;
+    if (earlier.step == Step::kPlaced) {
+      entry.placements.insert(entry.placements.end(), earlier.placements.begin(), earlier.placements.end());
+      entry.charges.insert(entry.charges.end(), earlier.charges.begin(), earlier.charges.end());
+    } else if (earlier.step == Step::kShrunk) {
+      entry.placements.resize(entry.placements.size() - earlier.placements.size());
+      entry.charges.resize(earlier.first_charge);
+      if (earlier.shrunk) entry.charges.push_back(*earlier.shrunk);
     }
+  }
+  bind(id, entry, -1);
+  undo_.push_back(std::move(entry));
+}
+
+void Trial::shrink(JobId id, std::uint32_t keep) {
+  const JobState& job = *state_.job(id);
+  const AttemptState& attempt = *job.attempt;
+  BERTH_CHECK(keep > 0);
+  Undo entry{Step::kShrunk, id};
+  for (std::size_t t = keep; t < attempt.tasks.size(); ++t) entry.placements.push_back(attempt.tasks[t].placement);
+  while (attempt.charges[entry.first_charge].first_task + attempt.charges[entry.first_charge].tasks <= keep) {
+    ++entry.first_charge;
+  }
+  entry.charges.assign(attempt.charges.begin() + entry.first_charge, attempt.charges.end());
+  if (entry.charges.front().first_task < keep) {
+    Charge rest = entry.charges.front();
+    rest.tasks = keep - rest.first_task;
+    std::vector<TaskPlacement> placements;
+    for (std::uint32_t t = rest.first_task; t < keep; ++t) placements.push_back(attempt.tasks[t].placement);
+    rest.amounts = state_.amounts_of(job.spec, placements);
+    entry.shrunk = rest;
   }
   bind(id, entry, -1);
   undo_.push_back(std::move(entry));
@@ -50,7 +89,8 @@ void Trial::remove(JobId id) {
 void Trial::lift_nomination(JobId id) {
   const JobState& job = *state_.job(id);
   BERTH_CHECK(job.nomination.has_value());
-  Undo entry{Step::kLifted, id, job.nomination->placements, {}, job.nomination->amounts};
+  Undo entry{Step::kLifted, id, job.nomination->placements};
+  entry.amounts = job.nomination->amounts;
   nominate(id, entry, -1);
   undo_.push_back(std::move(entry));
 }
@@ -124,6 +164,7 @@ void Trial::rollback_to(Mark mark) {
         bind(entry.job, entry, -1);
         break;
       case Step::kRemoved:
+      case Step::kShrunk:
         bind(entry.job, entry, +1);
         break;
       case Step::kLifted:

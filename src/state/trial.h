@@ -4,6 +4,7 @@
 // Nothing a trial does is an event; what it found is written into a Plan.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,12 @@ class Trial {
 
   // Binds a waiting job tentatively. Its charge stacks above all running ones.
   void place(JobId job, std::span<const TaskPlacement> placements);
+  // Binds more tasks of an elastic gang that runs, or that was placed just before.
+  void grow(JobId job, std::span<const TaskPlacement> placements);
   // Takes back what a running (or tentatively placed) job holds.
   void remove(JobId job);
+  // Takes back the tasks from `keep` on of a running gang.
+  void shrink(JobId job, std::uint32_t keep);
   // Sets a nomination aside, so that its owner may be placed there.
   void lift_nomination(JobId job);
   // Promises the places to a waiting job, as the Nominated event will.
@@ -45,12 +50,14 @@ class Trial {
   bool removed(JobId job) const;
 
  private:
-  enum class Step { kPlaced, kRemoved, kLifted, kNominated, kMaxSet, kLendingSet, kUserLimitSet, kUncordoned };
+  enum class Step { kPlaced, kRemoved, kShrunk, kLifted, kNominated, kMaxSet, kLendingSet, kUserLimitSet, kUncordoned };
   struct Undo {
     Step step = Step::kPlaced;
     JobId job = {};
     std::vector<TaskPlacement> placements = {};
     std::vector<Charge> charges = {};
+    std::uint32_t first_charge = 0;    // number of the first of `charges`
+    std::optional<Charge> shrunk = {}; // kShrunk: what stays of the first of them
     Amounts amounts = {};
     QueueId queue = {};  // of the limit that was `before`
     std::size_t dim = 0;
@@ -59,6 +66,7 @@ class Trial {
   };
   void undo_change(const Undo& entry);
   void bind(JobId job, const Undo& entry, int sign);
+  void bind_more(JobId job, std::span<const TaskPlacement> placements, std::uint32_t index);
   void nominate(JobId job, const Undo& entry, int sign);
 
   State& state_;

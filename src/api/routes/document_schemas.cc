@@ -138,7 +138,10 @@ Schema scheduling() {
                         {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
                                                       "best-fit if absent.")},
                         {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
-                                                         "which the alarm is raised; 0: never.")}}));
+                                                         "which the alarm is raised; 0: never.")},
+                        {"resize_interval?", duration("A gang grows no sooner than this after its size "
+                                                      "last changed.")}}));
+
 }
 
 Schema config() {

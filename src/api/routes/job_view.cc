@@ -172,6 +172,7 @@ json::object stop_view(const state::Stop& stop) {
                     {"acknowledged", stop.acknowledged},
                     {"forced", stop.forced}};
   if (stop.claimant.valid()) view["claimant"] = stop.claimant.value();
+  if (stop.keep > 0) view["keep"] = stop.keep;
   return view;
 }
 

@@ -42,6 +42,10 @@ std::string exited(const Json& event) {
 }
 
 std::string stop_began(const Json& event) {
+  if (integer(event, "keep") > 0) {
+    return attempt(event) + " asked to give back all but " + counted(show(event, "keep"), "task") + ": " +
+           stop_words(event) + ", until " + clock_text(show(event, "deadline"));
+  }
   return attempt(event) + " asked to stop: " + stop_words(event) + ", until " + clock_text(show(event, "deadline"));
 }
 
@@ -100,6 +104,8 @@ constexpr std::array kTellings{
     Telling{"attempt-ended", [](const Json& e) { return attempt(e) + " " + ended(e); }},
     Telling{"job-requeued", [](const Json& e) { return job(e) + " waits again"; }},
     Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
+    Telling{"attempt-shrunk",
+            [](const Json& e) { return attempt(e) + " goes on with " + counted(show(e, "keep"), "task"); }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
     Telling{"fragmentation-alarm", &fragmentation_alarm},
 };

@@ -102,6 +102,9 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.fragmentation_alert_percent != plain.fragmentation_alert_percent) {
     map.set("fragmentation_alert", integer_node(scheduling.fragmentation_alert_percent));
   }
+  if (all || scheduling.resize_interval_s != plain.resize_interval_s) {
+    map.set("resize_interval", plain_node(duration_text(scheduling.resize_interval_s)));
+  }
   return map;
 }
 

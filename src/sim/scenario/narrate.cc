@@ -63,7 +63,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
          (e3->healthy ? " is well again" : " fails"));
   } else if (const auto* e4 = std::get_if<Nominated>(&event)) {
     std::string victims;
-    for (const JobId victim : e4->victims) victims += " " + name(victim);
+    for (std::size_t i = 0; i < e4->victims.size(); ++i) {
+      victims += " " + name(e4->victims[i]);
+      if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " down to " + std::to_string(e4->keeps[i]) + " tasks";
+    }
     line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" + std::string(name_of(e4->cause)) +
          " from" + victims + ")");
   } else if (const auto* e5 = std::get_if<NominationDropped>(&event)) {
@@ -79,7 +82,9 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
            " is over: " + std::string(name_of(e8->reason)) + ", code " + std::to_string(e8->code));
     }
   } else if (const auto* e9 = std::get_if<StopBegan>(&event)) {
-    line(name(e9->job) + " is asked to stop: " + std::string(name_of(e9->cause)) +
+    const std::string what = e9->keep == 0 ? " is asked to stop: "
+                                           : " is asked to give back all but " + std::to_string(e9->keep) + " tasks: ";
+    line(name(e9->job) + what + std::string(name_of(e9->cause)) +
          (e9->claimant.valid() ? " for " + name(e9->claimant) : "") + ", grace " +
          duration_text(e9->deadline - record.time));
   } else if (const auto* e10 = std::get_if<StopCancelled>(&event)) {
@@ -100,6 +105,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));
+  } else if (const auto* e16 = std::get_if<AttemptGrown>(&event)) {
+    line(name(e16->job) + " grows to " + places_text(e16->placements) + (e16->guaranteed ? ", within" : ", borrowed"));
+  } else if (const auto* e17 = std::get_if<AttemptShrunk>(&event)) {
+    line(name(e17->job) + " goes on with " + std::to_string(e17->keep) + (e17->keep == 1 ? " task" : " tasks"));
   }
 }
 

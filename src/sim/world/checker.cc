@@ -371,12 +371,15 @@ void Checker::on_effect(const Effect& effect, const state::State&) {
   if (const auto* start = std::get_if<StartTask>(&effect)) {
     const auto job = jobs_.find(start->key.job);
     const bool due = job != jobs_.end() && job->second.running && job->second.attempts == start->key.attempt &&
-                     start->key.task < job->second.over.size() && !job->second.over[start->key.task];
+                     start->key.task < job->second.over.size() && !job->second.over[start->key.task] &&
+                     job->second.incarnations[start->key.task] == start->key.incarnation;
     require(due, "P9", "a task of " + text_of(start->key.job) + " is started that no durable event asks for");
   } else if (const auto* forget = std::get_if<ForgetTask>(&effect)) {
     const auto job = jobs_.find(forget->key.job);
     const bool current = job != jobs_.end() && job->second.running && job->second.attempts == forget->key.attempt;
-    require(!current || job->second.over[forget->key.task], "P8", "an exit is forgotten that is not durable");
+    const bool known = current && forget->key.task < job->second.over.size() &&
+                       job->second.incarnations[forget->key.task] == forget->key.incarnation;
+    require(!known || job->second.over[forget->key.task], "P8", "an exit is forgotten that is not durable");
   }
 }
 
@@ -397,7 +400,7 @@ void Checker::check_deadlines(Timestamp now) {
     if (stop && stop->deadline <= now)
       require(stop->forced, "P13", text_of(id) + " is not killed though its grace is over");
     const std::int64_t limit = job->second.spec.time_limit_s;
-    if (!stop && limit > 0) {
+    if (!job->second.stopping() && limit > 0) {
       require(job->second.started + limit * 1000 > now, "P13", text_of(id) + " runs on after its time limit");
     }
   }
@@ -410,17 +413,22 @@ void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
   for (const JobId id : complete_) breach("P13", text_of(id) + " has no task left and does not end");
   for (const JobId id : failing_) {
     const auto job = jobs_.find(id);
-    require(job == jobs_.end() || !job->second.running || job->second.stop, "P2",
+    require(job == jobs_.end() || !job->second.running || job->second.stopping(), "P2",
             text_of(id) + " runs on with a task that failed");
   }
   failing_.clear();
+  for (const JobId id : shrinking_) {
+    const JobView& job = jobs_.at(id);
+    require(std::find(job.over.begin() + job.stop->keep, job.over.end(), false) != job.over.end(), "P13",
+            text_of(id) + " has given its tasks back and they stay on the books");
+  }
   for (const JobId id : on_notice_) {
     require(promised_elsewhere(id, jobs_.at(id).stop->claimant), "P5",
             text_of(id) + " is not let off though its claimant is gone");
   }
   for (const JobId id : cancelling_) {
     const auto job = jobs_.find(id);
-    const bool handled = job == jobs_.end() || job->second.stop || job->second.spec.kind == JobKind::kArray ||
+    const bool handled = job == jobs_.end() || job->second.stopping() || job->second.spec.kind == JobKind::kArray ||
                          job->second.spec.kind == JobKind::kService;
     require(handled, "P13", text_of(id) + " was cancelled and goes on");
   }

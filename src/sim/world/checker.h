@@ -98,11 +98,13 @@ class Checker : public Witness {
     bool acknowledged = false;
     bool forced = false;
     std::uint32_t over_before = 0;
+    std::uint32_t keep = 0;
   };
   struct NominationView {
     std::vector<TaskPlacement> placements;
     std::vector<JobId> victims;
     Amounts amounts;
+    std::map<JobId, std::uint32_t> keeps;
   };
   struct JobView {
     JobId id;
@@ -120,11 +122,17 @@ class Checker : public Witness {
     Timestamp started;
     std::vector<TaskPlacement> placements;
     std::vector<bool> over;
+    std::vector<std::uint32_t> incarnations;
+    std::uint32_t shrinks = 0;
     std::uint32_t over_count = 0;
     bool failed = false;
     std::vector<ChargeView> charges;
     std::optional<StopView> stop;
     std::optional<NominationView> nomination;
+
+    bool stopping() const { return stop && stop->keep == 0; }
+    // The task is one that the gang was asked to give back.
+    bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
   };
   struct Submission {
     std::string user;
@@ -186,6 +194,7 @@ class Checker : public Witness {
     require(event.unusable_milli <= event.idle_milli, "alarm", "more GPUs of no use than idle ones");
     fragmentation_alarm_ = event.raised;
   }
+  void on(const AttemptShrunk& event);
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -215,6 +224,8 @@ class Checker : public Witness {
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);
   void check_eviction(const JobView& victim, const StopBegan& event);
+  void check_shrink(const JobView& victim, const StopBegan& event);
+  static std::uint32_t borrowed_from(const JobView& job, std::uint32_t depth);
   void check_promotions(const QueueView& queue);
   void check_deadlines(Timestamp now);
   void check_sums(const state::State& durable);
@@ -271,6 +282,7 @@ class Checker : public Witness {
   std::set<std::pair<Timestamp, JobId>> deadlines_;  // of stops that are not forced, and of time limits
   std::set<JobId> complete_;                         // every task is over, the attempt has not ended
   std::set<JobId> failing_;                          // a task failed, the rest is not stopped
+  std::set<JobId> shrinking_;                        // asked to give tasks back
   std::set<JobId> on_notice_;                        // victims that could still be let off
   std::set<JobId> cancelling_;
   std::set<std::uint32_t> roomier_;

@@ -10,6 +10,12 @@ namespace {
 
 bool evicts_for_claimant(StopCause cause) { return cause == StopCause::kReclaim || cause == StopCause::kPreempt; }
 
+// So many tasks of the victim stay.
+std::size_t kept(const Nominated& event, JobId victim) {
+  const auto found = std::find(event.victims.begin(), event.victims.end(), victim);
+  return event.keeps.empty() ? 0 : event.keeps[static_cast<std::size_t>(found - event.victims.begin())];
+}
+
 }  // namespace
 
 void Checker::on(const JobSubmitted& event) {
@@ -64,7 +70,9 @@ void Checker::on(const Nominated& event) {
     const auto found = jobs_.find(victim);
     if (found == jobs_.end() || !found->second.running)
       return breach("P5", text_of(victim) + " is a victim but not running");
-    for (const TaskPlacement& placement : found->second.placements) bind(found->second, placement, -1);
+    for (std::size_t t = kept(event, victim); t < found->second.placements.size(); ++t) {
+      bind(found->second, found->second.placements[t], -1);
+    }
   }
   for (const TaskPlacement& placement : event.placements) {
     const NodeView& node = nodes_[placement.node.index()];
@@ -78,9 +86,12 @@ void Checker::on(const Nominated& event) {
   }
   for (const JobId victim : event.victims) {
     const JobView& other = jobs_.at(victim);
-    for (const TaskPlacement& placement : other.placements) bind(other, placement, +1);
+    for (std::size_t t = kept(event, victim); t < other.placements.size(); ++t) bind(other, other.placements[t], +1);
   }
-  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements)};
+  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements), {}};
+  for (const JobId victim : event.victims) {
+    job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
+  }
   for (std::uint32_t q = job->queue;; q = queues_[q].parent) {
     queues_[q].nominated += job->nomination->amounts;
     if (q == 0) break;
@@ -220,6 +231,8 @@ void Checker::on(const AttemptStarted& event) {
   job->started = now_;
   job->placements = event.placements;
   job->over.assign(event.placements.size(), false);
+  job->incarnations.assign(event.placements.size(), 1);
+  job->shrinks = 0;
   job->over_count = 0;
   job->failed = false;
   for (const TaskPlacement& placement : event.placements) {
@@ -251,6 +264,7 @@ void Checker::on(const AttemptGrown& event) {
   for (const TaskPlacement& placement : event.placements) {
     job->placements.push_back(placement);
     job->over.push_back(false);
+    job->incarnations.push_back(1 + job->shrinks);
     bind(*job, placement, +1);
     check_place(*job, placement, true);
   }
@@ -301,7 +315,7 @@ void Checker::on(const TaskExited& event) {
   job->over[event.task] = true;
   ++job->over_count;
   on_notice_.erase(job->id);
-  if (event.code != 0) {
+  if (event.code != 0 && !job->gives_back(event.task)) {
     job->failed = true;
     failing_.insert(job->id);
   }
@@ -318,7 +332,7 @@ bool Checker::promised_elsewhere(JobId victim, JobId claimant) const {
 void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const std::string who = text_of(victim.id);
   if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
-  require(now_ - victim.started >= config_.scheduling.min_runtime_s * 1000, "P5",
+  require(event.keep > 0 || now_ - victim.started >= config_.scheduling.min_runtime_s * 1000, "P5",
           who + " is evicted before its minimum run time");
   const JobView& claimant = jobs_.at(event.claimant);
   const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
@@ -326,16 +340,16 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
           who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
               std::string(name_of(justified)) + " could be right");
   if (claimant.queue == victim.queue) {
-    require(victim.priority < claimant.priority && config_.scheduling.preempt, "P5",
-            who + " is preempted by a job of no higher priority");
+    const bool higher = victim.priority < claimant.priority || (event.keep > 0 && victim.priority == claimant.priority);
+    require(higher && config_.scheduling.preempt, "P5", who + " is preempted by a job of no higher priority");
     return;
   }
   require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
   const auto [mine, theirs] = siblings(claimant.queue, victim.queue);
   const std::uint32_t depth = queues_[theirs].depth;
-  require(std::any_of(victim.charges.begin(), victim.charges.end(),
-                      [&](const ChargeView& one) { return (one.within >> depth & 1U) == 0; }),
-          "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
+  const bool borrowed = event.keep > 0 ? event.keep >= borrowed_from(victim, depth)
+                                       : (victim.charges.front().within >> depth & 1U) == 0;
+  require(borrowed, "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
   Amounts others = queues_[mine].within + queues_[mine].nominated;
   others -= claimant.nomination->amounts;
   for (const JobId id : claimant.nomination->victims) {  // those on the claimant's own side make room there, too
@@ -345,7 +359,11 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
     while (queues_[above].depth > queues_[mine].depth) above = queues_[above].parent;
     if (above != mine) continue;
     for (const ChargeView& one : other->second.charges) {
-      if ((one.within >> queues_[mine].depth & 1U) != 0) others -= one.amounts;
+      if ((one.within >> queues_[mine].depth & 1U) == 0) continue;
+      const std::uint32_t first = std::max(one.first, claimant.nomination->keeps.at(id));
+      if (first >= one.first + one.tasks) continue;
+      const auto tasks = other->second.placements.begin();
+      others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
     }
   }
   require(
@@ -357,13 +375,15 @@ void Checker::on(const StopBegan& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a stop");
   if (job == nullptr) return;
   count("stop: " + std::string(name_of(event.cause)));
-  require(!job->stop, "P5", text_of(event.job) + " is stopped twice");
+  require(!job->stop || (job->stop->keep > 0 && event.keep == 0), "P5", text_of(event.job) + " is stopped twice");
+  shrinking_.erase(job->id);
   require(event.deadline >= now_, "P5", "a grace ends before it begins");
   switch (event.cause) {
     case StopCause::kReclaim:
     case StopCause::kPreempt:
       check_eviction(*job, event);
-      on_notice_.insert(job->id);
+      if (event.keep == 0) on_notice_.insert(job->id);
+      if (event.keep > 0) check_shrink(*job, event);
       break;
     case StopCause::kDrain:
       require(std::any_of(job->placements.begin(), job->placements.end(),
@@ -387,15 +407,65 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kShrink:
       break;
   }
-  job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count};
+  job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count, event.keep};
   deadlines_.emplace(event.deadline, job->id);
+}
+
+// The growth of a gang that lies outside the guarantee at that depth, and behind which nothing is within.
+std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
+  auto from = static_cast<std::uint32_t>(job.placements.size());
+  for (std::size_t c = job.charges.size(); c-- > 1 && (job.charges[c].within >> depth & 1U) == 0;) {
+    from = job.charges[c].first;
+  }
+  return from;
+}
+
+// Every group keeps its least count.
+void Checker::check_shrink(const JobView& victim, const StopBegan& event) {
+  count("asked to shrink");
+  shrinking_.insert(victim.id);
+  if (event.keep >= victim.placements.size()) return breach("P5", text_of(victim.id) + " is asked to give back nothing");
+  check_counts(victim, {victim.placements.begin(), victim.placements.begin() + event.keep});
+}
+
+void Checker::on(const AttemptShrunk& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a shrink");
+  if (job == nullptr) return;
+  count("shrunk");
+  if (!job->stop || job->stop->keep != event.keep || event.keep == 0) {
+    return breach("P5", text_of(event.job) + " shrinks to what nobody asked");
+  }
+  for (std::size_t t = event.keep; t < job->over.size(); ++t) {
+    require(job->over[t], "P9", text_of(event.job) + " gives back a task that is not over");
+  }
+  for (std::size_t c = job->charges.size(); c-- > 0;) {
+    ChargeView& one = job->charges[c];
+    if (one.first + one.tasks <= event.keep) break;
+    book(*job, one);
+    charge(*job, one, static_cast<std::uint32_t>(c), -1);
+    if (one.first >= event.keep) {
+      job->charges.pop_back();
+      continue;
+    }
+    one.tasks = event.keep - one.first;
+    one.amounts = amounts_of({job->placements.begin() + one.first, job->placements.begin() + event.keep});
+    charge(*job, one, static_cast<std::uint32_t>(c), +1);
+  }
+  for (std::size_t t = event.keep; t < job->placements.size(); ++t) bind(*job, job->placements[t], -1);
+  job->over_count -= static_cast<std::uint32_t>(job->over.size() - event.keep);
+  job->placements.resize(event.keep);
+  job->over.resize(event.keep);
+  job->incarnations.resize(event.keep);
+  job->stop.reset();
+  ++job->shrinks;
+  shrinking_.erase(job->id);
 }
 
 void Checker::on(const StopCancelled& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a let-off");
   if (job == nullptr) return;
   count("let off");
-  require(job->stop && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
+  require(job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
           "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->stop.reset();
   on_notice_.erase(job->id);
@@ -433,7 +503,7 @@ void Checker::on(const AttemptEnded& event) {
   }
   for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
-  if (job->stop && !job->cancelled) {
+  if (job->stopping() && !job->cancelled) {
     require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
   }
@@ -445,6 +515,7 @@ void Checker::on(const AttemptEnded& event) {
   job->stop.reset();
   complete_.erase(job->id);
   failing_.erase(job->id);
+  shrinking_.erase(job->id);
   on_notice_.erase(job->id);
 }
 

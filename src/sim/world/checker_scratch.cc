@@ -138,7 +138,8 @@ void Checker::check_fleet() {
     if (execution.phase != backend::Execution::Phase::kLive) continue;
     const auto job = jobs_.find(key.job);
     require(
-        job != jobs_.end() && job->second.running && job->second.attempts == key.attempt && !job->second.over[key.task],
+        job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
+            key.task < job->second.over.size() && !job->second.over[key.task],
         "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
   }
 }
@@ -278,15 +279,19 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
     // The design asks the most deserving queue's first job. So a job inside its guarantee may stand behind a head that
     // borrows, and lose its place to a borrower of the same cycle; its claim is due at the next opportunity.
     if (victim.charges.front().order > last_cycle_) continue;
-    if (now - victim.started < config_.scheduling.min_runtime_s * 1000) continue;
     const std::uint32_t depth = queues_[siblings(job.queue, victim.queue).second].depth;
-    const bool borrowed = std::any_of(victim.charges.begin(), victim.charges.end(),
-                                      [&](const ChargeView& one) { return (one.within >> depth & 1U) == 0; });
-    const bool frees = !wants_gpus || std::any_of(victim.placements.begin(), victim.placements.end(),
-                                                  [](const TaskPlacement& task) { return !task.gpus.empty(); });
-    if (!borrowed || !frees) continue;
+    const bool whole = (victim.charges.front().within >> depth & 1U) == 0 &&
+                       now - victim.started >= config_.scheduling.min_runtime_s * 1000;
+    if (!whole && victim.charges.back().order > last_cycle_) continue;
+    const std::uint32_t from = whole ? 0 : borrowed_from(victim, depth);
+    const bool frees =
+        from < victim.placements.size() &&
+        (!wants_gpus || std::any_of(victim.placements.begin() + from, victim.placements.end(),
+                                    [](const TaskPlacement& task) { return !task.gpus.empty(); }));
+    if (!frees) continue;
     ++removable.jobs;
-    for (const TaskPlacement& placement : victim.placements) {
+    for (std::size_t t = from; t < victim.placements.size(); ++t) {
+      const TaskPlacement& placement = victim.placements[t];
       Removable::Node& node = removable.nodes[placement.node.index()];
       node.cpu += placement.cpu_milli;
       node.memory += placement.memory_mib;

@@ -126,6 +126,7 @@ ClusterConfig Simulation::random_config() {
   Random apart(seed_ ^ 0x5c04eULL);  // numbers of its own, so that the rest of a seed's life stays what it was
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
+  if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
   leaves_.clear();
   for (const QueueConfig& queue : config.queues) {
     const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),

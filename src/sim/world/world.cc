@@ -5,7 +5,7 @@
 
 #include "base/planted.h"
 #include "control/effects.h"
-#include "sim/world/growing_cycle.h"
+#include "sched/cycle.h"
 #include "store/event_codec.h"
 
 namespace berth::sim {
@@ -98,7 +98,7 @@ void World::turn() {
   commands.reserve(letters.size());
   for (const Letter& letter : letters) commands.push_back(letter.command);
 
-  control::Turn turn = control::run_turn(working_, now_, commands, memory_, growing_cycle);
+  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle);
   again_ = turn.again;
   wake_at_ = turn.wake_at;
   if (turn.cycle_ran) last_plan_ = std::move(turn.plan);

@@ -1,0 +1,84 @@
+#include "sched/grow.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.h"
+#include "sched/admit.h"
+#include "sched/quota.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::AttemptState;
+using state::JobState;
+using state::State;
+
+// What each group still lacks to its count; empty if it lacks nothing.
+std::vector<std::int32_t> missing(const JobState& job) {
+  std::vector<std::int32_t> counts;
+  for (const TaskGroup& group : job.spec.groups) counts.push_back(group.count);
+  for (const state::TaskState& task : job.attempt->tasks) --counts[task.placement.group];
+  const bool any = std::any_of(counts.begin(), counts.end(), [](std::int32_t count) { return count > 0; });
+  return any ? counts : std::vector<std::int32_t>();
+}
+
+bool may_grow(const State& state, const JobState& job) {
+  if (job.phase != JobPhase::kRunning || job.cancel_requested || job.attempt->exited > 0) return false;
+  return std::none_of(job.attempt->tasks.begin(), job.attempt->tasks.end(), [&](const state::TaskState& task) {
+    const state::NodeState& node = state.node(task.placement.node);
+    return node.draining || node.status != NodeStatus::kReady;
+  });
+}
+
+Timestamp grows_next(const State& state, const JobState& job) {
+  return job.attempt->resized + checked_multiply(state.config().scheduling.resize_interval_s, 1000);
+}
+
+// Those that may grow now, the most deserving first.
+std::vector<JobId> growing(const GrowStep& step) {
+  const State& state = step.state;
+  std::vector<std::tuple<bool, std::int64_t, Timestamp, JobId>> order;
+  for (const JobId id : state.elastic()) {
+    const JobState& job = *state.job(id);
+    if (step.leaving.contains(id) || !may_grow(state, job) || missing(job).empty()) continue;
+    if (const Timestamp when = grows_next(state, job); when > step.now) {
+      step.work.ask_again_at = std::min(step.work.ask_again_at, when);
+      continue;
+    }
+    const bool borrows = !state.guaranteed(job.queue, job.attempt->charges.back().within);
+    order.emplace_back(borrows, -std::int64_t{job.priority}, job.submitted, id);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<JobId> ids;
+  for (const auto& [borrows, priority, submitted, id] : order) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace
+
+StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> placements) {
+  StartAndGrowth split;
+  std::vector<std::int32_t> left;
+  for (const TaskGroup& group : spec.groups) left.push_back(group.least());
+  for (TaskPlacement& placement : placements) {
+    const bool starts = left[placement.group]-- > 0;
+    (starts ? split.start : split.growth).push_back(std::move(placement));
+  }
+  return split;
+}
+
+void grow_gangs(const GrowStep& step, Plan& plan) {
+  for (const JobId id : growing(step)) {
+    const JobState& job = *step.state.job(id);
+    std::vector<TaskPlacement> placements = place_more(step.state, job, missing(job), step.work);
+    while (!placements.empty() && refuses_growth(step.state, job, placements)) placements.pop_back();
+    if (placements.empty()) continue;
+    step.trial.grow(id, placements);
+    plan.decisions.emplace_back(GrowDecision{id, std::move(placements)});
+  }
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,36 @@
+#pragma once
+// Growth of elastic gangs. A gang starts with the least counts of its groups in one charge; what joins later, or at
+// once because there is room, is a charge of its own, so that it can be given back without the gang (sched/preempt).
+//
+// Growth comes last in a cycle: everybody who waits has been asked before, and what is promised or held stays so.
+
+#include <set>
+#include <vector>
+
+#include "model/job.h"
+#include "model/plan.h"
+#include "sched/place.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+// The first least counts of each group, in order; and what goes beyond them.
+struct StartAndGrowth {
+  std::vector<TaskPlacement> start;
+  std::vector<TaskPlacement> growth;
+};
+StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> placements);
+
+// Lets the running gangs below their counts grow into what is free, those within their guarantees first, then by
+// priority and age; each at most once in a resize interval, and none of the `leaving`, who are asked to give back or to
+// stop. Decisions go into the plan, and onto the trial.
+struct GrowStep {
+  state::State& state;
+  state::Trial& trial;
+  Timestamp now;
+  const std::set<JobId>& leaving;
+  PlaceWork& work;
+};
+void grow_gangs(const GrowStep& step, Plan& plan);
+
+}  // namespace berth::sched
