@@ -82,9 +82,7 @@ void on(Batch& batch, const EvictDecision& evict) {
   }
 }
 
-void on(Batch& batch, const StopDecision& decision) {
-  stop(batch, decision.job, decision.cause, JobId::none(), 0);
-}
+void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none(), 0); }
 
 void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(NominationDropped{drop.job, drop.why}); }
 

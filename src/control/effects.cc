@@ -57,8 +57,17 @@ std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, s
   const AttemptState& attempt = *job.attempt;
   const std::string port = std::to_string(attempt.master_port);
   if (!job.is_elastic()) {
-    return {"torchrun", "--nnodes", std::to_string(attempt.tasks.size()), "--node_rank", std::to_string(index),
-            "--nproc_per_node", std::to_string(ranks), "--master_addr", master, "--master_port", port};
+    return {"torchrun",
+            "--nnodes",
+            std::to_string(attempt.tasks.size()),
+            "--node_rank",
+            std::to_string(index),
+            "--nproc_per_node",
+            std::to_string(ranks),
+            "--master_addr",
+            master,
+            "--master_port",
+            port};
   }
   std::int32_t least = 0;
   std::int32_t most = 0;
@@ -67,8 +76,16 @@ std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, s
     most += group.count;
   }
   const std::string meeting = "berth-" + std::to_string(job.id.value()) + "-" + std::to_string(attempt.number);
-  return {"torchrun", "--nnodes", std::to_string(least) + ":" + std::to_string(most), "--nproc_per_node",
-          std::to_string(ranks), "--rdzv_backend", "c10d", "--rdzv_endpoint", master + ":" + port, "--rdzv_id",
+  return {"torchrun",
+          "--nnodes",
+          std::to_string(least) + ":" + std::to_string(most),
+          "--nproc_per_node",
+          std::to_string(ranks),
+          "--rdzv_backend",
+          "c10d",
+          "--rdzv_endpoint",
+          master + ":" + port,
+          "--rdzv_id",
           meeting};
 }
 
@@ -181,7 +198,8 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
   std::vector<Effect> effects;
   for (const EventRecord& record : records) {
     if (const auto* started = std::get_if<AttemptStarted>(&record.event)) {
-      if (const JobState* job = current(state, started->job, started->attempt)) add_bound(state, *job, record.seq, effects);
+      if (const JobState* job = current(state, started->job, started->attempt))
+        add_bound(state, *job, record.seq, effects);
     } else if (const auto* grown = std::get_if<AttemptGrown>(&record.event)) {
       if (const JobState* job = current(state, grown->job, grown->attempt)) {
         add_bound(state, *job, record.seq, effects);

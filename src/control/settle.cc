@@ -63,7 +63,8 @@ Ending ending_of(const State& state, const JobState& job) {
     return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
   }
   if (lost_with_its_node(attempt)) return {Outcome::kNodeLost, true};
-  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) || any_task(attempt, ExitReason::kTimeLimit)) {
+  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) ||
+      any_task(attempt, ExitReason::kTimeLimit)) {
     return {Outcome::kTimeLimit, replica, replica};
   }
   if (attempt.failure_code == 0) {

@@ -335,12 +335,11 @@ struct AttemptShrunk {
   }
 };
 
-using Event =
-    std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
-                 JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
-                 AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
-                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
-                 AttemptShrunk>;
+using Event = std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged,
+                           JobSubmitted, JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated,
+                           NominationDropped, AttemptStarted, AttemptGrown, ChargePromoted, TaskStarted, TaskExited,
+                           StopBegan, StopCancelled, StopForced, CheckpointReported, AttemptEnded, JobRequeued,
+                           JobFinished, CycleRan, FragmentationAlarm, AttemptShrunk>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -44,8 +44,7 @@ bool refuses_growth(const State& state, const JobState& job, std::span<const Tas
   for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& queue = state.queue(id);
     const std::int64_t most = queue.max_gpu_milli_per_user;
-    if (asked[kDimGpu] > 0 && most != kUnlimited &&
-        queue.used_by(job.spec.user).gpu_milli + asked[kDimGpu] > most) {
+    if (asked[kDimGpu] > 0 && most != kUnlimited && queue.used_by(job.spec.user).gpu_milli + asked[kDimGpu] > most) {
       return true;
     }
   }

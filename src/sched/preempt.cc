@@ -104,8 +104,8 @@ std::map<JobId, Claim> justified(const State& state, const JobState& claimant, c
     for (const auto& [priority, jobs] : state.queue(claimant.queue).running) {
       if (priority > claimant.priority) break;
       for (const JobId id : jobs) {
-        claims.emplace(id, Claim{StopCause::kPreempt, priority < claimant.priority,
-                                 state.job(id)->attempt->base_tasks()});
+        claims.emplace(id,
+                       Claim{StopCause::kPreempt, priority < claimant.priority, state.job(id)->attempt->base_tasks()});
       }
     }
   }
@@ -321,8 +321,7 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
   if (rules.preempt && !running.empty() && running.begin()->first < job.priority) return true;
   const auto may_shrink = [&](JobId id) {
     const JobState& other = *state.job(id);
-    return other.queue == job.queue && other.priority <= job.priority &&
-           other.attempt->base_tasks() < tasks_of(other);
+    return other.queue == job.queue && other.priority <= job.priority && other.attempt->base_tasks() < tasks_of(other);
   };
   if (rules.preempt && std::any_of(state.elastic().begin(), state.elastic().end(), may_shrink)) return true;
   if (!rules.reclaim) return false;

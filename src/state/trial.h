@@ -56,8 +56,8 @@ class Trial {
     JobId job = {};
     std::vector<TaskPlacement> placements = {};
     std::vector<Charge> charges = {};
-    std::uint32_t first_charge = 0;    // number of the first of `charges`
-    std::optional<Charge> shrunk = {}; // kShrunk: what stays of the first of them
+    std::uint32_t first_charge = 0;     // number of the first of `charges`
+    std::optional<Charge> shrunk = {};  // kShrunk: what stays of the first of them
     Amounts amounts = {};
     QueueId queue = {};  // of the limit that was `before`
     std::size_t dim = 0;

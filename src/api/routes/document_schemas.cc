@@ -141,7 +141,6 @@ Schema scheduling() {
                                                          "which the alarm is raised; 0: never.")},
                         {"resize_interval?", duration("A gang grows no sooner than this after its size "
                                                       "last changed.")}}));
-
 }
 
 Schema config() {

@@ -347,8 +347,8 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
   const auto [mine, theirs] = siblings(claimant.queue, victim.queue);
   const std::uint32_t depth = queues_[theirs].depth;
-  const bool borrowed = event.keep > 0 ? event.keep >= borrowed_from(victim, depth)
-                                       : (victim.charges.front().within >> depth & 1U) == 0;
+  const bool borrowed =
+      event.keep > 0 ? event.keep >= borrowed_from(victim, depth) : (victim.charges.front().within >> depth & 1U) == 0;
   require(borrowed, "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
   Amounts others = queues_[mine].within + queues_[mine].nominated;
   others -= claimant.nomination->amounts;
@@ -424,7 +424,8 @@ std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
 void Checker::check_shrink(const JobView& victim, const StopBegan& event) {
   count("asked to shrink");
   shrinking_.insert(victim.id);
-  if (event.keep >= victim.placements.size()) return breach("P5", text_of(victim.id) + " is asked to give back nothing");
+  if (event.keep >= victim.placements.size())
+    return breach("P5", text_of(victim.id) + " is asked to give back nothing");
   check_counts(victim, {victim.placements.begin(), victim.placements.begin() + event.keep});
 }
 
@@ -465,8 +466,9 @@ void Checker::on(const StopCancelled& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a let-off");
   if (job == nullptr) return;
   count("let off");
-  require(job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
-          "P5", text_of(event.job) + " is let off though it has begun to leave");
+  require(
+      job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
+      "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);

@@ -137,10 +137,9 @@ void Checker::check_fleet() {
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase != backend::Execution::Phase::kLive) continue;
     const auto job = jobs_.find(key.job);
-    require(
-        job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
-            key.task < job->second.over.size() && !job->second.over[key.task],
-        "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
+    require(job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
+                key.task < job->second.over.size() && !job->second.over[key.task],
+            "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
   }
 }
 
@@ -284,10 +283,9 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
                        now - victim.started >= config_.scheduling.min_runtime_s * 1000;
     if (!whole && victim.charges.back().order > last_cycle_) continue;
     const std::uint32_t from = whole ? 0 : borrowed_from(victim, depth);
-    const bool frees =
-        from < victim.placements.size() &&
-        (!wants_gpus || std::any_of(victim.placements.begin() + from, victim.placements.end(),
-                                    [](const TaskPlacement& task) { return !task.gpus.empty(); }));
+    const bool frees = from < victim.placements.size() &&
+                       (!wants_gpus || std::any_of(victim.placements.begin() + from, victim.placements.end(),
+                                                   [](const TaskPlacement& task) { return !task.gpus.empty(); }));
     if (!frees) continue;
     ++removable.jobs;
     for (std::size_t t = from; t < victim.placements.size(); ++t) {
