@@ -241,7 +241,7 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
       ++waiting;
-      const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}});
+      const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}, {}});
       sched::PlaceWork work;
       const bool refused = sched::blocking(fleet.state, *job, fleet.now, work).has_value();
       if (!refused && !could) fleet.fault("placement found what is not there");
