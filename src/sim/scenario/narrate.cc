@@ -105,10 +105,12 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));
-  } else if (const auto* e16 = std::get_if<AttemptGrown>(&event)) {
-    line(name(e16->job) + " grows to " + places_text(e16->placements) + (e16->guaranteed ? ", within" : ", borrowed"));
-  } else if (const auto* e17 = std::get_if<AttemptShrunk>(&event)) {
-    line(name(e17->job) + " goes on with " + std::to_string(e17->keep) + (e17->keep == 1 ? " task" : " tasks"));
+  } else if (const auto* grown = std::get_if<AttemptGrown>(&event)) {
+    line(name(grown->job) + " grows to " + places_text(grown->placements) +
+         (grown->guaranteed ? ", within" : ", borrowed"));
+  } else if (const auto* shrunk = std::get_if<AttemptShrunk>(&event)) {
+    line(name(shrunk->job) + " goes on with " + std::to_string(shrunk->keep) +
+         (shrunk->keep == 1 ? " task" : " tasks"));
   }
 }
 
