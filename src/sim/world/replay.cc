@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "control/commit.h"
-#include "sim/world/growing_cycle.h"
+#include "sched/cycle.h"
 #include "state/state.h"
 #include "store/event_codec.h"
 
@@ -18,7 +18,7 @@ Replay replay(const store::Log& log) {
     if (!event) return event.error();
     if (const auto* ran = std::get_if<CycleRan>(&event->event)) {
       ++replay.cycles;
-      if (control::plan_hash(growing_cycle(state, event->time)) != ran->plan_hash) {
+      if (control::plan_hash(sched::run_cycle(state, event->time)) != ran->plan_hash) {
         replay.difference = "the cycle of record " + std::to_string(record.seq) + " decides something else in a replay";
         return false;
       }
