@@ -106,7 +106,7 @@ TEST_CASE("an event's JSON is its sequence number, time, kind and fields") {
   const EventRecord record{7, {1'782'000'000'123}, StopBegan{JobId(3), 2, StopCause::kReclaim, JobId(9), {0}}};
   CHECK_EQ(boost::json::serialize(event_json(record)),
            R"({"seq":7,"time":"2026-06-21T00:00:00.123Z","kind":"stop-began","job":3,"attempt":2,"cause":"reclaim",)"
-           R"("claimant":9,"deadline":"1970-01-01T00:00:00.000Z"})");
+           R"("claimant":9,"deadline":"1970-01-01T00:00:00.000Z","keep":0})");
 }
 
 TEST_CASE("an id that names nothing is null") {
