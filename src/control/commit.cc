@@ -88,6 +88,12 @@ void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(Nominatio
 
 void on(Batch&, const SpawnDecision&) {}
 
+void on(Batch& batch, const HoldDecision& hold) { batch.emit(StartHeld{hold.job, hold.placements, hold.start}); }
+
+void on(Batch& batch, const DropHoldDecision& drop) { batch.emit(StartHoldDropped{drop.job, drop.why}); }
+
+void on(Batch& batch, const SeekDecision& seek) { batch.emit(StartsSought{seek.held}); }
+
 Hasher& add(Hasher& hash, const std::vector<TaskPlacement>& placements) { return hash.add(encode(placements)); }
 
 }  // namespace
@@ -105,6 +111,11 @@ std::uint64_t plan_hash(const Plan& plan) {
     }
     if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
     if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());
+    if (const auto* hold = std::get_if<HoldDecision>(&decision)) {
+      add(hash.add(hold->job.value()).add(encode(hold->start)), hold->placements);
+    }
+    if (const auto* gone = std::get_if<DropHoldDecision>(&decision)) hash.add(gone->job.value());
+    if (const auto* seek = std::get_if<SeekDecision>(&decision)) hash.add(static_cast<std::uint64_t>(seek->held));
   }
   return hash.digest();
 }

@@ -221,6 +221,7 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
   if (!in_range(scheduling.resize_interval_s)) {
     return invalid("scheduling.resize_interval_s must be between 0 and one year");
   }
+  if (!in_range(scheduling.hold_after_s)) return invalid("scheduling.hold_after_s must be between 0 and one year");
   if (scheduling.victims_per_cycle < 0 || scheduling.victims_per_cycle > 1'000'000) {
     return invalid("scheduling.victims_per_cycle must be between 0 and 1000000");
   }

@@ -104,6 +104,7 @@ struct SchedulingConfig {
   NodeScore score = NodeScore::kBestFit;
   std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
   std::int64_t resize_interval_s = 60;  // an elastic gang grows no sooner than this after its size last changed
+  std::int64_t hold_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(
@@ -114,7 +115,8 @@ struct SchedulingConfig {
         field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
         field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
-        field("resize_interval_s", &SchedulingConfig::resize_interval_s));
+        field("resize_interval_s", &SchedulingConfig::resize_interval_s),
+        field("hold_after_s", &SchedulingConfig::hold_after_s));
   }
 };
 

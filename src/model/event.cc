@@ -12,7 +12,8 @@ std::string_view kind_name(const Event& event) {
        "attempt-grown",        "charge-promoted", "task-started",        "task-exited",
        "stop-began",           "stop-cancelled",  "stop-forced",         "checkpoint-reported",
        "attempt-ended",        "job-requeued",    "job-finished",        "cycle-ran",
-       "fragmentation-alarm",  "attempt-shrunk"});
+       "fragmentation-alarm",  "attempt-shrunk",  "start-held",          "start-hold-dropped",
+       "starts-sought"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

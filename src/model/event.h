@@ -335,11 +335,38 @@ struct AttemptShrunk {
   }
 };
 
-using Event = std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged,
-                           JobSubmitted, JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated,
-                           NominationDropped, AttemptStarted, AttemptGrown, ChargePromoted, TaskStarted, TaskExited,
-                           StopBegan, StopCancelled, StopForced, CheckpointReported, AttemptEnded, JobRequeued,
-                           JobFinished, CycleRan, FragmentationAlarm, AttemptShrunk>;
+// A blocked job is promised a start at `start` on these places, which are not free yet; whoever uses them until then
+// must be gone by then. A later one for the same job replaces the earlier.
+struct StartHeld {
+  JobId job;
+  std::vector<TaskPlacement> placements;
+  Timestamp start;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &StartHeld::job), field("placements", &StartHeld::placements),
+                      field("start", &StartHeld::start));
+  }
+};
+
+struct StartHoldDropped {
+  JobId job;
+  std::string why;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &StartHoldDropped::job), field("why", &StartHoldDropped::why));
+  }
+};
+
+// The cycle looked for more starts to hold and found none; it does not look again at once.
+struct StartsSought {
+  std::int32_t held = 0;  // so many starts are held
+  static constexpr auto fields() { return std::tuple(field("held", &StartsSought::held)); }
+};
+
+using Event =
+    std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
+                 JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
+                 AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
+                 CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
+                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -48,12 +48,29 @@ struct SpawnDecision {
   std::int32_t index = 0;
 };
 
-using Decision =
-    std::variant<StartDecision, GrowDecision, EvictDecision, StopDecision, DropNominationDecision, SpawnDecision>;
+// Promise a blocked job a start at that time on those places.
+struct HoldDecision {
+  JobId job;
+  std::vector<TaskPlacement> placements;
+  Timestamp start;
+};
+struct DropHoldDecision {
+  JobId job;
+  std::string why;
+};
+
+// Fewer starts could be held than there are holds: remembered, so that they are not looked for in every cycle.
+struct SeekDecision {
+  std::int32_t held = 0;
+};
+
+using Decision = std::variant<StartDecision, GrowDecision, EvictDecision, StopDecision, DropNominationDecision,
+                              SpawnDecision, HoldDecision, DropHoldDecision, SeekDecision>;
 
 struct Plan {
   std::vector<Decision> decisions;
   std::vector<std::pair<JobId, Reason>> refused;  // asked and not started; stands for all of its queue and shape
+  std::uint64_t starts_worked_out = 0;            // searches for the earliest start of a blocked job
   Timestamp ask_again_at = Timestamp::never();    // then a refused job may claim victims that are too young now
   std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;

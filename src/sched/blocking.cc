@@ -1,6 +1,9 @@
 #include "sched/blocking.h"
 
 #include "sched/admit.h"
+#include "sched/backfill.h"
+#include "sched/fit.h"
+#include "state/trial.h"
 
 namespace berth::sched {
 
@@ -20,21 +23,6 @@ JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   return JobId::none();
 }
 
-// Quota, then places.
-std::optional<Reason> no_room(const State& state, const JobState& job, PlaceWork& work) {
-  Reason why;
-  const Admission admission = admit(state, job);
-  if (admission.models == 0) return admission.reason;
-  auto placements = place(state, job, admission.models, work, why);
-  if (!placements) return why;
-  const bool allowed = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-    const auto reason = refuses(state, job, rest);
-    if (reason) why = *reason;
-    return !reason;
-  });
-  return allowed ? std::nullopt : std::optional(why);
-}
-
 }  // namespace
 
 JobId strict_head_before(const State& state, const JobState& job, Timestamp now) {
@@ -49,7 +37,7 @@ JobId strict_head_before(const State& state, const JobState& job, Timestamp now)
   return JobId::none();
 }
 
-std::optional<Reason> blocking(const State& state, const JobState& job, Timestamp now, PlaceWork& work) {
+std::optional<Reason> blocking(State& state, const JobState& job, Timestamp now, PlaceWork& work) {
   if (auto reason = gate(state, job, now)) return reason;
   Reason why;
   why.job = strict_head_before(state, job, now);
@@ -57,7 +45,9 @@ std::optional<Reason> blocking(const State& state, const JobState& job, Timestam
     why.code = ReasonCode::kBehindHead;
     return why;
   }
-  return no_room(state, job, work);
+  state::Trial trial(state);
+  if (fit_beside_holds(trial, state, job, now, work, why)) return std::nullopt;
+  return why;
 }
 
 std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
@@ -70,10 +60,16 @@ std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
     if (first != nullptr && pending_key(*first) < pending_key(job)) return ReasonCode::kBehindHead;
   }
   const std::pair lane(job.queue, job.shape);
-  if (const auto known = lanes_.find(lane); known != lanes_.end()) return known->second;
-  if (lanes_.size() >= kMostLanes || work_.nodes_scored >= kMostNodes) return std::nullopt;
-  const auto reason = no_room(state_, job, work_);
-  return lanes_[lane] = reason ? std::optional(reason->code) : std::nullopt;
+  if (!lanes_.contains(lane)) {
+    if (lanes_.size() >= kMostLanes || work_.nodes_scored >= kMostNodes) return std::nullopt;
+    Reason why;
+    lanes_[lane] = {fit_now(state_, job, work_, why), why.code};
+  }
+  const auto& [places, code] = lanes_.at(lane);
+  if (!places) return code;
+  // One that fits and still waits does so for a hold, if its places are held.
+  const bool delays = first_delayed(state_, not_passed(state_, job, now_), *places).valid();
+  return delays ? std::optional(ReasonCode::kBehindHold) : std::nullopt;
 }
 
 }  // namespace berth::sched

@@ -1,11 +1,12 @@
 #pragma once
 // Blocking: what keeps a waiting job from starting at a moment, asked with the functions of the cycle in the cycle's
-// order: gate, head of a strict queue, quota, place. Nobody is evicted for the answer.
+// order: gate, head of a strict queue, quota, place, the holds of others. Nobody is evicted for the answer.
 
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/timestamp.h"
 #include "model/reason.h"
@@ -15,14 +16,15 @@
 namespace berth::sched {
 
 // The first constraint that refuses, or nothing: asked now, the job would start. `job` may be a changed copy of what
-// the state holds.
-std::optional<Reason> blocking(const state::State& state, const state::JobState& job, Timestamp now, PlaceWork& work);
+// the state holds. `state` is used as scratch paper.
+std::optional<Reason> blocking(state::State& state, const state::JobState& job, Timestamp now, PlaceWork& work);
 
 // The job that a strict queue asks before this one, or none().
 JobId strict_head_before(const state::State& state, const state::JobState& job, Timestamp now);
 
-// The same for the rows of a list, at one moment: what refuses one job of a lane refuses all of them, so each lane is
-// asked once, and only so many. The codes alone, as the numbers are one job's.
+// The same for the rows of a list, at one moment: what refuses one job of a lane refuses all of them (but for holds),
+// so each lane is asked once, and only so many. Behind-hold is told of who fits where a start is held, though it may
+// yet fit beside that. The codes alone, as the numbers are one job's.
 class BlockingOfMany {
  public:
   BlockingOfMany(const state::State& state, Timestamp now) : state_(state), now_(now) {}
@@ -36,7 +38,8 @@ class BlockingOfMany {
   const state::State& state_;
   const Timestamp now_;
   PlaceWork work_;
-  std::map<std::pair<QueueId, std::uint64_t>, std::optional<ReasonCode>> lanes_;
+  // Places, or the code that refuses them.
+  std::map<std::pair<QueueId, std::uint64_t>, std::pair<std::optional<std::vector<TaskPlacement>>, ReasonCode>> lanes_;
   std::map<QueueId, JobId> heads_;  // of strict queues
 };
 

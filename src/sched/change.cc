@@ -46,6 +46,7 @@ void resize(TaskGroup& group, const Change& change) {
       break;
     case ChangeKind::kRelease:
     case ChangeKind::kPriority:
+    case ChangeKind::kTimeLimit:
     case ChangeKind::kWait:
     case ChangeKind::kUncordon:
     case ChangeKind::kShareNodes:
@@ -96,6 +97,7 @@ std::string asked_text(std::size_t dim, const std::string& what, const Change& c
 JobState changed(JobState job, const Change& change) {
   if (change.kind == ChangeKind::kRelease) job.held = false;
   if (change.kind == ChangeKind::kPriority) job.priority = static_cast<std::int32_t>(change.to);
+  if (change.kind == ChangeKind::kTimeLimit) job.spec.time_limit_s = job.expected_s = change.to;
   if (change.kind == ChangeKind::kShareNodes) job.spec.exclusive = false;
   if (change.kind == ChangeKind::kLevel) job.spec.topology.required = change.name;
   if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
@@ -138,6 +140,9 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       return "it were released";
     case ChangeKind::kPriority:
       return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
+    case ChangeKind::kTimeLimit:
+      return "its time limit were " + std::to_string(change.to) + " s or less" +
+             (change.from > 0 ? " instead of " + std::to_string(change.from) + " s" : "");
     case ChangeKind::kWait:
       return "at " + to_iso8601(change.at) + ", as far as time limits and estimates are kept";
     case ChangeKind::kUncordon:

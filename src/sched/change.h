@@ -16,6 +16,7 @@ namespace berth::sched {
 enum class ChangeKind {
   kRelease,     // the job is let go
   kPriority,    // `to` instead of `from`: ahead of the head of its strict queue
+  kTimeLimit,   // `to` seconds: gone before a start that is held for somebody else
   kWait,        // until `at`, when the running jobs that end by then are gone
   kUncordon,    // `nodes` take tasks again
   kModel,       // group `group` may also run on `name`
@@ -34,8 +35,8 @@ enum class ChangeKind {
 }  // namespace berth::sched
 
 namespace berth {
-BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "wait", "uncordon", "model", "pool", "tolerate", "select",
-                 "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict");
+BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
+                 "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict");
 }  // namespace berth
 
 namespace berth::sched {

@@ -41,6 +41,7 @@ class Inquiry {
   void try_names(ChangeKind kind, std::size_t group, const std::set<std::string>& names);
 
   std::optional<Change> priority(JobId head);
+  std::optional<Change> time_limit();
   std::optional<Change> wait();
   std::optional<Change> uncordon();
   void other_nodes(std::size_t group);
@@ -104,6 +105,7 @@ std::vector<Change> Inquiry::run() {
   } else if (why.code == ReasonCode::kEarliestStart) {
     tell(wait());
   } else if (why.code != ReasonCode::kDependency && why.code != ReasonCode::kDependencyNever) {
+    if (why.code == ReasonCode::kBehindHold) tell(time_limit());
     tell(wait());
     tell(uncordon());
     wider_level();
@@ -127,6 +129,24 @@ std::optional<Change> Inquiry::priority(JobId head) {
   change.from = job_.priority;
   const std::int64_t level = state_.job(head)->priority;  // the same priority is enough for the older one
   for (change.to = std::max<std::int64_t>(level, change.from + 1); change.to <= level + 1; ++change.to) {
+    if (starts(change)) return change;
+  }
+  return std::nullopt;
+}
+
+// Who is gone by a held start may pass it, so the longest that helps ends at one of them.
+std::optional<Change> Inquiry::time_limit() {
+  const JobState* parent = state_.job(job_.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) return std::nullopt;
+  std::set<std::int64_t> lengths_s;
+  for (const JobId owner : state_.start_holds()) {
+    lengths_s.insert((state_.job(owner)->start_hold->start - now_) / 1000);
+  }
+  Change change;
+  change.kind = ChangeKind::kTimeLimit;
+  change.from = job_.spec.time_limit_s;
+  for (auto length_s = lengths_s.rbegin(); length_s != lengths_s.rend() && *length_s > 0; ++length_s) {
+    change.to = *length_s;
     if (starts(change)) return change;
   }
   return std::nullopt;

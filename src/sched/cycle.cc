@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "sched/admit.h"
+#include "sched/backfill.h"
+#include "sched/fit.h"
 #include "sched/grow.h"
 #include "sched/node_fit.h"
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
 #include "sched/waking.h"
+#include "state/estimate.h"
 #include "state/trial.h"
 
 namespace berth::sched {
@@ -29,32 +32,22 @@ struct Cycle {
   Trial trial;
   Plan plan;
   PlaceWork work;
-  std::set<JobId> victims;  // chosen in this cycle
+  std::set<JobId> victims;         // chosen in this cycle
+  std::vector<Starting> starting;  // by this cycle
+  std::set<JobId> decided;         // started or nominated by it
 
   Cycle(State& s, Timestamp t) : state(s), now(t), trial(s) {}
 };
-
-// Steps 4 and 5: quota, then the whole gang on what is available.
-std::optional<std::vector<TaskPlacement>> fit_now(Cycle& cycle, const JobState& job, Reason& why) {
-  const Admission admission = admit(cycle.state, job);
-  if (admission.models == 0) {
-    why = admission.reason;
-    return std::nullopt;
-  }
-  auto placements = place(cycle.state, job, admission.models, cycle.work, why);
-  if (!placements) return std::nullopt;
-  const bool allowed = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-    const auto reason = refuses(cycle.state, job, rest);
-    if (reason) why = *reason;
-    return !reason;
-  });
-  return allowed ? std::move(placements) : std::nullopt;
-}
 
 // What goes beyond the least counts is bound as a step of growth at once.
 void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
   StartAndGrowth split = split_growth(cycle.state.job(id)->spec, std::move(placements));
   cycle.trial.place(id, split.start);
+  cycle.decided.insert(id);
+  const JobState& job = *cycle.state.job(id);
+  const std::int64_t expected_s = state::expected_run_s(cycle.state, job);
+  const Timestamp ends = expected_s > 0 ? cycle.now + expected_s * 1000 : Timestamp::never();
+  cycle.starting.push_back({id, ends, state::ends_for_certain(cycle.state, job)});
   cycle.plan.decisions.emplace_back(StartDecision{id, std::move(split.start)});
   if (split.growth.empty()) return;
   cycle.trial.grow(id, split.growth);
@@ -103,7 +96,7 @@ void serve_nominations(Cycle& cycle) {
     ++cycle.plan.jobs_asked;
     cycle.trial.lift_nomination(id);
     Reason why;
-    if (auto placements = fit_now(cycle, *cycle.state.job(id), why)) {
+    if (auto placements = fit_now(cycle.state, *cycle.state.job(id), cycle.work, why)) {
       start(cycle, id, std::move(*placements));
       continue;
     }
@@ -130,6 +123,7 @@ bool nominate(Cycle& cycle, JobId id) {
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
+  cycle.decided.insert(id);
   cycle.trial.nominate(id, decision->placements);
   cycle.plan.decisions.emplace_back(std::move(*decision));
   return true;
@@ -139,14 +133,29 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   const JobState& job = *cycle.state.job(id);
   Reason why;
   ++cycle.plan.jobs_asked;
-  if (auto placements = fit_now(cycle, job, why)) {
+  if (auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why)) {
     start(cycle, id, std::move(*placements));
     return;
   }
-  // Nobody leaves for a job that its own user's limit holds back.
-  if (!is_never(why.code) && why.code != ReasonCode::kUserLimit && nominate(cycle, id)) return;
+  // Nobody leaves for a job that its own user's limit holds back, nor for one that finds its places beside a hold.
+  const bool delays = why.code == ReasonCode::kBehindHold;
+  const bool helped = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit;
+  if (helped && nominate(cycle, id)) return;
   cycle.plan.refused.emplace_back(id, why);
-  order.refuse(id);
+  if (delays)
+    order.refuse_as_long(id);
+  else
+    order.refuse(id);
+}
+
+// What a hold or a growth has taken of the trial is given back: it has eased nothing.
+void grow_beside_holds(Cycle& cycle) {
+  const auto eased = cycle.state.waits().eased();
+  const Trial::Mark mark = cycle.trial.mark();
+  set_held_aside(cycle.state, cycle.trial, cycle.plan);
+  grow_gangs({cycle.state, cycle.trial, cycle.now, cycle.victims, cycle.work}, cycle.plan);
+  cycle.trial.rollback_to(mark);
+  cycle.state.waits().put_back(eased);
 }
 
 }  // namespace
@@ -162,11 +171,14 @@ Plan run_cycle(State& state, Timestamp now) {
     cycle.plan.refused.push_back(std::move(refused));
     ++cycle.plan.jobs_asked;
   }
-  // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places, victims.
+  // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the
+  // holds of others, victims.
   Order order(state, now, Lanes::kAwake);
   while (const auto job = order.next()) ask(cycle, order, *job);
-  // 8. What nobody could take lets elastic gangs grow.
-  grow_gangs({state, cycle.trial, now, cycle.victims, cycle.work}, cycle.plan);
+  // 7. Places are held for the first that are blocked.
+  renew_holds({state, cycle.trial, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
+  // 8. What nobody could take and is held for nobody lets elastic gangs grow.
+  grow_beside_holds(cycle);
   // 9. The plan; the trial takes everything back.
   const auto& sleepers = state.waits().for_time();
   const Timestamp first_due = sleepers.empty() ? Timestamp::never() : sleepers.begin()->first;

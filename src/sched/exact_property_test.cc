@@ -71,6 +71,7 @@ struct TinyFleet : FleetFixture {
     ClusterConfig config = FleetFixture::config(std::move(queues));
     if (random.chance(500)) config.topology_levels = {"block", "rack"};
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
+    config.scheduling.backfill_holds = 0;  // the solver knows nothing of what is held for others
     return config;
   }
 

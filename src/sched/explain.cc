@@ -105,7 +105,7 @@ std::string closed_nodes(const State& state, const JobState& job, ReasonCode cod
   return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") + (lost > 0 ? nodes(lost, "out of contact") : "");
 }
 
-Reason blocking_reason(const State& state, const JobState& job, Timestamp now) {
+Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
   if (job.nomination) {
     Reason why;
     why.code = ReasonCode::kWaitsForVictims;
@@ -220,7 +220,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +
              (reason.limit == 1 ? "" : "s") + " to checkpoint and leave";
     case ReasonCode::kBehindHold:
-      return "it would delay " + job_name(reason.job) + ", which is promised a start";
+      return "where it would fit, " + job_name(reason.job) + " is held a start at " + to_iso8601({reason.limit}) +
+             ", and it is not known to be gone by then";
     case ReasonCode::kBehindHead:
       return "its queue is strict and " + job_name(reason.job) + " is at the head";
     case ReasonCode::kArrayLimit:
@@ -273,6 +274,12 @@ Explanation explain(State& state, JobId id, Timestamp now) {
     describe_fleet(state, *job, explanation.details);
     describe_others(state, *job, explanation.reason, explanation.details);
     append(explanation.details, explain_turn(state, *job, now));
+    if (job->start_hold) {
+      explanation.details.push_back("a start is held for it at " + to_iso8601(job->start_hold->start) +
+                                    (job->start_hold->start > job->start_hold->first_start
+                                         ? ", first at " + to_iso8601(job->start_hold->first_start)
+                                         : ""));
+    }
     if (const auto estimate = state::estimate(state, *job); estimate.known())
       explanation.details.push_back("it is expected to run " + state::estimate_text(estimate));
     if (claims_help(explanation.reason.code)) append(explanation.details, explain_claim(state, *job, now));

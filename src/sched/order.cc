@@ -1,5 +1,8 @@
 #include "sched/order.h"
 
+#include <algorithm>
+
+#include "sched/backfill.h"
 #include "sched/quota.h"
 
 namespace berth::sched {
@@ -37,9 +40,15 @@ std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   for (const auto& [shape, jobs] : leaf.lanes) {
     if (passes_over(leaf, shape)) continue;
     const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
-    found->second.push_back({shape, jobs.begin(), jobs.end(), asked});
+    found->second.push_back({shape, jobs.begin(), jobs.end(), asked, {}, 0});
   }
   return found->second;
+}
+
+// For a hold that others of its lane have met. After so many that were looked at the rest is not.
+bool Order::would_be_refused(Lane& lane, const state::JobState& job) {
+  if (!lane.refused_length_s || job.start_hold) return false;
+  return ++lane.looked_at > kLookedAtBehindHold || length_s(job) >= *lane.refused_length_s;
 }
 
 std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
@@ -49,8 +58,8 @@ std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
     Lane& lane = lanes[i];
     while (lane.at != lane.end) {
       const state::JobState& job = *state_.job(lane.at->job);
-      if (job.not_before <= now_ && !job.nomination) break;
-      ++lane.at;  // too early, or a claimant, who is served before the others
+      if (job.not_before <= now_ && !job.nomination && !would_be_refused(lane, job)) break;
+      ++lane.at;  // too early, or a claimant, who is served before the others, or too long for a hold
     }
     if (lane.at != lane.end && (!best || *lane.at < best->key)) best = Candidate{lane.at->job, leaf.id, i, *lane.at};
   }
@@ -149,6 +158,17 @@ void Order::refuse(JobId id) {
   const bool strict = state_.queue(job.queue).policy == QueuePolicy::kStrict;
   for (Lane& lane : lanes_.at(job.queue)) {
     if (strict || lane.shape == job.shape) lane.at = lane.end;
+  }
+  forget_path(job.queue);
+}
+
+void Order::refuse_as_long(JobId id) {
+  const state::JobState& job = *state_.job(id);
+  if (state_.queue(job.queue).policy == QueuePolicy::kStrict) return refuse(id);
+  for (Lane& lane : lanes_.at(job.queue)) {
+    if (lane.shape != job.shape) continue;
+    lane.refused_length_s = std::min(length_s(job), lane.refused_length_s.value_or(kUnlimited));
+    if (lane.looked_at > kLookedAtBehindHold) lane.at = lane.end;
   }
   forget_path(job.queue);
 }

@@ -37,6 +37,8 @@ class Order {
   // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
   // strict queue nobody else of the queue is.
   void refuse(JobId job);
+  // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
+  void refuse_as_long(JobId job);
 
  private:
   struct Candidate {
@@ -50,6 +52,9 @@ class Order {
     std::set<state::PendingKey>::const_iterator at;
     std::set<state::PendingKey>::const_iterator end;
     Amounts asked;  // at least, by one job of the lane
+    // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
+    std::optional<std::int64_t> refused_length_s;
+    std::size_t looked_at = 0;  // since then
   };
   struct Standing {
     bool known = false;
@@ -68,6 +73,7 @@ class Order {
   Rank rank_of(QueueId queue);
   static bool precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second);
   const Amounts& asked_by(const Candidate& candidate) const;
+  static bool would_be_refused(Lane& lane, const state::JobState& job);
   bool passes_over(const state::QueueState& leaf, std::uint64_t shape) const;
   bool head_sleeps(const state::QueueState& leaf) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);

@@ -62,6 +62,7 @@ struct Fleet {
     if (random.chance(500)) config.scheduling.usage_half_life_s = random.between(30, 3600);
     config.scheduling.deadline_slack_s = random.between(0, 120);
     config.scheduling.score = seed % 2 == 0 ? NodeScore::kBestFit : NodeScore::kFragmentation;
+    config.scheduling.hold_after_s = random.between(0, 120);
     config.pools = {{"p", {}}, {"q", {"a"}}};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
@@ -358,6 +359,10 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
         CAPTURE(seed);
         CAPTURE(step);
         CAPTURE(id.value());
+        if (row == ReasonCode::kBehindHold) {  // a list does not look for places beside the hold
+          REQUIRE((!alone || alone->code == ReasonCode::kBehindHold));
+          continue;
+        }
         REQUIRE_EQ(row.has_value(), alone.has_value());
         if (!row) continue;
         CAPTURE(name_of(*row));

@@ -5,8 +5,11 @@
 #include <tuple>
 
 #include "sched/admit.h"
+#include "sched/backfill.h"
+#include "sched/fit.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
+#include "state/trial.h"
 
 namespace berth::sched {
 
@@ -17,6 +20,7 @@ using state::QueueState;
 using state::QuotaNeed;
 using state::Sleep;
 using state::State;
+using state::Trial;
 
 namespace {
 
@@ -62,6 +66,7 @@ void wake_eased(State& state, Timestamp now) {
   for (auto due = waits.for_time().begin(); due != waits.for_time().end() && due->first <= now; ++due) {
     woken.push_back(due->second);
   }
+  if (waits.eased_holds()) woken.insert(woken.end(), waits.behind_holds().begin(), waits.behind_holds().end());
   for (const LaneKey& lane : woken) waits.wake(lane);
   waits.clear_marks();
 }
@@ -110,6 +115,7 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
     case ReasonCode::kTopology:
     case ReasonCode::kNeverFits:
     case ReasonCode::kPoolClosed:
+    case ReasonCode::kBehindHold:
       return job.spec.groups.size() == 1;
     default:
       return false;
@@ -118,24 +124,68 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
 
 class Probe {
  public:
-  Probe(State& state, PlaceWork& work) : state_(state), work_(work) {}
+  Probe(State& state, Timestamp now, PlaceWork& work) : state_(state), trial_(state), now_(now), work_(work) {}
 
-  // Why the job finds no quota or no places now, or nothing. One that finds both is asked, whatever its exact places
-  // then count.
-  std::optional<Reason> refusal(const JobState& job) {
-    const Admission admission = admit(state_, job);
+  // Why the first of the lane finds no quota or no places now, and nobody after it does beside the holds of others; or
+  // nothing. Who finds both is asked, whatever its exact places then count.
+  std::optional<Reason> refusal(const LaneKey& lane, const JobState& first) {
+    const Admission admission = admit(state_, first);
     if (admission.models == 0) return admission.reason;
-    const Question question{job.shape, admission.models, state_.queue(job.queue).trust_domain, pools_of(job.queue)};
-    if (const auto known = refused_.find(question); known != refused_.end()) return known->second;
-    Reason why;
-    if (place(state_, job, admission.models, work_, why)) return std::nullopt;
-    refused_.emplace(question, why);
-    return why;
+    const Question question{first.shape, admission.models, state_.queue(first.queue).trust_domain,
+                            pools_of(first.queue)};
+    const Answer& answer = places(question, first);
+    if (!answer.placements) return answer.why;
+    if (state_.start_holds().empty()) return std::nullopt;
+    return behind_holds(lane, first, question, *answer.placements);
   }
 
  private:
   // All that the search for places looks at, besides the nodes.
   using Question = std::tuple<std::uint64_t, ModelMask, TrustDomainId, std::vector<bool>>;
+  struct Answer {
+    std::optional<std::vector<TaskPlacement>> placements;
+    Reason why;
+  };
+
+  const Answer& places(const Question& question, const JobState& job) {
+    const auto [known, fresh] = answers_.try_emplace(question);
+    if (fresh) known->second.placements = place(state_, job, std::get<ModelMask>(question), work_, known->second.why);
+    return known->second;
+  }
+
+  std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const Question& question,
+                                     const std::vector<TaskPlacement>& placements) {
+    const JobId delayed = first_delayed(state_, not_passed(state_, first, now_), placements);
+    if (!delayed.valid() || fits_beside(first, question, placements)) return std::nullopt;
+    if (state_.queue(lane.queue).policy == QueuePolicy::kStrict) return behind_hold(state_, delayed);
+    std::int64_t refused_length_s = length_s(first);
+    std::size_t looked_at = 0;
+    const auto& jobs = state_.queue(lane.queue).lanes.at(lane.shape);
+    for (auto key = jobs.upper_bound(pending_key(first)); key != jobs.end(); ++key) {
+      const JobState& job = *state_.job(key->job);
+      if (job.not_before > now_ || job.nomination) continue;
+      const bool owner = job.start_hold.has_value();
+      if (!owner && ++looked_at > kLookedAtBehindHold) break;
+      if (!owner && length_s(job) >= refused_length_s) continue;
+      if (fits_beside(job, question, placements)) return std::nullopt;
+      refused_length_s = std::min(refused_length_s, length_s(job));
+    }
+    return behind_hold(state_, delayed);
+  }
+
+  // Where all holds that the job may not pass are respected.
+  bool fits_beside(const JobState& job, const Question& question, const std::vector<TaskPlacement>& placements) {
+    std::vector<JobId> owners = not_passed(state_, job, now_);
+    if (!first_delayed(state_, owners, placements).valid()) return true;
+    const auto [known, fresh] = beside_.try_emplace({question, std::move(owners)}, false);
+    if (!fresh) return known->second;
+    const Trial::Mark mark = trial_.mark();
+    for (const JobId owner : known->first.second) trial_.set_aside(state_.job(owner)->start_hold->placements);
+    Reason why;
+    known->second = place(state_, job, std::get<ModelMask>(question), work_, why).has_value();
+    trial_.rollback_to(mark);
+    return known->second;
+  }
 
   std::vector<bool> pools_of(QueueId queue) const {
     std::vector<bool> pools;
@@ -144,8 +194,11 @@ class Probe {
   }
 
   State& state_;
+  Trial trial_;
+  Timestamp now_;
   PlaceWork& work_;
-  std::map<Question, Reason> refused_;
+  std::map<Question, Answer> answers_;
+  std::map<std::pair<Question, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
 };
 
 }  // namespace
@@ -156,14 +209,17 @@ namespace {
 std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& why, Timestamp now, PlaceWork& work) {
   const Amounts least = least_amounts(state, job.spec);
   const bool by_user = why.code == ReasonCode::kUserLimit;  // for which nobody leaves
+  const bool behind = why.code == ReasonCode::kBehindHold;  // for which nobody leaves either, while it is so
   const bool claims = !by_user && !is_never(why.code) && may_claim(state, job, least);
   Sleep sleep;
   if (!claims && can_sleep(state, job, why)) {
     sleep.quota = quota_needs(state, job, least);
     sleep.places = !by_user && why.code != ReasonCode::kQueueMax;
+    sleep.holds = behind;
     return sleep;
   }
-  if (claims) {
+  sleep.holds = behind;
+  if (claims && !behind) {
     PlaceWork claim;
     const std::set<JobId> nobody;
     const auto budget = static_cast<std::size_t>(state.config().scheduling.victims_per_cycle);
@@ -189,19 +245,20 @@ JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
 std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work) {
   wake_eased(state, now);
   std::vector<std::pair<JobId, Reason>> asleep;
-  Probe probe(state, work);
+  Probe probe(state, now, work);
   const std::vector<LaneKey> awake(state.waits().awake().begin(), state.waits().awake().end());
   for (const LaneKey& lane : awake) {
     const JobId id = first_eligible(state, lane, now);
     if (!id.valid()) continue;
     const JobState& job = *state.job(id);
-    const auto why = probe.refusal(job);
+    const auto why = probe.refusal(lane, job);
     if (!why) continue;
     auto sleep = sleep_of(state, job, *why, now, work);
     if (!sleep) continue;
     state.waits().put_to_sleep(lane, std::move(*sleep));
     asleep.emplace_back(id, *why);
   }
+  state.waits().put_back({});  // what was tried is taken back
   return asleep;
 }
 

@@ -40,6 +40,7 @@ std::optional<std::string> State::audit() const {
   std::set<JobId> running;
   std::set<JobId> elastic;
   std::set<JobId> nominated;
+  std::set<JobId> start_holds;
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
@@ -92,6 +93,10 @@ std::optional<std::string> State::audit() const {
       }
       for (const QueueId q : path) queues[q.index()].nominated += job.nomination->amounts;
     }
+    if (job.start_hold) {
+      start_holds.insert(job.id);
+      if (job.nomination || job.attempt) wrong = "job " + std::to_string(job.id.value()) + ": held for and placed";
+    }
     if (job.in_pending) {
       ++queues[job.queue.index()].pending;
       for (const QueueId q : path) ++queues[q.index()].pending_below;
@@ -105,6 +110,7 @@ std::optional<std::string> State::audit() const {
   if (wrong) return wrong;
   if (running != running_) return "the set of running jobs differs";
   if (elastic != elastic_) return "the set of elastic jobs differs";
+  if (start_holds != start_holds_) return "the set of jobs that places are held for differs";
   if (nominated != nominated_) return "the set of nominated jobs differs";
   for (const NodeState& node : nodes_) {
     const NodeSums& sums = nodes[node.id.index()];

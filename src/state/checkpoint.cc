@@ -91,6 +91,7 @@ std::string State::save() const {
   out.put(past);
   out.put(fragmentation_.save());
   out.put(fragmentation_alarm_);
+  out.put(starts_sought_);
   return out.take();
 }
 
@@ -172,6 +173,11 @@ Result<State> State::load(std::string_view bytes) {
         state.charge_queues(stored, stored.attempt->charges[c], c, +1);
       }
     }
+    if (stored.start_hold) {
+      for (const TaskPlacement& placement : stored.start_hold->placements) {
+        if (placement.node.index() >= state.nodes_.size()) return damaged;
+      }
+    }
     if (stored.nomination) {
       state.nominate_tasks(stored.nomination->placements, +1);
       state.nominate_queues(stored, stored.nomination->amounts, +1);
@@ -206,6 +212,7 @@ Result<State> State::load(std::string_view bytes) {
     in.get(mix);
     in.get(state.fragmentation_alarm_);
   }
+  if (!in.at_end()) in.get(state.starts_sought_);  // likewise
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.unsettled_.clear();

@@ -42,19 +42,29 @@ Estimate estimate(const State& state, const JobState& job) {
   return estimate(state, job.spec);
 }
 
+std::int64_t expected_run_s(const State& state, const JobState& job) {
+  return job.expected_s > 0 ? job.expected_s : estimate(state, job).seconds;
+}
+
 Timestamp expected_end(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
-  if (attempt.stop) return std::max(now, attempt.stop->deadline);
+  if (attempt.stopping()) return std::max(now, attempt.stop->deadline);
   if (runs_until_stopped(state, job)) return Timestamp::never();
   if (job.spec.time_limit_s > 0) {
     return std::max(now, attempt.started + checked_multiply(job.spec.time_limit_s, 1000));
   }
-  if (job.expected_s == 0) return Timestamp::never();
+  const std::int64_t expected_s = expected_run_s(state, job);
+  if (expected_s == 0) return Timestamp::never();
   const std::int64_t ran_ms = std::max<std::int64_t>(0, now - attempt.started);
-  if (checked_multiply(job.expected_s, 1000) > ran_ms) return attempt.started + job.expected_s * 1000;
+  if (checked_multiply(expected_s, 1000) > ran_ms) return attempt.started + expected_s * 1000;
   const Estimate learned = learned_estimate(state, job.spec, ran_ms / 1000);
   if (learned.known()) return std::max(now + kLeastMoreMs, attempt.started + checked_multiply(learned.seconds, 1000));
   return now + std::max(kLeastMoreMs, ran_ms);
+}
+
+bool ends_for_certain(const State& state, const JobState& job) {
+  if (job.attempt && job.attempt->stopping()) return true;
+  return job.spec.time_limit_s > 0 && !runs_until_stopped(state, job);
 }
 
 std::string estimate_text(const Estimate& estimate) {

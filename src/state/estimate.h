@@ -28,10 +28,16 @@ Estimate estimate(const State& state, const JobSpec& spec);
 // The same for a job, of which a replica of a service runs until it is stopped.
 Estimate estimate(const State& state, const JobState& job);
 
+// What was expected when it was submitted or last started, or, where nothing was known then, what is now; 0: unknown.
+std::int64_t expected_run_s(const State& state, const JobState& job);
+
 // When the running job is gone: the deadline of its stop, its time limit; else what was expected when it started, or,
 // once it has run longer than that, what is learned from those that did too, or as long again as it has run. never()
 // where nothing is known.
 Timestamp expected_end(const State& state, const JobState& job, Timestamp now);
+
+// Whether that is so whatever happens, because it is stopped then: a time limit, or a stop that has begun.
+bool ends_for_certain(const State& state, const JobState& job);
 
 // "2h 30min (learned from 12 jobs of the same user, queue and size)"
 std::string estimate_text(const Estimate& estimate);

@@ -81,8 +81,9 @@ struct AttemptState {
   std::optional<Timestamp> checkpoint_at;
   std::string first_failure;  // message of the first task that failed
   std::int32_t failure_code = 0;
-  Timestamp resized;          // when its size last changed: the start, a step of growth, a shrink
-  std::uint32_t shrinks = 0;  // so often it has shrunk: what grows later is another incarnation
+  Timestamp resized;                    // when its size last changed: the start, a step of growth, a shrink
+  std::uint32_t shrinks = 0;            // so often it has shrunk: what grows later is another incarnation
+  std::optional<Timestamp> held_start;  // when the first hold of its wait said that it would start
 
   bool all_exited() const { return exited == tasks.size(); }
   // It gives back its last tasks and goes on with the others.
@@ -92,14 +93,15 @@ struct AttemptState {
   // Tasks beyond these were added to the least counts and can be given back.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
   static constexpr auto fields() {
-    return std::tuple(
-        field("number", &AttemptState::number), field("started", &AttemptState::started),
-        field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
-        field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
-        field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
-        field("checkpoint_step", &AttemptState::checkpoint_step), field("checkpoint_at", &AttemptState::checkpoint_at),
-        field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
-        field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks));
+    return std::tuple(field("number", &AttemptState::number), field("started", &AttemptState::started),
+                      field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
+                      field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
+                      field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
+                      field("checkpoint_step", &AttemptState::checkpoint_step),
+                      field("checkpoint_at", &AttemptState::checkpoint_at),
+                      field("first_failure", &AttemptState::first_failure),
+                      field("failure_code", &AttemptState::failure_code), field("resized", &AttemptState::resized),
+                      field("shrinks", &AttemptState::shrinks), field("held_start", &AttemptState::held_start));
   }
 };
 
@@ -116,6 +118,7 @@ struct AttemptRecord {
   std::string message;
   std::int64_t checkpoint_step = 0;
   std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and how many GPUs
+  std::optional<Timestamp> held_start;
   static constexpr auto fields() {
     return std::tuple(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
@@ -123,7 +126,7 @@ struct AttemptRecord {
                       field("claimant", &AttemptRecord::claimant), field("code", &AttemptRecord::code),
                       field("message", &AttemptRecord::message),
                       field("checkpoint_step", &AttemptRecord::checkpoint_step),
-                      field("gpus_on", &AttemptRecord::gpus_on));
+                      field("gpus_on", &AttemptRecord::gpus_on), field("held_start", &AttemptRecord::held_start));
   }
 };
 
@@ -135,6 +138,18 @@ struct Nomination {
   static constexpr auto fields() {
     return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts));
+  }
+};
+
+// Places that are held for a blocked job until its expected start (backfill).
+struct StartHold {
+  std::vector<TaskPlacement> placements;
+  Timestamp start;
+  Timestamp worked_out;
+  Timestamp first_start;  // what the first hold of this wait said
+  static constexpr auto fields() {
+    return std::tuple(field("placements", &StartHold::placements), field("start", &StartHold::start),
+                      field("worked_out", &StartHold::worked_out), field("first_start", &StartHold::first_start));
   }
 };
 
@@ -162,6 +177,7 @@ struct JobState {
   std::vector<AttemptRecord> past;
   JobSpec spec;
   std::int64_t expected_s = 0;  // its estimate when it was submitted or last started; 0: unknown
+  std::optional<StartHold> start_hold;
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
@@ -176,18 +192,18 @@ struct JobState {
   }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
-    return std::tuple(field("id", &JobState::id), field("queue", &JobState::queue),
-                      field("priority", &JobState::priority), field("phase", &JobState::phase),
-                      field("held", &JobState::held), field("cancel_requested", &JobState::cancel_requested),
-                      field("submitted", &JobState::submitted), field("waiting_since", &JobState::waiting_since),
-                      field("not_before", &JobState::not_before), field("failures", &JobState::failures),
-                      field("attempts", &JobState::attempts), field("parent", &JobState::parent),
-                      field("index", &JobState::index), field("children_alive", &JobState::children_alive),
-                      field("children_spawned", &JobState::children_spawned),
-                      field("children_failed", &JobState::children_failed), field("key", &JobState::key),
-                      field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
-                      field("attempt", &JobState::attempt), field("past", &JobState::past),
-                      field("spec", &JobState::spec), field("expected_s", &JobState::expected_s));
+    return std::tuple(
+        field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
+        field("phase", &JobState::phase), field("held", &JobState::held),
+        field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),
+        field("waiting_since", &JobState::waiting_since), field("not_before", &JobState::not_before),
+        field("failures", &JobState::failures), field("attempts", &JobState::attempts),
+        field("parent", &JobState::parent), field("index", &JobState::index),
+        field("children_alive", &JobState::children_alive), field("children_spawned", &JobState::children_spawned),
+        field("children_failed", &JobState::children_failed), field("key", &JobState::key),
+        field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
+        field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
+        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::start_hold));
   }
 };
 

@@ -28,7 +28,8 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<JobCancelRequested>(event) || std::holds_alternative<JobRequeued>(event) ||
          std::holds_alternative<TaskStarted>(event) || std::holds_alternative<TaskExited>(event) ||
          std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
-         std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event);
+         std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event) ||
+         std::holds_alternative<StartsSought>(event);
 }
 
 }  // namespace
@@ -258,6 +259,7 @@ void State::index_job(JobState& job) {
     list_running(job, +1);
   }
   if (job.nomination) nominated_.insert(job.id);
+  if (job.start_hold) start_holds_.insert(job.id);
   insert_pending(job);
   reset_timer(job);
 }
@@ -312,6 +314,7 @@ void State::on(const JobHoldChanged& event) {
   job.held = event.held;
   if (job.held) {
     remove_pending(job);
+    drop_start_hold(job);
   } else {
     insert_pending(job);
   }
@@ -325,6 +328,7 @@ void State::on(const JobPriorityChanged& event) {
   job.priority = event.priority;
   if (job.attempt) list_running(job, +1);
   insert_pending(job);
+  if (job.start_hold) waits_.ease_holds();  // of higher priority than the owner now may pass
   ++opportunity_;
 }
 
@@ -347,6 +351,7 @@ void State::on(const Nominated& event) {
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(event.placements, +1);
   nominate_queues(job, nomination.amounts, +1);
+  drop_start_hold(job);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
 }
@@ -381,6 +386,8 @@ void State::on(const AttemptStarted& event) {
   attempt.started = now_;
   attempt.resized = now_;
   attempt.master_port = event.master_port;
+  if (job.start_hold) attempt.held_start = job.start_hold->first_start;
+  drop_start_hold(job);
   Charge charge;
   charge.amounts = amounts_of(job.spec, event.placements);
   charge.within = event.within;
@@ -580,6 +587,7 @@ void State::on(const AttemptEnded& event) {
   record.number = attempt.number;
   record.waited_from = job.waiting_since;
   record.started = attempt.started;
+  record.held_start = attempt.held_start;
   record.ended = now_;
   record.outcome = event.outcome;
   if (attempt.stopping()) {
@@ -641,6 +649,7 @@ void State::on(const JobFinished& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(!job.attempt.has_value());
   drop_nomination(job);
+  drop_start_hold(job);
   remove_pending(job);
   count_submitted(job, -1);
   if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
@@ -687,5 +696,32 @@ void State::learn_mix(const JobState& job) {
     fragmentation_.observe(request_of(group.request), std::min(group.count, kTasksCounted));
   }
 }
+
+// --- holds of a start ----------------------------------------------------------------------------------------------
+
+void State::on(const StartHeld& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending && !job.nomination);
+  const Timestamp first = job.start_hold ? job.start_hold->first_start : event.start;
+  if (job.start_hold) {  // what the earlier one kept back may be used
+    waits_.ease_holds();
+    ++opportunity_;
+  }
+  job.start_hold = StartHold{event.placements, event.start, now_, first};
+  start_holds_.insert(job.id);
+}
+
+void State::drop_start_hold(JobState& job) {
+  if (!job.start_hold) return;
+  job.start_hold.reset();
+  start_holds_.erase(job.id);
+  starts_sought_.reset();
+  waits_.ease_holds();
+  ++opportunity_;
+}
+
+void State::on(const StartHoldDropped& event) { drop_start_hold(existing(event.job)); }
+
+void State::on(const StartsSought&) { starts_sought_ = now_; }
 
 }  // namespace berth::state

@@ -105,6 +105,9 @@ class State {
   const std::set<JobId>& running() const { return running_; }  // jobs with an attempt
   const std::set<JobId>& elastic() const { return elastic_; }  // those of them that may grow and shrink
   const std::set<JobId>& nominated() const { return nominated_; }
+  const std::set<JobId>& start_holds() const { return start_holds_; }  // jobs that places are held for
+  // When starts to hold were last looked for and fewer found than there are holds, since one became free.
+  std::optional<Timestamp> starts_sought() const { return starts_sought_; }
   const std::set<JobId>& unsettled() const { return unsettled_; }  // touched since control last looked
   const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
   const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
@@ -186,6 +189,9 @@ class State {
   void on(const CycleRan& event);
   void on(const FragmentationAlarm& event);
   void on(const AttemptShrunk& event);
+  void on(const StartHeld& event);
+  void on(const StartHoldDropped& event);
+  void on(const StartsSought& event);
 
   JobState& existing(JobId id);
   NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
@@ -206,6 +212,7 @@ class State {
   void cut_charges(JobState& job, std::uint32_t keep);
   void wake_claimants(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
+  void drop_start_hold(JobState& job);
 
   std::uint64_t lane_of(const JobState& job) const;
   void list_pending(const JobState& job);
@@ -263,6 +270,8 @@ class State {
   std::set<JobId> running_;
   std::set<JobId> elastic_;
   std::set<JobId> nominated_;
+  std::set<JobId> start_holds_;
+  std::optional<Timestamp> starts_sought_;
   std::set<JobId> unsettled_;
   std::map<JobId, std::set<JobId>> children_;
   std::set<std::pair<Timestamp, JobId>> timers_;

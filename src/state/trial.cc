@@ -102,6 +102,14 @@ void Trial::nominate(JobId id, std::span<const TaskPlacement> placements) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::set_aside(std::span<const TaskPlacement> placements) {
+  Undo entry;
+  entry.step = Step::kSetAside;
+  entry.placements = {placements.begin(), placements.end()};
+  state_.nominate_tasks(entry.placements, +1);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::set_max(QueueId id, std::size_t dim, std::int64_t amount) {
   std::int64_t& limit = state_.queue_mut(id).max[dim];
   Undo entry;
@@ -172,6 +180,9 @@ void Trial::rollback_to(Mark mark) {
         break;
       case Step::kNominated:
         nominate(entry.job, entry, -1);
+        break;
+      case Step::kSetAside:
+        state_.nominate_tasks(entry.placements, -1);
         break;
       case Step::kMaxSet:
       case Step::kLendingSet:

@@ -36,6 +36,8 @@ class Trial {
   void lift_nomination(JobId job);
   // Promises the places to a waiting job, as the Nominated event will.
   void nominate(JobId job, std::span<const TaskPlacement> placements);
+  // Keeps the places from everybody, as a hold does.
+  void set_aside(std::span<const TaskPlacement> placements);
   // What an operator could change: one limit of a queue, and whether a node takes tasks.
   void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
   void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
@@ -50,7 +52,18 @@ class Trial {
   bool removed(JobId job) const;
 
  private:
-  enum class Step { kPlaced, kRemoved, kShrunk, kLifted, kNominated, kMaxSet, kLendingSet, kUserLimitSet, kUncordoned };
+  enum class Step {
+    kPlaced,
+    kRemoved,
+    kShrunk,
+    kLifted,
+    kNominated,
+    kSetAside,
+    kMaxSet,
+    kLendingSet,
+    kUserLimitSet,
+    kUncordoned
+  };
   struct Undo {
     Step step = Step::kPlaced;
     JobId job = {};

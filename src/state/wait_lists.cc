@@ -26,6 +26,7 @@ void WaitLists::strike_out(const LaneKey& lane) {
   }
   if (found->second.any_change) for_any_change_.erase(lane);
   if (!found->second.until.is_never()) for_time_.erase({found->second.until, lane});
+  behind_holds_.erase(lane);
   asleep_.erase(found);
 }
 
@@ -41,6 +42,7 @@ void WaitLists::wake_all() {
   for_places_.clear();
   for_any_change_.clear();
   for_time_.clear();
+  behind_holds_.clear();
 }
 
 void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
@@ -49,6 +51,7 @@ void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
   if (sleep.places) for_places_[lane.shape].insert(lane);
   if (sleep.any_change) for_any_change_.insert(lane);
   if (!sleep.until.is_never()) for_time_.emplace(sleep.until, lane);
+  if (sleep.holds) behind_holds_.insert(lane);
   asleep_[lane] = std::move(sleep);
 }
 
@@ -59,8 +62,7 @@ void WaitLists::forget(const LaneKey& lane) {
 
 void WaitLists::clear_marks() {
   changed_ = false;
-  eased_queues_.clear();
-  eased_nodes_.clear();
+  eased_ = {};
 }
 
 }  // namespace berth::state

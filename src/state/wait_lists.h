@@ -45,6 +45,7 @@ struct Sleep {
   // time when the next victim has run its minimum.
   bool any_change = false;
   Timestamp until = Timestamp::never();
+  bool holds = false;  // it fits but for the holds of others
 };
 
 class WaitLists {
@@ -63,10 +64,22 @@ class WaitLists {
   void put_to_sleep(const LaneKey& lane, Sleep sleep);
   void forget(const LaneKey& lane);  // its last job left
 
-  void ease(QueueId queue) { eased_queues_.insert(queue); }
-  void ease(NodeId node) { eased_nodes_.insert(node); }
-  const std::set<QueueId>& eased_queues() const { return eased_queues_; }
-  const std::set<NodeId>& eased_nodes() const { return eased_nodes_; }
+  // What was marked since the lanes were last woken.
+  struct Eased {
+    std::set<QueueId> queues;
+    std::set<NodeId> nodes;
+    bool holds = false;  // some hold was moved or dropped
+  };
+  void ease(QueueId queue) { eased_.queues.insert(queue); }
+  void ease(NodeId node) { eased_.nodes.insert(node); }
+  const std::set<QueueId>& eased_queues() const { return eased_.queues; }
+  const std::set<NodeId>& eased_nodes() const { return eased_.nodes; }
+  // What a trial has taken and given back has eased nothing: the marks from before it are put back.
+  const Eased& eased() const { return eased_; }
+  void put_back(Eased eased) { eased_ = std::move(eased); }
+  void ease_holds() { eased_.holds = true; }
+  bool eased_holds() const { return eased_.holds; }
+  const std::set<LaneKey>& behind_holds() const { return behind_holds_; }
   // Something is bound, promised or allowed otherwise than before; what a trial takes back is no change.
   void mark_changed() { changed_ = true; }
   bool changed() const { return changed_; }
@@ -81,9 +94,9 @@ class WaitLists {
   std::map<std::uint64_t, std::set<LaneKey>> for_places_;
   std::set<LaneKey> for_any_change_;
   std::set<std::pair<Timestamp, LaneKey>> for_time_;
+  std::set<LaneKey> behind_holds_;
   bool changed_ = false;
-  std::set<QueueId> eased_queues_;
-  std::set<NodeId> eased_nodes_;
+  Eased eased_;
 };
 
 }  // namespace berth::state

@@ -49,6 +49,12 @@ Schema estimate() {
                  {"alike_in?", word_of<Likeness>("In what those jobs are like this one.")}});
 }
 
+Schema start_hold() {
+  return object("A start that is held for the waiting job.",
+                {{"start", time("When it is expected to start at the latest.")},
+                 {"first_start", time("What the first hold of this wait said.")}});
+}
+
 Schema task() {
   return object("A task of the running attempt.", {{"task", integer("The task's number, from 0.")},
                                                    {"group", text("Its task group.")},
@@ -70,6 +76,8 @@ Schema attempt() {
                  {"claimant?", integer("The job for which it made room.")},
                  {"code", integer("Its exit code.")},
                  {"message", text("What the first task that failed said.")},
+                 {"held_start?", time("When the first hold of its wait said that it would start.")},
+                 {"slip_s?", integer("Seconds that it started later than that.")},
                  {"checkpoint_step", integer("The step up to which it had saved its work; 0: none.")},
                  {"gpus_on", list("What it held.", object("GPUs of a node.", {{"node", text("The node.")},
                                                                               {"gpus", integer("How many.")}}))}});
@@ -114,6 +122,8 @@ Schema in_full() {
   Schema job = summary();
   job["description"] = "A job in full.";
   const Schema more = object("", {{"estimate?", reference("Estimate")},
+                                  {"start_hold?", reference("StartHold")},
+                                  {"slip_s?", integer("Seconds that its start came later than was first held.")},
                                   {"nomination?", reference("Nomination")},
                                   {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is promised have "
                                                               "simulated GPUs.")},
@@ -133,6 +143,7 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Placement"] = placement();
   schemas["Nomination"] = nomination();
   schemas["Estimate"] = estimate();
+  schemas["StartHold"] = start_hold();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
   schemas["Children"] = object("The replicas or elements of a service or array; they are jobs whose parent it is.",

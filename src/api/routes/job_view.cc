@@ -224,6 +224,15 @@ json::array tasks_view(const JobState& job, const Names& names) {
   return tasks;
 }
 
+// How much later than first held it started, in whole seconds.
+std::int64_t slip_s(Timestamp started, Timestamp held) {
+  return std::max<std::int64_t>(0, (started - held + 999) / 1000);
+}
+
+json::object hold_view(const state::StartHold& hold) {
+  return {{"start", to_iso8601(hold.start)}, {"first_start", to_iso8601(hold.first_start)}};
+}
+
 json::object attempt_view(const AttemptRecord& record, const Names& names) {
   json::array gpus_on;
   for (const auto& [node, gpus] : record.gpus_on) {
@@ -238,6 +247,10 @@ json::object attempt_view(const AttemptRecord& record, const Names& names) {
                     {"message", record.message},
                     {"checkpoint_step", record.checkpoint_step},
                     {"gpus_on", std::move(gpus_on)}};
+  if (record.held_start) {
+    view["held_start"] = to_iso8601(*record.held_start);
+    view["slip_s"] = slip_s(record.started, *record.held_start);
+  }
   if (record.cause) view["cause"] = text(name_of(*record.cause));
   if (record.claimant.valid()) view["claimant"] = record.claimant.value();
   return view;
@@ -304,6 +317,8 @@ json::object job_in_full(const ShownJob& shown) {
   json::object view = job_summary(shown);
   const JobState& job = shown.job;
   if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
+  if (job.start_hold) view["start_hold"] = hold_view(*job.start_hold);
+  if (job.attempt && job.attempt->held_start) view["slip_s"] = slip_s(job.attempt->started, *job.attempt->held_start);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
   const bool asks_gpus = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
                                      [](const TaskGroup& group) { return group.request.gpus > 0; });

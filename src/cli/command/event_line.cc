@@ -106,6 +106,11 @@ constexpr std::array kTellings{
     Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
     Telling{"attempt-shrunk",
             [](const Json& e) { return attempt(e) + " goes on with " + counted(show(e, "keep"), "task"); }},
+    Telling{"start-held",
+            [](const Json& e) { return job(e) + " to start " + show(e, "start") + " at the latest " + placements(e); }},
+    Telling{"start-hold-dropped",
+            [](const Json& e) { return job(e) + " has no start held any more" + colon(show(e, "why")); }},
+    Telling{"starts-sought", [](const Json&) { return std::string("no further start can be held for now"); }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
     Telling{"fragmentation-alarm", &fragmentation_alarm},
 };

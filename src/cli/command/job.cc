@@ -97,6 +97,13 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "command", command_words(spec));
   }
   fact(out, "time limit", show(spec, "time_limit"));
+  if (has(job, "start_hold")) {
+    const Json& hold = at(job, "start_hold");
+    const bool slipped = show(hold, "start") != show(hold, "first_start");
+    fact(out, "start held",
+         clock_text(show(hold, "start")) + (slipped ? ", first " + clock_text(show(hold, "first_start")) : ""));
+  }
+  if (has(job, "slip_s") && show(job, "slip_s") != "0") fact(out, "slipped by", show(job, "slip_s") + " s");
   if (has(job, "estimate")) fact(out, "runs about", show(at(job, "estimate"), "text"));
   if (has(job, "children")) fact(out, children_noun(job), children_words(at(job, "children")));
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));

@@ -190,6 +190,7 @@ class ConfigReader {
         {"min_runtime", [&](const Value& v) { scheduling.min_runtime_s = v.duration_s(); }},
         {"grace", [&](const Value& v) { scheduling.default_grace_s = v.duration_s(); }},
         {"holds", [&](const Value& v) { scheduling.backfill_holds = v.integer(0, 1000); }},
+        {"hold_after", [&](const Value& v) { scheduling.hold_after_s = v.duration_s(); }},
         {"victims_per_cycle", [&](const Value& v) { scheduling.victims_per_cycle = v.integer(0, 1'000'000); }},
         {"reclaim", [&](const Value& v) { scheduling.reclaim = v.boolean(); }},
         {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
@@ -202,6 +203,7 @@ class ConfigReader {
     for (const Entry& entry : value.node().entries) {
       if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
       if (entry.key == "usage_half_life") places_.note("scheduling.usage_half_life_s", entry.at);
+      if (entry.key == "hold_after") places_.note("scheduling.hold_after_s", entry.at);
       if (entry.key == "deadline_slack") places_.note("scheduling.deadline_slack_s", entry.at);
       if (entry.key == "resize_interval") places_.note("scheduling.resize_interval_s", entry.at);
       if (entry.key == "grace") places_.note("scheduling.default_grace_s", entry.at);

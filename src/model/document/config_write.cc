@@ -87,6 +87,9 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.backfill_holds != plain.backfill_holds) {
     map.set("holds", integer_node(scheduling.backfill_holds));
   }
+  if (all || scheduling.hold_after_s != plain.hold_after_s) {
+    map.set("hold_after", plain_node(duration_text(scheduling.hold_after_s)));
+  }
   if (all || scheduling.victims_per_cycle != plain.victims_per_cycle) {
     map.set("victims_per_cycle", integer_node(scheduling.victims_per_cycle));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "model/document/quantity.h"
 #include "sim/scenario/stage.h"
@@ -102,6 +103,12 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") + ": " +
          document::milli_text(e16->unusable_milli) + " of " + document::milli_text(e16->idle_milli) +
          " idle GPUs are expected to be of no use");
+  } else if (const auto* held = std::get_if<StartHeld>(&event)) {
+    const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBeginMs) +
+                             " on " + places_text(held->placements);
+    if (std::exchange(told_holds_[held->job], told) != told) line(told);  // worked out again, it is often the same
+  } else if (const auto* unheld = std::get_if<StartHoldDropped>(&event)) {
+    line(name(unheld->job) + " is held no start any more: " + unheld->why);
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));

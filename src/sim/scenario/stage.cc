@@ -118,6 +118,7 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     }
     if (auto ok = read_option(line, "fragmentation-alert", parse_integer, rules.fragmentation_alert_percent); !ok)
       return ok;
+    if (auto ok = read_option(line, "hold-after", parse_seconds, rules.hold_after_s); !ok) return ok;
     if (auto ok = read_option(line, "deadline-slack", parse_seconds, rules.deadline_slack_s); !ok) return ok;
     if (auto ok = read_option(line, "resize-interval", parse_seconds, rules.resize_interval_s); !ok) return ok;
     return read_option(line, "preempt", parse_on_off, rules.preempt);

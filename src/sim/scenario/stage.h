@@ -60,6 +60,7 @@ class Stage : private Witness {
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
+  std::map<JobId, std::string> told_holds_;  // the last that was told of each job
   std::string submitting_;
   std::vector<std::string> said_;
   ClusterConfig config_;

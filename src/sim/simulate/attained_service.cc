@@ -15,11 +15,14 @@ constexpr std::int64_t kMilliMsPerGpuSecond = kMilli * 1000;
 }  // namespace
 
 AttainedService::AttainedService(const PolicyWorld& world, std::unique_ptr<placement::PlacementScore> score,
-                                 std::vector<std::int64_t> thresholds_gpu_s)
+                                 std::vector<std::int64_t> thresholds_gpu_s, std::int64_t promote_after_s)
     : world_(world),
       score_(std::move(score)),
       thresholds_(std::move(thresholds_gpu_s)),
+      promote_after_ms_(checked_multiply(promote_after_s, 1000)),
       past_service_(world.workload.jobs.size(), 0),
+      past_held_ms_(world.workload.jobs.size(), 0),
+      promoted_(world.workload.jobs.size(), false),
       lanes_(world.workload) {
   for (std::int64_t& threshold : thresholds_) threshold = checked_multiply(threshold, kMilliMsPerGpuSecond);
 }
@@ -37,26 +40,51 @@ std::size_t AttainedService::level_of(std::int64_t service) const {
 }
 
 AttainedService::Key AttainedService::key_of(JobId id, Timestamp now) const {
-  return {level_of(service_of(id, now)), job_at(id).submit_ms, id};
+  const bool promoted = promoted_[world_.submissions.job_of(id)];
+  return {promoted ? 0 : level_of(service_of(id, now)) + 1, job_at(id).submit_ms, id};
+}
+
+void AttainedService::enter(JobId id, Timestamp now) {
+  const Key key = key_of(id, now);
+  waiting_key_[id] = key;
+  line_.insert(key);
+  const std::uint32_t index = world_.submissions.job_of(id);
+  if (promote_after_ms_ == 0 || promoted_[index]) return;
+  promotions_.emplace(Timestamp{job_at(id).submit_ms + past_held_ms_[index] + promote_after_ms_}, id);
+}
+
+void AttainedService::leave(JobId id) {
+  const auto found = waiting_key_.find(id);
+  if (found == waiting_key_.end()) return;
+  line_.erase(found->second);
+  waiting_key_.erase(found);
+  promotions_.erase(
+      {Timestamp{job_at(id).submit_ms + past_held_ms_[world_.submissions.job_of(id)] + promote_after_ms_}, id});
+}
+
+void AttainedService::promote_due(Timestamp now) {
+  while (!promotions_.empty() && promotions_.begin()->first <= now) {
+    const JobId id = promotions_.begin()->second;
+    leave(id);
+    promoted_[world_.submissions.job_of(id)] = true;
+    enter(id, now);
+  }
 }
 
 void AttainedService::on_record(const EventRecord& record) {
   const JobId id = job_of(record.event);
   if (std::holds_alternative<JobSubmitted>(record.event) || std::holds_alternative<JobRequeued>(record.event)) {
-    const Key key = key_of(id, record.time);
-    waiting_key_[id] = key;
-    line_.insert(key);
+    enter(id, record.time);
   } else if (std::holds_alternative<AttemptStarted>(record.event) ||
              std::holds_alternative<JobFinished>(record.event)) {
-    if (const auto found = waiting_key_.find(id); found != waiting_key_.end()) {
-      line_.erase(found->second);
-      waiting_key_.erase(found);
-    }
+    leave(id);
     if (std::holds_alternative<AttemptStarted>(record.event)) holders_[id] = {record.time.ms, false};
   } else if (std::holds_alternative<StopBegan>(record.event)) {
     holders_[id].stopping = true;
   } else if (std::holds_alternative<AttemptEnded>(record.event)) {
-    past_service_[world_.submissions.job_of(id)] = service_of(id, record.time);
+    const std::uint32_t index = world_.submissions.job_of(id);
+    past_service_[index] = service_of(id, record.time);
+    past_held_ms_[index] += record.time.ms - holders_.at(id).since_ms;
     holders_.erase(id);
   }
 }
@@ -67,7 +95,8 @@ Timestamp AttainedService::next_demotion(Timestamp now) const {
     const std::int64_t gpu_milli = job_at(id).gpu_milli;
     const std::int64_t service = service_of(id, now);
     const std::size_t level = level_of(service);
-    if (holder.stopping || level == thresholds_.size() || gpu_milli == 0) continue;
+    if (holder.stopping || promoted_[world_.submissions.job_of(id)] || level == thresholds_.size() || gpu_milli == 0)
+      continue;
     next = std::min(next, now + ((thresholds_[level] - service + gpu_milli - 1) / gpu_milli));
   }
   return next;
@@ -158,7 +187,9 @@ class AttainedService::Thought {
 Plan AttainedService::run_cycle(state::State&, Timestamp now) {
   Plan plan;
   if (line_.empty()) return plan;
+  promote_due(now);
   plan.ask_again_at = next_demotion(now);
+  if (!promotions_.empty()) plan.ask_again_at = std::min(plan.ask_again_at, promotions_.begin()->first);
   Thought thought(*this, now);
   std::set<std::uint32_t> refused;  // lanes, since the last job was asked to leave
   for (const auto& [level, submitted, id] : line_) {

@@ -79,7 +79,7 @@ Result<std::unique_ptr<CyclePolicy>> make_cycle_policy(const PolicySpec& spec, c
   world.view.set_score(score->get());
   if (spec.order == PolicyOrder::kAttainedService) {
     return std::unique_ptr<CyclePolicy>(
-        std::make_unique<AttainedService>(world, std::move(*score), spec.thresholds_gpu_s));
+        std::make_unique<AttainedService>(world, std::move(*score), spec.thresholds_gpu_s, spec.promote_after_s));
   }
   return std::unique_ptr<CyclePolicy>(std::make_unique<LinePolicy>(world, std::move(*score), spec));
 }

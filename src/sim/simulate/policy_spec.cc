@@ -132,12 +132,11 @@ class PolicyReader {
     }
   }
   void read_backfill() {
+    if (is_berth() && root_.IsMap() && root_["backfill"] && root_["backfill"].IsMap())
+      return read_holds(root_["backfill"]);
     const auto word = text("backfill");
     if (is_berth()) {
-      // Whoever fits goes first; the product has no line whose head blocks all others.
-      if (word && *word != "any") {
-        say("backfill: berth's own cycle holds nothing for a blocked job yet; with order berth only any is possible");
-      }
+      if (word) read_holds(*word);
     } else if (spec_.order == PolicyOrder::kAttainedService) {
       spec_.head_blocks = false;
       if (word.value_or("any") != "any") say("backfill: attained service always lets go first whoever fits");
@@ -145,6 +144,23 @@ class PolicyReader {
       spec_.head_blocks = word.value_or("none") == "none";
       if (word && *word != "none" && *word != "any") say("backfill is neither none nor any");
     }
+  }
+  void read_holds(const YAML::Node& map) {
+    check_keys(map, "backfill", {"holds", "hold_after_s"});
+    if (map["holds"]) read_holds(map["holds"].IsScalar() ? map["holds"].Scalar() : "?");
+    if (map["hold_after_s"]) {
+      spec_.scheduling.hold_after_s = whole(map["hold_after_s"], "backfill.hold_after_s", kMostSeconds).value_or(0);
+    }
+  }
+  // Without holds whoever fits goes first; the product has no line whose head blocks all others.
+  void read_holds(const std::string& word) {
+    constexpr std::int64_t kMostHolds = 1000;
+    const auto holds = word == "any" ? std::optional<std::int64_t>(0) : parse_whole(word);
+    if (!holds || *holds > kMostHolds) {
+      say("backfill: with order berth it is how many blocked jobs hold nodes, up to " + std::to_string(kMostHolds) +
+          ", or any, which is 0: whoever fits may go first");
+    }
+    spec_.scheduling.backfill_holds = holds.value_or(0);
   }
   void read_preemption() {
     const bool stated = root_.IsMap() && root_["preemption"];
@@ -175,7 +191,10 @@ class PolicyReader {
     spec_.newest_victims = word == "newest";
   }
   void read_thresholds(const YAML::Node& map) {
-    check_keys(map, "preemption", {"thresholds_gpu_s"});
+    check_keys(map, "preemption", {"thresholds_gpu_s", "promote_after_s"});
+    if (map.IsMap() && map["promote_after_s"]) {
+      spec_.promote_after_s = whole(map["promote_after_s"], "preemption.promote_after_s", kMostSeconds).value_or(0);
+    }
     if (!map.IsMap() || !map["thresholds_gpu_s"] || !map["thresholds_gpu_s"].IsSequence()) {
       return say("preemption.thresholds_gpu_s is not a list");
     }

@@ -5,9 +5,9 @@
 //   order: fifo            # fifo | shortest | attained-service | berth
 //   score: FGD             # FirstFit | Random | DotProd | GpuClustering | GpuPacking | BestFit | FGD | berth |
 //                          # berth-learned; with order berth only berth (by expected fragmentation) and BestFit
-//   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; attained-service
-//                          # and berth: any
-//   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000]};
+//   backfill: none         # none: the head of the line blocks; any: whoever fits may go first; berth: holds, a number,
+//                          # or any, which is 0, or {holds: 1, hold_after_s: 172800}
+//   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000], promote_after_s: 0};
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
 //   consolidation: none
 //
@@ -31,6 +31,7 @@ struct PolicySpec {
   std::string score = "FirstFit";
   bool head_blocks = true;
   std::vector<std::int64_t> thresholds_gpu_s;  // attained service: where a job falls to the next level
+  std::int64_t promote_after_s = 0;            // attained service: who has waited so long goes first; 0: nobody
   SchedulingConfig scheduling;                 // order berth: the knobs of the product's cycle
   // Order berth: the product is told that whoever is stopped loses nothing. Its choice of victims then rests on
   // priority and on who came last alone, as elsewhere; what is really lost is measured all the same.

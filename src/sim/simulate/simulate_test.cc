@@ -152,6 +152,22 @@ TEST_CASE("within one level nobody is stopped; crossing the threshold is what le
   CHECK(wait_s(result, 0) == 3);
 }
 
+// A holds the GPU from 0 on and is past its threshold, B never. Promoted after 30 s of waiting, A stops whoever runs,
+// and nobody stops it again.
+TEST_CASE("attained service: who has waited long enough goes first and stays") {
+  std::vector<TraceJob> jobs = {job("a", 0, 40, 1)};
+  for (int i = 0; i < 12; ++i) jobs.push_back(job("b" + std::to_string(i), 20 + 9 * i, 9, 1));
+  for (TraceJob& one : jobs) one.checkpoint = TraceCheckpoint{0, 0, 0};
+  PolicySpec spec = attained_service("10");
+  const RunResult starved = run(trace_of("1x1xA100", jobs), spec);
+  CHECK(wait_s(starved, 0) == 12 * 9);
+  spec.promote_after_s = 30;
+  const RunResult result = run(trace_of("1x1xA100", jobs), spec);
+  CHECK(wait_s(result, 0) == 30);
+  CHECK(result.jobs[0].preemptions == 1);
+  CHECK(result.jobs[4].preemptions == 1);  // the one that ran when A's 30 s were over
+}
+
 TEST_CASE("a job without a checkpoint contract loses all its work when it is stopped") {
   const RunResult result =
       run(trace_of("1x1xA100", {job("old", 0, 100, 1), job("new", 20, 5, 1)}), attained_service("10"));
@@ -598,8 +614,10 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
   names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "consolidation is not a plain value");
   names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
   names("name: x\norder: berth\nscore: FGD\n", "only berth and BestFit are possible");
-  names("name: x\norder: berth\nbackfill: none\n", "holds nothing for a blocked job");
-  names("name: x\norder: berth\nbackfill: 2\n", "only any is possible");
+  names("name: x\norder: berth\nbackfill: none\n", "how many blocked jobs hold nodes");
+  names("name: x\norder: berth\nbackfill: -1\n", "how many blocked jobs hold nodes");
+  names("name: x\norder: berth\nbackfill: 1001\n", "up to 1000");
+  names("name: x\norder: berth\nbackfill: {holds: 1, after: 3}\n", "unknown key \"after\"");
   names("name: x\norder: berth\npreemption: {victims: oldest}\n", "neither least-lost nor newest");
   names("name: x\norder: fifo\nbackfill: 2\n", "neither none nor any");
   names("name: x\norder: shortest\npreemption: {reclaim: true}\n", "only none is possible");
@@ -620,13 +638,18 @@ TEST_CASE("every order may name all five parts of a policy") {
       "order: attained-service\nscore: BestFit\nbackfill: any\npreemption: {thresholds_gpu_s: [60]}\nconsolidation: "
       "none\n");
   CHECK(las.thresholds_gpu_s == std::vector<std::int64_t>{60});
+  CHECK(read("order: attained-service\npreemption: {thresholds_gpu_s: [60], promote_after_s: 7}\n").promote_after_s ==
+        7);
   const PolicySpec own =
-      read("order: berth\nscore: berth\nbackfill: any\npreemption: {reclaim: false}\nconsolidation: none\n");
+      read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
+  CHECK(own.scheduling.backfill_holds == 3);
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
   CHECK(own.scheduling.score == NodeScore::kFragmentation);
   CHECK(read("order: berth\nscore: BestFit\n").scheduling.score == NodeScore::kBestFit);
   CHECK(read("order: berth\n").scheduling.score == SchedulingConfig().score);
+  CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_holds == 0);
+  CHECK(read("order: berth\nbackfill: {holds: 2, hold_after_s: 60}\n").scheduling.hold_after_s == 60);
 }
 
 // --- berth's own log ---

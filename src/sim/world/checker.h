@@ -133,6 +133,8 @@ class Checker : public Witness {
     bool stopping() const { return stop && stop->keep == 0; }
     // The task is one that the gang was asked to give back.
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
+    std::set<std::size_t> held_nodes;  // by index; where a start is held for it
+    Timestamp held_start;
   };
   struct Submission {
     std::string user;
@@ -195,6 +197,9 @@ class Checker : public Witness {
     fragmentation_alarm_ = event.raised;
   }
   void on(const AttemptShrunk& event);
+  void on(const StartHeld& event);
+  void on(const StartHoldDropped& event);
+  void on(const StartsSought&) { count("starts sought"); }
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -243,7 +248,9 @@ class Checker : public Witness {
   std::int64_t gpu_slots(const JobView& job, const NodeView& node, std::uint32_t model,
                          const Removable::Node& away) const;
   std::int64_t slots(const JobView& job, const NodeView& node, std::uint32_t model, const Removable::Node& away) const;
-  bool fits(const JobView& job, const Removable& removable) const;
+  // `held`: nodes, by index, that are left out.
+  bool fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held = {}) const;
+  std::set<std::size_t> held_from(const JobView& job, Timestamp now) const;
   bool answerable(const JobView& job, Timestamp now) const;
   bool over_quota(const JobView& job, const Amounts& asked) const;
   void check_claim(const JobView& job, Timestamp now);

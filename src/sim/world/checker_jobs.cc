@@ -44,7 +44,10 @@ void Checker::on(const JobSubmitted& event) {
 
 void Checker::on(const JobHoldChanged& event) {
   count("hold");
-  if (JobView* job = live(event.job, "a hold")) job->held = event.held;
+  JobView* job = live(event.job, "a hold");
+  if (job == nullptr) return;
+  job->held = event.held;
+  if (job->held) job->held_nodes.clear();
 }
 void Checker::on(const JobPriorityChanged& event) {
   if (JobView* job = live(event.job, "a priority")) job->priority = event.priority;
@@ -92,6 +95,7 @@ void Checker::on(const Nominated& event) {
   for (const JobId victim : event.victims) {
     job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
   }
+  job->held_nodes.clear();
   for (std::uint32_t q = job->queue;; q = queues_[q].parent) {
     queues_[q].nominated += job->nomination->amounts;
     if (q == 0) break;
@@ -101,6 +105,23 @@ void Checker::on(const Nominated& event) {
 void Checker::on(const NominationDropped& event) {
   count("nomination dropped");
   if (JobView* job = live(event.job, "a dropped nomination")) drop_nomination(*job);
+}
+
+void Checker::on(const StartHeld& event) {
+  count("start held");
+  JobView* job = live(event.job, "a held start");
+  if (job == nullptr) return;
+  require(!job->running && !job->nomination, "P5", "a start is held for " + text_of(event.job) + ", which has places");
+  require(event.start >= now_, "P5", "a start is held for " + text_of(event.job) + " in the past");
+  check_counts(*job, event.placements);
+  job->held_nodes.clear();
+  for (const TaskPlacement& placement : event.placements) job->held_nodes.insert(placement.node.index());
+  job->held_start = event.start;
+}
+
+void Checker::on(const StartHoldDropped& event) {
+  count("held start dropped");
+  if (JobView* job = live(event.job, "a dropped hold")) job->held_nodes.clear();
 }
 
 void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>& placements) {
@@ -212,6 +233,7 @@ void Checker::on(const AttemptStarted& event) {
   check_no_life(event.job, "starts");
   check_counts(*job, event.placements);
   if (violation_) return;
+  job->held_nodes.clear();
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);

@@ -233,7 +233,7 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
 }
 
 // Whether the job's least count could start now on one GPU model, when what is removable is out of the way.
-bool Checker::fits(const JobView& job, const Removable& removable) const {
+bool Checker::fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held) const {
   const TaskGroup& group = job.spec.groups.front();
   const auto& names = group.request.gpu_models;
   for (std::uint32_t model = 0; model < models_.size(); ++model) {
@@ -241,6 +241,7 @@ bool Checker::fits(const JobView& job, const Removable& removable) const {
     std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if there is one
     const std::string& level = job.spec.topology.required;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (held.contains(n)) continue;
       const auto domain = level.empty() ? std::vector<std::string>() : domain_of(nodes_[n].spec, level);
       if (level.empty() || !domain.empty()) tasks[domain] += slots(job, nodes_[n], model, removable.nodes[n]);
     }
@@ -258,13 +259,28 @@ bool Checker::answerable(const JobView& job, Timestamp now) const {
   return job.spec.groups.size() == 1 && !job.spec.exclusive && job.spec.groups.front().node_selector.empty();
 }
 
+// Nodes on which a start is held for somebody whom the job might delay: it has no time limit that ends before,
+// or is a replica of a service, which comes back after it.
+std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) const {
+  std::set<std::size_t> held;
+  const auto parent = jobs_.find(job.parent);
+  const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
+  const std::int64_t limit_ms = replica ? 0 : job.spec.time_limit_s * 1000;
+  for (const auto& [id, owner] : jobs_) {
+    const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.held_start;
+    if (id == job.id || owner.running || ends_before || job.priority > owner.priority) continue;
+    held.insert(owner.held_nodes.begin(), owner.held_nodes.end());
+  }
+  return held;
+}
+
 void Checker::check_waiting(Timestamp now) {
   for (const auto& [id, job] : jobs_) {
     if (!answerable(job, now)) continue;
     const TaskGroup& group = job.spec.groups.front();
     count(group.least() > 1 ? "waiting gang checked" : "waiting job checked");
     if (group.request.is_share()) count("waiting share checked");
-    require(!fits(job, nothing_removable()), "P6", text_of(id) + " waits though it would fit");
+    require(!fits(job, nothing_removable(), held_from(job, now)), "P6", text_of(id) + " waits though it would fit");
     check_claim(job, now);
   }
 }

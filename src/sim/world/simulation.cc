@@ -127,6 +127,7 @@ ClusterConfig Simulation::random_config() {
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
+  config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   leaves_.clear();
   for (const QueueConfig& queue : config.queues) {
     const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),

@@ -1,0 +1,337 @@
+#include "sched/backfill.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked.h"
+#include "sched/admit.h"
+#include "sched/fit.h"
+#include "sched/order.h"
+#include "sched/quota.h"
+#include "state/estimate.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::StartHold;
+using state::State;
+using state::Trial;
+
+constexpr std::int64_t kLeastRenewalMs = 60'000;
+constexpr std::int64_t kMostRenewalMs = 3'600'000;
+constexpr std::size_t kMostInVain = 16;  // blocked jobs for which no start is found, in one search
+
+bool lies_within(const State& state, const JobState& job) {
+  const Amounts least = least_amounts(state, job.spec);
+  return state.guaranteed(job.queue, state.within_mask(job.queue, least));
+}
+
+// By what was known of it when it was submitted: who sleeps behind a hold then sleeps until the hold changes.
+bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
+  return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
+}
+
+// By priority, or as an urgent job by its deadline; not by age.
+bool outranks(const JobState& job, const JobState& owner) {
+  const state::PendingKey one = pending_key(job);
+  const state::PendingKey other = pending_key(owner);
+  return std::pair(one.negated_priority, one.due) < std::pair(other.negated_priority, other.due);
+}
+
+bool lacks_places(ReasonCode code) {
+  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+}
+
+// Removes what runs, in the order of the expected ends, and finds the shortest prefix after which the job fits: by
+// doubling, then by halving, so that a few searches for places are enough. Places are judged greedily, so a shorter
+// prefix might do by luck; the one that is found does.
+class PrefixSearch {
+ public:
+  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, std::vector<Starting> ends)
+      : trial_(trial), state_(state), job_(*state.job(job)), work_(work), ends_(std::move(ends)) {}
+
+  std::optional<HoldDecision> run(Timestamp now) {
+    const Trial::Mark begin = trial_.mark();
+    std::size_t low = 0;  // does not fit after this many
+    std::size_t high = 1;
+    Trial::Mark low_mark = begin;
+    std::size_t removed = 0;
+    std::optional<std::vector<TaskPlacement>> found;
+    while (low < ends_.size()) {
+      high = std::min(high, ends_.size());
+      remove_up_to(removed, high);
+      if ((found = places())) break;
+      low = high;
+      low_mark = trial_.mark();
+      high *= 2;
+    }
+    while (found && low + 1 < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      trial_.rollback_to(low_mark);
+      removed = low;
+      remove_up_to(removed, middle);
+      if (auto earlier = places()) {
+        found = std::move(earlier);
+        high = middle;
+      } else {
+        low = middle;
+        low_mark = trial_.mark();
+      }
+    }
+    trial_.rollback_to(begin);
+    if (!found) return std::nullopt;
+    return HoldDecision{job_.id, std::move(*found), std::max(now, ends_[high - 1].ends)};
+  }
+
+ private:
+  void remove_up_to(std::size_t& removed, std::size_t count) {
+    for (; removed < count; ++removed) trial_.remove(ends_[removed].job);
+  }
+  std::optional<std::vector<TaskPlacement>> places() {
+    Reason why;
+    return fit_now(state_, job_, work_, why);
+  }
+
+  Trial& trial_;
+  State& state_;
+  const JobState& job_;
+  PlaceWork& work_;
+  std::vector<Starting> ends_;
+};
+
+class Renewal {
+ public:
+  Renewal(const HoldRound& round, Plan& plan)
+      : round_(round),
+        plan_(plan),
+        per_pool_(static_cast<std::size_t>(round.state.config().scheduling.backfill_holds)),
+        most_(per_pool_ * std::max<std::size_t>(1, round.state.pools().size())) {}
+
+  void renew_due() {
+    const std::set<JobId> owners = round_.state.start_holds();
+    for (const JobId id : owners) {
+      if (round_.decided.contains(id)) continue;
+      if (kept_.size() >= most_) {
+        drop(id, "fewer starts are held than before");
+        continue;
+      }
+      const StartHold& hold = *round_.state.job(id)->start_hold;
+      const Timestamp due = due_again(hold);
+      if (due > round_.now && still_there(hold)) {
+        keep(id, hold.placements);
+        wake_at(due);
+      } else if (auto renewed = work_out(id)) {
+        decide(std::move(*renewed));
+      } else {
+        drop(id, "when it could start is not known any more");
+      }
+    }
+  }
+
+  // The first blocked jobs of the order that can be held a start get the holds that are free.
+  void fill_free() {
+    if (kept_.size() >= most_ || sought_lately() || !anybody([](JobId) { return true; })) return;
+    certain_ends_ = anything_ends_for_certain();
+    if (anybody([&](JobId id) { return could_be_held(id); })) seek();
+    if (kept_.size() < most_) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
+  }
+
+ private:
+  void seek() {
+    Order order(round_.state, round_.now, Lanes::kAll);
+    for (std::size_t in_vain = 0; kept_.size() < most_ && in_vain < most_ + kMostInVain;) {
+      const auto id = order.next();
+      if (!id) break;
+      if (round_.decided.contains(*id) || kept_.contains(*id)) continue;
+      order.refuse(*id);
+      if (!could_be_held(*id)) continue;
+      Reason why;
+      if (fit_now(round_.state, *round_.state.job(*id), round_.work, why) || !lacks_places(why.code)) continue;
+      auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
+      if (hold && pools_are_free(hold->placements))
+        decide(std::move(*hold));
+      else
+        ++in_vain;
+    }
+  }
+
+  bool sought_lately() const {
+    const auto sought = round_.state.starts_sought();
+    return sought && round_.now - *sought < kLeastRenewalMs;
+  }
+
+  bool anything_ends_for_certain() const {
+    const State& state = round_.state;
+    return std::any_of(round_.starting.begin(), round_.starting.end(),
+                       [](const auto& one) { return one.for_certain; }) ||
+           std::any_of(state.running().begin(), state.running().end(),
+                       [&](JobId id) { return state::ends_for_certain(state, *state.job(id)); });
+  }
+
+  bool could_be_held(JobId id) const {
+    return certain_ends_ || trusts_estimates(round_.state, *round_.state.job(id), round_.now);
+  }
+
+  // Of those that lack places: whoever sleeps for it, the first of each lane, or was refused for it in this cycle.
+  template <class Asked>
+  bool anybody(const Asked& asked) const {
+    const State& state = round_.state;
+    const auto first = [&](const state::LaneKey& lane) {
+      return asked(state.queue(lane.queue).lanes.at(lane.shape).begin()->job);
+    };
+    const auto& for_places = state.waits().for_places();
+    const auto& for_any = state.waits().for_any_change();
+    return std::any_of(
+               for_places.begin(), for_places.end(),
+               [&](const auto& shape) { return std::any_of(shape.second.begin(), shape.second.end(), first); }) ||
+           std::any_of(for_any.begin(), for_any.end(), first) ||
+           std::any_of(plan_.refused.begin(), plan_.refused.end(),
+                       [&](const auto& refused) { return lacks_places(refused.second.code) && asked(refused.first); });
+  }
+
+  std::optional<HoldDecision> work_out(JobId id) {
+    ++plan_.starts_worked_out;
+    const Trial::Mark mark = round_.trial.mark();
+    for (const auto& [owner, placements] : kept_) round_.trial.set_aside(placements);
+    for (const JobId owner : round_.state.start_holds()) {
+      const bool other =
+          owner != id && !kept_.contains(owner) && !dropped_.contains(owner) && !round_.decided.contains(owner);
+      if (other) round_.trial.set_aside(round_.state.job(owner)->start_hold->placements);
+    }
+    auto hold = earliest_start(round_.trial, round_.state, id, round_.now, round_.starting, round_.work);
+    round_.trial.rollback_to(mark);
+    return hold;
+  }
+
+  void drop(JobId id, const char* why) {
+    dropped_.insert(id);
+    plan_.decisions.emplace_back(DropHoldDecision{id, why});
+  }
+
+  void decide(HoldDecision hold) {
+    keep(hold.job, hold.placements);
+    wake_at(due_again({hold.placements, hold.start, round_.now, hold.start}));
+    plan_.decisions.emplace_back(std::move(hold));
+  }
+
+  void keep(JobId owner, const std::vector<TaskPlacement>& placements) {
+    kept_.emplace(owner, placements);
+    for (const std::uint32_t pool : pools_of(placements)) ++holds_in_[pool];
+  }
+
+  void wake_at(Timestamp when) { round_.work.ask_again_at = std::min(round_.work.ask_again_at, when); }
+
+  bool still_there(const StartHold& hold) const {
+    return std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+      const state::NodeState& node = round_.state.node(placement.node);
+      return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                               [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+    });
+  }
+
+  std::set<std::uint32_t> pools_of(const std::vector<TaskPlacement>& placements) const {
+    std::set<std::uint32_t> pools;
+    for (const TaskPlacement& placement : placements) pools.insert(round_.state.node(placement.node).pool);
+    return pools;
+  }
+
+  bool pools_are_free(const std::vector<TaskPlacement>& placements) const {
+    const auto pools = pools_of(placements);
+    return std::all_of(pools.begin(), pools.end(), [&](std::uint32_t pool) {
+      const auto holds = holds_in_.find(pool);
+      return holds == holds_in_.end() || holds->second < per_pool_;
+    });
+  }
+
+  const HoldRound& round_;
+  Plan& plan_;
+  std::size_t per_pool_;  // holds of each pool
+  std::size_t most_;      // holds of all
+  bool certain_ends_ = false;
+  std::set<JobId> dropped_;
+  std::map<JobId, std::vector<TaskPlacement>> kept_;  // the holds after this cycle
+  std::map<std::uint32_t, std::size_t> holds_in_;     // by pool
+};
+
+}  // namespace
+
+bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
+  return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.start_hold->start, now) ||
+         lies_within(state, job);
+}
+
+std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp now) {
+  std::vector<JobId> owners;
+  for (const JobId id : state.start_holds()) {
+    if (!may_pass(state, job, *state.job(id), now)) owners.push_back(id);
+  }
+  return owners;
+}
+
+JobId first_delayed(const State& state, const std::vector<JobId>& owners, std::span<const TaskPlacement> placements) {
+  const auto meets = [&](JobId owner) {
+    const auto& held = state.job(owner)->start_hold->placements;
+    return std::any_of(held.begin(), held.end(), [&](const TaskPlacement& place) {
+      return std::any_of(placements.begin(), placements.end(),
+                         [&](const TaskPlacement& wanted) { return wanted.node == place.node; });
+    });
+  };
+  const auto found = std::find_if(owners.begin(), owners.end(), meets);
+  return found == owners.end() ? JobId::none() : *found;
+}
+
+Timestamp due_again(const StartHold& hold) {
+  const std::int64_t half_ms = (hold.start - hold.worked_out) / 2000 * 1000;
+  const Timestamp soon = hold.worked_out + std::clamp(half_ms, kLeastRenewalMs, kMostRenewalMs);
+  return hold.start > hold.worked_out ? std::min(hold.start, soon) : soon;
+}
+
+bool trusts_estimates(const State& state, const JobState& job, Timestamp now) {
+  const Timestamp since = std::max(job.waiting_since, job.not_before);
+  return now - since >= checked_multiply(state.config().scheduling.hold_after_s, 1000);
+}
+
+std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job, Timestamp now,
+                                           const std::vector<Starting>& starting, PlaceWork& work) {
+  const bool by_estimates = trusts_estimates(state, *state.job(job), now);
+  std::vector<Starting> ends = starting;
+  std::erase_if(ends, [&](const Starting& one) { return one.ends.is_never() || !(by_estimates || one.for_certain); });
+  for (const JobId id : state.running()) {
+    const JobState& running = *state.job(id);
+    const bool for_certain = state::ends_for_certain(state, running);
+    if (!by_estimates && !for_certain) continue;
+    const Timestamp end = state::expected_end(state, running, now);
+    if (!end.is_never()) ends.push_back({id, end, for_certain});
+  }
+  std::sort(ends.begin(), ends.end(),
+            [](const Starting& a, const Starting& b) { return std::pair(a.ends, a.job) < std::pair(b.ends, b.job); });
+  return PrefixSearch(trial, state, job, work, std::move(ends)).run(now);
+}
+
+void set_held_aside(const State& state, Trial& trial, const Plan& plan) {
+  std::set<JobId> settled;
+  for (const Decision& decision : plan.decisions) {
+    if (const auto* hold = std::get_if<HoldDecision>(&decision)) {
+      trial.set_aside(hold->placements);
+      settled.insert(hold->job);
+    }
+    if (const auto* start = std::get_if<StartDecision>(&decision)) settled.insert(start->job);
+    if (const auto* evict = std::get_if<EvictDecision>(&decision)) settled.insert(evict->claimant);
+    if (const auto* drop = std::get_if<DropHoldDecision>(&decision)) settled.insert(drop->job);
+  }
+  for (const JobId owner : state.start_holds()) {
+    if (!settled.contains(owner)) trial.set_aside(state.job(owner)->start_hold->placements);
+  }
+}
+
+void renew_holds(const HoldRound& round, Plan& plan) {
+  const auto eased = round.state.waits().eased();
+  Renewal renewal(round, plan);
+  renewal.renew_due();
+  renewal.fill_free();
+  round.state.waits().put_back(eased);
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,87 @@
+#pragma once
+// Backfill: a blocked job is held concrete places for its earliest start, and later jobs may use those places only if
+// they are gone by then. EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP'95; Mu'alem and Feitelson,
+// "Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling",
+// TPDS'01), with as many holds per pool as the configuration says.
+//
+// 1. A hold is of whole places: devices, cores and memory. What else its nodes have is free to all.
+// 2. Past a hold go: its owner; higher priority and nearer deadlines; what lies within its guarantees (it could
+//    take its places back anyway); and what is expected to be gone at the start that is held, hard where it has a time
+//    limit, soft where its run time is an estimate. A service never is.
+// 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has
+// waited
+//    less than hold_after is held a start only where time limits and stops that have begun vouch for it; estimates
+//    count for those that have waited longer.
+// 4. A hold is kept until its owner starts or cannot be held a start any more. It is worked out again when half of the
+//    time to it has passed, at least a minute and at most an hour, and when it is due. How far the real start then lies
+//    behind the first that was held is the hold's slip. Where fewer starts can be held than there are holds, they are
+//    looked for again once a minute at most, and when a hold becomes free.
+// 5. Of a queue's jobs of one shape the first kLookedAtBehindHold are asked whether they may pass.
+// 6. Claimants (sched/preempt.h) know nothing of holds: whom they stop, they stop for themselves.
+
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/plan.h"
+#include "sched/place.h"
+#include "state/state.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+// Whether the job may run on places that are held for `owner`.
+bool may_pass(const state::State& state, const state::JobState& job, const state::JobState& owner, Timestamp now);
+
+// The owners of holds that the job may not pass, in the order of their ids.
+std::vector<JobId> not_passed(const state::State& state, const state::JobState& job, Timestamp now);
+
+// The first of the owners that would be delayed by the placements: a place that is held for it is on one of their
+// nodes. none() when nobody would.
+JobId first_delayed(const state::State& state, const std::vector<JobId>& owners,
+                    std::span<const TaskPlacement> placements);
+
+// Jobs of one lane that are looked at behind a hold: the first, and so many after it.
+inline constexpr std::size_t kLookedAtBehindHold = 256;
+
+// When the job is gone if it starts now, in seconds from now; the largest number where nobody knows.
+inline std::int64_t length_s(const state::JobState& job) { return job.expected_s > 0 ? job.expected_s : kUnlimited; }
+
+// A job that this cycle has placed in the trial, and when it is expected to be gone.
+struct Starting {
+  JobId job;
+  Timestamp ends;
+  bool for_certain = false;
+};
+
+// The earliest start of a job that finds no places now, from the ends of what runs and of what this cycle starts, and
+// its places then. Nothing where the ends that it would need are not known, or not for certain and it has not waited
+// long enough for estimates.
+std::optional<HoldDecision> earliest_start(state::Trial& trial, state::State& state, JobId job, Timestamp now,
+                                           const std::vector<Starting>& starting, PlaceWork& work);
+
+// When the hold is to be worked out again.
+Timestamp due_again(const state::StartHold& hold);
+
+// Whether the job has waited so long that it is held a start by estimates too.
+bool trusts_estimates(const state::State& state, const state::JobState& job, Timestamp now);
+
+// Step 7 of the cycle: the holds that are due are worked out again or dropped, and the first blocked jobs of the order
+// that can be held a start get the holds that are free. `decided` are the jobs that this cycle has started or
+// nominated.
+struct HoldRound {
+  state::State& state;
+  state::Trial& trial;
+  Timestamp now;
+  PlaceWork& work;
+  const std::vector<Starting>& starting;
+  const std::set<JobId>& decided;
+};
+void renew_holds(const HoldRound& round, Plan& plan);
+
+// What growth (sched/grow.h) must leave: the places that are held after the plan.
+void set_held_aside(const state::State& state, state::Trial& trial, const Plan& plan);
+
+}  // namespace berth::sched

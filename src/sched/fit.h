@@ -1,0 +1,28 @@
+#pragma once
+// Fit: steps 4 and 5 of the cycle for one job. Quota, then the whole gang on what is available, then quota again for
+// exactly those places; and the same beside the holds of others.
+
+#include <optional>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/reason.h"
+#include "sched/place.h"
+#include "state/state.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+std::optional<std::vector<TaskPlacement>> fit_now(const state::State& state, const state::JobState& job,
+                                                  PlaceWork& work, Reason& why);
+
+// It would delay the owner of the hold.
+Reason behind_hold(const state::State& state, JobId owner);
+
+// Nothing with the reason behind-hold where it would only fit on places that are held for others. The trial is as
+// before.
+std::optional<std::vector<TaskPlacement>> fit_beside_holds(state::Trial& trial, state::State& state,
+                                                           const state::JobState& job, Timestamp now, PlaceWork& work,
+                                                           Reason& why);
+
+}  // namespace berth::sched
