@@ -14,6 +14,8 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMaxQueueDepth = 32;
+constexpr std::size_t kMaxServiceThresholds = 8;
+constexpr std::int64_t kMaxServiceThresholdS = 31'536'000'000;  // 1000 GPU-years
 constexpr std::size_t kMaxQueues = 20'000;
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
 
@@ -98,6 +100,22 @@ Result<void> check_priority_classes(const ClusterConfig& config) {
   return {};
 }
 
+Result<void> check_attained_service(const std::string& where, const AttainedServiceConfig& order) {
+  const std::string path = where + ".attained_service.";
+  const auto& thresholds = order.thresholds_gpu_s;
+  if (thresholds.empty() || thresholds.size() > kMaxServiceThresholds) {
+    return invalid(path + "thresholds must be 1 to " + std::to_string(kMaxServiceThresholds) + " GPU times");
+  }
+  if (thresholds.front() <= 0 || thresholds.back() > kMaxServiceThresholdS ||
+      std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>()) != thresholds.end()) {
+    return invalid(path + "thresholds must rise, from more than 0 to 1000 GPU-years");
+  }
+  if (order.promote_after_s < 0 || order.promote_after_s > 31'536'000) {
+    return invalid(path + "promote_after must be between 0 and one year");
+  }
+  return {};
+}
+
 Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& models) {
   const std::string where = "queue '" + queue.path + "'";
   std::size_t depth = 0;
@@ -124,6 +142,9 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
                                    std::pair("max_gpus_per_user", queue.max_gpu_milli_per_user),
                                    std::pair("max_submitted_per_user", queue.max_submitted_per_user)}) {
     if (limit && (*limit < 0 || *limit > kMaxAmount)) return invalid(where + "." + key + " must be 0 or more");
+  }
+  if (queue.attained_service) {
+    if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
   }
   for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
     const auto ceiling = amount_named(queue.max, dim);
@@ -176,6 +197,10 @@ Result<void> check_queues(const ClusterConfig& config, const std::set<std::strin
     const std::string parent = parent_of(queue.path);
     if (!parent.empty() && !by_path.contains(parent)) {
       return invalid("queue '" + queue.path + "': its parent '" + parent + "' is not listed before it");
+    }
+    if (!parent.empty() && by_path.at(parent)->attained_service) {
+      return invalid("queue '" + parent +
+                     "'.attained_service orders the jobs of one queue; this one has queues below it");
     }
   }
   return check_children_sums(config, by_path);

@@ -52,6 +52,20 @@ struct ResourceAmounts {
 enum class QueuePolicy { kBestEffort, kStrict };
 BERTH_ENUM_NAMES(QueuePolicy, "best-effort", "strict");
 
+// The jobs of a leaf queue by what they have had, for queues whose run times nobody knows: least attained service. A
+// job's service is its GPUs times the time it has held them. At each threshold it falls a level; lower levels go first,
+// and stop those of higher ones that can save their work. Who has waited promote_after_s goes before all levels from
+// then on and is stopped by none.
+struct AttainedServiceConfig {
+  std::vector<std::int64_t> thresholds_gpu_s;  // they rise
+  std::int64_t promote_after_s = 0;            // 0: never
+  bool operator==(const AttainedServiceConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("thresholds_gpu_s", &AttainedServiceConfig::thresholds_gpu_s),
+                      field("promote_after_s", &AttainedServiceConfig::promote_after_s));
+  }
+};
+
 struct QueueConfig {
   std::string path;  // "research/nlp"; the root is "" and is not listed
   ResourceAmounts guaranteed;
@@ -61,9 +75,10 @@ struct QueueConfig {
   std::string trust_domain;  // empty: the parent's
   QueuePolicy policy = QueuePolicy::kBestEffort;
   // For each user, of what is below the queue. Absent: no limit.
-  std::optional<std::int64_t> max_jobs_per_user;       // that run
-  std::optional<std::int64_t> max_gpu_milli_per_user;  // of those
-  std::optional<std::int64_t> max_submitted_per_user;  // that run or wait
+  std::optional<std::int64_t> max_jobs_per_user;          // that run
+  std::optional<std::int64_t> max_gpu_milli_per_user;     // of those
+  std::optional<std::int64_t> max_submitted_per_user;     // that run or wait
+  std::optional<AttainedServiceConfig> attained_service;  // leaves: instead of the order of arrival
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
@@ -72,7 +87,8 @@ struct QueueConfig {
                       field("policy", &QueueConfig::policy),
                       field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
                       field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user));
+                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+                      field("attained_service", &QueueConfig::attained_service));
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/checked.h"
 #include "sched/admit.h"
@@ -33,11 +34,12 @@ bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
   return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
 }
 
-// By priority, or as an urgent job by its deadline; not by age.
+// By priority, in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
 bool outranks(const JobState& job, const JobState& owner) {
   const state::PendingKey one = pending_key(job);
   const state::PendingKey other = pending_key(owner);
-  return std::pair(one.negated_priority, one.due) < std::pair(other.negated_priority, other.due);
+  const std::int32_t level = job.queue == owner.queue ? one.level : other.level;
+  return std::tuple(one.negated_priority, level, one.due) < std::tuple(other.negated_priority, other.level, other.due);
 }
 
 bool lacks_places(ReasonCode code) {

@@ -5,7 +5,8 @@
 // TPDS'01), with as many holds per pool as the configuration says.
 //
 // 1. A hold is of whole places: devices, cores and memory. What else its nodes have is free to all.
-// 2. Past a hold go: its owner; higher priority and nearer deadlines; what lies within its guarantees (it could
+// 2. Past a hold go: its owner; higher priority, lower levels of attained service and nearer deadlines; what lies
+// within its guarantees (it could
 //    take its places back anyway); and what is expected to be gone at the start that is held, hard where it has a time
 //    limit, soft where its run time is an estimate. A service never is.
 // 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has

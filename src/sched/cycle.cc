@@ -182,7 +182,7 @@ Plan run_cycle(State& state, Timestamp now) {
   // 9. The plan; the trial takes everything back.
   const auto& sleepers = state.waits().for_time();
   const Timestamp first_due = sleepers.empty() ? Timestamp::never() : sleepers.begin()->first;
-  cycle.plan.ask_again_at = std::min({cycle.work.ask_again_at, first_due, state.next_urgent()});
+  cycle.plan.ask_again_at = std::min({cycle.work.ask_again_at, first_due, state.next_urgent(), state.next_promotion()});
   cycle.plan.nodes_scored = cycle.work.nodes_scored;
   return std::move(cycle.plan);
 }

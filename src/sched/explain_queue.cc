@@ -9,6 +9,7 @@
 #include "sched/order.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
+#include "state/attained_service.h"
 
 namespace berth::sched {
 
@@ -64,6 +65,8 @@ std::string why_first(const State& state, Order order, const JobState& first, co
   if (first.priority != job.priority) {
     return "its priority is " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
   }
+  if (first.queue == job.queue && first.level != job.level)
+    return first.level == 0 ? "it has waited so long that it was promoted" : "it has had less GPU time";
   if (first.urgent && !job.urgent) return "its deadline is near";
   if (first.urgent && first.spec.deadline != job.spec.deadline) return "its deadline is nearer";
   return "it was submitted earlier";
@@ -92,6 +95,7 @@ namespace {
 
 struct Claims {
   std::int64_t lower = 0;     // of its own queue, of lower priority
+  std::int64_t behind = 0;    // of its own queue and priority, on a higher level, and able to save
   std::int64_t borrowed = 0;  // of other queues, on what this one is guaranteed
   std::int64_t young = 0;     // of both, not yet run their minimum
 };
@@ -103,8 +107,11 @@ Claims count_claims(const State& state, const JobState& job, Timestamp now) {
     const JobState& other = *state.job(id);
     if (other.phase != JobPhase::kRunning) continue;
     if (other.queue == job.queue) {
-      if (other.priority >= job.priority) continue;
-      ++claims.lower;
+      const state::QueueState& leaf = state.queue(job.queue);
+      const bool behind = other.priority == job.priority && other.spec.checkpoint.on_signal &&
+                          state::behind_level_from(leaf, other, job.level) <= now;
+      if (other.priority >= job.priority && !behind) continue;
+      ++(behind ? claims.behind : claims.lower);
     } else {
       const Siblings siblings = below_common_ancestor(state, job.queue, other.queue);
       const std::uint32_t depth = state.queue(siblings.victim).depth;
@@ -166,9 +173,10 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
                     (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
   }
   if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
-  const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower : 0);
+  const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower + claims.behind : 0);
   if (all > 0) {
     lines.push_back("it cannot claim its place from the " + jobs(all) + " that borrow or are of lower priority" +
+                    (claims.behind > 0 ? " or have had more GPU time" : "") +
                     (claims.young > 0
                          ? ": " + std::to_string(claims.young) + " of them have not run the minimum time yet"
                          : ": without all of them it would still not fit"));

@@ -83,7 +83,7 @@ Order::Rank Order::rank_of(QueueId id) {
 bool Order::precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second) {
   if (a.standing != b.standing) return a.standing < b.standing;
   const int by_share = compare(a.share, b.share);
-  return by_share != 0 ? by_share < 0 : first.key < second.key;
+  return by_share != 0 ? by_share < 0 : state::precedes_elsewhere(first.key, second.key);
 }
 
 std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {

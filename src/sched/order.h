@@ -1,7 +1,8 @@
 #pragma once
 // Order: which waiting job is asked next. From the root down, the most deserving child: one whose next job would lie
 // within its guarantee before one that would borrow, then the smaller share over weight (sched/share.h), then the job's
-// own priority and age. A total order; no ties are left open.
+// own priority and age; inside a queue that says so, its attained service (state/attained_service.h) before its age. A
+// total order; no ties are left open.
 //
 // What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
 // shape, and when one job of a lane is refused, the rest of the lane would be too. Lanes that sleep (sched/waking.h)

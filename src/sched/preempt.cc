@@ -9,6 +9,7 @@
 #include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/quota.h"
+#include "state/attained_service.h"
 
 namespace berth::sched {
 
@@ -17,6 +18,8 @@ namespace {
 using state::JobState;
 using state::State;
 using state::Trial;
+
+constexpr std::int32_t kBehindAllLevels = 1'000;
 
 // All of a job, or the last tasks of an elastic gang. One that could lose either stands in the lists twice: with what
 // it can give back, and later with the rest.
@@ -29,6 +32,8 @@ struct Victim {
   Fraction loss_per_gpu;
   Seq order = 0;
   std::int64_t gpu_milli = 0;
+  // Of a job in the claimant's queue, if that orders by attained service; the others stand behind all.
+  std::int32_t level = kBehindAllLevels;
 
   bool whole() const { return keep == 0; }
 };
@@ -95,6 +100,15 @@ void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& c
   }
 }
 
+// Whether the running job of the claimant's queue and priority may be stopped for it, now or when it has had more
+// service. What it has done must not be lost, and a replica of a service is there to stay.
+bool may_fall_behind(const State& state, const JobState& job, const JobState& claimant) {
+  const JobState* parent = state.job(job.parent);
+  const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
+  return job.spec.checkpoint.on_signal && !replica &&
+         !state::behind_level_from(state.queue(claimant.queue), job, claimant.level).is_never();
+}
+
 // Everybody who may be stopped for the claimant, and why: from the lists of its own queue and of what the branches
 // beside its way to the root have borrowed.
 std::map<JobId, Claim> justified(const State& state, const JobState& claimant, const Amounts& asked) {
@@ -104,8 +118,9 @@ std::map<JobId, Claim> justified(const State& state, const JobState& claimant, c
     for (const auto& [priority, jobs] : state.queue(claimant.queue).running) {
       if (priority > claimant.priority) break;
       for (const JobId id : jobs) {
-        claims.emplace(id,
-                       Claim{StopCause::kPreempt, priority < claimant.priority, state.job(id)->attempt->base_tasks()});
+        const JobState& job = *state.job(id);
+        const bool whole = priority < claimant.priority || may_fall_behind(state, job, claimant);
+        claims.emplace(id, Claim{StopCause::kPreempt, whole, job.attempt->base_tasks()});
       }
     }
   }
@@ -120,19 +135,25 @@ std::map<JobId, Claim> justified(const State& state, const JobState& claimant, c
   return claims;
 }
 
-Timestamp old_enough_at(const State& state, const JobState& victim) {
-  return victim.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+// When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
+Timestamp ripe_at(const State& state, const JobState& victim, const JobState& claimant, StopCause cause) {
+  const Timestamp old_enough =
+      victim.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+  if (cause != StopCause::kPreempt || victim.priority < claimant.priority) return old_enough;
+  return std::max(old_enough, state::behind_level_from(state.queue(claimant.queue), victim, claimant.level));
 }
 
 bool goes_first(const Victim& a, const Victim& b) {
   if (a.whole() != b.whole()) return b.whole();
   if (a.priority != b.priority) return a.priority < b.priority;
+  if (a.level != b.level) return a.level > b.level;
   if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
   return a.order > b.order;
 }
 
 Candidates candidates(const VictimSearch& search, const JobState& claimant) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
+  const state::QueueState& leaf = search.state.queue(claimant.queue);
   Candidates found;
   for (const auto& [id, claim] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
@@ -146,8 +167,10 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
     if (!claim.whole || (asked[kDimGpu] > 0 && milli == 0)) continue;  // frees none of what is short
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
-    const Victim victim{id, claim.cause, 0, claim.keep, job.priority, loss, order, milli};
-    const Timestamp ripe = old_enough_at(search.state, job);
+    const bool by_level = job.queue == claimant.queue && !leaf.service_thresholds.empty();
+    const std::int32_t level = by_level ? state::level_of(leaf, job, search.now) : kBehindAllLevels;
+    const Victim victim{id, claim.cause, 0, claim.keep, job.priority, loss, order, milli, level};
+    const Timestamp ripe = ripe_at(search.state, job, claimant, claim.cause);
     if (ripe <= search.now) {
       found.ripe.push_back(victim);
     } else {
@@ -317,8 +340,10 @@ std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
 
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
   const SchedulingConfig& rules = state.config().scheduling;
-  const auto& running = state.queue(job.queue).running;
-  if (rules.preempt && !running.empty() && running.begin()->first < job.priority) return true;
+  const state::QueueState& leaf = state.queue(job.queue);
+  if (rules.preempt && !leaf.running.empty() && leaf.running.begin()->first < job.priority) return true;
+  const bool last = static_cast<std::size_t>(job.level) > leaf.service_thresholds.size();
+  if (rules.preempt && !leaf.service_thresholds.empty() && !last && leaf.running.contains(job.priority)) return true;
   const auto may_shrink = [&](JobId id) {
     const JobState& other = *state.job(id);
     return other.queue == job.queue && other.priority <= job.priority && other.attempt->base_tasks() < tasks_of(other);

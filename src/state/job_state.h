@@ -178,12 +178,16 @@ struct JobState {
   JobSpec spec;
   std::int64_t expected_s = 0;  // its estimate when it was submitted or last started; 0: unknown
   std::optional<StartHold> start_hold;
+  Timestamp in_line_since;        // while it is in the line: since when
+  std::int64_t waited_ms = 0;     // in the line, before that
+  std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
   Timestamp timer = Timestamp::never();  // when control has to look at it next
   bool in_pending = false;
   bool urgent = false;      // while it waits: its deadline is near
+  std::int32_t level = 0;   // while it waits: of attained service (state/attained_service.h)
   std::uint64_t shape = 0;  // equal for jobs that ask for the same in the same way
 
   bool is_elastic() const {
@@ -192,23 +196,26 @@ struct JobState {
   }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
-    return std::tuple(
-        field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
-        field("phase", &JobState::phase), field("held", &JobState::held),
-        field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),
-        field("waiting_since", &JobState::waiting_since), field("not_before", &JobState::not_before),
-        field("failures", &JobState::failures), field("attempts", &JobState::attempts),
-        field("parent", &JobState::parent), field("index", &JobState::index),
-        field("children_alive", &JobState::children_alive), field("children_spawned", &JobState::children_spawned),
-        field("children_failed", &JobState::children_failed), field("key", &JobState::key),
-        field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
-        field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
-        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::start_hold));
+    return std::tuple(field("id", &JobState::id), field("queue", &JobState::queue),
+                      field("priority", &JobState::priority), field("phase", &JobState::phase),
+                      field("held", &JobState::held), field("cancel_requested", &JobState::cancel_requested),
+                      field("submitted", &JobState::submitted), field("waiting_since", &JobState::waiting_since),
+                      field("not_before", &JobState::not_before), field("failures", &JobState::failures),
+                      field("attempts", &JobState::attempts), field("parent", &JobState::parent),
+                      field("index", &JobState::index), field("children_alive", &JobState::children_alive),
+                      field("children_spawned", &JobState::children_spawned),
+                      field("children_failed", &JobState::children_failed), field("key", &JobState::key),
+                      field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
+                      field("attempt", &JobState::attempt), field("past", &JobState::past),
+                      field("spec", &JobState::spec), field("expected_s", &JobState::expected_s),
+                      field("start_hold", &JobState::start_hold), field("in_line_since", &JobState::in_line_since),
+                      field("waited_ms", &JobState::waited_ms), field("past_service", &JobState::past_service));
   }
 };
 
 inline PendingKey pending_key(const JobState& job) {
-  return {-std::int64_t{job.priority}, job.urgent ? *job.spec.deadline : Timestamp::never(), job.submitted, job.id};
+  return {-std::int64_t{job.priority}, job.level, job.urgent ? *job.spec.deadline : Timestamp::never(), job.submitted,
+          job.id};
 }
 
 }  // namespace berth::state

@@ -18,15 +18,22 @@
 
 namespace berth::state {
 
-// Sorts the most deserving first: higher priority, then urgent before not urgent and the nearest deadline first, then
-// older, then smaller id.
+// Sorts the most deserving first: higher priority, then the lower level of attained service, then urgent before not
+// urgent and the nearest deadline first, then older, then smaller id.
 struct PendingKey {
   std::int64_t negated_priority = 0;
+  std::int32_t level = 0;
   Timestamp due = Timestamp::never();  // of an urgent job: its deadline
   Timestamp submitted;
   JobId job;
   auto operator<=>(const PendingKey&) const = default;
 };
+
+// The same between jobs of two queues, whose levels do not compare.
+inline bool precedes_elsewhere(const PendingKey& a, const PendingKey& b) {
+  return std::tie(a.negated_priority, a.due, a.submitted, a.job) <
+         std::tie(b.negated_priority, b.due, b.submitted, b.job);
+}
 
 // A running charge that lies outside some guarantee; sorted by its place in the stack.
 struct BorrowedKey {
@@ -62,6 +69,8 @@ struct QueueState {
   std::int64_t weight = 1;
   TrustDomainId trust_domain;
   QueuePolicy policy = QueuePolicy::kBestEffort;
+  std::vector<std::int64_t> service_thresholds;  // thousandths of a GPU times milliseconds; none: one level
+  std::int64_t promote_after_ms = 0;             // never: 0
 
   PastUsage past;                                       // kept only while the configuration gives it a half-life
   Amounts usage;                                        // of everything bound below, terminating included

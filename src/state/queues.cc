@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "state/attained_service.h"
 #include "state/state.h"
 
 namespace berth::state {
@@ -51,6 +52,12 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
   queue.max_submitted_per_user = config.max_submitted_per_user.value_or(kUnlimited);
   queue.weight = config.weight;
   queue.policy = config.policy;
+  const AttainedServiceConfig order = config.attained_service.value_or(AttainedServiceConfig());
+  queue.service_thresholds.clear();
+  for (const std::int64_t gpu_s : order.thresholds_gpu_s) {
+    queue.service_thresholds.push_back(checked_multiply(gpu_s, kMilli * 1000));
+  }
+  queue.promote_after_ms = order.promote_after_s * 1000;
   queue.trust_domain =
       config.trust_domain.empty() ? queues_[queue.parent.index()].trust_domain : trust_domain_id(config.trust_domain);
 }
@@ -113,6 +120,7 @@ void State::on(const ClusterConfigured& event) {
     JobState& job = existing(id);
     job.shape = lane_of(job);
     job.urgent = urgent_from(job.spec) <= now_;
+    job.level = level_of(queue(job.queue), job, now_);
     list_pending(job);
     waits_.wake({job.queue, job.shape});
   }

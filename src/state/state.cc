@@ -6,6 +6,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "state/attained_service.h"
 #include "state/estimate.h"
 
 namespace berth::state {
@@ -118,6 +119,7 @@ void State::list_pending(const JobState& job) {
   leaf.pending.insert(pending_key(job));
   leaf.lanes[job.shape].insert(pending_key(job));
   if (job.spec.deadline && !job.urgent) deadlines_.emplace(urgent_from(job.spec), job.id);
+  if (const Timestamp due = promoted_from(leaf, job); !due.is_never()) promotions_.emplace(due, job.id);
 }
 
 void State::strike_pending(const JobState& job) {
@@ -130,6 +132,9 @@ void State::strike_pending(const JobState& job) {
     waits_.forget({job.queue, job.shape});
   }
   if (job.spec.deadline && !job.urgent) BERTH_CHECK(deadlines_.erase({urgent_from(job.spec), job.id}) == 1);
+  if (const Timestamp due = promoted_from(leaf, job); !due.is_never()) {
+    BERTH_CHECK(promotions_.erase({due, job.id}) == 1);
+  }
 }
 
 void State::insert_pending(JobState& job) {
@@ -137,26 +142,40 @@ void State::insert_pending(JobState& job) {
       job.is_parent()) {
     return;
   }
+  job.in_pending = true;
   job.urgent = urgent_from(job.spec) <= now_;
+  job.level = level_of(queue(job.queue), job, now_);
   list_pending(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
-  job.in_pending = true;
   waits_.wake({job.queue, job.shape});
   ++opportunity_;
+}
+
+void State::enter_line(JobState& job) {
+  if (!job.in_pending) job.in_line_since = now_;
+  insert_pending(job);
 }
 
 void State::remove_pending(JobState& job) {
   if (!job.in_pending) return;
   strike_pending(job);
+  job.waited_ms = waited_ms(job, now_);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
   job.in_pending = false;
 }
 
 void State::pass_deadlines(Timestamp now) {
-  while (!deadlines_.empty() && next_urgent() <= now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     JobState& job = existing(deadlines_.begin()->second);
     strike_pending(job);
     job.urgent = true;
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
+  while (!promotions_.empty() && promotions_.begin()->first <= now) {
+    JobState& job = existing(promotions_.begin()->second);
+    strike_pending(job);
+    job.level = 0;
     list_pending(job);
     waits_.wake({job.queue, job.shape});
   }
@@ -193,7 +212,8 @@ void State::release_due_timers(Timestamp now) {
   }
 }
 
-// Whom a waiting job of the queue could preempt. A start of lower priority than what waits makes it worth asking again.
+// Whom a waiting job of the queue could preempt. A start of lower priority than what waits, or of a job that may fall
+// behind it by its service, makes it worth asking again.
 void State::list_running(const JobState& job, int sign) {
   QueueState& leaf = queue_mut(job.queue);
   const auto equals = leaf.running.try_emplace(job.priority).first;
@@ -202,7 +222,7 @@ void State::list_running(const JobState& job, int sign) {
   else
     equals->second.erase(job.id);
   if (equals->second.empty()) leaf.running.erase(equals);
-  if (sign > 0) wake_claimants(leaf, job.priority + 1);
+  if (sign > 0) wake_claimants(leaf, leaf.service_thresholds.empty() ? job.priority + 1 : job.priority);
 }
 
 // Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one.
@@ -241,7 +261,7 @@ void State::notify_dependents(JobId id) {
   for (const JobId dependent : found->second) {
     JobState& job = existing(dependent);
     count_open_dependencies(job);
-    insert_pending(job);
+    enter_line(job);
     unsettled_.insert(dependent);
   }
 }
@@ -278,6 +298,7 @@ void State::on(const JobSubmitted& event) {
   job.held = event.spec.held;
   job.submitted = now_;
   job.waiting_since = now_;
+  job.in_line_since = now_;
   job.not_before = event.spec.earliest_start.value_or(Timestamp{});
   job.parent = event.parent;
   job.index = event.index;
@@ -316,7 +337,7 @@ void State::on(const JobHoldChanged& event) {
     remove_pending(job);
     drop_start_hold(job);
   } else {
-    insert_pending(job);
+    enter_line(job);
   }
   unsettled_.insert(job.id);
 }
@@ -327,7 +348,7 @@ void State::on(const JobPriorityChanged& event) {
   if (job.attempt) list_running(job, -1);
   job.priority = event.priority;
   if (job.attempt) list_running(job, +1);
-  insert_pending(job);
+  enter_line(job);
   if (job.start_hold) waits_.ease_holds();  // of higher priority than the owner now may pass
   ++opportunity_;
 }
@@ -427,6 +448,8 @@ void State::on(const AttemptGrown& event) {
   }
   attempt.charges.push_back(charge);
   attempt.resized = now_;
+  // What is new has not been held since the start, from which service is counted.
+  job.past_service -= checked_multiply(charge.amounts[kDimGpu], now_ - attempt.started);
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
   note_usage(job.queue);
   wake_claimants(queue(job.queue), job.priority);
@@ -463,7 +486,9 @@ void State::on(const AttemptShrunk& event) {
     leaving.push_back(attempt.tasks[t].placement);
   }
   bind_tasks(job, leaving, -1);
+  const std::int64_t service = service_of(job, now_);
   cut_charges(job, event.keep);
+  job.past_service += service - service_of(job, now_);  // what was given back had been held until now
   attempt.exited -= static_cast<std::uint32_t>(leaving.size());
   attempt.tasks.resize(event.keep);
   attempt.stop.reset();
@@ -582,6 +607,7 @@ void State::on(const AttemptEnded& event) {
   AttemptState& attempt = *job.attempt;
   BERTH_CHECK(attempt.number == event.attempt);
   BERTH_CHECK(attempt.all_exited());
+  job.past_service = service_of(job, now_);
   release_attempt(job);
   AttemptRecord record;
   record.number = attempt.number;
@@ -641,7 +667,7 @@ void State::learn_run_time(const JobState& job, Outcome outcome) {
 void State::on(const JobRequeued& event) {
   JobState& job = existing(event.job);
   job.not_before = event.not_before;
-  if (!planted(Bug::kPendingLost)) insert_pending(job);
+  if (!planted(Bug::kPendingLost)) enter_line(job);
   reset_timer(job);
 }
 

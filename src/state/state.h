@@ -122,11 +122,14 @@ class State {
   const WaitLists& waits() const { return waits_; }
   WaitLists& waits() { return waits_; }
 
-  // Jobs whose deadline is near at `now` are listed as urgent from here on. The cycle and explanations call it, so that
+  // Jobs whose deadline is near at `now` are listed as urgent from here on, and those that have waited long enough in a
+  // queue that orders by attained service as promoted. The cycle and explanations call it, so that
   // what they see depends on their `now` alone; it is an index and no part of the digest.
   void pass_deadlines(Timestamp now);
   // When the next waiting job becomes urgent; never() if none will.
   Timestamp next_urgent() const { return deadlines_.empty() ? Timestamp::never() : deadlines_.begin()->first; }
+  // When the next waiting job is promoted (state/attained_service.h); never() if none will be.
+  Timestamp next_promotion() const { return promotions_.empty() ? Timestamp::never() : promotions_.begin()->first; }
   // So long before its deadline that its time limit or estimate and the slack just fit; never() without a deadline.
   Timestamp urgent_from(const JobSpec& spec) const;
 
@@ -218,6 +221,7 @@ class State {
   void list_pending(const JobState& job);
   void strike_pending(const JobState& job);
   void insert_pending(JobState& job);
+  void enter_line(JobState& job);  // insert_pending, and its wait begins
   void remove_pending(JobState& job);
   void list_running(const JobState& job, int sign);
   void reset_timer(JobState& job);
@@ -277,7 +281,8 @@ class State {
   std::set<std::pair<Timestamp, JobId>> timers_;
   std::map<JobId, std::set<JobId>> dependents_;
   std::set<QueueId> roomier_;
-  std::set<std::pair<Timestamp, JobId>> deadlines_;  // waiting jobs that are not urgent yet, by when they will be
+  std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
+  std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
   WaitLists waits_;
   std::uint64_t opportunity_ = 0;
 };

@@ -108,6 +108,12 @@ Schema quota(std::string_view description) {
   return schema;
 }
 
+Schema attained_service() {
+  return object("Its jobs by what they have had, not by arrival.",
+                {{"thresholds", list("GPU time at which a job falls to the next level.", duration("GPUs times time."))},
+                 {"promote_after?", duration("Who has waited so long goes first.")}});
+}
+
 Schema queue() {
   return closed(object("A queue; null: without any limit.",
                        {{"guaranteed?", quota("What it always gets back.")},
@@ -116,6 +122,7 @@ Schema queue() {
                         {"weight?", integer("Its share of the surplus; 1 if absent.")},
                         {"trust_domain?", text("The parent's if absent.")},
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
+                        {"attained_service?", closed(attained_service())},
                         {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
                         {"max_submitted_per_user?", integer("Jobs of one user below it, at most.")},

@@ -38,8 +38,9 @@ void add_queues(Random& random, ClusterConfig& config, const std::string& parent
     queue.weight = random.chance(500) ? 1 : random.between(0, 9);
     if (random.chance(300)) queue.trust_domain = "domain-" + std::to_string(random.below(3));
     if (random.chance(300)) queue.policy = QueuePolicy::kStrict;
+    if (random.chance(200)) queue.attained_service = {{random.between(1, 9), random.between(10, 99'999)}, 3600};
     config.queues.push_back(queue);
-    if (depth < 3) add_queues(random, config, queue.path + "/", depth + 1);
+    if (depth < 3 && !queue.attained_service) add_queues(random, config, queue.path + "/", depth + 1);
   }
 }
 
@@ -97,6 +98,23 @@ scheduling: {min_runtime: 10m, grace: 30s, holds: 2, reclaim: true, preempt: fal
   CHECK_EQ(config->scheduling.min_runtime_s, 600);
   CHECK_EQ(config->scheduling.backfill_holds, 2);
   CHECK_FALSE(config->scheduling.preempt);
+}
+
+TEST_CASE("a queue may order its jobs by what they have had") {
+  const auto config =
+      read_config("queues: {a: {attained_service: {thresholds: [24h, 10d], promote_after: 60h}}}\n", "cluster.yaml");
+  REQUIRE(config.has_value());
+  const AttainedServiceConfig order{{86'400, 864'000}, 216'000};
+  CHECK(config->queues[0].attained_service == order);
+  const auto refused = [](const std::string& thresholds, const std::string& below) {
+    const auto read =
+        read_config("queues: {a: {attained_service: {thresholds: " + thresholds + "}" + below + "}}\n", "c");
+    return read ? "" : read.error().message;
+  };
+  CHECK_NE(refused("[]", "").find("thresholds must be 1 to 8"), std::string::npos);
+  CHECK_NE(refused("[2h, 1h]", "").find("must rise"), std::string::npos);
+  CHECK_NE(refused("[0s]", "").find("must rise"), std::string::npos);
+  CHECK_NE(refused("[1h]", ", queues: {b: {}}").find("this one has queues below it"), std::string::npos);
 }
 
 TEST_CASE("what is not mentioned is as in the default configuration") {
@@ -157,7 +175,8 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "starting and ending with a letter or digit"},
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
-       "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, queues"},
+       "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
+       "attained_service, queues"},
       {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
       {"queues: {a: {weight: 1.5}}\n",
        "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},

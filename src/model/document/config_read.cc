@@ -150,12 +150,25 @@ class ConfigReader {
           {"max_jobs_per_user", [&](const Value& v) { queue.max_jobs_per_user = v.integer(0, kMax32); }},
           {"max_gpus_per_user", [&](const Value& v) { queue.max_gpu_milli_per_user = v.milli(); }},
           {"max_submitted_per_user", [&](const Value& v) { queue.max_submitted_per_user = v.integer(0, kMax32); }},
+          {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
     const std::string path = queue.path;
     config_.queues.push_back(std::move(queue));
     if (below != nullptr) read_queues(Value(body.reading(), *below, body.path()), path);
+  }
+
+  void read_attained_service(const Value& value, QueueConfig& queue) {
+    AttainedServiceConfig& order = queue.attained_service.emplace();
+    value.map({
+        {"thresholds",
+         [&](const Value& v) {
+           v.each_item([&](const Value& item) { order.thresholds_gpu_s.push_back(item.duration_s()); });
+         }},
+        {"promote_after", [&](const Value& v) { order.promote_after_s = v.duration_s(); }},
+    });
+    places_.note("queue '" + queue.path + "'.attained_service", value.node().at);
   }
 
   void read_amounts(const Value& value, ResourceAmounts& amounts, const std::string& queue, const std::string& what) {

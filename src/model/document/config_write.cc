@@ -25,6 +25,16 @@ Node amounts_node(const ResourceAmounts& amounts) {
   return map;
 }
 
+Node attained_service_node(const AttainedServiceConfig& order) {
+  Node map = map_node();
+  Node thresholds = list_node();
+  for (const std::int64_t seconds : order.thresholds_gpu_s)
+    thresholds.items.push_back(plain_node(duration_text(seconds)));
+  map.set("thresholds", std::move(thresholds));
+  map.set("promote_after", plain_node(duration_text(order.promote_after_s)));
+  return map;
+}
+
 // One queue without those below it.
 Node queue_node(const QueueConfig& queue, Defaults defaults) {
   const bool all = defaults == Defaults::kShown;
@@ -39,6 +49,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.max_jobs_per_user) map.set("max_jobs_per_user", integer_node(*queue.max_jobs_per_user));
   if (queue.max_gpu_milli_per_user) map.set("max_gpus_per_user", plain_node(milli_text(*queue.max_gpu_milli_per_user)));
   if (queue.max_submitted_per_user) map.set("max_submitted_per_user", integer_node(*queue.max_submitted_per_user));
+  if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   return map;
 }
 

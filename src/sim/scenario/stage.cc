@@ -66,6 +66,15 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, "gpus-per-user", parse_milli, queue.max_gpu_milli_per_user.emplace()); !ok)
       return ok;
   }
+  if (const std::string* thresholds = line.option("thresholds")) {
+    AttainedServiceConfig& order = queue.attained_service.emplace();
+    for (const std::string& one : split(*thresholds, ',')) {
+      const auto gpu_s = parse_seconds(one);
+      if (!gpu_s) return gpu_s.error();
+      order.thresholds_gpu_s.push_back(*gpu_s);
+    }
+    if (auto ok = read_option(line, "promote-after", parse_seconds, order.promote_after_s); !ok) return ok;
+  }
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (const std::string* policy = line.option("policy")) {
     const auto known = enum_from_name<QueuePolicy>(*policy);

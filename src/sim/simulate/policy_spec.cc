@@ -61,7 +61,8 @@ class PolicyReader {
 
   Result<PolicySpec> read() {
     if (!root_.IsMap()) say("a policy is a map, with name and order at least; one file holds one policy");
-    check_keys(root_, "the policy", {"name", "order", "score", "backfill", "preemption", "consolidation"});
+    check_keys(root_, "the policy",
+               {"name", "order", "score", "backfill", "preemption", "attained_service", "consolidation"});
     spec_.name = text("name").value_or("");
     if (root_.IsMap() && !root_["name"]) say("name is missing: reports tell policies apart by it");
     if (!well_formed_name(spec_.name)) say("name: " + std::string(kNameRule));
@@ -69,6 +70,7 @@ class PolicyReader {
     read_score();
     read_backfill();
     read_preemption();
+    read_attained_service();
     if (text("consolidation").value_or("none") != "none") {
       say("consolidation: \"" + *text("consolidation") + "\" is not supported; only none is, because no policy moves " +
           "jobs, berth's own included");
@@ -171,7 +173,7 @@ class PolicyReader {
     } else if (spec_.order == PolicyOrder::kAttainedService) {
       spec_.thresholds_gpu_s = kDefaultThresholds;
       if (none) say("preemption: attained service without it is fifo; use that");
-      if (stated && !none) read_thresholds(root_["preemption"]);
+      if (stated && !none) read_thresholds(root_["preemption"], "preemption");
     } else if (stated && !none) {
       say("preemption: with orders fifo and shortest only none is possible; attained-service and berth stop jobs");
     }
@@ -190,22 +192,30 @@ class PolicyReader {
     if (word != "least-lost" && word != "newest") say("preemption.victims is neither least-lost nor newest");
     spec_.newest_victims = word == "newest";
   }
-  void read_thresholds(const YAML::Node& map) {
-    check_keys(map, "preemption", {"thresholds_gpu_s", "promote_after_s"});
+  // The product's own, in every queue of the workload.
+  void read_attained_service() {
+    if (!root_.IsMap() || !root_["attained_service"]) return;
+    if (!is_berth()) return say("attained_service: it is how the product's queues order; only order berth has it");
+    spec_.thresholds_gpu_s.clear();
+    read_thresholds(root_["attained_service"], "attained_service");
+    spec_.attained_service = AttainedServiceConfig{spec_.thresholds_gpu_s, spec_.promote_after_s};
+  }
+  void read_thresholds(const YAML::Node& map, const std::string& where) {
+    check_keys(map, where, {"thresholds_gpu_s", "promote_after_s"});
     if (map.IsMap() && map["promote_after_s"]) {
-      spec_.promote_after_s = whole(map["promote_after_s"], "preemption.promote_after_s", kMostSeconds).value_or(0);
+      spec_.promote_after_s = whole(map["promote_after_s"], where + ".promote_after_s", kMostSeconds).value_or(0);
     }
     if (!map.IsMap() || !map["thresholds_gpu_s"] || !map["thresholds_gpu_s"].IsSequence()) {
-      return say("preemption.thresholds_gpu_s is not a list");
+      return say(where + ".thresholds_gpu_s is not a list");
     }
     spec_.thresholds_gpu_s.clear();
     for (const auto& one : map["thresholds_gpu_s"]) {
-      spec_.thresholds_gpu_s.push_back(whole(one, "preemption.thresholds_gpu_s", 1'000'000'000'000).value_or(0));
+      spec_.thresholds_gpu_s.push_back(whole(one, where + ".thresholds_gpu_s", 1'000'000'000'000).value_or(0));
     }
     const auto& thresholds = spec_.thresholds_gpu_s;
     const auto no_rise = std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>());
     if (thresholds.empty() || no_rise != thresholds.end()) {
-      say("preemption.thresholds_gpu_s must rise");
+      say(where + ".thresholds_gpu_s must rise");
     }
   }
 

@@ -9,11 +9,13 @@
 //                          # or any, which is 0, or {holds: 1, hold_after_s: 172800}
 //   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000], promote_after_s: 0};
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
+//   attained_service: {thresholds_gpu_s: [86400, 864000], promote_after_s: 216000}   # berth; absent: by arrival
 //   consolidation: none
 //
 // Keys are strict: an unknown one refuses the file. `order: berth` is the product's own cycle with its own knobs.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +34,8 @@ struct PolicySpec {
   bool head_blocks = true;
   std::vector<std::int64_t> thresholds_gpu_s;  // attained service: where a job falls to the next level
   std::int64_t promote_after_s = 0;            // attained service: who has waited so long goes first; 0: nobody
-  SchedulingConfig scheduling;                 // order berth: the knobs of the product's cycle
+  std::optional<AttainedServiceConfig> attained_service;  // order berth: of every queue
+  SchedulingConfig scheduling;                            // order berth: the knobs of the product's cycle
   // Order berth: the product is told that whoever is stopped loses nothing. Its choice of victims then rests on
   // priority and on who came last alone, as elsewhere; what is really lost is measured all the same.
   bool newest_victims = false;

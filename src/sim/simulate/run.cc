@@ -27,6 +27,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 enum class WithCycle { kNo, kYes };
 
+void order_leaves_by(const AttainedServiceConfig& attained_service, ClusterConfig& config) {
+  for (QueueConfig& queue : config.queues) {
+    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
+                                   [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
+    if (leaf) queue.attained_service = attained_service;
+  }
+}
+
 // The control plane of the product around a policy, without a store: its records are folded and let go.
 class ControlPlane {
  public:
@@ -37,7 +45,10 @@ class ControlPlane {
     if (!policy) return policy.error();
     policy_ = std::move(*policy);
     ClusterConfig config = order_.workload.config;
-    if (order_.policy.order == PolicyOrder::kBerth) config.scheduling = order_.policy.scheduling;
+    if (order_.policy.order == PolicyOrder::kBerth) {
+      config.scheduling = order_.policy.scheduling;
+      if (order_.policy.attained_service) order_leaves_by(*order_.policy.attained_service, config);
+    }
     const std::vector<Command> commands = {ApplyConfig{std::move(config), "simulate"}};
     const control::Turn turn = run_turn({}, commands, WithCycle::kNo);
     if (!turn.replies.front()) return turn.replies.front().error();

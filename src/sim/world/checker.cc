@@ -81,6 +81,7 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
   resolve(config.max, [&](std::size_t d, std::int64_t amount) { queue.max[d] = amount; });
   resolve(config.lending_limit, [&](std::size_t d, std::int64_t amount) { queue.lending[d] = amount; });
   queue.strict = config.policy == QueuePolicy::kStrict;
+  queue.attained_service = config.attained_service;
   queue.domain = config.trust_domain.empty() ? queues_[queue.parent].domain : config.trust_domain;
 }
 
@@ -225,11 +226,12 @@ void Checker::integrate(QueueView& queue) {
 }
 
 // What the charge used since it was last put on the books.
-void Checker::book(const JobView& job, ChargeView& one) {
+void Checker::book(JobView& job, ChargeView& one) {
   const std::int64_t passed = now_ - one.since;
   one.since = now_;
   if (passed == 0) return;
   queues_[job.queue].billed += one.amounts[kDimGpu] * passed;
+  job.past_service += one.amounts[kDimGpu] * passed;
   for (std::uint32_t t = one.first; t < one.first + one.tasks; ++t) {
     const TaskPlacement& task = job.placements[t];
     const auto account = [&](std::uint32_t model) -> Book& {

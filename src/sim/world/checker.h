@@ -49,6 +49,7 @@ class Checker : public Witness {
     std::uint32_t depth = 0;
     bool removed = false;
     bool strict = false;
+    std::optional<AttainedServiceConfig> attained_service;
     QuotaAmounts guaranteed;
     Amounts max = Amounts::unlimited();
     Amounts lending = Amounts::unlimited();
@@ -135,6 +136,8 @@ class Checker : public Witness {
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
     Timestamp held_start;
+    std::int64_t ran_ms = 0;        // in ended attempts
+    std::int64_t past_service = 0;  // as far as it is booked, in milli-GPU x ms
   };
   struct Submission {
     std::string user;
@@ -210,7 +213,7 @@ class Checker : public Witness {
   void bind(const JobView& job, const TaskPlacement& placement, int sign);
   void promise(const TaskPlacement& placement, int sign);
   void charge(const JobView& job, const ChargeView& charge, std::uint32_t index, int sign);
-  void book(const JobView& job, ChargeView& charge);
+  void book(JobView& job, ChargeView& charge);
   void count_fleet(const NodeView& node, int sign);
   void pass_time(Timestamp now);
   void drop_nomination(JobView& job);
@@ -231,6 +234,8 @@ class Checker : public Witness {
   void check_eviction(const JobView& victim, const StopBegan& event);
   void check_shrink(const JobView& victim, const StopBegan& event);
   static std::uint32_t borrowed_from(const JobView& job, std::uint32_t depth);
+  std::int64_t service_of(const JobView& job) const;
+  bool outserved(const JobView& victim, const JobView& claimant) const;
   void check_promotions(const QueueView& queue);
   void check_deadlines(Timestamp now);
   void check_sums(const state::State& durable);

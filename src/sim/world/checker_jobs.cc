@@ -351,6 +351,25 @@ bool Checker::promised_elsewhere(JobId victim, JobId claimant) const {
   return std::find(victims.begin(), victims.end(), victim) != victims.end();
 }
 
+std::int64_t Checker::service_of(const JobView& job) const {
+  std::int64_t service = job.past_service;
+  for (const ChargeView& one : job.charges) service += one.amounts[kDimGpu] * (now_ - one.since);
+  return service;
+}
+
+// The victim can save and has passed a threshold that the claimant has not, or the claimant was promoted. How long it
+// waited in the line the checker does not know: at most since its submission, but for the time that it ran.
+bool Checker::outserved(const JobView& victim, const JobView& claimant) const {
+  const auto& order = queues_[victim.queue].attained_service;
+  if (!order || victim.priority != claimant.priority || !victim.spec.checkpoint.on_signal) return false;
+  const std::int64_t waited_ms = now_ - claimant.submitted - claimant.ran_ms;
+  if (order->promote_after_s > 0 && waited_ms >= order->promote_after_s * 1000) return true;
+  return std::any_of(order->thresholds_gpu_s.begin(), order->thresholds_gpu_s.end(), [&](std::int64_t gpu_s) {
+    const std::int64_t threshold = gpu_s * kMilli * 1000;
+    return service_of(victim) >= threshold && service_of(claimant) < threshold;
+  });
+}
+
 void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const std::string who = text_of(victim.id);
   if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
@@ -362,8 +381,12 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
           who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
               std::string(name_of(justified)) + " could be right");
   if (claimant.queue == victim.queue) {
-    const bool higher = victim.priority < claimant.priority || (event.keep > 0 && victim.priority == claimant.priority);
-    require(higher && config_.scheduling.preempt, "P5", who + " is preempted by a job of no higher priority");
+    const bool by_service = event.keep == 0 && outserved(victim, claimant);
+    if (by_service) count("stop: outserved");
+    const bool higher =
+        victim.priority < claimant.priority || by_service || (event.keep > 0 && victim.priority == claimant.priority);
+    require(higher && config_.scheduling.preempt, "P5",
+            who + " is preempted by a job of no higher priority and no lower level");
     return;
   }
   require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
@@ -531,6 +554,7 @@ void Checker::on(const AttemptEnded& event) {
     require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
   }
+  job->ran_ms += now_ - job->started;
   job->running = false;
   job->placements.clear();
   job->charges.clear();

@@ -129,10 +129,14 @@ ClusterConfig Simulation::random_config() {
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
   config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   leaves_.clear();
-  for (const QueueConfig& queue : config.queues) {
+  for (QueueConfig& queue : config.queues) {
     const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
                                    [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
-    if (leaf) leaves_.push_back(queue.path);
+    if (!leaf) continue;
+    leaves_.push_back(queue.path);
+    if (!apart.chance(250)) continue;
+    const std::int64_t first_gpu_s = apart.between(1, 2000);
+    queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
   }
   return config;
 }
