@@ -51,7 +51,9 @@ ClusterConfig random_config(Random& random) {
   if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
   if (random.chance(500)) config.topology_levels = {"zone", "block", "rack"};
   if (random.chance(700)) config.priority_classes = {{"high", 1000, false}, {"low", -5, true}};
-  if (random.chance(500)) config.scheduling = {600, 45, 3, 17, false, true, 0, 600, 7200};
+  if (random.chance(500)) {
+    config.scheduling = {600, 45, 3, 17, false, true, 0, 600, NodeScore::kFragmentation, 30, 90, 7200};
+  }
   add_queues(random, config, "", 0);
   return config;
 }
