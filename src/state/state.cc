@@ -426,6 +426,9 @@ void State::on(const AttemptStarted& event) {
   running_.insert(job.id);
   if (job.is_elastic()) elastic_.insert(job.id);
   list_running(job, +1);
+  // Who waits where this one may fall behind by its service has to find out when.
+  const QueueState& leaf = queue(job.queue);
+  if (!leaf.service_thresholds.empty() && !leaf.pending.empty()) ++opportunity_;
   reset_timer(job);
   notify_dependents(job.id);
   if (job.parent.valid()) unsettled_.insert(job.parent);
