@@ -14,6 +14,7 @@
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
+#include "sched/quota.h"
 #include "sched/waking.h"
 #include "state/estimate.h"
 #include "state/trial.h"
@@ -141,6 +142,11 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   const bool delays = why.code == ReasonCode::kBehindHold;
   const bool helped = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit;
   if (helped && nominate(cycle, id)) return;
+  // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
+  // those who borrow it takes its place back as soon as it is asked again.
+  if (helped && !cycle.plan.decisions.empty() && may_claim(cycle.state, job, least_amounts(cycle.state, job.spec))) {
+    cycle.work.ask_again_at = cycle.now;
+  }
   cycle.plan.refused.emplace_back(id, why);
   if (delays)
     order.refuse_as_long(id);

@@ -335,7 +335,9 @@ std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victim
 std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
   if (job.spec.checkpoint.on_signal) return 0;
   const Timestamp saved = job.attempt->checkpoint_at.value_or(job.attempt->started);
-  return checked_multiply(std::max<std::int64_t>(0, now - saved), gpu_milli_of(job) / kMilli + 1);
+  const std::int64_t ms = std::max<std::int64_t>(0, now - saved);
+  const std::int64_t milli = gpu_milli_of(job);
+  return milli == 0 ? ms : static_cast<std::int64_t>(Int128{ms} * milli / kMilli);
 }
 
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {

@@ -48,7 +48,7 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
 bool may_claim(const state::State& state, const state::JobState& job, const Amounts& asked);
 
 // GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
-// signal.
+// signal. Without GPUs it counts as one.
 std::int64_t loss_of_stopping(const state::JobState& job, Timestamp now);
 
 }  // namespace berth::sched

@@ -184,6 +184,7 @@ RunMeasures measure_run(const MeasureInput& run) {
   measures.max_share_gap_pct = fairness.max_gap_pct;
   measures.guarantee_violation_s = fairness.violation_s;
   measures.guarantee_shortfall_gpu_h = fairness.shortfall_gpu_h;
+  measures.guarantee_breached_s = static_cast<double>(run.guarantee_breached_ms) / 1000;
   return measures;
 }
 

@@ -44,6 +44,7 @@ struct RunMeasures {
   std::optional<double> max_share_gap_pct;
   double guarantee_violation_s = 0;  // queue-seconds below min(guarantee, demand)
   double guarantee_shortfall_gpu_h = 0;
+  double guarantee_breached_s = 0;  // queue-seconds in which a job waits that would lie within the guarantee
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
   std::int64_t moves = 0;
@@ -60,6 +61,7 @@ struct MeasureInput {
   std::int64_t capacity_gpu_milli = 0;
   std::int64_t end_ms = 0;
   std::int64_t dropped = 0;  // arrivals without an outcome that were tried once and did not fit
+  std::int64_t guarantee_breached_ms = 0;
 };
 
 RunMeasures measure_run(const MeasureInput& run);

@@ -142,6 +142,8 @@ const std::vector<Metric>& metrics() {
        by_clock<&M::guarantee_violation_s>},
       {"guarantee_shortfall_gpu_h", "GPU-hours short of guarantees", "Fairness", MetricUnit::kGpuHours, Better::kLower,
        by_clock<&M::guarantee_shortfall_gpu_h>},
+      {"guarantee_breached_s", "guarantees breached", "Fairness", MetricUnit::kSeconds, Better::kLower,
+       by_clock<&M::guarantee_breached_s>},
       {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::preemptions>},
       {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::restarts>},
       {"moves", "moves", "Cost", MetricUnit::kCount, Better::kNeither, by_clock<&M::moves>},
@@ -156,8 +158,14 @@ std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs) {
   std::vector<MeasuredRun> measured;
   measured.reserve(runs.size());
   for (const RunResult& run : runs) {
-    const MeasureInput input{run.jobs,   run.fleet,  run.arrivals, run.fairness, run.capacity_gpu_milli,
-                             run.end_ms, run.dropped};
+    const MeasureInput input{run.jobs,
+                             run.fleet,
+                             run.arrivals,
+                             run.fairness,
+                             run.capacity_gpu_milli,
+                             run.end_ms,
+                             run.dropped,
+                             run.guarantee_breached_ms};
     measured.push_back({&run, measure_run(input)});
   }
   return measured;

@@ -40,7 +40,25 @@ void Recorder::waits(std::uint32_t job, int sign) {
   changed_ = true;
   if (one.over_max) return;  // no policy that keeps to the quotas can give it what it waits for
   for (std::size_t i = workload_.queues[one.queue].place; i != TreeQueue::kNoParent; i = workload_.tree[i].parent) {
-    lines_[i].waiting_milli += sign * one.gpu_milli;
+    Line& line = lines_[i];
+    line.waiting_milli += sign * one.gpu_milli;
+    if (workload_.tree[i].guaranteed_milli == 0) continue;
+    if (sign > 0)
+      line.waiting.insert(one.gpu_milli);
+    else
+      line.waiting.erase(line.waiting.find(one.gpu_milli));
+  }
+}
+
+// Exact, at each instant at which nothing more can start: a guarantee is breached while a job waits that would lie
+// within it.
+void Recorder::judge_guarantees(std::int64_t now_ms) {
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    Line& line = lines_[i];
+    if (line.breached) result_.guarantee_breached_ms += now_ms - line.last_ms;
+    line.last_ms = now_ms;
+    line.breached =
+        !line.waiting.empty() && line.usage_milli + *line.waiting.begin() <= workload_.tree[i].guaranteed_milli;
   }
 }
 
@@ -150,6 +168,7 @@ void Recorder::sample_fairness(std::int64_t now_ms) {
 void Recorder::sample(std::int64_t now_ms) {
   if (!changed_) return;
   changed_ = false;
+  judge_guarantees(now_ms);
   now_.at_ms = now_ms;
   now_.fragmented_gpu_milli = view_.fragmented_gpu_milli();
   if (!result_.fleet.empty() && result_.fleet.back().at_ms == now_ms) {
@@ -164,6 +183,7 @@ RunResult Recorder::finish() {
   std::int64_t end_ms = result_.fleet.empty() ? 0 : result_.fleet.back().at_ms;
   for (const WorkloadJob& job : workload_.jobs) end_ms = std::max(end_ms, job.submit_ms);
   result_.end_ms = end_ms;
+  judge_guarantees(end_ms);
   for (std::uint32_t index = 0; index < workload_.jobs.size(); ++index) {
     JobOutcome& outcome = result_.jobs[index];
     if (outcome.ending == Ending::kCompleted) continue;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,8 +34,12 @@ class Recorder {
  private:
   struct Line {
     std::int64_t usage_milli = 0;
-    std::int64_t waiting_milli = 0;  // of jobs that their queues' max lets run
+    std::int64_t waiting_milli = 0;       // of jobs that their queues' max lets run
+    std::multiset<std::int64_t> waiting;  // the same, job by job; only where there is a guarantee
+    std::int64_t last_ms = 0;             // until then `breached_ms` is summed up
+    bool breached = false;                // since then one of them would lie within the guarantee
   };
+  void judge_guarantees(std::int64_t now_ms);
   void waits(std::uint32_t job, int sign);
   void holds(std::uint32_t job, int sign);
   void draw(std::uint32_t job, JobId id, std::int64_t now_ms);

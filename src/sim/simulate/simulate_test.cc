@@ -229,6 +229,19 @@ TEST_CASE("two changes within a second are both in the figures of fairness") {
   CHECK(measure_runs({result})[0].measures.guarantee_violation_s == doctest::Approx(99));
 }
 
+TEST_CASE("a guarantee is breached by a job that lies within it and waits, not by one that is larger") {
+  const auto measured = [](double gpus) {
+    TraceJob other = job("b", 0.5, 10, static_cast<std::int32_t>(gpus));
+    other.tenant = "other";
+    const RunResult result =
+        run(trace_of("1x4xA100", {job("a", 0, 100, 4), other}), policy("fifo"), {{"other", "", 2000, {}, 1}});
+    return measure_runs({result})[0].measures;
+  };
+  CHECK(measured(2).guarantee_breached_s == doctest::Approx(99.5));
+  CHECK(measured(3).guarantee_breached_s == 0);
+  CHECK(measured(3).guarantee_violation_s > 0);
+}
+
 TEST_CASE("fairness is over the tree: a parent's guarantee is violated though its child has none") {
   TraceJob other = job("b", 10, 10, 2);
   other.tenant = "vision";

@@ -509,7 +509,7 @@ Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, 
   if (!verdict.violation) {
     Replay again = replay(simulation.world().log());
     verdict.replayed_cycles = again.cycles;
-    if (again.difference) verdict.violation = "P7: " + *again.difference;
+    verdict.replay_difference = again.difference;
   }
   return verdict;
 }
