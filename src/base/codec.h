@@ -15,24 +15,17 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/hash.h"
 #include "base/strong_id.h"
 #include "base/timestamp.h"
 
 namespace berth {
 
-class Encoder {
+// Walks values field by field and hands what they consist of, integers and texts, to the class that derives from it,
+// which has put_varint(integer) and put_text(bytes).
+template <class Sink>
+class FieldWriter {
  public:
-  std::string take() { return std::move(bytes_); }
-  const std::string& bytes() const { return bytes_; }
-
-  void put_varint(std::uint64_t value) {
-    while (value >= 0x80) {
-      bytes_.push_back(static_cast<char>(value | 0x80U));
-      value >>= 7U;
-    }
-    bytes_.push_back(static_cast<char>(value));
-  }
-
   template <class T>
   void put(const T& value) {
     if constexpr (std::is_enum_v<T>) {
@@ -53,10 +46,7 @@ class Encoder {
   }
 
  private:
-  void put_composite(const std::string& text) {
-    put_varint(text.size());
-    bytes_.append(text);
-  }
+  void put_composite(const std::string& text) { sink().put_text(text); }
   template <class Tag, class Rep>
   void put_composite(StrongId<Tag, Rep> id) {
     put(id.value());
@@ -86,7 +76,40 @@ class Encoder {
     std::visit([this](const auto& value) { put(value); }, choice);
   }
 
+  void put_varint(std::uint64_t value) { sink().put_varint(value); }
+  Sink& sink() { return static_cast<Sink&>(*this); }
+};
+
+class Encoder : public FieldWriter<Encoder> {
+ public:
+  std::string take() { return std::move(bytes_); }
+  const std::string& bytes() const { return bytes_; }
+
+  void put_varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      bytes_.push_back(static_cast<char>(value | 0x80U));
+      value >>= 7U;
+    }
+    bytes_.push_back(static_cast<char>(value));
+  }
+  void put_text(std::string_view text) {
+    put_varint(text.size());
+    bytes_.append(text);
+  }
+
+ private:
   std::string bytes_;
+};
+
+// Hashes what an Encoder would write, without writing it.
+class FieldHasher : public FieldWriter<FieldHasher> {
+ public:
+  void put_varint(std::uint64_t value) { hash_.add(value); }
+  void put_text(std::string_view text) { hash_.add(text); }
+  std::uint64_t digest() const { return hash_.digest(); }
+
+ private:
+  Hasher hash_;
 };
 
 class Decoder {

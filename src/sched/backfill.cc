@@ -329,11 +329,9 @@ void set_held_aside(const State& state, Trial& trial, const Plan& plan) {
 }
 
 void renew_holds(const HoldRound& round, Plan& plan) {
-  const auto eased = round.state.waits().eased();
   Renewal renewal(round, plan);
   renewal.renew_due();
   renewal.fill_free();
-  round.state.waits().put_back(eased);
 }
 
 }  // namespace berth::sched

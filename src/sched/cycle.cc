@@ -154,14 +154,11 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     order.refuse(id);
 }
 
-// What a hold or a growth has taken of the trial is given back: it has eased nothing.
 void grow_beside_holds(Cycle& cycle) {
-  const auto eased = cycle.state.waits().eased();
   const Trial::Mark mark = cycle.trial.mark();
   set_held_aside(cycle.state, cycle.trial, cycle.plan);
   grow_gangs({cycle.state, cycle.trial, cycle.now, cycle.victims, cycle.work}, cycle.plan);
   cycle.trial.rollback_to(mark);
-  cycle.state.waits().put_back(eased);
 }
 
 }  // namespace

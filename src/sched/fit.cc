@@ -41,13 +41,11 @@ std::optional<std::vector<TaskPlacement>> fit_beside_holds(Trial& trial, State& 
   const std::vector<JobId> owners = not_passed(state, job, now);
   const JobId delayed = first_delayed(state, owners, *placements);
   if (!delayed.valid()) return placements;
-  const auto eased = state.waits().eased();
   const Trial::Mark mark = trial.mark();
   for (const JobId owner : owners) trial.set_aside(state.job(owner)->start_hold->placements);
   Reason beside;
   placements = fit_now(state, job, work, beside);
   trial.rollback_to(mark);
-  state.waits().put_back(eased);
   if (!placements) why = behind_hold(state, delayed);
   return placements;
 }

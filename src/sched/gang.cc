@@ -132,15 +132,6 @@ Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork&
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models));
 }
 
-Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, const Freed& freed)
-    : Gang(state, job, models, work) {
-  for (const TaskPlacement* task : freed) {
-    Taken& taken = taken_[task->node];
-    taken.remove(*task);
-    taken.tasks = 0;  // of the gang's own
-  }
-}
-
 const state::PlacementLoss* Gang::loss_of(std::size_t group) {
   if (score_ == NodeScore::kBestFit) return nullptr;
   losses_.resize(asks_.size());

@@ -30,9 +30,6 @@ class Gang {
  public:
   Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work,
        NodeScore score = NodeScore::kBestFit);
-  // The same as if `freed`, what others hold, were available besides: it stands in the counts as taken less than
-  // nothing. Who shares a GPU and whether a node is untouched are still asked of the state.
-  Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work, const Freed& freed);
 
   const state::State& state() const { return state_; }
   const JobSpec& spec() const { return job_.spec; }

@@ -11,7 +11,12 @@ using state::QueueState;
 using state::State;
 
 Order::Order(const State& state, Timestamp now, Lanes lanes)
-    : state_(state), now_(now), standings_(state.queues().size()), asked_(lanes), asked_below_(state.queues().size()) {
+    : state_(state),
+      now_(now),
+      standings_(state.queues().size()),
+      contests_(state.queues().size()),
+      asked_(lanes),
+      asked_below_(state.queues().size()) {
   if (asked_ == Lanes::kAll) asked_below_.assign(state.queues().size(), true);
   for (const state::LaneKey& lane : state.waits().awake()) {
     for (QueueId q = lane.queue; q.valid() && !asked_below_[q.index()]; q = state.queue(q).parent) {
@@ -71,53 +76,68 @@ const Amounts& Order::asked_by(const Candidate& candidate) const {
 }
 
 Order::Rank Order::rank_of(QueueId id) {
-  const Standing& standing = standings_[id.index()];
   const QueueState& queue = state_.queue(id);
-  const Amounts& asked = asked_by(*standing.candidate);
+  const Amounts& asked = asked_by(*standings_[id.index()].candidate);
   Rank rank;
   rank.standing = would_be_within(state_, id, asked) ? 0 : (queue.weight == 0 ? 2 : 1);
-  rank.share = dominant_share(state_, standing.counted, queue.weight);
+  rank.share = dominant_share(state_, counted(id), queue.weight);
   return rank;
 }
 
-bool Order::precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second) {
-  if (a.standing != b.standing) return a.standing < b.standing;
-  const int by_share = compare(a.share, b.share);
-  return by_share != 0 ? by_share < 0 : state::precedes_elsewhere(first.key, second.key);
+// A total order: every key has its own job.
+bool Order::later(const Contender& a, const Contender& b) {
+  if (a.rank.standing != b.rank.standing) return a.rank.standing > b.rank.standing;
+  const int by_share = compare(a.rank.share, b.rank.share);
+  return by_share != 0 ? by_share > 0 : state::precedes_elsewhere(b.key, a.key);
+}
+
+void Order::rank(Contest& contest) {
+  const bool many = contest.unranked.size() > contest.heap.size();
+  for (const QueueId id : contest.unranked) {
+    Standing& standing = standings_[id.index()];
+    contest.heap.push_back({rank_of(id), standing.candidate->key, id, standing.version});
+    if (!many) std::push_heap(contest.heap.begin(), contest.heap.end(), later);
+    standing.ranked = true;
+    ++contest.ranked;
+  }
+  if (many) std::make_heap(contest.heap.begin(), contest.heap.end(), later);
+  contest.unranked.clear();
 }
 
 std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
-  std::optional<Candidate> best;
-  Rank best_rank;
-  for (const QueueId id : queue.children) {
-    const std::optional<Candidate>& candidate = head(id);
-    if (!candidate) continue;
-    const Rank rank = rank_of(id);
-    if (best && !precedes(rank, *candidate, best_rank, *best)) continue;
-    best = candidate;
-    best_rank = rank;
+  Contest& contest = contests_[queue.id.index()];
+  if (!contest.begun) contest.unranked = queue.children;
+  contest.begun = true;
+  std::erase_if(contest.unranked, [&](QueueId id) { return !head(id); });
+  if (contest.ranked == 0) {
+    if (contest.unranked.empty()) return std::nullopt;
+    // The only one needs no comparison.
+    if (contest.unranked.size() == 1) return standings_[contest.unranked.front().index()].candidate;
   }
-  return best;
+  rank(contest);
+  while (contest.heap.front().version != standings_[contest.heap.front().queue.index()].version) {
+    std::pop_heap(contest.heap.begin(), contest.heap.end(), later);
+    contest.heap.pop_back();
+  }
+  return standings_[contest.heap.front().queue.index()].candidate;
 }
 
 // The children's usage, rescaled to the least share of those that have somebody to ask. The others count in full what
 // the next job takes most of.
 SharedAmounts Order::counted_below(const QueueState& queue, const Candidate& next) {
-  const auto share = [&](QueueId id) {
-    return dominant_share(state_, standings_[id.index()].counted, state_.queue(id).weight);
-  };
+  std::vector<Fraction> shares;
+  shares.reserve(queue.children.size());
   std::optional<Fraction> least;
   for (const QueueId id : queue.children) {
-    if (!head(id)) continue;
-    const Fraction one = share(id);
-    if (!least || one < *least) least = one;
+    shares.push_back(dominant_share(state_, counted(id), state_.queue(id).weight));
+    if (head(id) && (!least || shares.back() < *least)) least = shares.back();
   }
   const std::size_t most = most_asked(state_, asked_by(next));
   SharedAmounts sum{};
-  for (const QueueId id : queue.children) {
-    const Standing& child = standings_[id.index()];
-    SharedAmounts amounts = rescaled(child.counted, share(id), *least);
-    if (!child.candidate) amounts[most] = child.counted[most];
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    const Standing& child = standings_[queue.children[c].index()];
+    SharedAmounts amounts = rescaled(*child.counted, shares[c], *least);
+    if (!child.candidate) amounts[most] = (*child.counted)[most];
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += amounts[i];
   }
   return sum;
@@ -129,11 +149,19 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
     const QueueState& queue = state_.queue(id);
     if (queue.pending_below > 0 && asked_below_[id.index()])
       standing.candidate = queue.is_leaf() ? leaf_head(queue) : best_child(queue);
-    standing.counted = queue.is_leaf() || !standing.candidate ? shared_usage(state_, queue, now_)
-                                                              : counted_below(queue, *standing.candidate);
     standing.known = true;
   }
   return standing.candidate;
+}
+
+const SharedAmounts& Order::counted(QueueId id) {
+  const std::optional<Candidate>& next = head(id);
+  Standing& standing = standings_[id.index()];
+  if (!standing.counted) {
+    const QueueState& queue = state_.queue(id);
+    standing.counted = queue.is_leaf() || !next ? shared_usage(state_, queue, now_) : counted_below(queue, *next);
+  }
+  return *standing.counted;
 }
 
 std::optional<Fraction> Order::share(QueueId queue) {
@@ -142,7 +170,17 @@ std::optional<Fraction> Order::share(QueueId queue) {
 }
 
 void Order::forget_path(QueueId leaf) {
-  for (QueueId id = leaf; id.valid(); id = state_.queue(id).parent) standings_[id.index()] = {};
+  for (QueueId id = leaf; id.valid(); id = state_.queue(id).parent) {
+    Standing& standing = standings_[id.index()];
+    if (standing.ranked) {
+      Contest& contest = contests_[state_.queue(id).parent.index()];
+      --contest.ranked;
+      contest.unranked.push_back(id);
+    }
+    const std::uint32_t version = standing.version + 1;
+    standing = {};
+    standing.version = version;
+  }
 }
 
 std::optional<JobId> Order::next() {

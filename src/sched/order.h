@@ -6,8 +6,9 @@
 //
 // What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
 // shape, and when one job of a lane is refused, the rest of the lane would be too. Lanes that sleep (sched/waking.h)
-// are not looked at, and neither are queues below which all lanes sleep. Standings are remembered per queue
-// and recomputed only on the path of the job that was asked last, because only there anything can have changed.
+// are not looked at, and neither are queues below which all lanes sleep. Standings are remembered per queue and
+// recomputed only on the path of the job that was asked last, because only there anything can have changed; each parent
+// keeps its other children in a heap, so that the next job costs a step per level and not a walk over all siblings.
 
 #include <cstdint>
 #include <map>
@@ -57,22 +58,40 @@ class Order {
     std::optional<std::int64_t> refused_length_s;
     std::size_t looked_at = 0;  // since then
   };
-  struct Standing {
-    bool known = false;
-    std::optional<Candidate> candidate;
-    SharedAmounts counted{};
-  };
   struct Rank {
     int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
     Fraction share;
+  };
+  struct Standing {
+    bool known = false;
+    bool ranked = false;  // its parent's heap has it
+    std::uint32_t version = 0;
+    std::optional<Candidate> candidate;
+    std::optional<SharedAmounts> counted;  // nothing: not asked for yet
+  };
+  // A child as its parent compared it; void once the child's standing has another version.
+  struct Contender {
+    Rank rank;
+    state::PendingKey key;
+    QueueId queue;
+    std::uint32_t version = 0;
+  };
+  // The children of one parent that have somebody to ask.
+  struct Contest {
+    bool begun = false;
+    std::vector<QueueId> unranked;
+    std::vector<Contender> heap;  // the most deserving on top; among void ones
+    std::size_t ranked = 0;       // of the heap, those that are not void
   };
 
   const std::optional<Candidate>& head(QueueId queue);
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
   std::optional<Candidate> best_child(const state::QueueState& queue);
+  void rank(Contest& contest);
+  const SharedAmounts& counted(QueueId queue);
   SharedAmounts counted_below(const state::QueueState& queue, const Candidate& next);
   Rank rank_of(QueueId queue);
-  static bool precedes(const Rank& a, const Candidate& first, const Rank& b, const Candidate& second);
+  static bool later(const Contender& a, const Contender& b);
   const Amounts& asked_by(const Candidate& candidate) const;
   static bool would_be_refused(Lane& lane, const state::JobState& job);
   bool passes_over(const state::QueueState& leaf, std::uint64_t shape) const;
@@ -84,6 +103,7 @@ class Order {
   Timestamp now_;
   std::map<QueueId, std::vector<Lane>> lanes_;
   std::vector<Standing> standings_;  // by queue
+  std::vector<Contest> contests_;    // by queue
   Lanes asked_;
   std::vector<bool> asked_below_;  // by queue: some lane is asked
 };

@@ -169,15 +169,6 @@ bool could_hold(const State& state, const JobState& job, std::size_t group, cons
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
-bool might_fit_without(const State& state, const JobState& job, const Freed& freed, PlaceWork& work) {
-  const JobSpec& spec = job.spec;
-  const bool judged = spec.groups.size() == 1 && !spec.groups.front().request.is_share() && !spec.exclusive &&
-                      spec.topology == TopologyConstraint();
-  if (!judged || planted(Bug::kGangPartial)) return true;
-  const std::int32_t least = spec.groups.front().least();
-  return Gang(state, job, kAllModels, work, freed).add(0, least, {}) == least;
-}
-
 std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {

@@ -20,6 +20,7 @@ struct PlaceWork {
   // The first time at which a victim has run its minimum, of those that a claimant would fit without.
   Timestamp ask_again_at = Timestamp::never();
   bool left_out = false;  // some claimant had more victims than the budget
+  bool hopeless = false;  // the last claimant would not fit if everybody left who may be stopped for it
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
@@ -35,13 +36,6 @@ std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, c
 // its required level in which it runs.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job,
                                       const std::vector<std::int32_t>& counts, PlaceWork& work);
-
-// Tasks of others that would leave.
-using Freed = std::vector<const TaskPlacement*>;
-
-// False: the job could not be placed even without them, whatever quota allows. Costs no change of the state, unlike a
-// trial, but does not know everything: only one group of whole GPUs (or none) that may go anywhere is judged.
-bool might_fit_without(const state::State& state, const state::JobState& job, const Freed& freed, PlaceWork& work);
 
 // The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
 // much is freed. Nothing for groups that select by label, whose nodes would have to be walked.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/quota.h"
+#include "sched/vacated.h"
 #include "state/attained_service.h"
 
 namespace berth::sched {
@@ -159,9 +162,9 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
     const Seq order = job.attempt->charges.front().order;
-    const bool shrinks = claim.keep < tasks_of(job);
     const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
-    if (shrinks && (asked[kDimGpu] == 0 || growth > 0)) {
+    const bool shrinks = claim.keep < tasks_of(job) && (asked[kDimGpu] == 0 || growth > 0);
+    if (shrinks) {
       found.ripe.push_back({id, claim.cause, claim.keep, tasks_of(job), job.priority, {}, order, growth});
     }
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
@@ -169,7 +172,8 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
     const bool by_level = job.queue == claimant.queue && !leaf.service_thresholds.empty();
     const std::int32_t level = by_level ? state::level_of(leaf, job, search.now) : kBehindAllLevels;
-    const Victim victim{id, claim.cause, 0, claim.keep, job.priority, loss, order, milli, level};
+    const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
+    const Victim victim{id, claim.cause, 0, end, job.priority, loss, order, milli, level};
     const Timestamp ripe = ripe_at(search.state, job, claimant, claim.cause);
     if (ripe <= search.now) {
       found.ripe.push_back(victim);
@@ -298,16 +302,72 @@ std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<V
   return high;
 }
 
-// False: not even without all of them would there be places. Told from what they hold, before any of it is tried.
-bool might_suffice(const VictimSearch& search, const JobState& claimant, const std::vector<Victim>& victims,
-                   std::int64_t lacking, PlaceWork& work) {
-  if (least_prefix(victims, lacking) > victims.size()) return false;
-  Freed freed;
-  for (const Victim& victim : victims) {
-    const auto& tasks = search.state.job(victim.job)->attempt->tasks;
-    for (std::uint32_t t = victim.keep; t < victim.end; ++t) freed.push_back(&tasks[t].placement);
+std::int64_t gpu_milli_of(const std::vector<Victim>& victims) {
+  std::int64_t milli = 0;
+  for (const Victim& victim : victims) milli += victim.gpu_milli;
+  return milli;
+}
+
+void leave(const State& state, Vacated& vacated, std::span<const Victim> victims) {
+  for (const Victim& victim : victims) vacated.leave(*state.job(victim.job), victim.keep, victim.end);
+}
+
+void stay(const State& state, Vacated& vacated, std::span<const Victim> victims) {
+  for (const Victim& victim : victims) vacated.stay(*state.job(victim.job), victim.keep, victim.end);
+}
+
+// All of the victims have left: lets them stay again, the last one first, as long as the rest might be enough, and says
+// how many have to leave at least; these have left then.
+std::size_t least_to_leave(const State& state, Vacated& vacated, const std::vector<Victim>& victims) {
+  std::size_t count = victims.size();
+  while (count > 1) {
+    stay(state, vacated, std::span(victims).subspan(count - 1, 1));
+    if (!vacated.might_fit()) {
+      leave(state, vacated, std::span(victims).subspan(count - 1, 1));
+      break;
+    }
+    --count;
   }
-  return might_fit_without(search.state, claimant, freed, work);
+  return count;
+}
+
+// The list with what each of it takes away said exactly: of a job that leaves all goes, in one piece where it stands in
+// the list once, and what it has grown by does not stay when it is not in the list.
+std::vector<Victim> in_pieces(const State& state, std::vector<Victim> victims) {
+  std::map<JobId, std::uint32_t> growth_from;
+  for (const Victim& victim : victims) {
+    if (!victim.whole()) growth_from.emplace(victim.job, victim.keep);
+  }
+  for (Victim& victim : victims) {
+    const auto growth = growth_from.find(victim.job);
+    if (victim.whole()) victim.end = growth == growth_from.end() ? tasks_of(*state.job(victim.job)) : growth->second;
+  }
+  return victims;
+}
+
+// Lets off, from the most worth keeping on, everyone the claimant fits beside. Nobody has left yet in the count.
+void let_off(const State& state, Without& without, Vacated& vacated, std::vector<Victim>& victims) {
+  victims = in_pieces(state, std::move(victims));
+  leave(state, vacated, victims);
+  std::set<JobId> leaving;
+  for (const Victim& victim : victims) {
+    if (victim.whole()) leaving.insert(victim.job);
+  }
+  for (std::size_t i = victims.size(); i-- > 0 && victims.size() > 1;) {
+    const Victim victim = victims[i];
+    const bool goes_anyway = !victim.whole() && leaving.contains(victim.job);
+    if (!goes_anyway) stay(state, vacated, std::span(&victim, 1));
+    if (goes_anyway || vacated.might_fit()) {
+      std::vector<Victim> fewer = victims;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (without.fit(fewer, fewer.size())) {
+        victims = std::move(fewer);
+        if (victim.whole()) leaving.erase(victim.job);
+        continue;
+      }
+    }
+    if (!goes_anyway) leave(state, vacated, std::span(&victim, 1));
+  }
 }
 
 // Of a job that leaves nothing stays to be given back; a gang that gives back keeps as many tasks as it can.
@@ -360,17 +420,26 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   const JobState& job = *search.state.job(claimant);
+  const State& state = search.state;
   const Candidates found = candidates(search, job);
-  if (found.ripe.empty() && found.young.empty()) return std::nullopt;
-  const std::int64_t lacking = gpu_milli_short(search.state, job, kAllModels);
-  std::vector<Victim> everybody = found.ripe;
-  everybody.insert(everybody.end(), found.young.begin(), found.young.end());
+  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels);
   work.left_out = work.left_out || found.left_out;
-  if (!found.left_out && !might_suffice(search, job, everybody, lacking, work)) return std::nullopt;
-  Without without(search, claimant, work);
+  work.hopeless = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
+  if (work.hopeless) return std::nullopt;
+  Vacated vacated(state, job, work);
+  leave(state, vacated, found.ripe);
+  const bool ripe_might_do = vacated.might_fit() && least_prefix(found.ripe, lacking) <= found.ripe.size();
+  leave(state, vacated, found.young);
+  work.hopeless = !found.left_out && !vacated.might_fit();
+  if (work.hopeless || (found.ripe.empty() && found.young.empty())) return std::nullopt;
+  std::size_t least = 0;
   std::optional<std::size_t> enough;
-  if (found.young.empty() || might_suffice(search, job, found.ripe, lacking, work))
-    enough = shortest_prefix(without, found.ripe, least_prefix(found.ripe, lacking));
+  Without without(search, claimant, work);
+  if (ripe_might_do) {
+    stay(state, vacated, found.young);
+    least = least_to_leave(state, vacated, found.ripe);
+    enough = shortest_prefix(without, found.ripe, std::max(least, least_prefix(found.ripe, lacking)));
+  }
   if (!enough) {
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
@@ -379,14 +448,10 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   victims.resize(*enough);
   // Most of the list may have left nodes that the claimant does not even touch.
   const auto placements = without.fit(victims, victims.size());
-  std::vector<Victim> needed = in_the_way(search.state, victims, *placements);
+  std::vector<Victim> needed = in_the_way(state, victims, *placements);
   if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
-  // Let off, from the most worth keeping on, everyone the claimant fits beside.
-  for (std::size_t i = victims.size(); i-- > 0;) {
-    std::vector<Victim> fewer = victims;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (!fewer.empty() && without.fit(fewer, fewer.size())) victims = std::move(fewer);
-  }
+  stay(state, vacated, std::span(found.ripe).first(least));
+  let_off(state, without, vacated, victims);
   victims = give_back_least(without, std::move(victims));
   EvictDecision decision;
   decision.claimant = claimant;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/random.h"
 #include "control/commit.h"
@@ -11,7 +12,11 @@
 #include "control/settle.h"
 #include "sched/blocking.h"
 #include "sched/cycle.h"
+#include "sched/order.h"
 #include "sched/place.h"
+#include "sched/quota.h"
+#include "sched/share.h"
+#include "sched/vacated.h"
 #include "state/trial.h"
 
 namespace berth {
@@ -239,6 +244,66 @@ std::int64_t available_on(const State& state) {
   return milli;
 }
 
+// The order by its definition, all of it anew for every job that is asked.
+struct LinearOrder {
+  const State& state;
+  Timestamp now;
+  std::set<JobId> asked = {};
+  std::set<state::LaneKey> refused = {};
+
+  const JobState* head(QueueId id) const {
+    const state::QueueState& queue = state.queue(id);
+    for (const state::PendingKey& key : queue.pending) {
+      const JobState& job = *state.job(key.job);
+      const bool open = !asked.contains(job.id) && !refused.contains({id, job.shape});
+      if (open && job.not_before <= now && !job.nomination) return &job;
+    }
+    const JobState* best = nullptr;
+    QueueId best_child;
+    for (const QueueId child : queue.children) {
+      const JobState* other = head(child);
+      if (other == nullptr || (best != nullptr && !precedes(child, *other, best_child, *best))) continue;
+      best = other;
+      best_child = child;
+    }
+    return best;
+  }
+  int standing(QueueId id, const JobState& job) const {
+    if (sched::would_be_within(state, id, sched::least_amounts(state, job.spec))) return 0;
+    return state.queue(id).weight == 0 ? 2 : 1;
+  }
+  Fraction share(QueueId id) const { return sched::dominant_share(state, counted(id), state.queue(id).weight); }
+  sched::SharedAmounts counted(QueueId id) const {
+    const state::QueueState& queue = state.queue(id);
+    const JobState* next = head(id);
+    if (queue.is_leaf() || next == nullptr) return sched::shared_usage(state, queue, now);
+    std::optional<Fraction> least;
+    for (const QueueId child : queue.children) {
+      if (head(child) != nullptr && (!least || share(child) < *least)) least = share(child);
+    }
+    const std::size_t most = sched::most_asked(state, sched::least_amounts(state, next->spec));
+    sched::SharedAmounts sum{};
+    for (const QueueId child : queue.children) {
+      sched::SharedAmounts part = sched::rescaled(counted(child), share(child), *least);
+      if (head(child) == nullptr) part[most] = counted(child)[most];
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+    }
+    return sum;
+  }
+  bool precedes(QueueId a, const JobState& first, QueueId b, const JobState& second) const {
+    if (standing(a, first) != standing(b, second)) return standing(a, first) < standing(b, second);
+    const int by_share = compare(share(a), share(b));
+    return by_share != 0 ? by_share < 0
+                         : state::precedes_elsewhere(state::pending_key(first), state::pending_key(second));
+  }
+  void refuse(const JobState& job) {
+    const state::QueueState& leaf = state.queue(job.queue);
+    for (const auto& [shape, jobs] : leaf.lanes) {
+      if (leaf.policy == QueuePolicy::kStrict || shape == job.shape) refused.insert({leaf.id, shape});
+    }
+  }
+};
+
 std::vector<JobId> pending_of(const State& state) {
   std::vector<JobId> pending;
   for (const state::QueueState& queue : state.queues()) {
@@ -380,6 +445,91 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
     CAPTURE(name_of(code));
     CHECK_GT(told[code], 0);
   }
+}
+
+TEST_CASE("jobs are asked in the order that its definition gives, whatever starts or is refused in between") {
+  std::size_t started = 0;
+  std::size_t refused = 0;
+  for (std::uint64_t seed = 500; seed < 530; ++seed) {
+    Fleet fleet(seed);
+    ClusterConfig config = fleet.state.config();
+    for (QueueConfig& queue : config.queues) queue.weight = fleet.random.between(0, 3);
+    fleet.command(ApplyConfig{config, "test"});
+    for (int step = 0; step < 15; ++step) {
+      fleet.live();
+      for (int i = 0; i < 8; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      fleet.state.pass_deadlines(fleet.now);
+      state::Trial trial(fleet.state);
+      sched::Order order(fleet.state, fleet.now, sched::Lanes::kAll);
+      LinearOrder linear{fleet.state, fleet.now};
+      while (const JobState* expected = linear.head(fleet.state.root())) {
+        CAPTURE(seed);
+        CAPTURE(step);
+        const auto next = order.next();
+        REQUIRE(next.has_value());
+        REQUIRE_EQ(next->value(), expected->id.value());
+        linear.asked.insert(expected->id);
+        sched::PlaceWork work;
+        const auto placements = sched::try_place(fleet.state, *expected, sched::kAllModels, work);
+        if (placements && fleet.random.chance(600)) {
+          trial.place(expected->id, *placements);
+          ++started;
+        } else {
+          order.refuse(expected->id);
+          linear.refuse(*expected);
+          ++refused;
+        }
+      }
+      REQUIRE_FALSE(order.next().has_value());
+    }
+  }
+  CHECK_GT(started, 300);
+  CHECK_GT(refused, 300);
+}
+
+TEST_CASE("a claimant that fits once some have left is never counted out, and one that does not mostly is") {
+  std::size_t fitting = 0;
+  std::size_t counted_out = 0;
+  std::size_t in_vain = 0;
+  for (std::uint64_t seed = 600; seed < 630; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (int i = 0; i < 4; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      for (const JobId id : pending_of(fleet.state)) {
+        const JobState& job = *fleet.state.job(id);
+        if (job.nomination) continue;
+        sched::PlaceWork work;
+        sched::Vacated vacated(fleet.state, job, work);
+        const auto tasks_of = [&](JobId other) {
+          return static_cast<std::uint32_t>(fleet.state.job(other)->attempt->tasks.size());
+        };
+        for (const JobId other : fleet.state.running()) vacated.leave(*fleet.state.job(other), 0, tasks_of(other));
+        for (const JobId other : fleet.state.running()) vacated.stay(*fleet.state.job(other), 0, tasks_of(other));
+        bool fits = false;
+        {
+          state::Trial trial(fleet.state);  // what it removes is not to be counted twice
+          for (const JobId other : fleet.state.running()) {
+            if (fleet.random.chance(500)) continue;
+            trial.remove(other);
+            vacated.leave(*fleet.state.job(other), 0, tasks_of(other));
+          }
+          fits = sched::try_place(fleet.state, job, sched::kAllModels, work).has_value();
+        }
+        CAPTURE(seed);
+        CAPTURE(step);
+        CAPTURE(id.value());
+        if (fits) REQUIRE(vacated.might_fit());
+        if (fits) ++fitting;
+        if (!vacated.might_fit()) ++counted_out;
+        if (vacated.might_fit() && !fits && vacated.counts()) ++in_vain;
+        fleet.command(CancelJob{id, "ann"});
+      }
+    }
+  }
+  CHECK_GT(fitting, 500);
+  CHECK_GT(counted_out, 200);
+  CHECK_LT(in_vain, counted_out / 4);
 }
 
 TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {

@@ -42,7 +42,8 @@ bool has_room(const State& state, const QuotaNeed& need) {
   return first_over(queue.usage + queue.nominated, need.asked, queue.max) == kDims;
 }
 
-void wake_eased(State& state, Timestamp now) {
+// The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
+std::vector<LaneKey> stirred(State& state, Timestamp now) {
   state::WaitLists& waits = state.waits();
   std::vector<LaneKey> woken;
   for (const QueueId queue : waits.eased_queues()) {
@@ -62,13 +63,14 @@ void wake_eased(State& state, Timestamp now) {
                                   [&](NodeId node) { return may_hold(state.node(node), request); });
     if (room) woken.insert(woken.end(), lanes.begin(), lanes.end());
   }
+  if (waits.eased()) woken.insert(woken.end(), waits.for_any_easing().begin(), waits.for_any_easing().end());
   if (waits.changed()) woken.insert(woken.end(), waits.for_any_change().begin(), waits.for_any_change().end());
   for (auto due = waits.for_time().begin(); due != waits.for_time().end() && due->first <= now; ++due) {
     woken.push_back(due->second);
   }
   if (waits.eased_holds()) woken.insert(woken.end(), waits.behind_holds().begin(), waits.behind_holds().end());
-  for (const LaneKey& lane : woken) waits.wake(lane);
   waits.clear_marks();
+  return woken;
 }
 
 // The ceilings that refuse the job, whatever its GPUs would be, or each of its models; and every guarantee it does not
@@ -227,8 +229,10 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& w
     work.nodes_scored += claim.nodes_scored;
     if (succeeds || claim.left_out) return std::nullopt;
     sleep.until = claim.ask_again_at;
+    // What not even all victims together would make possible stays so as long as nothing is given back.
+    sleep.any_easing = claim.hopeless;
   }
-  sleep.any_change = true;
+  sleep.any_change = !sleep.any_easing;
   return sleep;
 }
 
@@ -243,22 +247,24 @@ JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
 }
 
 std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work) {
-  wake_eased(state, now);
+  std::vector<LaneKey> lanes = stirred(state, now);
+  lanes.insert(lanes.end(), state.waits().awake().begin(), state.waits().awake().end());
+  std::sort(lanes.begin(), lanes.end());
+  lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
   std::vector<std::pair<JobId, Reason>> asleep;
   Probe probe(state, now, work);
-  const std::vector<LaneKey> awake(state.waits().awake().begin(), state.waits().awake().end());
-  for (const LaneKey& lane : awake) {
+  for (const LaneKey& lane : lanes) {
     const JobId id = first_eligible(state, lane, now);
-    if (!id.valid()) continue;
-    const JobState& job = *state.job(id);
-    const auto why = probe.refusal(lane, job);
-    if (!why) continue;
-    auto sleep = sleep_of(state, job, *why, now, work);
-    if (!sleep) continue;
+    const JobState* job = state.job(id);
+    const auto why = job == nullptr ? std::nullopt : probe.refusal(lane, *job);
+    auto sleep = why ? sleep_of(state, *job, *why, now, work) : std::nullopt;
+    if (!sleep) {
+      state.waits().wake(lane);
+      continue;
+    }
     state.waits().put_to_sleep(lane, std::move(*sleep));
     asleep.emplace_back(id, *why);
   }
-  state.waits().put_back({});  // what was tried is taken back
   return asleep;
 }
 

@@ -14,7 +14,7 @@
 
 namespace berth::sched {
 
-// Wakes what eased queues and nodes may have room for, probes every lane that is awake, and puts to sleep what can
+// Probes every lane that is awake, or sleeps and may be helped by what has changed since, and puts to sleep what can
 // neither start nor claim, those whose refusal cannot be told exactly until anything changes. Returns the first job of
 // each lane that was put to sleep, and why.
 std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/codec.h"
-#include "base/hash.h"
 #include "base/planted.h"
 #include "state/state.h"
 
@@ -59,8 +58,8 @@ struct SavedPast {
 
 }  // namespace
 
-std::string State::save() const {
-  Encoder out;
+template <class Writer>
+void State::write(Writer& out) const {
   out.put(kFormat);
   out.put(last_seq_);
   out.put(now_);
@@ -81,7 +80,9 @@ std::string State::save() const {
   out.put_varint(keys_.size());
   for (const auto& [name, entry] : keys_) out.put(SavedKey{name, entry.job, entry.body_hash, entry.time});
   out.put_varint(finished_.size());
-  for (const auto& [id, done] : finished_) out.put(SavedFinished{id, done.outcome, done.code});
+  finished_.for_each_with_id([&](JobId id, const FinishedJob& done) {
+    out.put(SavedFinished{id, done.outcome, done.code});
+  });
   out.put(run_times_.save());
   std::vector<SavedPast> past;
   for (const QueueState& queue : queues_) {
@@ -92,6 +93,11 @@ std::string State::save() const {
   out.put(fragmentation_.save());
   out.put(fragmentation_alarm_);
   out.put(starts_sought_);
+}
+
+std::string State::save() const {
+  Encoder out;
+  write(out);
   return out.take();
 }
 
@@ -192,7 +198,10 @@ Result<State> State::load(std::string_view bytes) {
   }
   std::vector<SavedFinished> finished;
   in.get(finished);
-  for (const SavedFinished& done : finished) state.finished_.emplace(done.job, FinishedJob{done.outcome, done.code});
+  for (const SavedFinished& done : finished) {
+    if (!done.job.valid() || done.job >= state.next_job_ || state.finished_.find(done.job) != nullptr) return damaged;
+    state.finished_.insert(done.job, FinishedJob{done.outcome, done.code});
+  }
   std::vector<RunTimes::Saved> run_times;
   if (!in.at_end()) in.get(run_times);  // older checkpoints end before
   std::vector<SavedPast> past;
@@ -220,6 +229,10 @@ Result<State> State::load(std::string_view bytes) {
   return state;
 }
 
-std::uint64_t State::digest() const { return Hasher().add(save()).digest(); }
+std::uint64_t State::digest() const {
+  FieldHasher hash;
+  write(hash);
+  return hash.digest();
+}
 
 }  // namespace berth::state

@@ -1,7 +1,9 @@
 #pragma once
-// JobTable: jobs by id, in pages of consecutive ids. Ids only grow, so look-up is two array accesses, iteration is in
-// id order, and a page whose jobs have all retired is given back. Pointers stay valid until the job is erased.
+// JobTable: jobs, or what is known of them, by id, in pages of consecutive ids. Ids only grow, so look-up is two array
+// accesses, iteration is in id order, and a page whose jobs have all retired is given back. Pointers stay valid until
+// the job is erased.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -28,6 +30,7 @@ class JobTable {
     if (page_of(id) >= pages_.size()) pages_.resize(page_of(id) + 1);
     auto& page = pages_[page_of(id)];
     if (!page) page = std::make_unique<Page>();
+    first_page_ = std::min(first_page_, page_of(id));
     auto& slot = page->slots[id.value() % kPageSize];
     BERTH_CHECK(!slot.has_value());
     ++page->used;
@@ -43,6 +46,14 @@ class JobTable {
     if (--page->used == 0) page.reset();
   }
   std::size_t size() const { return size_; }
+  // The least id; there is one.
+  JobId first() {
+    BERTH_CHECK(size_ > 0);
+    while (!pages_[first_page_]) ++first_page_;
+    const auto& slots = pages_[first_page_]->slots;
+    const auto slot = std::find_if(slots.begin(), slots.end(), [](const auto& one) { return one.has_value(); });
+    return id_at(first_page_, static_cast<std::size_t>(slot - slots.begin()));
+  }
 
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -50,6 +61,14 @@ class JobTable {
       if (!page) continue;
       for (const auto& slot : page->slots) {
         if (slot) visit(*slot);
+      }
+    }
+  }
+  template <class Visit>
+  void for_each_with_id(Visit&& visit) const {
+    for (std::size_t p = 0; p < pages_.size(); ++p) {
+      for (std::size_t s = 0; pages_[p] && s < kPageSize; ++s) {
+        if (const auto& slot = pages_[p]->slots[s]) visit(id_at(p, s), *slot);
       }
     }
   }
@@ -70,9 +89,11 @@ class JobTable {
     std::size_t used = 0;
   };
   static std::size_t page_of(JobId id) { return static_cast<std::size_t>(id.value() / kPageSize); }
+  static JobId id_at(std::size_t page, std::size_t slot) { return JobId(page * kPageSize + slot); }
 
   std::vector<std::unique_ptr<Page>> pages_;
   std::size_t size_ = 0;
+  std::size_t first_page_ = 0;  // none before it is in use
 };
 
 }  // namespace berth::state

@@ -99,7 +99,7 @@ void State::on(const NodeRegistered& event) {
   }
   count_capacity(node, +1);
   install_in_indexes(node);
-  waits_.ease(node.id);
+  ease(node.id);
   // A node that came back busy, or stands elsewhere now, frees nothing, yet may be what somebody could claim.
   if (!fresh) waits_.wake_all();
   ++opportunity_;
@@ -126,7 +126,7 @@ void State::on(const NodeStatusChanged& event) {
   node.status = event.status;
   count_capacity(node, +1);
   install_in_indexes(node);
-  waits_.ease(node.id);
+  ease(node.id);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
@@ -136,7 +136,7 @@ void State::on(const NodeStatusChanged& event) {
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
   refresh_in_indexes(id);
-  waits_.ease(id);
+  ease(id);
 }
 
 void State::on(const NodeCordoned& event) {
@@ -155,7 +155,7 @@ void State::on(const GpuHealthChanged& event) {
   node.spec.gpus[event.gpu].healthy = event.healthy;
   count_capacity(node, +1);
   install_in_indexes(node);
-  waits_.ease(node.id);
+  ease(node.id);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
 }
@@ -167,7 +167,7 @@ void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> place
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
     refresh_in_indexes(placements[i].node);
-    if (sign < 0) waits_.ease(placements[i].node);
+    if (sign < 0) ease(placements[i].node);
   }
 }
 
@@ -177,7 +177,7 @@ void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) 
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
     refresh_in_indexes(placements[i].node);
-    if (sign < 0) waits_.ease(placements[i].node);
+    if (sign < 0) ease(placements[i].node);
   }
 }
 

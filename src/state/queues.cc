@@ -227,7 +227,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
       else
         BERTH_CHECK(q.borrowed.erase(key) == 1);
       if (index == 0) --q.running_below;
-      waits_.ease(id);
+      ease(id);
     }
   }
 }
@@ -269,7 +269,7 @@ void State::nominate_queues(const JobState& job, const Amounts& amounts, int sig
       queue_mut(id).nominated += amounts;
     else {
       queue_mut(id).nominated -= amounts;
-      waits_.ease(id);
+      ease(id);
     }
   }
 }

@@ -33,14 +33,21 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<StartsSought>(event);
 }
 
+// Whom a claim could evict grows though nothing is given back.
+bool offers_victims(const Event& event) {
+  return std::holds_alternative<JobPriorityChanged>(event) || std::holds_alternative<StopCancelled>(event);
+}
+
 }  // namespace
 
 void State::apply(const EventRecord& record) {
   BERTH_CHECK(record.seq == last_seq_ + 1);
+  BERTH_CHECK(trials_ == 0);  // what it gives back would not be told to the sleepers
   last_seq_ = record.seq;
   now_ = std::max(now_, record.time);
   std::visit([this](const auto& event) { on(event); }, record.event);
   if (!changes_nothing_held(record.event)) waits_.mark_changed();
+  if (offers_victims(record.event)) waits_.ease_victims();
 }
 
 const NodeState* State::node_named(std::string_view name) const {
@@ -66,11 +73,6 @@ const KeyEntry* State::key_entry(std::string_view user, std::string_view key) co
   name.append("\n").append(key);
   const auto found = keys_.find(name);
   return found == keys_.end() ? nullptr : &found->second;
-}
-
-const FinishedJob* State::finished(JobId id) const {
-  const auto found = finished_.find(id);
-  return found == finished_.end() ? nullptr : &found->second;
 }
 
 JobState& State::existing(JobId id) {
@@ -593,7 +595,7 @@ void State::release_attempt(JobState& job) {
     const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
     if (!last_here) continue;
     refresh_in_indexes(node_id);
-    waits_.ease(node_id);
+    ease(node_id);
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
   for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
@@ -696,10 +698,10 @@ void State::on(const JobFinished& event) {
   }
   children_.erase(job.id);
   unsettled_.erase(job.id);
-  finished_[event.job] = {event.outcome, event.code};
+  finished_.insert(event.job, {event.outcome, event.code});
   jobs_.erase(event.job);
   notify_dependents(event.job);
-  if (finished_.size() > kFinishedRemembered) finished_.erase(finished_.begin());
+  if (finished_.size() > kFinishedRemembered) finished_.erase(finished_.first());
   ++opportunity_;
 }
 

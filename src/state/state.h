@@ -96,7 +96,7 @@ class State {
   const Amounts& capacity() const { return capacity_; }  // of nodes that are not lost
 
   const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
-  const FinishedJob* finished(JobId id) const;
+  const FinishedJob* finished(JobId id) const { return finished_.find(id); }
   const RunTimes& run_times() const { return run_times_; }  // of jobs that finished; see state/estimate.h
   // The first job whose success this one waits for and which ended without, or whose outcome is forgotten.
   std::optional<JobId> broken_dependency(const JobState& job) const;
@@ -196,6 +196,9 @@ class State {
   void on(const StartHoldDropped& event);
   void on(const StartsSought& event);
 
+  template <class Writer>
+  void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
+
   JobState& existing(JobId id);
   NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
   QueueState& queue_mut(QueueId id) { return queues_[id.index()]; }
@@ -210,6 +213,13 @@ class State {
   void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
   void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);
+  // Something became freer, for good: what a trial gives back it takes again.
+  void ease(QueueId queue) {
+    if (trials_ == 0) waits_.ease(queue);
+  }
+  void ease(NodeId node) {
+    if (trials_ == 0) waits_.ease(node);
+  }
   void note_usage(QueueId queue);  // after a change of what is bound below it
   void release_attempt(JobState& job);
   void cut_charges(JobState& job, std::uint32_t keep);
@@ -268,7 +278,7 @@ class State {
 
   std::map<std::string, KeyEntry, std::less<>> keys_;  // user '\n' key
   std::set<std::pair<Timestamp, std::string>> key_ages_;
-  std::map<JobId, FinishedJob> finished_;
+  JobTable<FinishedJob> finished_;
   RunTimes run_times_;
 
   std::set<JobId> running_;
@@ -284,6 +294,7 @@ class State {
   std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
   std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
   WaitLists waits_;
+  std::uint32_t trials_ = 0;  // that are under way
   std::uint64_t opportunity_ = 0;
 };
 

@@ -16,8 +16,11 @@ namespace berth::state {
 
 class Trial {
  public:
-  explicit Trial(State& state) : state_(state) {}
-  ~Trial() { rollback_to(0); }
+  explicit Trial(State& state) : state_(state) { ++state_.trials_; }
+  ~Trial() {
+    rollback_to(0);
+    --state_.trials_;
+  }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 

@@ -24,6 +24,7 @@ void WaitLists::strike_out(const LaneKey& lane) {
     shape->second.erase(lane);
     if (shape->second.empty()) for_places_.erase(shape);
   }
+  if (found->second.any_easing) for_any_easing_.erase(lane);
   if (found->second.any_change) for_any_change_.erase(lane);
   if (!found->second.until.is_never()) for_time_.erase({found->second.until, lane});
   behind_holds_.erase(lane);
@@ -40,15 +41,22 @@ void WaitLists::wake_all() {
   asleep_.clear();
   for_queue_.clear();
   for_places_.clear();
+  for_any_easing_.clear();
   for_any_change_.clear();
   for_time_.clear();
   behind_holds_.clear();
 }
 
 void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
+  const auto already = asleep_.find(lane);
+  if (already != asleep_.end()) {
+    if (already->second == sleep) return;
+    strike_out(lane);
+  }
   awake_.erase(lane);
   for (const QuotaNeed& need : sleep.quota) for_queue_[need.queue].insert(lane);
   if (sleep.places) for_places_[lane.shape].insert(lane);
+  if (sleep.any_easing) for_any_easing_.insert(lane);
   if (sleep.any_change) for_any_change_.insert(lane);
   if (!sleep.until.is_never()) for_time_.emplace(sleep.until, lane);
   if (sleep.holds) behind_holds_.insert(lane);

@@ -36,16 +36,20 @@ struct QuotaNeed {
   Amounts asked;
   bool within = false;    // room inside the guarantee (it could then reclaim); else room below the ceiling
   std::string user = {};  // not empty: room below what this user may have there
+  bool operator==(const QuotaNeed&) const = default;
 };
 
 struct Sleep {
   std::vector<QuotaNeed> quota;
   bool places = false;  // a node that gets freer may help
-  // What it waits for cannot be told so exactly: any change of what is bound, promised or allowed may help, or only the
-  // time when the next victim has run its minimum.
+  // What it waits for cannot be told so exactly: whatever is given back, allowed or open to claims may help, but what
+  // somebody else takes cannot; or any change of what is bound, promised or allowed may; or only the time when the next
+  // victim has run its minimum.
+  bool any_easing = false;
   bool any_change = false;
   Timestamp until = Timestamp::never();
   bool holds = false;  // it fits but for the holds of others
+  bool operator==(const Sleep&) const = default;
 };
 
 class WaitLists {
@@ -55,28 +59,29 @@ class WaitLists {
   // Sleeping lanes that wait for places, by shape; and those that wait for this queue.
   const std::map<std::uint64_t, std::set<LaneKey>>& for_places() const { return for_places_; }
   std::vector<LaneKey> waiting_for(QueueId queue) const;
+  const std::set<LaneKey>& for_any_easing() const { return for_any_easing_; }
   const std::set<LaneKey>& for_any_change() const { return for_any_change_; }
   const std::set<std::pair<Timestamp, LaneKey>>& for_time() const { return for_time_; }
   const Sleep& sleep_of(const LaneKey& lane) const { return asleep_.at(lane); }
 
   void wake(const LaneKey& lane);
   void wake_all();
-  void put_to_sleep(const LaneKey& lane, Sleep sleep);
-  void forget(const LaneKey& lane);  // its last job left
+  void put_to_sleep(const LaneKey& lane, Sleep sleep);  // it may sleep already, for the same or for another reason
+  void forget(const LaneKey& lane);                     // its last job left
 
   // What was marked since the lanes were last woken.
   struct Eased {
     std::set<QueueId> queues;
     std::set<NodeId> nodes;
-    bool holds = false;  // some hold was moved or dropped
+    bool holds = false;    // some hold was moved or dropped
+    bool victims = false;  // somebody more may be stopped
   };
   void ease(QueueId queue) { eased_.queues.insert(queue); }
   void ease(NodeId node) { eased_.nodes.insert(node); }
   const std::set<QueueId>& eased_queues() const { return eased_.queues; }
   const std::set<NodeId>& eased_nodes() const { return eased_.nodes; }
-  // What a trial has taken and given back has eased nothing: the marks from before it are put back.
-  const Eased& eased() const { return eased_; }
-  void put_back(Eased eased) { eased_ = std::move(eased); }
+  bool eased() const { return eased_.victims || !eased_.queues.empty() || !eased_.nodes.empty(); }
+  void ease_victims() { eased_.victims = true; }
   void ease_holds() { eased_.holds = true; }
   bool eased_holds() const { return eased_.holds; }
   const std::set<LaneKey>& behind_holds() const { return behind_holds_; }
@@ -92,6 +97,7 @@ class WaitLists {
   std::map<LaneKey, Sleep> asleep_;
   std::map<QueueId, std::set<LaneKey>> for_queue_;
   std::map<std::uint64_t, std::set<LaneKey>> for_places_;
+  std::set<LaneKey> for_any_easing_;
   std::set<LaneKey> for_any_change_;
   std::set<std::pair<Timestamp, LaneKey>> for_time_;
   std::set<LaneKey> behind_holds_;

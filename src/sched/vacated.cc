@@ -1,0 +1,92 @@
+#include "sched/vacated.h"
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "sched/gang.h"
+
+namespace berth::sched {
+
+using state::GpuSlot;
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+Vacated::Vacated(const State& state, const JobState& claimant, PlaceWork& work) : state_(state) {
+  if (claimant.spec.groups.size() != 1 || claimant.spec.exclusive || planted(Bug::kGangPartial)) return;
+  asks_.push_back(task_ask(state, claimant, 0, kAllModels));
+  const std::int32_t least = claimant.spec.groups.front().least();
+  least_ = least;
+  place_of_.assign(state.nodes().size(), -1);
+  slots_ = Gang(state, claimant, kAllModels, work).add(0, least, {});
+}
+
+Vacated::Node& Vacated::at(NodeId id) {
+  std::int32_t& place = place_of_[id.index()];
+  if (place < 0) {
+    place = static_cast<std::int32_t>(nodes_.size());
+    nodes_.push_back(read(id));
+    nodes_.back().slots = slots_on(id, nodes_.back());
+  }
+  return nodes_[static_cast<std::size_t>(place)];
+}
+
+Vacated::Node Vacated::read(NodeId id) const {
+  const TaskAsk& ask = asks_.front();
+  const NodeState& node = state_.node(id);
+  Node read;
+  read.cpu_milli = node.available_cpu_milli();
+  read.memory_mib = node.available_memory_mib();
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    read.gpu_milli[g] = static_cast<std::int16_t>(gpu.available_milli());
+    const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
+    if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
+    if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
+  }
+  return read;
+}
+
+void Vacated::move(const JobState& victim, std::uint32_t first, std::uint32_t end, int sign) {
+  if (!counts()) return;
+  for (std::uint32_t t = first; t < end; ++t) {
+    const TaskPlacement& placement = victim.attempt->tasks[t].placement;
+    Node& node = at(placement.node);
+    node.cpu_milli -= sign * placement.cpu_milli;
+    node.memory_mib -= sign * placement.memory_mib;
+    for (const std::uint8_t gpu : placement.gpus) {
+      node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
+      if (placement.gpu_milli < kMilli)
+        node.shares_leaving[gpu] = static_cast<std::int16_t>(node.shares_leaving[gpu] - sign);
+    }
+    slots_ -= node.slots;
+    node.slots = slots_on(placement.node, node);
+    slots_ += node.slots;
+  }
+}
+
+std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
+  const TaskAsk& ask = asks_.front();
+  const TaskRequest& request = ask.group.request;
+  const NodeState& node = state_.node(id);
+  if (!node.takes_tasks() || !ask.classes[state_.node_index().class_of(id).index()]) return 0;
+  if (!has_labels(ask.group, node.spec)) return 0;
+  std::int64_t slots = least_;
+  if (request.cpu_milli > 0) slots = std::min(slots, vacated.cpu_milli / request.cpu_milli);
+  if (request.memory_mib > 0) slots = std::min(slots, vacated.memory_mib / request.memory_mib);
+  if (request.gpus == 0 || slots == 0) return slots;
+  std::int64_t tasks = 0;
+  std::array<std::int32_t, kMaxGpuModels> idle{};
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    if ((vacated.refused >> g & 1U) != 0) continue;
+    const std::int32_t available = vacated.gpu_milli[g];
+    if (request.is_share()) {
+      if ((vacated.closed >> g & 1U) == 0 || vacated.shares_leaving[g] > 0) tasks += available / request.gpu_milli;
+    } else if (available == kMilli && ++idle[node.gpus[g].model.index()] % request.gpus == 0) {
+      ++tasks;
+    }
+  }
+  return std::min(slots, tasks);
+}
+
+}  // namespace berth::sched
