@@ -184,10 +184,12 @@ class Renewal {
       return asked(state.queue(lane.queue).lanes.at(lane.shape).begin()->job);
     };
     const auto& for_places = state.waits().for_places();
+    const auto& for_easing = state.waits().for_any_easing();
     const auto& for_any = state.waits().for_any_change();
     return std::any_of(
                for_places.begin(), for_places.end(),
                [&](const auto& shape) { return std::any_of(shape.second.begin(), shape.second.end(), first); }) ||
+           std::any_of(for_easing.begin(), for_easing.end(), first) ||
            std::any_of(for_any.begin(), for_any.end(), first) ||
            std::any_of(plan_.refused.begin(), plan_.refused.end(),
                        [&](const auto& refused) { return lacks_places(refused.second.code) && asked(refused.first); });
