@@ -40,6 +40,7 @@ Vacated::Node Vacated::read(NodeId id) const {
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
     read.gpu_milli[g] = static_cast<std::int16_t>(gpu.available_milli());
+    read.sharers[g] = gpu.sharers;
     const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
     if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
@@ -56,8 +57,7 @@ void Vacated::move(const JobState& victim, std::uint32_t first, std::uint32_t en
     node.memory_mib -= sign * placement.memory_mib;
     for (const std::uint8_t gpu : placement.gpus) {
       node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
-      if (placement.gpu_milli < kMilli)
-        node.shares_leaving[gpu] = static_cast<std::int16_t>(node.shares_leaving[gpu] - sign);
+      if (placement.gpu_milli < kMilli) node.sharers[gpu] = static_cast<std::int16_t>(node.sharers[gpu] + sign);
     }
     slots_ -= node.slots;
     node.slots = slots_on(placement.node, node);
@@ -81,7 +81,7 @@ std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
     if ((vacated.refused >> g & 1U) != 0) continue;
     const std::int32_t available = vacated.gpu_milli[g];
     if (request.is_share()) {
-      if ((vacated.closed >> g & 1U) == 0 || vacated.shares_leaving[g] > 0) tasks += available / request.gpu_milli;
+      if ((vacated.closed >> g & 1U) == 0 || vacated.sharers[g] == 0) tasks += available / request.gpu_milli;
     } else if (available == kMilli && ++idle[node.gpus[g].model.index()] % request.gpus == 0) {
       ++tasks;
     }

@@ -3,9 +3,9 @@
 // changes the indexes for every victim, and a search asks many times in vain; this costs a look at the nodes on which
 // somebody leaves or stays.
 //
-// The count is never too low: it leaves out topology, and who may share with whom on a GPU that loses a share. So "no"
-// is the truth, and "yes" has to be tried. Only jobs of one group that are not exclusive are counted, whatever they
-// ask; for others the answer is always yes.
+// The count is never too low: it leaves out topology. So "no" is the truth, and "yes" has to be tried. And what
+// somebody takes of what is free, and would give back, never makes it higher. Only jobs of one group that are not
+// exclusive are counted, whatever they ask; for others the answer is always yes.
 
 #include <array>
 #include <cstdint>
@@ -33,9 +33,9 @@ class Vacated {
     std::int64_t cpu_milli = 0;  // available
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};
-    std::array<std::int16_t, kMaxGpusPerNode> shares_leaving{};
-    std::uint32_t closed = 0;   // bit g: GPU g is not for the claimant, or as long as none of its shares leaves
-    std::uint32_t refused = 0;  // bit g: not even then
+    std::array<std::int16_t, kMaxGpusPerNode> sharers{};  // that stay
+    std::uint32_t closed = 0;                             // bit g: while others share GPU g it is not for the claimant
+    std::uint32_t refused = 0;                            // bit g: it never is
     std::int64_t slots = 0;
   };
   Node& at(NodeId id);
