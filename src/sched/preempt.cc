@@ -424,9 +424,11 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   const Candidates found = candidates(search, job);
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels);
   work.left_out = work.left_out || found.left_out;
-  work.hopeless = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
-  if (work.hopeless) return std::nullopt;
+  work.hopeless = false;
   Vacated vacated(state, job, work);
+  const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
+  // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
+  if (lacks_gpus && !vacated.counts()) return std::nullopt;
   leave(state, vacated, found.ripe);
   const bool ripe_might_do = vacated.might_fit() && least_prefix(found.ripe, lacking) <= found.ripe.size();
   leave(state, vacated, found.young);
