@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/services.h"
 #include "control/validate.h"
 
 namespace berth::control {
@@ -153,6 +154,22 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
 
 // --- jobs ---
 
+// What a service waits for, and whether it is held, stays as it was.
+Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const std::string& key,
+                     std::uint64_t body_hash) {
+  spec.dependencies = service.spec.dependencies;
+  spec.earliest_start = service.spec.earliest_start;
+  spec.held = service.spec.held;
+  const std::int32_t priority = priority_of(batch.state(), spec).value();
+  const bool unchanged = spec == service.spec && priority == service.priority;
+  const Reply reply{.job = service.id, .repeated = unchanged, .updated = !unchanged, .unchanged = unchanged};
+  if (unchanged && key.empty()) return reply;
+  const bool same = same_replicas(service.spec, spec) && priority == service.priority;
+  batch.emit(ServiceUpdated{service.id, std::move(spec), priority, service.generation + (same ? 0U : 1U), key,
+                            body_hash});
+  return reply;
+}
+
 Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const std::uint64_t body_hash = Hasher().add(encode(command.spec)).digest();
   if (command.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
@@ -171,7 +188,9 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     if (!queue) return queue.error();
     event.spec.queue = std::move(*queue);
   }
-  if (auto ok = validate(batch.state(), event.spec); !ok) return ok.error();
+  const JobState* service = service_to_update(batch.state(), event.spec);
+  if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
+  if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
   event.job = batch.state().next_job_id();
   event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;

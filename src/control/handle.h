@@ -15,6 +15,7 @@ namespace berth::control {
 struct Reply {
   JobId job;                  // submissions: the job
   bool repeated = false;      // a submission with a key that was used before: the job is the earlier one
+  bool updated = false;       // a submission of a service that was there: it has a new version
   bool unchanged = false;     // the command asked for what already was
   std::uint64_t version = 0;  // configurations: the version in force
 };

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "control/services.h"
+#include "state/replicas.h"
 
 namespace berth::control {
 
@@ -18,6 +20,7 @@ using state::State;
 
 constexpr std::int64_t kBackOffFirstMs = 1000;
 constexpr std::int64_t kBackOffMostMs = 300'000;
+constexpr std::int64_t kLongRunMs = 600'000;  // who has run so long begins again with the first pause
 constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
 
 bool is_eviction(StopCause cause) {
@@ -30,8 +33,20 @@ std::int64_t grace_ms(const State& state, const JobSpec& spec) {
   return checked_multiply(seconds, 1000);
 }
 
-Timestamp back_off_until(Timestamp now, std::int32_t failures) {
-  const int doublings = std::clamp(failures - 1, 0, 16);
+// How often the job has come to an end of its own in a row, without having run for long; what berth stopped does not
+// count.
+std::int32_t short_runs(const JobState& job) {
+  std::int32_t runs = 0;
+  for (auto past = job.past.rbegin(); past != job.past.rend(); ++past) {
+    if (past->outcome == Outcome::kPreempted || past->outcome == Outcome::kNodeLost) continue;
+    ++runs;
+    if (past->ended - past->started >= kLongRunMs) break;
+  }
+  return runs;
+}
+
+Timestamp back_off_until(Timestamp now, std::int32_t runs) {
+  const int doublings = std::clamp(runs - 1, 0, 16);
   return now + std::min(kBackOffMostMs, kBackOffFirstMs << doublings);
 }
 
@@ -92,7 +107,7 @@ void end_attempt(Batch& batch, const JobState& job) {
   if (ending.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
     batch.emit(
-        JobRequeued{id, ending.back_off ? back_off_until(batch.now(), batch.state().job(id)->failures) : earliest});
+        JobRequeued{id, ending.back_off ? back_off_until(batch.now(), short_runs(*batch.state().job(id))) : earliest});
   } else {
     batch.emit(JobFinished{id, ending.outcome, code, message});
   }
@@ -144,7 +159,7 @@ void settle_running(Batch& batch, JobId id) {
   } else if (job.spec.time_limit_s > 0 &&
              attempt.started + checked_multiply(job.spec.time_limit_s, 1000) <= batch.now()) {
     begin_stop(batch, job, StopCause::kTimeLimit, grace);
-  } else if (on_draining_node(batch.state(), attempt)) {
+  } else if (on_draining_node(batch.state(), attempt) && state::may_leave_by_choice(batch.state(), job)) {
     begin_stop(batch, job, StopCause::kDrain, grace);
   } else if (attempt.shrinking()) {
     settle_leaving(batch, job);
@@ -175,7 +190,7 @@ void settle_waiting(Batch& batch, JobId id) {
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }
 
-JobSpec child_spec(const JobState& parent, std::int32_t index) {
+JobSpec element_spec(const JobState& parent, std::int32_t index) {
   JobSpec spec = parent.spec;
   spec.kind = JobKind::kGang;
   spec.name += (spec.name.empty() ? "" : "-") + std::to_string(index);
@@ -183,21 +198,16 @@ JobSpec child_spec(const JobState& parent, std::int32_t index) {
   spec.array_running = 0;
   spec.dependencies.clear();
   spec.held = false;
-  if (parent.spec.kind == JobKind::kService) {
-    spec.groups.front().count = 1;
-    spec.groups.front().min_count = 0;
-  } else {
-    for (TaskGroup& group : spec.groups) group.env.emplace_back("ARRAY_INDEX", std::to_string(index));
-  }
+  for (TaskGroup& group : spec.groups) group.env.emplace_back("ARRAY_INDEX", std::to_string(index));
   return spec;
 }
 
-void spawn_child(Batch& batch, JobId parent_id) {
+void spawn_element(Batch& batch, JobId parent_id) {
   const JobState& parent = *batch.state().job(parent_id);
   JobSubmitted event;
   event.job = batch.state().next_job_id();
   event.index = parent.children_spawned;
-  event.spec = child_spec(parent, event.index);
+  event.spec = element_spec(parent, event.index);
   event.priority = parent.priority;
   event.parent = parent_id;
   batch.emit(std::move(event));
@@ -229,13 +239,13 @@ void settle_parent(Batch& batch, JobId id) {
   }
   if (job->held || job->open_dependencies > 0) return;
   if (job->spec.kind == JobKind::kService) {
-    while (job->children_spawned < job->spec.groups.front().count) spawn_child(batch, id);
+    settle_service(batch, id);
     return;
   }
   const std::int32_t most = job->spec.array_running == 0 ? job->spec.array_size : job->spec.array_running;
   std::int32_t waiting = waiting_children(batch.state(), id);
   while (job->children_spawned < job->spec.array_size && job->children_alive < most && waiting < kPendingElements) {
-    spawn_child(batch, id);
+    spawn_element(batch, id);
     ++waiting;
   }
   if (job->children_spawned == job->spec.array_size && job->children_alive == 0) {
@@ -289,6 +299,14 @@ void settle_alarm(Batch& batch) {
 }
 
 }  // namespace
+
+void drain_replica(Batch& batch, JobId id) {
+  const JobState& replica = *batch.state().job(id);
+  if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
+  if (on_draining_node(batch.state(), *replica.attempt) && state::may_leave_by_choice(batch.state(), replica)) {
+    begin_stop(batch, replica, StopCause::kDrain, grace_ms(batch.state(), replica.spec));
+  }
+}
 
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {
   if (planted(Bug::kVictimsNotLetOff)) return;

@@ -11,7 +11,7 @@
 //   claimant gone            -> its nomination is dropped and victims that still run are let off
 //   guarantee gained room    -> borrowed charges are promoted, in the order of their start
 //   stranded GPUs over the alert -> the alarm is raised, or cleared
-//   service, array           -> replicas and elements are made real
+//   service, array           -> replicas and elements are made real; of an updated service, replaced
 
 #include <vector>
 
@@ -20,6 +20,9 @@
 namespace berth::control {
 
 void settle(Batch& batch);
+
+// A replica on a node that drains is asked to leave, if its service can do without it now.
+void drain_replica(Batch& batch, JobId replica);
 
 // Victims of a claimant that no longer needs them run on, if they have neither acknowledged nor begun to leave.
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims);

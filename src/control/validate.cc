@@ -177,6 +177,10 @@ Result<void> check_kind(const JobSpec& spec) {
     case JobKind::kInteractive:
       return Error{ErrorCode::kUnsupported, "kind 'interactive' is not there yet; use 'berth run' for an attached job"};
   }
+  const std::int32_t replicas = spec.kind == JobKind::kService ? spec.groups.front().count : 0;
+  if (spec.max_unavailable < 0 || spec.max_unavailable > replicas) {
+    return invalid("max_unavailable must be between 1 and the number of replicas of a service");
+  }
   if (spec.kind != JobKind::kArray && (spec.array_size != 0 || spec.array_running != 0)) {
     return invalid("array is given but kind is '" + std::string(name_of(spec.kind)) + "'; set kind: array");
   }
@@ -215,7 +219,7 @@ Result<std::string> only_queue(const state::State& state) {
   return invalid("queue is missing; give one of " + names);
 }
 
-Result<void> validate(const state::State& state, const JobSpec& spec) {
+Result<void> validate(const state::State& state, const JobSpec& spec, bool updates) {
   if (auto ok = check_text("name", spec.name); !ok) return ok;
   if (spec.name.size() > 253) return invalid("name must have at most 253 characters");
   if (auto ok = check_text("user", spec.user); !ok) return ok;
@@ -246,7 +250,9 @@ Result<void> validate(const state::State& state, const JobSpec& spec) {
   if (auto ok = check_times(spec); !ok) return ok;
   if (auto ok = check_kind(spec); !ok) return ok;
   if (auto ok = check_topology(state, spec.topology); !ok) return ok;
-  if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
+  if (!updates) {
+    if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
+  }
   if (auto priority = priority_of(state, spec); !priority) return priority.error();
   return check_dependencies(state, spec);
 }

@@ -12,7 +12,8 @@ namespace berth::control {
 inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 
 // Checks a submission against the configuration in force; what it asks of hardware that is not there yet is no error.
-Result<void> validate(const state::State& state, const JobSpec& spec);
+// One that updates a service is no job more for its user.
+Result<void> validate(const state::State& state, const JobSpec& spec, bool updates = false);
 
 // The queue a job that names none is charged to: the only leaf of the tree. With several, the error lists them.
 Result<std::string> only_queue(const state::State& state);

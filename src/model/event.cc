@@ -13,7 +13,7 @@ std::string_view kind_name(const Event& event) {
        "stop-began",           "stop-cancelled",  "stop-forced",         "checkpoint-reported",
        "attempt-ended",        "job-requeued",    "job-finished",        "cycle-ran",
        "fragmentation-alarm",  "attempt-shrunk",  "start-held",          "start-hold-dropped",
-       "starts-sought"});
+       "starts-sought",        "service-updated"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

@@ -79,11 +79,12 @@ struct JobSubmitted {
   std::uint64_t body_hash = 0;  // of the submitted spec, to tell a repeat from a conflict
   JobId parent;                 // the service or array this one belongs to
   std::int32_t index = 0;       // replica or element number
+  std::uint32_t generation = 0;  // replicas: the version of the service that they are made of
   static constexpr auto fields() {
     return std::tuple(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
                       field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
                       field("body_hash", &JobSubmitted::body_hash), field("parent", &JobSubmitted::parent),
-                      field("index", &JobSubmitted::index));
+                      field("index", &JobSubmitted::index), field("generation", &JobSubmitted::generation));
   }
 };
 
@@ -361,12 +362,29 @@ struct StartsSought {
   static constexpr auto fields() { return std::tuple(field("held", &StartsSought::held)); }
 };
 
+// A service was submitted again under its name. Where replicas of the new spec differ, `generation` is one more than
+// before, and those of older ones are replaced.
+struct ServiceUpdated {
+  JobId job;
+  JobSpec spec;
+  std::int32_t priority = 0;
+  std::uint32_t generation = 0;
+  std::string key;  // as in JobSubmitted
+  std::uint64_t body_hash = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &ServiceUpdated::job), field("spec", &ServiceUpdated::spec),
+                      field("priority", &ServiceUpdated::priority), field("generation", &ServiceUpdated::generation),
+                      field("key", &ServiceUpdated::key), field("body_hash", &ServiceUpdated::body_hash));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
-                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought>;
+                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought,
+                 ServiceUpdated>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -114,6 +114,7 @@ struct JobSpec {
   bool spread = false;             // one task per node as far as possible
   std::int32_t array_size = 0;     // arrays: number of elements
   std::int32_t array_running = 0;  // arrays: at most so many at once; 0: no limit
+  std::int32_t max_unavailable = 0;  // services: replicas away at once by drains and updates; 0: none stated
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
@@ -125,7 +126,8 @@ struct JobSpec {
                       field("deadline", &JobSpec::deadline), field("earliest_start", &JobSpec::earliest_start),
                       field("held", &JobSpec::held), field("exclusive", &JobSpec::exclusive),
                       field("spread", &JobSpec::spread), field("array_size", &JobSpec::array_size),
-                      field("array_running", &JobSpec::array_running));
+                      field("array_running", &JobSpec::array_running),
+                      field("max_unavailable", &JobSpec::max_unavailable));
   }
 };
 

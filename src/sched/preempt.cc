@@ -13,6 +13,7 @@
 #include "sched/quota.h"
 #include "sched/vacated.h"
 #include "state/attained_service.h"
+#include "state/replicas.h"
 
 namespace berth::sched {
 
@@ -32,6 +33,7 @@ struct Victim {
   std::uint32_t keep = 0;  // so many tasks stay
   std::uint32_t end = 0;   // what counts here are the tasks from `keep` up to this one
   std::int32_t priority = 0;
+  bool needed = false;  // its service would have more replicas away than it allows
   Fraction loss_per_gpu;
   Seq order = 0;
   std::int64_t gpu_milli = 0;
@@ -149,15 +151,25 @@ Timestamp ripe_at(const State& state, const JobState& victim, const JobState& cl
 bool goes_first(const Victim& a, const Victim& b) {
   if (a.whole() != b.whole()) return b.whole();
   if (a.priority != b.priority) return a.priority < b.priority;
+  if (a.needed != b.needed) return b.needed;
   if (a.level != b.level) return a.level > b.level;
   if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
   return a.order > b.order;
+}
+
+// A guarantee is worth more than a service's limit, but who can be spared goes first.
+bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std::int32_t>& leaving) {
+  const JobState* service = state::service_of(state, job);
+  if (service == nullptr || service->spec.max_unavailable == 0) return false;
+  const auto away = leaving.try_emplace(service->id, state::unavailable_replicas(state, *service)).first;
+  return away->second++ >= service->spec.max_unavailable;
 }
 
 Candidates candidates(const VictimSearch& search, const JobState& claimant) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
   const state::QueueState& leaf = search.state.queue(claimant.queue);
   Candidates found;
+  std::map<JobId, std::int32_t> leaving;  // of each service: those that are away, and those that could leave
   for (const auto& [id, claim] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
     if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
@@ -165,15 +177,16 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
     const bool shrinks = claim.keep < tasks_of(job) && (asked[kDimGpu] == 0 || growth > 0);
     if (shrinks) {
-      found.ripe.push_back({id, claim.cause, claim.keep, tasks_of(job), job.priority, {}, order, growth});
+      found.ripe.push_back({id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
     }
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
     if (!claim.whole || (asked[kDimGpu] > 0 && milli == 0)) continue;  // frees none of what is short
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
+    const bool needed = leaves_too_few(search.state, job, leaving);
     const bool by_level = job.queue == claimant.queue && !leaf.service_thresholds.empty();
     const std::int32_t level = by_level ? state::level_of(leaf, job, search.now) : kBehindAllLevels;
     const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
-    const Victim victim{id, claim.cause, 0, end, job.priority, loss, order, milli, level};
+    const Victim victim{id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level};
     const Timestamp ripe = ripe_at(search.state, job, claimant, claim.cause);
     if (ripe <= search.now) {
       found.ripe.push_back(victim);

@@ -30,7 +30,7 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<TaskStarted>(event) || std::holds_alternative<TaskExited>(event) ||
          std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
          std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event) ||
-         std::holds_alternative<StartsSought>(event);
+         std::holds_alternative<StartsSought>(event) || std::holds_alternative<ServiceUpdated>(event);
 }
 
 // Whom a claim could evict grows though nothing is given back.
@@ -313,16 +313,37 @@ void State::on(const JobSubmitted& event) {
     ++parent->children_spawned;
   }
   job.expected_s = estimate(*this, job).seconds;
-  if (!event.key.empty()) {
-    std::string name = event.spec.user + "\n" + event.key;
-    keys_.emplace(name, KeyEntry{event.job, event.body_hash, now_});
-    key_ages_.emplace(now_, std::move(name));
-  }
-  forget_old_keys();
+  job.generation = event.generation;
+  remember_key(event.spec.user, event.key, event.job, event.body_hash);
   JobState& stored = jobs_.insert(event.job, std::move(job));
   learn_mix(stored);
   index_job(stored);
   unsettled_.insert(event.job);
+}
+
+void State::remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash) {
+  if (!key.empty()) {
+    std::string name = user + "\n" + key;
+    keys_.emplace(name, KeyEntry{job, body_hash, now_});
+    key_ages_.emplace(now_, std::move(name));
+  }
+  forget_old_keys();
+}
+
+// One of its replicas serves again, so that another may leave.
+void State::unsettle_service(const JobState& replica) {
+  const JobState* parent = jobs_.find(replica.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) unsettled_.insert(parent->id);
+}
+
+void State::on(const ServiceUpdated& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.spec.kind == JobKind::kService);
+  job.spec = event.spec;
+  job.priority = event.priority;
+  job.generation = event.generation;
+  remember_key(event.spec.user, event.key, event.job, event.body_hash);
+  unsettled_.insert(job.id);
 }
 
 void State::forget_old_keys() {
@@ -521,6 +542,7 @@ void State::on(const TaskStarted& event) {
   TaskState& task = existing(event.job).attempt->tasks[event.task];
   BERTH_CHECK(task.phase == TaskPhase::kBound);
   task.phase = TaskPhase::kRunning;
+  unsettle_service(existing(event.job));
 }
 
 void State::on(const TaskExited& event) {
@@ -566,6 +588,7 @@ void State::on(const StopCancelled& event) {
   job.attempt->stop.reset();
   reset_timer(job);
   unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
+  unsettle_service(job);
   ++opportunity_;
 }
 
@@ -693,7 +716,8 @@ void State::on(const JobFinished& event) {
   if (JobState* parent = jobs_.find(job.parent)) {
     --parent->children_alive;
     children_[parent->id].erase(job.id);
-    if (event.outcome != Outcome::kSucceeded) ++parent->children_failed;
+    const bool replaced = parent->spec.kind == JobKind::kService && event.outcome == Outcome::kCancelled;
+    if (event.outcome != Outcome::kSucceeded && !replaced) ++parent->children_failed;
     unsettled_.insert(parent->id);
   }
   children_.erase(job.id);

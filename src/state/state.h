@@ -195,6 +195,7 @@ class State {
   void on(const StartHeld& event);
   void on(const StartHoldDropped& event);
   void on(const StartsSought& event);
+  void on(const ServiceUpdated& event);
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
@@ -238,6 +239,8 @@ class State {
   void count_open_dependencies(JobState& job);
   void notify_dependents(JobId id);
   void index_job(JobState& job);
+  void remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash);
+  void unsettle_service(const JobState& replica);
   void forget_old_keys();
   void learn_run_time(const JobState& job, Outcome outcome);
   void learn_mix(const JobState& job);

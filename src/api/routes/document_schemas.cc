@@ -95,7 +95,8 @@ Schema job() {
        {"exclusive?", boolean("Whole nodes.")},
        {"spread?", boolean("One task per node as far as possible.")},
        {"array?", closed(object("Elements of an array job.", {{"size", integer("How many, up to 1000000.")},
-                                                              {"running?", integer("At most so many at once.")}}))}});
+                                                              {"running?", integer("At most so many at once.")}}))},
+       {"max_unavailable?", integer("Of a service: so many replicas may be away at once by drains and updates.")}});
   add_members(job, group_members());
   return closed(job);
 }

@@ -23,7 +23,8 @@ Schema stop() {
                  {"began", time("Since when.")},
                  {"deadline", time("When what still runs is killed.")},
                  {"acknowledged", boolean("It has saved its work.")},
-                 {"forced", boolean("It is being killed.")}});
+                 {"forced", boolean("It is being killed.")},
+                 {"keep?", integer("Only the last tasks are to leave; so many stay.")}});
 }
 
 Schema placement() {
@@ -151,7 +152,8 @@ void add_job_schemas(boost::json::object& schemas) {
                                 {"running", integer("Those that run.")},
                                 {"waiting", integer("Those that wait to start, of those made so far.")},
                                 {"ended", integer("Those that are over.")},
-                                {"failed", integer("Those that ended without success.")}});
+                                {"failed", integer("Those that ended without success.")},
+                                {"current", integer("Live replicas of the service's present version.")}});
   schemas["JobSummary"] = summary();
   schemas["Job"] = in_full();
   schemas["JobList"] = object("A page of jobs.", {{"items", list("The jobs.", reference("JobSummary"))},
@@ -159,7 +161,8 @@ void add_job_schemas(boost::json::object& schemas) {
                                                   {"seq", integer("The last event that the page reflects.")}});
   schemas["JobSubmitted"] =
       object("A submission that was taken.",
-             {{"id", integer("The job.")}, {"name", text("Its name.")}, {"repeated", boolean("It was taken before.")}});
+             {{"id", integer("The job.")}, {"name", text("Its name.")}, {"repeated", boolean("It was taken before.")},
+              {"updated", boolean("A service of this name was there and has a new version now.")}});
   schemas["JobChanged"] = object("A command about a job that was taken.",
                                  {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});
   schemas["Explanation"] =

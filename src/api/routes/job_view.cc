@@ -74,7 +74,9 @@ Children children_of(const State& state, const JobState& parent) {
   if (found == state.children().end()) return children;
   for (const JobId id : found->second) {
     const JobState* child = state.job(id);
-    if (child != nullptr) ++(child->attempt ? children.running : children.waiting);
+    if (child == nullptr) continue;
+    ++(child->attempt ? children.running : children.waiting);
+    if (child->generation == parent.generation) ++children.current;
   }
   return children;
 }
@@ -119,7 +121,8 @@ json::object children_view(const Children& children) {
           {"running", children.running},
           {"waiting", children.waiting},
           {"ended", children.ended},
-          {"failed", children.failed}};
+          {"failed", children.failed},
+          {"current", children.current}};
 }
 
 // The first line of a job's view: what does not depend on where it is in its life.

@@ -104,6 +104,7 @@ constexpr std::array kTellings{
     Telling{"attempt-ended", [](const Json& e) { return attempt(e) + " " + ended(e); }},
     Telling{"job-requeued", [](const Json& e) { return job(e) + " waits again"; }},
     Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
+    Telling{"service-updated", [](const Json& e) { return job(e) + " has version " + show(e, "generation"); }},
     Telling{"attempt-shrunk",
             [](const Json& e) { return attempt(e) + " goes on with " + counted(show(e, "keep"), "task"); }},
     Telling{"start-held",

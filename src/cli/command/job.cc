@@ -75,7 +75,10 @@ std::string children_words(const Json& children) {
   for (const char* state : {"running", "waiting", "ended"}) {
     words += (words.ends_with(':') ? " " : ", ") + show(children, state) + " " + state;
   }
-  return words + ", " + show(children, "failed") + (integer(children, "ended") > 0 ? " of them failed" : " failed");
+  words += ", " + show(children, "failed") + (integer(children, "ended") > 0 ? " of them failed" : " failed");
+  const std::int64_t live = integer(children, "running") + integer(children, "waiting");
+  if (!has(children, "current") || integer(children, "current") == live) return words;
+  return words + "; " + show(children, "current") + " of " + std::to_string(live) + " are of the present version";
 }
 
 std::string heading(const Json& job, Timestamp now) {

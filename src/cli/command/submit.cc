@@ -61,7 +61,10 @@ Result<int> run(const SubmitOptions& options, Session& session) {
   const auto answer = submit_job(options.job, session);
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
-    return "job " + show(*answer, "id") + (is_true(*answer, "repeated") ? " was submitted before\n" : " submitted\n");
+    const char* what = is_true(*answer, "repeated")  ? " was submitted before\n"
+                       : is_true(*answer, "updated") ? " is being updated\n"
+                                                     : " submitted\n";
+    return "job " + show(*answer, "id") + what;
   });
   return kOk;
 }

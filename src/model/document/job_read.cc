@@ -169,6 +169,7 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
       {"exclusive", [&](const Value& v) { spec.exclusive = v.boolean(); }},
       {"spread", [&](const Value& v) { spec.spread = v.boolean(); }},
       {"array", [&](const Value& v) { read_array(v, spec); }},
+      {"max_unavailable", [&](const Value& v) { spec.max_unavailable = count(v, 1, kMaxTasksPerJob); }},
   };
 }
 

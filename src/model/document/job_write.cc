@@ -126,6 +126,7 @@ Node job_node(const JobSpec& spec) {
   set_flag(map, "exclusive", spec.exclusive);
   set_flag(map, "spread", spec.spread);
   set_map(map, "array", array_node(spec));
+  if (spec.max_unavailable != 0) map.set("max_unavailable", integer_node(spec.max_unavailable));
   return map;
 }
 

@@ -112,6 +112,8 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));
+  } else if (const auto* updated = std::get_if<ServiceUpdated>(&event)) {
+    line(name(updated->job) + " has version " + std::to_string(updated->generation));
   } else if (const auto* grown = std::get_if<AttemptGrown>(&event)) {
     line(name(grown->job) + " grows to " + places_text(grown->placements) +
          (grown->guaranteed ? ", within" : ", borrowed"));

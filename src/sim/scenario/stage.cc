@@ -207,7 +207,9 @@ void Stage::on_answer(const Answer& answer) {
   if (!submitting_.empty()) {
     jobs_.emplace(submitting_, reply.job);
     names_.emplace(reply.job, submitting_);
-    say_first(submitting_ + " is job " + std::to_string(reply.job.value()) + (reply.repeated ? ", as before" : ""));
+    say_first(submitting_ + " is job " + std::to_string(reply.job.value()) + (reply.repeated  ? ", as before"
+                                                                                   : reply.updated ? ", updated"
+                                                                                                   : ""));
   }
 }
 
@@ -345,6 +347,7 @@ Stage::Done Stage::submit(const Line& line) {
     if (auto ok = read_option(line, "elements", parse_integer, spec.array_size); !ok) return ok;
   }
   if (has_name(line, "service")) spec.kind = JobKind::kService;
+  if (auto ok = read_option(line, "max-unavailable", parse_integer, spec.max_unavailable); !ok) return ok;
   spec.held = has_name(line, "held");
   spec.exclusive = has_name(line, "exclusive");
   spec.spread = has_name(line, "spread");

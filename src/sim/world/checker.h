@@ -9,6 +9,7 @@
 // sums, compares them with the state, and its accounts with the meter's (P12), and looks for work that waits without a
 // reason (P6, P3).
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -123,6 +124,7 @@ class Checker : public Witness {
     Timestamp started;
     std::vector<TaskPlacement> placements;
     std::vector<bool> over;
+    std::vector<bool> began;
     std::vector<std::uint32_t> incarnations;
     std::uint32_t shrinks = 0;
     std::uint32_t over_count = 0;
@@ -131,6 +133,9 @@ class Checker : public Witness {
     std::optional<StopView> stop;
     std::optional<NominationView> nomination;
 
+    bool serves() const {
+      return running && !stop && !cancelled && over_count == 0 && std::find(began.begin(), began.end(), false) == began.end();
+    }
     bool stopping() const { return stop && stop->keep == 0; }
     // The task is one that the gang was asked to give back.
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
@@ -203,6 +208,7 @@ class Checker : public Witness {
   void on(const StartHeld& event);
   void on(const StartHoldDropped& event);
   void on(const StartsSought&) { count("starts sought"); }
+  void on(const ServiceUpdated& event);
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -232,6 +238,7 @@ class Checker : public Witness {
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);
   void check_eviction(const JobView& victim, const StopBegan& event);
+  void check_disruption(const JobView& replica);
   void check_shrink(const JobView& victim, const StopBegan& event);
   static std::uint32_t borrowed_from(const JobView& job, std::uint32_t depth);
   std::int64_t service_of(const JobView& job) const;

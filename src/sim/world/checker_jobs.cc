@@ -253,6 +253,7 @@ void Checker::on(const AttemptStarted& event) {
   job->started = now_;
   job->placements = event.placements;
   job->over.assign(event.placements.size(), false);
+  job->began.assign(event.placements.size(), false);
   job->incarnations.assign(event.placements.size(), 1);
   job->shrinks = 0;
   job->over_count = 0;
@@ -286,6 +287,7 @@ void Checker::on(const AttemptGrown& event) {
   for (const TaskPlacement& placement : event.placements) {
     job->placements.push_back(placement);
     job->over.push_back(false);
+    job->began.push_back(false);
     job->incarnations.push_back(1 + job->shrinks);
     bind(*job, placement, +1);
     check_place(*job, placement, true);
@@ -323,7 +325,10 @@ void Checker::on(const ChargePromoted& event) {
   charge(*job, one, event.charge, +1);
 }
 
-void Checker::on(const TaskStarted& event) { live_attempt(event.job, event.attempt, "a task's start"); }
+void Checker::on(const TaskStarted& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a task's start");
+  if (job != nullptr && event.task < job->began.size()) job->began[event.task] = true;
+}
 
 void Checker::on(const TaskExited& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a task's end");
@@ -434,6 +439,7 @@ void Checker::on(const StopBegan& event) {
       require(std::any_of(job->placements.begin(), job->placements.end(),
                           [&](const TaskPlacement& placement) { return nodes_[placement.node.index()].draining; }),
               "P5", text_of(event.job) + " is drained from nodes that are not");
+      check_disruption(*job);
       break;
     case StopCause::kTimeLimit:
       require(job->spec.time_limit_s > 0 && job->started + job->spec.time_limit_s * 1000 <= now_, "P5",
@@ -463,6 +469,30 @@ std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
     from = job.charges[c].first;
   }
   return from;
+}
+
+// A service that limits how many of its replicas may be away keeps the others while nodes are drained.
+void Checker::check_disruption(const JobView& replica) {
+  const auto service = jobs_.find(replica.parent);
+  if (service == jobs_.end() || service->second.spec.max_unavailable == 0 || !replica.serves()) return;
+  std::int32_t away = service->second.spec.groups.front().count;
+  for (const auto& [id, other] : jobs_) {
+    if (other.parent == replica.parent && other.serves()) --away;
+  }
+  count("drain of a limited replica");
+  require(away < service->second.spec.max_unavailable, "P5",
+          text_of(replica.id) + " is drained though as many replicas are away as its service allows");
+}
+
+void Checker::on(const ServiceUpdated& event) {
+  JobView* job = live(event.job, "an update");
+  if (job == nullptr) return;
+  count("service updated");
+  job->spec = event.spec;
+  job->priority = event.priority;
+  if (event.key.empty()) return;
+  const auto [known, fresh] = answered_.try_emplace({event.spec.user, event.key}, event.job);
+  require(fresh, "P8", "key '" + event.key + "' made " + text_of(event.job) + " and " + text_of(known->second));
 }
 
 // Every group keeps its least count.
@@ -501,6 +531,7 @@ void Checker::on(const AttemptShrunk& event) {
   job->over_count -= static_cast<std::uint32_t>(job->over.size() - event.keep);
   job->placements.resize(event.keep);
   job->over.resize(event.keep);
+  job->began.resize(event.keep);
   job->incarnations.resize(event.keep);
   job->stop.reset();
   ++job->shrinks;
