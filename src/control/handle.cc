@@ -165,8 +165,8 @@ Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const 
   const Reply reply{.job = service.id, .repeated = unchanged, .updated = !unchanged, .unchanged = unchanged};
   if (unchanged && key.empty()) return reply;
   const bool same = same_replicas(service.spec, spec) && priority == service.priority;
-  batch.emit(ServiceUpdated{service.id, std::move(spec), priority, service.generation + (same ? 0U : 1U), key,
-                            body_hash});
+  batch.emit(
+      ServiceUpdated{service.id, std::move(spec), priority, service.generation + (same ? 0U : 1U), key, body_hash});
   return reply;
 }
 

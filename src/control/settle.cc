@@ -20,7 +20,7 @@ using state::State;
 
 constexpr std::int64_t kBackOffFirstMs = 1000;
 constexpr std::int64_t kBackOffMostMs = 300'000;
-constexpr std::int64_t kLongRunMs = 600'000;  // who has run so long begins again with the first pause
+constexpr std::int64_t kLongRunMs = 600'000;   // who has run so long begins again with the first pause
 constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
 
 bool is_eviction(StopCause cause) {

@@ -75,10 +75,10 @@ struct JobSubmitted {
   JobId job;
   JobSpec spec;
   std::int32_t priority = 0;
-  std::string key;              // idempotency key; empty: none
-  std::uint64_t body_hash = 0;  // of the submitted spec, to tell a repeat from a conflict
-  JobId parent;                 // the service or array this one belongs to
-  std::int32_t index = 0;       // replica or element number
+  std::string key;               // idempotency key; empty: none
+  std::uint64_t body_hash = 0;   // of the submitted spec, to tell a repeat from a conflict
+  JobId parent;                  // the service or array this one belongs to
+  std::int32_t index = 0;        // replica or element number
   std::uint32_t generation = 0;  // replicas: the version of the service that they are made of
   static constexpr auto fields() {
     return std::tuple(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),

@@ -110,10 +110,10 @@ struct JobSpec {
   std::optional<Timestamp> deadline;
   std::optional<Timestamp> earliest_start;
   bool held = false;
-  bool exclusive = false;          // whole nodes
-  bool spread = false;             // one task per node as far as possible
-  std::int32_t array_size = 0;     // arrays: number of elements
-  std::int32_t array_running = 0;  // arrays: at most so many at once; 0: no limit
+  bool exclusive = false;            // whole nodes
+  bool spread = false;               // one task per node as far as possible
+  std::int32_t array_size = 0;       // arrays: number of elements
+  std::int32_t array_running = 0;    // arrays: at most so many at once; 0: no limit
   std::int32_t max_unavailable = 0;  // services: replicas away at once by drains and updates; 0: none stated
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {

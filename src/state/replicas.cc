@@ -7,7 +7,8 @@ namespace berth::state {
 bool is_available(const JobState& replica) {
   if (!replica.attempt || replica.attempt->stop || replica.cancel_requested) return false;
   const auto& tasks = replica.attempt->tasks;
-  return std::all_of(tasks.begin(), tasks.end(), [](const TaskState& task) { return task.phase == TaskPhase::kRunning; });
+  return std::all_of(tasks.begin(), tasks.end(),
+                     [](const TaskState& task) { return task.phase == TaskPhase::kRunning; });
 }
 
 std::int32_t unavailable_replicas(const State& state, const JobState& service) {

@@ -161,7 +161,9 @@ void add_job_schemas(boost::json::object& schemas) {
                                                   {"seq", integer("The last event that the page reflects.")}});
   schemas["JobSubmitted"] =
       object("A submission that was taken.",
-             {{"id", integer("The job.")}, {"name", text("Its name.")}, {"repeated", boolean("It was taken before.")},
+             {{"id", integer("The job.")},
+              {"name", text("Its name.")},
+              {"repeated", boolean("It was taken before.")},
               {"updated", boolean("A service of this name was there and has a new version now.")}});
   schemas["JobChanged"] = object("A command about a job that was taken.",
                                  {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});

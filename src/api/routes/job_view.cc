@@ -117,12 +117,8 @@ std::uint32_t current_attempt(const JobState& job) {
 }
 
 json::object children_view(const Children& children) {
-  return {{"total", children.total},
-          {"running", children.running},
-          {"waiting", children.waiting},
-          {"ended", children.ended},
-          {"failed", children.failed},
-          {"current", children.current}};
+  return {{"total", children.total}, {"running", children.running}, {"waiting", children.waiting},
+          {"ended", children.ended}, {"failed", children.failed},   {"current", children.current}};
 }
 
 // The first line of a job's view: what does not depend on where it is in its life.

@@ -36,10 +36,9 @@ Result<void> settle_user(JobSpec& spec, const std::string& subject) {
 }
 
 http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
-  http::Response response =
-      json_answer(json::object{{"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated},
-                               {"updated", reply.updated}},
-                  reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
+  http::Response response = json_answer(
+      json::object{{"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}},
+      reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
   response.headers.push_back({"Location", "/v1/jobs/" + std::to_string(reply.job.value())});
   return response;
 }

@@ -32,7 +32,7 @@ struct Children {
   std::int32_t running = 0;
   std::int32_t waiting = 0;
   std::int32_t ended = 0;
-  std::int32_t failed = 0;  // of those that ended
+  std::int32_t failed = 0;   // of those that ended
   std::int32_t current = 0;  // live ones of the service's present version
 };
 

@@ -207,9 +207,10 @@ void Stage::on_answer(const Answer& answer) {
   if (!submitting_.empty()) {
     jobs_.emplace(submitting_, reply.job);
     names_.emplace(reply.job, submitting_);
-    say_first(submitting_ + " is job " + std::to_string(reply.job.value()) + (reply.repeated  ? ", as before"
-                                                                                   : reply.updated ? ", updated"
-                                                                                                   : ""));
+    say_first(submitting_ + " is job " + std::to_string(reply.job.value()) +
+              (reply.repeated  ? ", as before"
+               : reply.updated ? ", updated"
+                               : ""));
   }
 }
 

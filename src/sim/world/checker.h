@@ -134,7 +134,8 @@ class Checker : public Witness {
     std::optional<NominationView> nomination;
 
     bool serves() const {
-      return running && !stop && !cancelled && over_count == 0 && std::find(began.begin(), began.end(), false) == began.end();
+      return running && !stop && !cancelled && over_count == 0 &&
+             std::find(began.begin(), began.end(), false) == began.end();
     }
     bool stopping() const { return stop && stop->keep == 0; }
     // The task is one that the gang was asked to give back.
