@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/node_contact.h"
 #include "control/services.h"
 #include "control/validate.h"
 
@@ -294,20 +295,11 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
     event.node = NodeId(static_cast<std::uint32_t>(batch.state().nodes().size()));
     event.lease = 1;
   }
+  const NodeId id = event.node;
   batch.emit(std::move(event));
+  welcome_back(batch, id);
+  give_up_deferred(batch);
   return Reply{};
-}
-
-// The node is provably dead: so is all that ran on it.
-void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
-  const NodeId id = node.id;
-  const auto tasks = node.tasks;
-  batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why});
-  for (const auto& [job, task] : tasks) {
-    const JobState& owner = *batch.state().job(job);
-    batch.emit(TaskExited{job, owner.attempt->number, task, owner.attempt->tasks[task].incarnation,
-                          ExitReason::kNodeLost, 1, "node " + batch.state().node(id).spec.name + " was lost"});
-  }
 }
 
 Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
@@ -317,11 +309,15 @@ Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
   if (node->status == NodeStatus::kLost) {
     return conflict("node '" + command.node + "' was given up as lost; it comes back by registering again");
   }
-  if (command.status == NodeStatus::kLost || planted(Bug::kUnknownFreed)) {
+  if (planted(Bug::kUnknownFreed)) {
     declare_lost(batch, *node, command.why);
+  } else if (command.status == NodeStatus::kLost) {
+    lose(batch, *node, command.why);
   } else {
-    batch.emit(NodeStatusChanged{node->id, command.status, command.why});
+    batch.emit(NodeStatusChanged{node->id, command.status, command.why, false});
+    if (command.status == NodeStatus::kReady) welcome_back(batch, node->id);
   }
+  give_up_deferred(batch);
   return Reply{};
 }
 
@@ -333,6 +329,7 @@ Result<Reply> on(Batch& batch, const FenceNode& command) {
     return conflict("node '" + command.node + "' is in contact; drain it instead of fencing it");
   }
   declare_lost(batch, *node, "fenced by " + command.user);
+  give_up_deferred(batch);
   return Reply{};
 }
 
@@ -341,7 +338,7 @@ Result<Reply> on(Batch& batch, const CordonNode& command) {
   if (node == nullptr) return no_such_node(command.node);
   const bool draining = command.cordoned && command.drain;
   if (node->cordoned == command.cordoned && node->draining == draining) return Reply{.job = {}, .unchanged = true};
-  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user});
+  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user, ""});
   return Reply{};
 }
 

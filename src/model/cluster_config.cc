@@ -243,6 +243,13 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
   if (scheduling.fragmentation_alert_percent < 0 || scheduling.fragmentation_alert_percent > 100) {
     return invalid("scheduling.fragmentation_alert_percent must be between 0 (no alert) and 100");
   }
+  if (scheduling.flap_losses < 0 || scheduling.flap_losses > 1000) {
+    return invalid("scheduling.flap_losses must be between 0 (never) and 1000");
+  }
+  if (!in_range(scheduling.flap_window_s)) return invalid("scheduling.flap_window_s must be between 0 and one year");
+  if (scheduling.mass_loss_percent < 0 || scheduling.mass_loss_percent > 100) {
+    return invalid("scheduling.mass_loss_percent must be between 0 (never) and 100");
+  }
   if (!in_range(scheduling.resize_interval_s)) {
     return invalid("scheduling.resize_interval_s must be between 0 and one year");
   }

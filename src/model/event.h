@@ -43,9 +43,10 @@ struct NodeStatusChanged {
   NodeId node;
   NodeStatus status = NodeStatus::kReady;
   std::string why;
+  bool loss_deferred = false;  // unknown: taken for dead, but not given up while so many are silent
   static constexpr auto fields() {
     return std::tuple(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
-                      field("why", &NodeStatusChanged::why));
+                      field("why", &NodeStatusChanged::why), field("loss_deferred", &NodeStatusChanged::loss_deferred));
   }
 };
 
@@ -54,9 +55,11 @@ struct NodeCordoned {
   bool cordoned = false;
   bool draining = false;
   std::string user;
+  std::string why;  // empty: the user's own reasons
   static constexpr auto fields() {
     return std::tuple(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
-                      field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user));
+                      field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user),
+                      field("why", &NodeCordoned::why));
   }
 };
 

@@ -109,6 +109,13 @@ std::optional<std::string> State::audit() const {
   });
   if (wrong) return wrong;
   if (running != running_) return "the set of running jobs differs";
+  std::array<std::size_t, 3> by_status{};
+  std::set<NodeId> deferred;
+  for (const NodeState& node : nodes_) {
+    ++by_status[static_cast<std::size_t>(node.status)];
+    if (node.loss_deferred) deferred.insert(node.id);
+  }
+  if (by_status != nodes_by_status_ || deferred != deferred_losses_) return "the count of nodes by status differs";
   if (elastic != elastic_) return "the set of elastic jobs differs";
   if (start_holds != start_holds_) return "the set of jobs that places are held for differs";
   if (nominated != nominated_) return "the set of nominated jobs differs";

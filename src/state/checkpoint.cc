@@ -18,10 +18,15 @@ struct SavedNode {
   bool cordoned = false;
   bool draining = false;
   std::uint64_t lease = 0;
+  std::string cordon_why;
+  std::vector<Timestamp> contact_losses;
+  bool loss_deferred = false;
   static constexpr auto fields() {
     return std::tuple(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
                       field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
-                      field("lease", &SavedNode::lease));
+                      field("lease", &SavedNode::lease), field("cordon_why", &SavedNode::cordon_why),
+                      field("contact_losses", &SavedNode::contact_losses),
+                      field("loss_deferred", &SavedNode::loss_deferred));
   }
 };
 
@@ -73,7 +78,8 @@ void State::write(Writer& out) const {
   for (const QueueState& queue : queues_) out.put(queue.path);
   out.put_varint(nodes_.size());
   for (const NodeState& node : nodes_) {
-    out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease});
+    out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease, node.cordon_why,
+                      node.contact_losses, node.loss_deferred});
   }
   out.put_varint(jobs_.size());
   jobs_.for_each([&](const JobState& job) { out.put(job); });
@@ -149,6 +155,11 @@ Result<State> State::load(std::string_view bytes) {
     node.cordoned = saved.cordoned;
     node.draining = saved.draining;
     node.lease = saved.lease;
+    node.cordon_why = std::move(saved.cordon_why);
+    node.contact_losses = std::move(saved.contact_losses);
+    node.loss_deferred = saved.loss_deferred;
+    ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
+    if (node.loss_deferred) state.deferred_losses_.insert(node.id);
     state.install_node(node);
     state.node_names_.emplace(node.spec.name, node.id);
     state.nodes_.push_back(std::move(node));

@@ -7,9 +7,11 @@
 #include <array>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/planted.h"
+#include "base/timestamp.h"
 #include "model/ids.h"
 #include "model/node.h"
 #include "model/resources.h"
@@ -36,6 +38,9 @@ struct NodeState {
   NodeStatus status = NodeStatus::kReady;
   bool cordoned = false;
   bool draining = false;
+  std::string cordon_why;                 // what berth cordoned it for, or what an operator said
+  std::vector<Timestamp> contact_losses;  // the latest
+  bool loss_deferred = false;             // unknown, and not given up while so many are silent
   std::uint64_t lease = 0;
   std::uint32_t pool = 0;  // index into State::pools()
   std::int64_t free_cpu_milli = 0;

@@ -79,19 +79,34 @@ void State::count_capacity(const NodeState& node, int sign) {
     capacity_ -= amounts;
 }
 
+// Remembers when contact was lost; what was put off is settled either way.
+void State::set_status(NodeState& node, NodeStatus status) {
+  constexpr std::size_t kLossesKept = 1000;
+  if (node.status == NodeStatus::kReady && status != NodeStatus::kReady) {
+    if (node.contact_losses.size() == kLossesKept) node.contact_losses.erase(node.contact_losses.begin());
+    node.contact_losses.push_back(now_);
+  }
+  --nodes_by_status_[static_cast<std::size_t>(node.status)];
+  ++nodes_by_status_[static_cast<std::size_t>(status)];
+  node.status = status;
+  node.loss_deferred = false;
+  deferred_losses_.erase(node.id);
+}
+
 void State::on(const NodeRegistered& event) {
   const bool fresh = event.node.index() == nodes_.size();
   if (fresh) {
     NodeState unknown;
     unknown.id = event.node;
     nodes_.push_back(std::move(unknown));
+    ++nodes_by_status_[static_cast<std::size_t>(NodeStatus::kReady)];
     node_names_.emplace(event.spec.name, event.node);
   }
   NodeState& node = node_mut(event.node);
   if (!fresh) count_capacity(node, -1);
   const bool same = !fresh && node.spec == event.spec;
   node.lease = event.lease;
-  node.status = NodeStatus::kReady;
+  set_status(node, NodeStatus::kReady);
   if (!same) {
     node.spec = event.spec;
     install_node(node);
@@ -123,8 +138,12 @@ void State::count_again(const NodeState& node) {
 void State::on(const NodeStatusChanged& event) {
   NodeState& node = node_mut(event.node);
   count_capacity(node, -1);
-  node.status = event.status;
+  set_status(node, event.status);
   count_capacity(node, +1);
+  if (event.loss_deferred) {
+    node.loss_deferred = true;
+    deferred_losses_.insert(node.id);
+  }
   install_in_indexes(node);
   ease(node.id);
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
@@ -143,6 +162,8 @@ void State::on(const NodeCordoned& event) {
   set_cordoned(event.node, event.cordoned);
   NodeState& node = node_mut(event.node);
   node.draining = event.cordoned && event.draining;
+  node.cordon_why = event.cordoned ? event.why : std::string();
+  if (!event.cordoned) node.contact_losses.clear();
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;

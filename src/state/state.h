@@ -8,6 +8,7 @@
 // 3. Nothing here decides. What may follow from the state is computed by sched and control.
 // 4. Trials (state/trial.h) change nodes and queues tentatively and take everything back.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -81,6 +82,8 @@ class State {
   const std::vector<NodeState>& nodes() const { return nodes_; }
   const NodeState& node(NodeId id) const { return nodes_[id.index()]; }
   const NodeState* node_named(std::string_view name) const;
+  std::size_t nodes_in(NodeStatus status) const { return nodes_by_status_[static_cast<std::size_t>(status)]; }
+  const std::set<NodeId>& deferred_losses() const { return deferred_losses_; }
   const NodeIndex& node_index() const { return node_index_; }
   const TopologyIndex& topology() const { return topology_; }
   const FragmentationIndex& fragmentation() const { return fragmentation_; }
@@ -256,6 +259,7 @@ class State {
   void configure_topology();
   void recount_capacity();
   void count_capacity(const NodeState& node, int sign);
+  void set_status(NodeState& node, NodeStatus status);
   void count_again(const NodeState& node);
   void recount_charges();
 
@@ -268,6 +272,8 @@ class State {
   JobTable<JobState> jobs_;
   std::vector<NodeState> nodes_;
   std::map<std::string, NodeId, std::less<>> node_names_;
+  std::array<std::size_t, 3> nodes_by_status_{};
+  std::set<NodeId> deferred_losses_;
   NodeIndex node_index_;
   TopologyIndex topology_;
   FragmentationIndex fragmentation_;

@@ -103,6 +103,7 @@ Schema node() {
                  {"status", word_of<NodeStatus>("Whether berth is in contact with it.")},
                  {"cordoned", boolean("It takes no new tasks.")},
                  {"draining", boolean("What runs on it is moved away.")},
+                 {"why", text("What berth itself keeps it out for, or does not give it up for; may be empty.")},
                  {"labels", map("Its labels.", text("A value."))},
                  {"taints", list("What jobs have to tolerate to run on it.",
                                  object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}))},

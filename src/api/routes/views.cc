@@ -156,12 +156,14 @@ json::object node_view(const ShownNode& shown) {
   for (std::size_t i = 0; i < node.gpus.size(); ++i) gpus.push_back(gpu_view(shown, i));
   json::array tasks;
   for (const auto& [job, task] : node.tasks) tasks.push_back(json::object{{"job", job.value()}, {"task", task}});
+  const std::string_view why = node.loss_deferred ? "not given up: many nodes are silent at once" : node.cordon_why;
   return {{"name", node.spec.name},
           {"pool", node.spec.pool},
           {"cell", node.spec.cell},
           {"status", text(name_of(node.status))},
           {"cordoned", node.cordoned},
           {"draining", node.draining},
+          {"why", text(why)},
           {"labels", labels_view(node.spec.labels)},
           {"taints", taints_view(node.spec.taints)},
           {"topology", json::array(shown.domains.begin(), shown.domains.end())},

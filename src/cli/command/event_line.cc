@@ -56,7 +56,7 @@ std::string nominated(const Json& event) {
 
 std::string cordoned(const Json& event) {
   const char* what = is_true(event, "draining") ? " drains" : is_true(event, "cordoned") ? " cordoned" : " uncordoned";
-  return node(event) + what + by(event);
+  return node(event) + what + by(event) + colon(show(event, "why"));
 }
 
 std::string fragmentation_alarm(const Json& event) {

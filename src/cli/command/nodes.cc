@@ -11,8 +11,12 @@ namespace {
 
 std::string condition(const Json& node) {
   std::string words = show(node, "status");
-  if (is_true(node, "draining")) return words + ", draining";
-  return is_true(node, "cordoned") ? words + ", cordoned" : words;
+  if (is_true(node, "draining"))
+    words += ", draining";
+  else if (is_true(node, "cordoned"))
+    words += ", cordoned";
+  const std::string why = show(node, "why");
+  return why.empty() ? words : words + " (" + why + ")";
 }
 
 std::string of_total(const std::string& left, const std::string& total) { return left + " of " + total; }

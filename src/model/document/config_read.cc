@@ -212,12 +212,16 @@ class ConfigReader {
         {"score", [&](const Value& v) { scheduling.score = v.word<NodeScore>(); }},
         {"fragmentation_alert", [&](const Value& v) { scheduling.fragmentation_alert_percent = v.integer(0, 100); }},
         {"resize_interval", [&](const Value& v) { scheduling.resize_interval_s = v.duration_s(); }},
+        {"flap_losses", [&](const Value& v) { scheduling.flap_losses = v.integer(0, 1000); }},
+        {"flap_window", [&](const Value& v) { scheduling.flap_window_s = v.duration_s(); }},
+        {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
     });
     for (const Entry& entry : value.node().entries) {
       if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
       if (entry.key == "usage_half_life") places_.note("scheduling.usage_half_life_s", entry.at);
       if (entry.key == "hold_after") places_.note("scheduling.hold_after_s", entry.at);
       if (entry.key == "deadline_slack") places_.note("scheduling.deadline_slack_s", entry.at);
+      if (entry.key == "flap_window") places_.note("scheduling.flap_window_s", entry.at);
       if (entry.key == "resize_interval") places_.note("scheduling.resize_interval_s", entry.at);
       if (entry.key == "grace") places_.note("scheduling.default_grace_s", entry.at);
     }

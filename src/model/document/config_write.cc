@@ -119,6 +119,15 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.resize_interval_s != plain.resize_interval_s) {
     map.set("resize_interval", plain_node(duration_text(scheduling.resize_interval_s)));
   }
+  if (all || scheduling.flap_losses != plain.flap_losses) {
+    map.set("flap_losses", integer_node(scheduling.flap_losses));
+  }
+  if (all || scheduling.flap_window_s != plain.flap_window_s) {
+    map.set("flap_window", plain_node(duration_text(scheduling.flap_window_s)));
+  }
+  if (all || scheduling.mass_loss_percent != plain.mass_loss_percent) {
+    map.set("mass_loss", integer_node(scheduling.mass_loss_percent));
+  }
   return map;
 }
 

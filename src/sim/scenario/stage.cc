@@ -129,6 +129,9 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
       return ok;
     if (auto ok = read_option(line, "hold-after", parse_seconds, rules.hold_after_s); !ok) return ok;
     if (auto ok = read_option(line, "deadline-slack", parse_seconds, rules.deadline_slack_s); !ok) return ok;
+    if (auto ok = read_option(line, "flap-losses", parse_integer, rules.flap_losses); !ok) return ok;
+    if (auto ok = read_option(line, "flap-window", parse_seconds, rules.flap_window_s); !ok) return ok;
+    if (auto ok = read_option(line, "mass-loss", parse_integer, rules.mass_loss_percent); !ok) return ok;
     if (auto ok = read_option(line, "resize-interval", parse_seconds, rules.resize_interval_s); !ok) return ok;
     return read_option(line, "preempt", parse_on_off, rules.preempt);
   }

@@ -180,7 +180,7 @@ void Checker::on(const NodeStatusChanged& event) {
   count_fleet(node, -1);
   node.status = event.status;
   count_fleet(node, +1);
-  count("node " + std::string(name_of(event.status)));
+  count("node " + std::string(name_of(event.status)) + (event.loss_deferred ? ", loss deferred" : ""));
   if (event.status != NodeStatus::kLost) return;
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase == backend::Execution::Phase::kLive && fleet_.node_name(execution.node) == node.spec.name) {
@@ -190,7 +190,7 @@ void Checker::on(const NodeStatusChanged& event) {
 }
 
 void Checker::on(const NodeCordoned& event) {
-  count("cordon");
+  count(event.why.empty() ? "cordon" : "held out");
   nodes_[event.node.index()].cordoned = event.cordoned;
   nodes_[event.node.index()].draining = event.cordoned && event.draining;
 }
