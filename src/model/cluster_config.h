@@ -123,7 +123,7 @@ struct SchedulingConfig {
 <<<<<<< HEAD
   std::int64_t hold_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
 =======
-  std::int64_t flap_losses = 3;         // a node that lost contact so often within the window is cordoned; 0: never
+  std::int64_t flap_losses = 3;  // a node that lost contact so often within the window is cordoned; 0: never
   std::int64_t flap_window_s = 3600;
   std::int64_t mass_loss_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
 >>>>>>> 52302c6 (Nodes that flap are held out; a mass loss of contact gives nobody up)

@@ -386,8 +386,7 @@ using Event =
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
-                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought,
-                 ServiceUpdated>;
+                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -181,7 +181,7 @@ struct JobState {
   Timestamp in_line_since;        // while it is in the line: since when
   std::int64_t waited_ms = 0;     // in the line, before that
   std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
-  std::uint32_t generation = 0;  // services: how often their replicas changed; replicas: of which version they are
+  std::uint32_t generation = 0;   // services: how often their replicas changed; replicas: of which version they are
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
@@ -197,21 +197,20 @@ struct JobState {
   }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
-    return std::tuple(field("id", &JobState::id), field("queue", &JobState::queue),
-                      field("priority", &JobState::priority), field("phase", &JobState::phase),
-                      field("held", &JobState::held), field("cancel_requested", &JobState::cancel_requested),
-                      field("submitted", &JobState::submitted), field("waiting_since", &JobState::waiting_since),
-                      field("not_before", &JobState::not_before), field("failures", &JobState::failures),
-                      field("attempts", &JobState::attempts), field("parent", &JobState::parent),
-                      field("index", &JobState::index), field("children_alive", &JobState::children_alive),
-                      field("children_spawned", &JobState::children_spawned),
-                      field("children_failed", &JobState::children_failed), field("key", &JobState::key),
-                      field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
-                      field("attempt", &JobState::attempt), field("past", &JobState::past),
-                      field("spec", &JobState::spec), field("expected_s", &JobState::expected_s),
-                      field("start_hold", &JobState::start_hold), field("in_line_since", &JobState::in_line_since),
-                      field("waited_ms", &JobState::waited_ms), field("past_service", &JobState::past_service),
-                      field("generation", &JobState::generation));
+    return std::tuple(
+        field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
+        field("phase", &JobState::phase), field("held", &JobState::held),
+        field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),
+        field("waiting_since", &JobState::waiting_since), field("not_before", &JobState::not_before),
+        field("failures", &JobState::failures), field("attempts", &JobState::attempts),
+        field("parent", &JobState::parent), field("index", &JobState::index),
+        field("children_alive", &JobState::children_alive), field("children_spawned", &JobState::children_spawned),
+        field("children_failed", &JobState::children_failed), field("key", &JobState::key),
+        field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
+        field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
+        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::start_hold),
+        field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
+        field("past_service", &JobState::past_service), field("generation", &JobState::generation));
   }
 };
 
