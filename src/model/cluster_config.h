@@ -120,13 +120,10 @@ struct SchedulingConfig {
   NodeScore score = NodeScore::kBestFit;
   std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
   std::int64_t resize_interval_s = 60;  // an elastic gang grows no sooner than this after its size last changed
-<<<<<<< HEAD
   std::int64_t hold_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
-=======
-  std::int64_t flap_losses = 3;  // a node that lost contact so often within the window is cordoned; 0: never
+  std::int64_t flap_losses = 3;         // a node that lost contact so often within the window is cordoned; 0: never
   std::int64_t flap_window_s = 3600;
   std::int64_t mass_loss_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
->>>>>>> 52302c6 (Nodes that flap are held out; a mass loss of contact gives nobody up)
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(
@@ -138,12 +135,9 @@ struct SchedulingConfig {
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
         field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
         field("resize_interval_s", &SchedulingConfig::resize_interval_s),
-<<<<<<< HEAD
-        field("hold_after_s", &SchedulingConfig::hold_after_s));
-=======
-        field("flap_losses", &SchedulingConfig::flap_losses), field("flap_window_s", &SchedulingConfig::flap_window_s),
+        field("hold_after_s", &SchedulingConfig::hold_after_s), field("flap_losses", &SchedulingConfig::flap_losses),
+        field("flap_window_s", &SchedulingConfig::flap_window_s),
         field("mass_loss_percent", &SchedulingConfig::mass_loss_percent));
->>>>>>> 52302c6 (Nodes that flap are held out; a mass loss of contact gives nobody up)
   }
 };
 

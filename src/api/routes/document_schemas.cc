@@ -131,7 +131,6 @@ Schema queue() {
 }
 
 Schema scheduling() {
-<<<<<<< HEAD
   return closed(
       object("Knobs of scheduling.",
              {{"min_runtime?", duration("Nobody is evicted before it has run so "
@@ -152,31 +151,6 @@ Schema scheduling() {
                                                "which the alarm is raised; 0: never.")},
               {"resize_interval?", duration("A gang grows no sooner than this after its size "
                                             "last changed.")}}));
-=======
-  return closed(object("Knobs of scheduling.",
-                       {{"min_runtime?", duration("Nobody is evicted before it has run so "
-                                                  "long.")},
-                        {"grace?", duration("Time to save before the kill.")},
-                        {"holds?", integer("Blocked jobs per pool that get a promised start.")},
-                        {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
-                        {"reclaim?", boolean("Borrowed GPUs are taken back.")},
-                        {"preempt?", boolean("Higher priority displaces lower.")},
-                        {"usage_half_life?", duration("Half of past usage is forgotten in the "
-                                                      "order after so long; 0: all at once.")},
-                        {"deadline_slack?", duration("A job is urgent so long before the last "
-                                                     "moment at which it could start.")},
-                        {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
-                                                      "best-fit if absent.")},
-                        {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
-                                                         "which the alarm is raised; 0: never.")},
-                        {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; "
-                                                 "0: never.")},
-                        {"flap_window?", duration("The window.")},
-                        {"mass_loss?", integer("With so many percent of the nodes silent at once none is given up; "
-                                               "0: each by itself.")},
-                        {"resize_interval?", duration("A gang grows no sooner than this after its size "
-                                                      "last changed.")}}));
->>>>>>> 52302c6 (Nodes that flap are held out; a mass loss of contact gives nobody up)
 }
 
 Schema config() {

@@ -127,12 +127,9 @@ ClusterConfig Simulation::random_config() {
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
-<<<<<<< HEAD
   config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
-=======
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
   if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
->>>>>>> 52302c6 (Nodes that flap are held out; a mass loss of contact gives nobody up)
   leaves_.clear();
   for (QueueConfig& queue : config.queues) {
     const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
