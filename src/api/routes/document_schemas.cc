@@ -149,6 +149,10 @@ Schema scheduling() {
                                             "best-fit if absent.")},
               {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
                                                "which the alarm is raised; 0: never.")},
+              {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
+              {"flap_window?", duration("The window.")},
+              {"mass_loss?", integer("With so many percent of the nodes silent at once none is given up; 0: each by "
+                                     "itself.")},
               {"resize_interval?", duration("A gang grows no sooner than this after its size "
                                             "last changed.")}}));
 }
