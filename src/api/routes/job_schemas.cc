@@ -153,7 +153,7 @@ void add_job_schemas(boost::json::object& schemas) {
                                 {"waiting", integer("Those that wait to start, of those made so far.")},
                                 {"ended", integer("Those that are over.")},
                                 {"failed", integer("Those that ended without success.")},
-                                {"current", integer("Live replicas of the service's present version.")}});
+                                {"current?", integer("Live replicas of the service's present version.")}});
   schemas["JobSummary"] = summary();
   schemas["Job"] = in_full();
   schemas["JobList"] = object("A page of jobs.", {{"items", list("The jobs.", reference("JobSummary"))},

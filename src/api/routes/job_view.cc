@@ -116,9 +116,14 @@ std::uint32_t current_attempt(const JobState& job) {
   return job.past.empty() ? 0 : job.past.back().number;
 }
 
-json::object children_view(const Children& children) {
-  return {{"total", children.total}, {"running", children.running}, {"waiting", children.waiting},
-          {"ended", children.ended}, {"failed", children.failed},   {"current", children.current}};
+json::object children_view(const Children& children, JobKind kind) {
+  json::object view{{"total", children.total},
+                    {"running", children.running},
+                    {"waiting", children.waiting},
+                    {"ended", children.ended},
+                    {"failed", children.failed}};
+  if (kind == JobKind::kService) view["current"] = children.current;
+  return view;
 }
 
 // The first line of a job's view: what does not depend on where it is in its life.
@@ -145,7 +150,7 @@ json::object identity(const ShownJob& shown) {
   if (shown.finished) view["finished"] = to_iso8601(*shown.finished);
   if (const auto started = started_of(job)) view["started"] = to_iso8601(*started);
   if (shown.waits_for) view["reason"] = text(name_of(*shown.waits_for));
-  if (shown.children) view["children"] = children_view(*shown.children);
+  if (shown.children) view["children"] = children_view(*shown.children, job.spec.kind);
   if (job.parent.valid()) {
     view["parent"] = job.parent.value();
     view["index"] = job.index;
