@@ -11,6 +11,7 @@
 #include "sched/fit.h"
 #include "sched/grow.h"
 #include "sched/node_fit.h"
+#include "sched/openings.h"
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/preempt.h"
@@ -36,6 +37,7 @@ struct Cycle {
   std::set<JobId> victims;         // chosen in this cycle
   std::vector<Starting> starting;  // by this cycle
   std::set<JobId> decided;         // started or nominated by it
+  Openings openings;
 
   Cycle(State& s, Timestamp t) : state(s), now(t), trial(s) {}
 };
@@ -130,11 +132,34 @@ bool nominate(Cycle& cycle, JobId id) {
   return true;
 }
 
+bool is_of_places(ReasonCode code) {
+  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
+         code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed;
+}
+
+// Steps 4 and 5, unless somebody who asked the same was refused before.
+std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobState& job, Reason& why) {
+  const Admission admission = admit(cycle.state, job);
+  if (admission.models == 0) {
+    why = admission.reason;
+    return std::nullopt;
+  }
+  const bool alike = job.spec.groups.size() == 1;
+  const PlaceQuestion question = place_question(cycle.state, job, admission.models);
+  if (const auto refused = cycle.openings.refused(question); alike && refused) {
+    why = *refused;
+    return std::nullopt;
+  }
+  auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
+  if (!placements && alike && is_of_places(why.code)) cycle.openings.refuse(question, why);
+  return placements;
+}
+
 void ask(Cycle& cycle, Order& order, JobId id) {
   const JobState& job = *cycle.state.job(id);
   Reason why;
   ++cycle.plan.jobs_asked;
-  if (auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why)) {
+  if (auto placements = seek_places(cycle, job, why)) {
     start(cycle, id, std::move(*placements));
     return;
   }
@@ -154,6 +179,16 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     order.refuse(id);
 }
 
+// Those who need not be asked, because places like theirs were refused to others.
+void refuse_rest(Cycle& cycle, const Order& order) {
+  for (const JobId id : order.rest()) {
+    const JobState& job = *cycle.state.job(id);
+    if (cycle.decided.contains(id)) continue;
+    if (const auto why = cycle.openings.refused(state::LaneKey{job.queue, job.shape}))
+      cycle.plan.refused.emplace_back(id, *why);
+  }
+}
+
 void grow_beside_holds(Cycle& cycle) {
   const Trial::Mark mark = cycle.trial.mark();
   set_held_aside(cycle.state, cycle.trial, cycle.plan);
@@ -170,14 +205,19 @@ Plan run_cycle(State& state, Timestamp now) {
   // 2. Promises first.
   serve_nominations(cycle);
   // Who can neither start nor claim sleeps until something that blocks it changes.
-  for (auto& refused : probe_lanes(state, now, cycle.work)) {
+  for (auto& refused : probe_lanes(state, now, cycle.work, cycle.openings)) {
     cycle.plan.refused.push_back(std::move(refused));
     ++cycle.plan.jobs_asked;
   }
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the
   // holds of others, victims.
   Order order(state, now, Lanes::kAwake);
-  while (const auto job = order.next()) ask(cycle, order, *job);
+  while (!cycle.openings.none()) {
+    const auto job = order.next();
+    if (!job) break;
+    ask(cycle, order, *job);
+  }
+  refuse_rest(cycle, order);
   // 7. Places are held for the first that are blocked.
   renew_holds({state, cycle.trial, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
   // 8. What nobody could take and is held for nobody lets elastic gangs grow.

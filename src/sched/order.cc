@@ -191,6 +191,27 @@ std::optional<JobId> Order::next() {
   return candidate->job;
 }
 
+std::vector<JobId> Order::rest() const {
+  std::vector<JobId> rest;
+  for (const auto& [leaf, lanes] : lanes_) {
+    const bool strict = state_.queue(leaf).policy == QueuePolicy::kStrict;
+    std::optional<state::PendingKey> head;
+    for (const Lane& lane : lanes) {
+      auto at = lane.at;
+      const auto waits = [&](const state::PendingKey& key) {
+        const state::JobState& job = *state_.job(key.job);
+        return job.not_before <= now_ && !job.nomination;
+      };
+      while (at != lane.end && !waits(*at)) ++at;
+      if (at == lane.end) continue;
+      if (!strict) rest.push_back(at->job);
+      if (!head || *at < *head) head = *at;
+    }
+    if (strict && head) rest.push_back(head->job);
+  }
+  return rest;
+}
+
 void Order::refuse(JobId id) {
   const state::JobState& job = *state_.job(id);
   const bool strict = state_.queue(job.queue).policy == QueuePolicy::kStrict;

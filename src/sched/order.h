@@ -34,6 +34,8 @@ class Order {
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
+  // The first of every lane that is still to be asked; in a strict queue its head alone.
+  std::vector<JobId> rest() const;
   // What the queue counts among its siblings as long as something below it is to be asked.
   std::optional<Fraction> share(QueueId queue);
   // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "sched/admit.h"
 #include "sched/backfill.h"
@@ -133,29 +132,30 @@ class Probe {
   std::optional<Reason> refusal(const LaneKey& lane, const JobState& first) {
     const Admission admission = admit(state_, first);
     if (admission.models == 0) return admission.reason;
-    const Question question{first.shape, admission.models, state_.queue(first.queue).trust_domain,
-                            pools_of(first.queue)};
+    const PlaceQuestion question = place_question(state_, first, admission.models);
+    models_ = admission.models;
     const Answer& answer = places(question, first);
     if (!answer.placements) return answer.why;
     if (state_.start_holds().empty()) return std::nullopt;
     return behind_holds(lane, first, question, *answer.placements);
   }
 
+  // The models that quota left the last job for which places were sought.
+  ModelMask models() const { return models_; }
+
  private:
-  // All that the search for places looks at, besides the nodes.
-  using Question = std::tuple<std::uint64_t, ModelMask, TrustDomainId, std::vector<bool>>;
   struct Answer {
     std::optional<std::vector<TaskPlacement>> placements;
     Reason why;
   };
 
-  const Answer& places(const Question& question, const JobState& job) {
+  const Answer& places(const PlaceQuestion& question, const JobState& job) {
     const auto [known, fresh] = answers_.try_emplace(question);
-    if (fresh) known->second.placements = place(state_, job, std::get<ModelMask>(question), work_, known->second.why);
+    if (fresh) known->second.placements = place(state_, job, question.models, work_, known->second.why);
     return known->second;
   }
 
-  std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const Question& question,
+  std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const PlaceQuestion& question,
                                      const std::vector<TaskPlacement>& placements) {
     const JobId delayed = first_delayed(state_, not_passed(state_, first, now_), placements);
     if (!delayed.valid() || fits_beside(first, question, placements)) return std::nullopt;
@@ -176,7 +176,7 @@ class Probe {
   }
 
   // Where all holds that the job may not pass are respected.
-  bool fits_beside(const JobState& job, const Question& question, const std::vector<TaskPlacement>& placements) {
+  bool fits_beside(const JobState& job, const PlaceQuestion& question, const std::vector<TaskPlacement>& placements) {
     std::vector<JobId> owners = not_passed(state_, job, now_);
     if (!first_delayed(state_, owners, placements).valid()) return true;
     const auto [known, fresh] = beside_.try_emplace({question, std::move(owners)}, false);
@@ -184,23 +184,18 @@ class Probe {
     const Trial::Mark mark = trial_.mark();
     for (const JobId owner : known->first.second) trial_.set_aside(state_.job(owner)->start_hold->placements);
     Reason why;
-    known->second = place(state_, job, std::get<ModelMask>(question), work_, why).has_value();
+    known->second = place(state_, job, question.models, work_, why).has_value();
     trial_.rollback_to(mark);
     return known->second;
-  }
-
-  std::vector<bool> pools_of(QueueId queue) const {
-    std::vector<bool> pools;
-    for (std::uint32_t i = 0; i < state_.pools().size(); ++i) pools.push_back(may_use_pool(state_, queue, i));
-    return pools;
   }
 
   State& state_;
   Trial trial_;
   Timestamp now_;
   PlaceWork& work_;
-  std::map<Question, Answer> answers_;
-  std::map<std::pair<Question, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
+  ModelMask models_ = 0;
+  std::map<PlaceQuestion, Answer> answers_;
+  std::map<std::pair<PlaceQuestion, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
 };
 
 }  // namespace
@@ -246,7 +241,7 @@ JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
   return JobId::none();
 }
 
-std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work) {
+std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Openings& openings) {
   std::vector<LaneKey> lanes = stirred(state, now);
   lanes.insert(lanes.end(), state.waits().awake().begin(), state.waits().awake().end());
   std::sort(lanes.begin(), lanes.end());
@@ -260,6 +255,10 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     auto sleep = why ? sleep_of(state, *job, *why, now, work) : std::nullopt;
     if (!sleep) {
       state.waits().wake(lane);
+      if (job != nullptr && !why)
+        openings.add(state, lane, *job, probe.models());
+      else
+        openings.add_other();
       continue;
     }
     state.waits().put_to_sleep(lane, std::move(*sleep));

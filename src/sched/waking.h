@@ -9,6 +9,7 @@
 
 #include "base/timestamp.h"
 #include "model/reason.h"
+#include "sched/openings.h"
 #include "sched/place.h"
 #include "state/state.h"
 
@@ -16,8 +17,9 @@ namespace berth::sched {
 
 // Probes every lane that is awake, or sleeps and may be helped by what has changed since, and puts to sleep what can
 // neither start nor claim, those whose refusal cannot be told exactly until anything changes. Returns the first job of
-// each lane that was put to sleep, and why.
-std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work);
+// each lane that was put to sleep, and why; those that stay awake are added to the openings.
+std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work,
+                                                  Openings& openings);
 
 // The first job of the lane that may be asked now, or none().
 JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);
