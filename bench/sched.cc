@@ -1,11 +1,12 @@
 // The scheduler alone, on one core: a fleet of thousands of nodes that lives at 90 % of its GPUs, a thousand queues
 // four levels deep, a hundred thousand waiting jobs. Shapes come from the public traces (openb pods with their CPU,
 // memory and shares; Philly gangs) when BERTH_TRACES or ../shared/traces has them, and from a small built-in mix
-// otherwise.
+// otherwise. Of the four branches of the tree three share two GPU models and are held by their ceilings; the fourth has
+// no ceiling but the third model, which is full, so that what waits there waits for places.
 //
 //   bench/run sched [--quick]      --quick leaves out the fleet of ten times the size
 //
-// The keys are explained in docs/scheduling.md, "Fast".
+// The keys are explained in docs/speed.md.
 
 #include <malloc.h>
 #include <zlib.h>
@@ -129,6 +130,8 @@ struct Mix {
 // --- the scene ---------------------------------------------------------------------------------------------------
 
 const std::vector<std::string> kModels = {"H100", "A100", "V100"};
+constexpr double kShared = 0.86;  // of the first two models; with the full third this makes 90 %
+const std::string kPlacesBranch = "org3";
 
 ClusterConfig thousand_queues() {
   ClusterConfig config = default_cluster_config();
@@ -214,12 +217,23 @@ struct Scene {
     TaskGroup group;
     group.count = shape.tasks;
     group.request = shape.request;
+    if (group.request.gpus > 0) group.request.gpu_models = models_of(queue);
     group.command = {"python3", "train.py"};
     spec.groups.push_back(group);
     return spec;
   }
   JobId submit(const JobSpec& spec) { return command(SubmitJob{spec, ""})->job; }
   const std::string& some_leaf() { return leaves[random.below(leaves.size())]; }
+  const std::string& some_leaf(bool for_places) {
+    while (true) {
+      const std::string& leaf = some_leaf();
+      if (leaf.starts_with(kPlacesBranch) == for_places) return leaf;
+    }
+  }
+  static std::vector<std::string> models_of(const std::string& queue) {
+    return queue.starts_with(kPlacesBranch) ? std::vector<std::string>{kModels[2]}
+                                            : std::vector<std::string>{kModels[0], kModels[1]};
+  }
 
   Shape draw() {
     const std::vector<Shape>& from = random.chance(500) ? mix.pods : mix.gangs;
@@ -257,57 +271,83 @@ struct Scene {
     for (const Command& exit : exits_of(id)) command(exit);
   }
 
-  double filled() const {
-    const Amounts& used = state.queue(state.root()).usage;
-    return static_cast<double>(used[kDimGpu]) / static_cast<double>(state.capacity()[kDimGpu]);
+  double filled(std::size_t dim) const {
+    return static_cast<double>(state.queue(state.root()).usage[dim]) / static_cast<double>(state.capacity()[dim]);
+  }
+  double filled_shared() const { return (filled(kDimFirstModel) + filled(kDimFirstModel + 1)) / 2; }
+
+  // The first two models to their part, the third until several jobs in a row find no place.
+  void fill(std::vector<JobId>& running, int refusals) {
+    while (filled_shared() < kShared) {
+      const JobId id = submit(spec_of(draw(), some_leaf(false)));
+      if (start(id) >= 0) running.push_back(id);
+    }
+    while (refusals > 0) {
+      const JobId id = submit(spec_of(draw(), some_leaf(true)));
+      if (start(id) >= 0)
+        running.push_back(id);
+      else
+        --refusals;
+    }
   }
 
   // To 90 % of the GPUs, then as long again with jobs that leave and others that come.
   void live() {
     std::vector<JobId> running;
-    const auto fill = [&] {
-      while (filled() < 0.90) {
-        const JobId id = submit(spec_of(draw(), some_leaf()));
-        if (start(id) >= 0) running.push_back(id);
-      }
-    };
-    fill();
+    fill(running, 100);
     const std::size_t rounds = running.size();
     for (std::size_t i = 0; i < rounds; ++i) {
       const std::size_t at = random.below(running.size());
       end(running[at]);
       running[at] = running.back();
       running.pop_back();
-      fill();
+      fill(running, 2);
     }
   }
 };
 
 // --- figures -----------------------------------------------------------------------------------------------------
 
-// Mean microseconds of placing one task of the mix and binding it, each taken back by the end of another.
-double placement_us(Scene& scene) {
-  constexpr int kPlacements = 20'000;
+struct Placing {
+  double us_per_task = 0;
+  double us_per_job = 0;  // one that found no place counts, too
+  std::size_t placed = 0;
+  std::size_t refused = 0;
+};
+
+// Placing and binding jobs of the mix, pods and gangs alike, at the fill; all are taken back now and then, so that the
+// fill stays. Where `score` says so nodes are scored by what the placement costs the fleet.
+Placing placements(Scene& scene, NodeScore score) {
+  constexpr int kJobs = 20'000;
+  scene.config.scheduling.score = score;
+  scene.command(ApplyConfig{scene.config, "bench"});
   std::vector<JobId> asked;
-  for (int i = 0; i < kPlacements; ++i) {
-    Shape pod = scene.mix.pods[scene.random.below(scene.mix.pods.size())];
-    asked.push_back(scene.submit(scene.spec_of(pod, scene.some_leaf())));
-  }
-  double total = 0;
-  std::vector<JobId> placed;
+  for (int i = 0; i < kJobs; ++i) asked.push_back(scene.submit(scene.spec_of(scene.draw(), scene.some_leaf(false))));
+  Placing placing;
+  std::size_t tasks = 0;
   state::Trial trial(scene.state);
   const auto begin = Clock::now();
   for (const JobId id : asked) {
     sched::PlaceWork work;
     Reason why;
     const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
-    if (placements) trial.place(id, *placements);
+    if (placements) {
+      trial.place(id, *placements);
+      tasks += placements->size();
+      ++placing.placed;
+    } else {
+      ++placing.refused;
+    }
     if (trial.mark() >= 200) trial.rollback_to(0);
   }
-  total = micros_since(begin);
+  const double total = micros_since(begin);
   trial.rollback_to(0);
+  placing.us_per_task = total / static_cast<double>(tasks);
+  placing.us_per_job = total / kJobs;
   for (const JobId id : asked) scene.command(CancelJob{id, "ann"});
-  return total / kPlacements;
+  scene.config.scheduling.score = NodeScore::kBestFit;
+  scene.command(ApplyConfig{scene.config, "bench"});
+  return placing;
 }
 
 JobSpec gang512(Scene& scene, const std::string& queue) {
@@ -327,26 +367,32 @@ void make_room(Scene& scene, std::size_t nodes) {
   for (const JobId id : over) scene.end(id);
 }
 
-double gang_us(Scene& scene) {
+struct GangPlacing {
+  double us = 0;
+  bool fits = false;
+};
+
+GangPlacing place_gang512(Scene& scene) {
   const JobId id = scene.submit(gang512(scene, scene.leaves.front()));
   std::vector<double> times;
+  GangPlacing placing;
   for (int i = 0; i < 101; ++i) {
     sched::PlaceWork work;
     Reason why;
     const auto begin = Clock::now();
-    const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
+    placing.fits = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why).has_value();
     times.push_back(micros_since(begin));
-    if (!placements) std::fprintf(stderr, "the gang of 512 does not fit\n");
   }
   scene.command(CancelJob{id, "ann"});
-  return percentile(times, 0.5);
+  placing.us = percentile(times, 0.5);
+  return placing;
 }
 
-// Every queue is full: nothing of what waits may start before something below its queue ends.
-void close_queues(Scene& scene) {
+// Three branches are full by their ceilings: nothing of what waits there may start before something below ends.
+void close_branches(Scene& scene) {
   for (QueueConfig& queue : scene.config.queues) {
-    const state::QueueState& now = *scene.state.queue_at(queue.path);
-    if (now.is_leaf()) queue.max.gpu_milli = now.usage[kDimGpu];
+    const bool branch = queue.path.find('/') == std::string::npos && queue.path != kPlacesBranch;
+    if (branch) queue.max.gpu_milli = scene.state.queue_at(queue.path)->usage[kDimGpu];
   }
   scene.command(ApplyConfig{scene.config, "bench"});
 }
@@ -371,11 +417,16 @@ std::size_t submit_pending(Scene& scene, std::size_t count) {
   return (heap_bytes() - before - spec_bytes) / count;
 }
 
+// Turns until nothing more follows by itself.
+void come_to_rest(Scene& scene, const std::vector<Command>& commands) {
+  auto turn = control::run_turn(scene.state, scene.now, commands, scene.memory, sched::run_cycle);
+  while (turn.again) turn = control::run_turn(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
+}
+
+// One job ends and one arrives: with all that follows at once, the turns after the first included.
 std::vector<double> steady_cycles(Scene& scene, int count) {
+  come_to_rest(scene, {});
   std::vector<double> times;
-  for (int i = 0; i < 3; ++i) {
-    control::run_turn(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
-  }
   for (int i = 0; i < count; ++i) {
     scene.now = scene.now + 100;
     const std::vector<JobId> running(scene.state.running().begin(), scene.state.running().end());
@@ -383,22 +434,25 @@ std::vector<double> steady_cycles(Scene& scene, int count) {
     const Shape shape = scene.draw();
     commands.emplace_back(SubmitJob{scene.spec_of(shape, scene.some_leaf()), ""});
     const auto begin = Clock::now();
-    control::run_turn(scene.state, scene.now, commands, scene.memory, sched::run_cycle);
+    come_to_rest(scene, commands);
     times.push_back(micros_since(begin));
   }
   return times;
 }
 
-double why_us(Scene& scene) {
+std::vector<double> why_times(Scene& scene, int count) {
+  std::vector<JobId> waiting;
+  scene.state.jobs().for_each([&](const state::JobState& job) {
+    if (job.phase == JobPhase::kPending) waiting.push_back(job.id);
+  });
   std::vector<double> times;
-  for (const std::string& path : scene.leaves) {
-    const state::QueueState& leaf = *scene.state.queue_at(path);
-    if (leaf.pending.empty()) continue;
+  for (int i = 0; i < count; ++i) {
+    const JobId id = waiting[scene.random.below(waiting.size())];
     const auto begin = Clock::now();
-    sched::explain(scene.state, leaf.pending.rbegin()->job, scene.now);
+    sched::explain(scene.state, id, scene.now);
     times.push_back(micros_since(begin));
   }
-  return percentile(times, 0.5);
+  return times;
 }
 
 // The reasons of a page of a thousand waiting jobs, as GET /v1/jobs asks for them.
@@ -428,9 +482,13 @@ double reclaim_us(Scene& scene) {
   owner.guaranteed.gpu_milli = 1'000'000;
   scene.config.queues.push_back(owner);
   scene.command(ApplyConfig{scene.config, "bench"});
-  for (;;) {  // the last whole GPUs
-    const JobId id = scene.submit(scene.spec_of({1, {1000, 1024, 1, 1000, {}, {}}}, scene.leaves.front()));
-    if (scene.start(id) < 0) break;
+  for (const char* leaf : {"org0", "org3"}) {  // the last whole GPUs
+    for (;;) {
+      const auto below = std::find_if(scene.leaves.begin(), scene.leaves.end(),
+                                      [&](const std::string& path) { return path.starts_with(leaf); });
+      const JobId id = scene.submit(scene.spec_of({1, {0, 0, 1, 1000, {}, {}}}, *below));
+      if (scene.start(id) < 0) break;
+    }
   }
   const JobId claimant = scene.submit(gang512(scene, "owner"));
   scene.now = scene.now + 3'600'000;
@@ -454,38 +512,49 @@ int run(bool quick) {
   stage("nodes registered");
   scene.live();
   stage("alive at 90 %");
-  const double place_us = placement_us(scene);
+  const double filled = scene.filled(kDimGpu);
+  const Placing best_fit = placements(scene, NodeScore::kBestFit);
   stage("placements");
+  const Placing scored = placements(scene, NodeScore::kFragmentation);
+  stage("placements, nodes scored by fragmentation");
+  const GangPlacing gang_at_fill = place_gang512(scene);
   const std::size_t groups = scene.state.node_index().group_count();
   const std::size_t running = scene.state.running().size();
   double ratio = 0;
   if (!quick) {
     Scene large(62'500);
-    large.live();
-    ratio = placement_us(large) / place_us;
     stage("ten times the nodes");
+    large.live();
+    stage("ten times the nodes, alive");
+    ratio = placements(large, NodeScore::kBestFit).us_per_job / best_fit.us_per_job;
   }
-  close_queues(scene);
+  close_branches(scene);
   const std::size_t job_bytes = submit_pending(scene, 100'000);
   stage("100,000 waiting");
-  const std::vector<double> cycles = steady_cycles(scene, 300);
+  const std::vector<double> cycles = steady_cycles(scene, 1000);
   stage("steady cycles");
-  const double why = why_us(scene);
+  const std::vector<double> why = why_times(scene, 300);
   const double page = page_reasons_us(scene);
+  stage("why");
   make_room(scene, 80);
-  const double gang = gang_us(scene);
+  const GangPlacing gang = place_gang512(scene);
   stage("gang of 512");
   const double reclaim = reclaim_us(scene);
   stage("reclaim of 512");
   std::printf(
-      "{\"nodes\": 6250, \"queues\": %zu, \"pending\": 100000, \"running\": %zu, \"traces\": %s, \"node_groups\": "
-      "%zu,\n"
-      " \"placements_per_s\": %.0f, \"steady_cycle_p50_us\": %.0f, \"steady_cycle_p99_us\": %.0f, \"gang512_us\": "
-      "%.0f,\n"
-      " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"page_reasons_us\": %.0f, \"bytes_per_pending_job\": %zu, "
-      "\"bytes_per_node\": %zu",
-      scene.config.queues.size() - 1, running, scene.mix.traced ? "true" : "false", groups, 1e6 / place_us,
-      percentile(cycles, 0.5), percentile(cycles, 0.99), gang, reclaim, why, page, job_bytes, scene.node_bytes);
+      "{\"nodes\": 6250, \"queues\": %zu, \"pending\": 100000, \"running\": %zu, \"filled\": %.3f, \"traces\": %s, "
+      "\"node_groups\": %zu,\n"
+      " \"placements_per_s\": %.0f, \"placed_jobs_per_s\": %.0f, \"placements_refused\": %zu,\n"
+      " \"scored_placements_per_s\": %.0f, \"scored_jobs_per_s\": %.0f,\n"
+      " \"steady_cycle_p50_us\": %.0f, \"steady_cycle_p99_us\": %.0f,\n"
+      " \"gang512_us\": %.0f, \"gang512_fits\": %s, \"gang512_with_room_us\": %.0f,\n"
+      " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"why_p99_us\": %.0f, \"page_reasons_us\": %.0f,\n"
+      " \"bytes_per_pending_job\": %zu, \"bytes_per_node\": %zu",
+      scene.config.queues.size() - 1, running, filled, scene.mix.traced ? "true" : "false", groups,
+      1e6 / best_fit.us_per_task, 1e6 / best_fit.us_per_job, best_fit.refused, 1e6 / scored.us_per_task,
+      1e6 / scored.us_per_job, percentile(cycles, 0.5), percentile(cycles, 0.99), gang_at_fill.us,
+      gang_at_fill.fits ? "true" : "false", gang.us, reclaim, percentile(why, 0.5), percentile(why, 0.99), page,
+      job_bytes, scene.node_bytes);
   if (!quick) std::printf(",\n \"cost_ratio_10x\": %.2f", ratio);
   std::printf("}\n");
   return 0;
