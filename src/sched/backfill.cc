@@ -108,23 +108,22 @@ class Renewal {
   Renewal(const HoldRound& round, Plan& plan)
       : round_(round),
         plan_(plan),
-        per_pool_(static_cast<std::size_t>(round.state.config().scheduling.backfill_holds)),
-        most_(per_pool_ * std::max<std::size_t>(1, round.state.pools().size())) {}
+        per_pool_(static_cast<std::size_t>(round.state.config().scheduling.backfill_holds)) {}
 
   void renew_due() {
     const std::set<JobId> owners = round_.state.start_holds();
     for (const JobId id : owners) {
       if (round_.decided.contains(id)) continue;
-      if (kept_.size() >= most_) {
+      const StartHold& hold = *round_.state.job(id)->start_hold;
+      if (!pools_are_free(hold.placements)) {
         drop(id, "fewer starts are held than before");
         continue;
       }
-      const StartHold& hold = *round_.state.job(id)->start_hold;
       const Timestamp due = due_again(hold);
       if (due > round_.now && still_there(hold)) {
         keep(id, hold.placements);
         wake_at(due);
-      } else if (auto renewed = work_out(id)) {
+      } else if (auto renewed = work_out(id); renewed && pools_are_free(renewed->placements)) {
         decide(std::move(*renewed));
       } else {
         drop(id, "when it could start is not known any more");
@@ -134,29 +133,42 @@ class Renewal {
 
   // The first blocked jobs of the order that can be held a start get the holds that are free.
   void fill_free() {
-    if (kept_.size() >= most_ || sought_lately() || !anybody([](JobId) { return true; })) return;
+    if (per_pool_ == 0 || sought_lately() || !somebody_may_lack_places()) return;
+    most_ = per_pool_ * pools_with_nodes();
     certain_ends_ = anything_ends_for_certain();
-    if (anybody([&](JobId id) { return could_be_held(id); })) seek();
-    if (kept_.size() < most_) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
+    if (seek()) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
   }
 
  private:
-  void seek() {
+  // Whether anybody lacks places at all.
+  bool seek() {
     Order order(round_.state, round_.now, Lanes::kAll);
-    for (std::size_t in_vain = 0; kept_.size() < most_ && in_vain < most_ + kMostInVain;) {
+    bool lacking = false;
+    for (std::size_t in_vain = 0; !lacking || (kept_.size() < most_ && in_vain < most_ + kMostInVain);) {
       const auto id = order.next();
       if (!id) break;
-      if (round_.decided.contains(*id) || kept_.contains(*id)) continue;
-      order.refuse(*id);
-      if (!could_be_held(*id)) continue;
+      if (round_.decided.contains(*id)) continue;
+      const bool could = !kept_.contains(*id) && could_be_held(*id);
+      if (!kept_.contains(*id)) order.refuse(*id);
       Reason why;
-      if (fit_now(round_.state, *round_.state.job(*id), round_.work, why) || !lacks_places(why.code)) continue;
+      if ((lacking && !could) || fit_now(round_.state, *round_.state.job(*id), round_.work, why)) continue;
+      if (!lacks_places(why.code)) continue;
+      lacking = true;
+      if (!could || kept_.size() >= most_) continue;
       auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
       if (hold && pools_are_free(hold->placements))
         decide(std::move(*hold));
       else
         ++in_vain;
     }
+    return lacking;
+  }
+
+  // Counted from the nodes: which other pools the state remembers depends on its past.
+  std::size_t pools_with_nodes() const {
+    std::set<std::uint32_t> pools;
+    for (const state::NodeState& node : round_.state.nodes()) pools.insert(node.pool);
+    return pools.size();
   }
 
   bool sought_lately() const {
@@ -176,23 +188,13 @@ class Renewal {
     return certain_ends_ || trusts_estimates(round_.state, *round_.state.job(id), round_.now);
   }
 
-  // Of those that lack places: whoever sleeps for it, the first of each lane, or was refused for it in this cycle.
-  template <class Asked>
-  bool anybody(const Asked& asked) const {
-    const State& state = round_.state;
-    const auto first = [&](const state::LaneKey& lane) {
-      return asked(state.queue(lane.queue).lanes.at(lane.shape).begin()->job);
-    };
-    const auto& for_places = state.waits().for_places();
-    const auto& for_easing = state.waits().for_any_easing();
-    const auto& for_any = state.waits().for_any_change();
-    return std::any_of(
-               for_places.begin(), for_places.end(),
-               [&](const auto& shape) { return std::any_of(shape.second.begin(), shape.second.end(), first); }) ||
-           std::any_of(for_easing.begin(), for_easing.end(), first) ||
-           std::any_of(for_any.begin(), for_any.end(), first) ||
+  // Saves the search where it would find nobody: who lacks places sleeps for it or was refused for it in this cycle.
+  // Which lanes sleep decides nothing, because the search asks everybody again.
+  bool somebody_may_lack_places() const {
+    const state::WaitLists& waits = round_.state.waits();
+    return !waits.for_places().empty() || !waits.for_any_easing().empty() || !waits.for_any_change().empty() ||
            std::any_of(plan_.refused.begin(), plan_.refused.end(),
-                       [&](const auto& refused) { return lacks_places(refused.second.code) && asked(refused.first); });
+                       [](const auto& refused) { return lacks_places(refused.second.code); });
   }
 
   std::optional<HoldDecision> work_out(JobId id) {
@@ -245,14 +247,14 @@ class Renewal {
     const auto pools = pools_of(placements);
     return std::all_of(pools.begin(), pools.end(), [&](std::uint32_t pool) {
       const auto holds = holds_in_.find(pool);
-      return holds == holds_in_.end() || holds->second < per_pool_;
+      return (holds == holds_in_.end() ? 0 : holds->second) < per_pool_;
     });
   }
 
   const HoldRound& round_;
   Plan& plan_;
   std::size_t per_pool_;  // holds of each pool
-  std::size_t most_;      // holds of all
+  std::size_t most_ = 0;  // holds of all
   bool certain_ends_ = false;
   std::set<JobId> dropped_;
   std::map<JobId, std::vector<TaskPlacement>> kept_;  // the holds after this cycle

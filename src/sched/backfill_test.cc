@@ -168,6 +168,28 @@ TEST_CASE("a steady cycle works out no start and asks nobody behind a hold, howe
   CHECK(fleet.state.running().size() == 1);
 }
 
+// What is kept of a configuration that is gone differs between a state that lived through it and one from a checkpoint.
+TEST_CASE_FIXTURE(FleetFixture, "pools that only an earlier configuration named change no hold") {
+  ClusterConfig config = holding_at_once();
+  config.pools = {{"x", {}}, {"y", {}}};
+  command(ApplyConfig{config, "op"});
+  config.pools.clear();
+  command(ApplyConfig{config, "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec limited = job("a", 1, 6);
+  limited.time_limit_s = 100;
+  submit(limited);
+  cycle();
+  submit(job("a", 1, 8));
+  submit(job("a", 1, 7));
+  auto loaded = state::State::load(state.save());
+  REQUIRE(loaded.has_value());
+  REQUIRE_NE(loaded->pools().size(), state.pools().size());
+  const Plan from_checkpoint = sched::run_cycle(*loaded, now);
+  CHECK_EQ(control::plan_hash(cycle()), control::plan_hash(from_checkpoint));
+  CHECK_EQ(state.start_holds().size(), 1);
+}
+
 TEST_CASE_FIXTURE(FleetFixture, "starts that cannot be held are looked for once a minute") {
   command(ApplyConfig{holding_at_once(), "op"});
   command(RegisterNode{node("n1", 8)});

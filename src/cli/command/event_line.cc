@@ -111,7 +111,7 @@ constexpr std::array kTellings{
             [](const Json& e) { return job(e) + " to start " + show(e, "start") + " at the latest " + placements(e); }},
     Telling{"start-hold-dropped",
             [](const Json& e) { return job(e) + " has no start held any more" + colon(show(e, "why")); }},
-    Telling{"starts-sought", [](const Json&) { return std::string("no further start can be held for now"); }},
+    Telling{"starts-sought", [](const Json&) { return std::string("starts to hold were looked for"); }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
     Telling{"fragmentation-alarm", &fragmentation_alarm},
 };
