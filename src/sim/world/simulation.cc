@@ -123,24 +123,31 @@ ClusterConfig Simulation::random_config() {
   config.scheduling.default_grace_s = random_.between(1, 60);
   config.scheduling.reclaim = !random_.chance(100);
   config.scheduling.preempt = !random_.chance(200);
-  Random apart(seed_ ^ 0x5c04eULL);  // numbers of its own, so that the rest of a seed's life stays what it was
+  leaves_.clear();
+  for (const QueueConfig& queue : config.queues) {
+    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
+                                   [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
+    if (leaf) leaves_.push_back(queue.path);
+  }
+  if (shape_.policies) choose_policies(config);
+  return config;
+}
+
+// With numbers of its own, so that the rest of a seed's life stays what it was.
+void Simulation::choose_policies(ClusterConfig& config) {
+  Random apart(seed_ ^ 0x5c04eULL);
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
   config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
   if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
-  leaves_.clear();
   for (QueueConfig& queue : config.queues) {
-    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
-                                   [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
-    if (!leaf) continue;
-    leaves_.push_back(queue.path);
-    if (!apart.chance(250)) continue;
+    const bool leaf = std::find(leaves_.begin(), leaves_.end(), queue.path) != leaves_.end();
+    if (!leaf || !apart.chance(250)) continue;
     const std::int64_t first_gpu_s = apart.between(1, 2000);
     queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
   }
-  return config;
 }
 
 const std::string& Simulation::some_node() { return pick(random_, node_names_); }

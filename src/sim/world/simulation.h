@@ -20,6 +20,7 @@ struct SimulationShape {
   std::uint32_t most_nodes = 64;
   std::uint32_t most_queues = 50;
   bool exact = false;            // exactly the most of both, every node with eight GPUs: the benchmark's cluster
+  bool policies = true;          // those beside the defaults, by chance: scores, early holds, attained service
   std::uint64_t live_jobs = 60;  // submissions stop above it
   bool faults = true;            // of nodes, reports and the control plane
   std::uint64_t events_per_scratch_check = 1000;
@@ -43,6 +44,7 @@ class Simulation {
   void build_nodes();
   void place_node(NodeSpec& spec);
   ClusterConfig random_config();
+  void choose_policies(ClusterConfig& config);
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
   JobSpec random_job();
   void random_requests(JobSpec& spec);
