@@ -29,22 +29,30 @@ class Inbox {
 
   // False when the inbox is full or closed.
   bool put(Letter letter) {
+    bool enough = false;
     {
       const std::lock_guard lock(mutex_);
       if (closed_ || (letter.answer && letters_.size() >= kMost)) return false;
       letters_.push_back(std::move(letter));
+      enough = letters_.size() >= wanted_;
     }
-    ready_.notify_one();
+    if (enough) ready_.notify_one();
     return true;
   }
 
-  // Waits until there is something, `until`, or a close. When `expected` letters came last time, lingers a moment for
-  // as many again, so that clients who write in step share one sync.
-  std::vector<Letter> take(std::chrono::steady_clock::time_point until, std::size_t expected) {
+  // Waits until there is something, `until`, or a close; then up to `linger` for those who are expected beside, so that
+  // clients who write whenever they are answered share one sync: as many as came last time, and, unless too many were
+  // expected then, as many as wait already when those are about to be answered.
+  std::vector<Letter> take(std::chrono::steady_clock::time_point until, std::chrono::steady_clock::duration linger) {
     std::unique_lock lock(mutex_);
+    const std::size_t expected = came_ + (came_as_expected_ ? letters_.size() : 0);
     ready_.wait_until(lock, until, [&] { return closed_ || woken_ || !letters_.empty(); });
-    if (!letters_.empty() && letters_.size() < expected && !closed_) {
-      ready_.wait_for(lock, kLinger, [&] { return closed_ || letters_.size() >= expected; });
+    if (!letters_.empty()) {
+      wanted_ = expected;
+      ready_.wait_for(lock, linger, [&] { return closed_ || letters_.size() >= expected; });
+      wanted_ = 1;
+      came_ = letters_.size();
+      came_as_expected_ = came_ >= expected;
     }
     woken_ = false;
     return std::exchange(letters_, {});
@@ -70,12 +78,14 @@ class Inbox {
   }
 
  private:
-  static constexpr std::chrono::microseconds kLinger{600};
   mutable std::mutex mutex_;
   std::condition_variable ready_;
   std::vector<Letter> letters_;
   bool closed_ = false;
   bool woken_ = false;
+  std::size_t wanted_ = 1;  // so many are worth waking the loop for
+  std::size_t came_ = 1;    // last time
+  bool came_as_expected_ = true;
 };
 
 }  // namespace berth::daemon

@@ -20,6 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLongestWait{1000};
+// Waiting for more to write is worth half of what the write costs, and never longer.
+constexpr Clock::duration kLongestLinger = std::chrono::milliseconds(2);
 // Cycles may take this share of the loop's time; commands have the rest.
 constexpr int kPausePerCycle = 3;
 constexpr std::chrono::milliseconds kCheapCycle{2};
@@ -51,7 +53,6 @@ void Loop::stop() {
 }
 
 void Loop::run() {
-  std::size_t expected = 1;
   while (!stopping_) {
     Clock::time_point until = Clock::now() + kLongestWait;
     if (again_) until = std::max(Clock::now(), next_cycle_);
@@ -59,9 +60,7 @@ void Loop::run() {
       const std::int64_t due_in = std::clamp<std::int64_t>(wake_at_ - read_clock(), 0, kLongestWait.count());
       until = std::min(until, Clock::now() + std::chrono::milliseconds(due_in));
     }
-    std::vector<Letter> letters = inbox_.take(until, expected);
-    expected = std::max<std::size_t>(1, letters.size());
-    turn(std::move(letters));
+    turn(inbox_.take(until, std::min(append_took_ / 2, kLongestLinger)));
   }
 }
 
@@ -82,7 +81,11 @@ void Loop::turn(std::vector<Letter> letters) {
   if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
   again_ = turn.again;
   wake_at_ = turn.wake_at;
-  if (!turn.records.empty()) append(turn);
+  if (!turn.records.empty()) {
+    const Clock::time_point append_began = Clock::now();
+    append(turn);
+    append_took_ = Clock::now() - append_began;
+  }
   std::vector<Effect> effects = control::effects_of(state_, turn.records);
   DurableBatch batch;
   batch.vital_signs = vital_signs(state_);

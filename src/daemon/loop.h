@@ -48,6 +48,7 @@ class Loop {
   Timestamp wake_at_;
   bool again_ = true;
   std::chrono::steady_clock::time_point next_cycle_{};
+  std::chrono::steady_clock::duration append_took_{};
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
