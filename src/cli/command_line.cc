@@ -108,6 +108,9 @@ class Declarations {
   }
   static void add_show(CLI::App& sub, ShowOptions& show) {
     add_format(sub, show.format, kShown);
+    add_watch(sub, show);
+  }
+  static void add_watch(CLI::App& sub, ShowOptions& show) {
     sub.add_flag("--watch", show.watch, "show it again and again, on a terminal in place");
     number(sub.add_option("--every", show.every_s, "with --watch, so often (2)"), 1, 86'400, "SECONDS");
   }
@@ -251,7 +254,8 @@ void Declarations::declare_cluster() {
   accounting.add_option("--from", usage->from, "ISO 8601, a span before now as -24h, or now (default: the beginning)")
       ->type_name("TIME");
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
-  add_format(accounting, usage->format, {"table", "wide", "json", "yaml", "csv"});
+  add_format(accounting, usage->show.format, {"table", "wide", "json", "yaml", "csv"});
+  add_watch(accounting, usage->show);
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =

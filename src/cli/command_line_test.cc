@@ -80,6 +80,7 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
   CHECK(parsed<NodeActionOptions>({"drain", "n"}).action == NodeAction::kDrain);
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
+  CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);
 }
 
 TEST_CASE("command line: a mistake says what would be right") {

@@ -95,7 +95,7 @@ struct EventsOptions {
   std::string kind, job;
 };
 struct UsageOptions {
-  Format format = Format::kTable;
+  ShowOptions show;
   std::string from, to;
 };
 struct ApplyOptions {

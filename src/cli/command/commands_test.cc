@@ -149,18 +149,18 @@ const char* const kReport = R"({"from": "2026-11-21T08:00:00.000Z", "to": "2026-
   "idle_gpu_milli_ms": 999750000, "down_gpu_milli_ms": 0, "capacity_gpu_milli_ms": 3000000000})";
 
 TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
-  const auto outcome = outcome_of(UsageOptions{Format::kTable, "-24h", "now"}, {ok(kReport)});
+  const auto outcome = outcome_of(UsageOptions{{}, "-24h", "now"}, {ok(kReport)});
   REQUIRE(outcome.code);
   CHECK(outcome.requests[0].find("/v1/usage?from=20") != std::string::npos);
   CHECK(outcome.out.find("1500.000     0.000     1500.000        50.0%") != std::string::npos);
   CHECK(outcome.out.find("simulated H100") != std::string::npos);
   CHECK(outcome.out.find("used in all") != std::string::npos);
   CHECK(outcome.out.find("idle") < outcome.out.find("capacity "));
-  CHECK_FALSE(outcome_of(UsageOptions{Format::kTable, "soon", ""}, {}).code);
+  CHECK_FALSE(outcome_of(UsageOptions{{}, "soon", ""}, {}).code);
 }
 
 TEST_CASE("usage: CSV without formulas") {
-  CHECK(outcome_of(UsageOptions{Format::kCsv, "", ""}, {ok(kReport)}).out ==
+  CHECK(outcome_of(UsageOptions{{.format = Format::kCsv}, "", ""}, {ok(kReport)}).out ==
         "queue,user,gpu_model,kind,gpu_seconds,simulated\r\n"
         "'=cmd,ana,H100,within,1500.000,false\r\n"
         "'=cmd,ana,H100,borrowed,500.250,true\r\n"

@@ -110,18 +110,19 @@ Result<std::string> iso_of(const std::string& when, Timestamp now) {
 }  // namespace
 
 Result<int> run(const UsageOptions& options, Session& session) {
-  const Timestamp now = clock_now();
-  const auto from = iso_of(options.from, now);
-  if (!from) return from.error();
-  const auto to = iso_of(options.to, now);
-  if (!to) return to.error();
-  const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}}));
-  if (!report) return report.error();
-  session.out << formatted(*report, options.format, [&] {
-    return options.format == Format::kCsv ? usage_csv(*report)
-                                          : usage_table(*report, table_width(session, options.format));
+  const Format format = options.show.format;
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const Timestamp now = clock_now();
+    const auto from = iso_of(options.from, now);
+    if (!from) return from.error();
+    const auto to = iso_of(options.to, now);
+    if (!to) return to.error();
+    const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}}));
+    if (!report) return report.error();
+    return formatted(*report, format, [&] {
+      return format == Format::kCsv ? usage_csv(*report) : usage_table(*report, table_width(session, format));
+    });
   });
-  return kOk;
 }
 
 }  // namespace berth::cli
