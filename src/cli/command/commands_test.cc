@@ -52,12 +52,12 @@ TEST_CASE("exit codes: each status of the server has its own") {
                                                        {"413 Payload Too Large", kUsage},
                                                        {"500 Internal Server Error", kFailed},
                                                        {"503 Service Unavailable", kUnreachable}};
-  for (const auto& [status, code] : cases) {
-    CAPTURE(status);
-    const auto outcome = outcome_of(WhyOptions{{}, "7"}, {answer_with(status, R"({"detail": "words"})")});
+  for (const auto& one : cases) {
+    CAPTURE(one.first);
+    const auto outcome = outcome_of(WhyOptions{{}, "7"}, {answer_with(one.first, R"({"detail": "words"})")});
     REQUIRE_FALSE(outcome.code);
     CHECK(outcome.code.error().message == "words");
-    CHECK(exit_code_of(outcome.code.error().code) == code);
+    CHECK(exit_code_of(outcome.code.error().code) == one.second);
     CHECK(outcome.out.empty());
   }
 }

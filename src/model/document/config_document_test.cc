@@ -212,9 +212,9 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"topology: [rack, rack]\n", "cluster.yaml:1:18: topology[1]: level 'rack' is listed twice; keep one"},
       {"topology: rack\n", "cluster.yaml:1:11: topology: this is a single value; give a list"},
   };
-  for (const auto& [text, message] : rows) {
-    CAPTURE(text);
-    CHECK_EQ(refusal(text), message);
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    CHECK_EQ(refusal(row.first), row.second);
   }
 }
 
