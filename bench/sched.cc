@@ -325,23 +325,26 @@ Placing placements(Scene& scene, NodeScore score) {
   for (int i = 0; i < kJobs; ++i) asked.push_back(scene.submit(scene.spec_of(scene.draw(), scene.some_leaf(false))));
   Placing placing;
   std::size_t tasks = 0;
-  state::Trial trial(scene.state);
-  const auto begin = Clock::now();
-  for (const JobId id : asked) {
-    sched::PlaceWork work;
-    Reason why;
-    const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
-    if (placements) {
-      trial.place(id, *placements);
-      tasks += placements->size();
-      ++placing.placed;
-    } else {
-      ++placing.refused;
+  double total = 0;
+  {  // no event is applied while a trial is under way
+    state::Trial trial(scene.state);
+    const auto begin = Clock::now();
+    for (const JobId id : asked) {
+      sched::PlaceWork work;
+      Reason why;
+      const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
+      if (placements) {
+        trial.place(id, *placements);
+        tasks += placements->size();
+        ++placing.placed;
+      } else {
+        ++placing.refused;
+      }
+      if (trial.mark() >= 200) trial.rollback_to(0);
     }
-    if (trial.mark() >= 200) trial.rollback_to(0);
+    total = micros_since(begin);
+    trial.rollback_to(0);
   }
-  const double total = micros_since(begin);
-  trial.rollback_to(0);
   placing.us_per_task = total / static_cast<double>(tasks);
   placing.us_per_job = total / kJobs;
   for (const JobId id : asked) scene.command(CancelJob{id, "ann"});
