@@ -84,7 +84,7 @@ class Inbox {
   bool closed_ = false;
   bool woken_ = false;
   std::size_t wanted_ = 1;  // so many are worth waking the loop for
-  std::size_t came_ = 1;    // last time
+  std::size_t came_ = 0;    // last time
   bool came_as_expected_ = true;
 };
 
