@@ -104,5 +104,24 @@ TEST_CASE("whether a gang of several groups fits does not depend on what others 
   CHECK(fleet.runs(both));
 }
 
+TEST_CASE("a job that wants a node for itself claims one from who borrows it") {
+  FleetFixture fleet;
+  QueueConfig owner = FleetFixture::queue("a");
+  owner.guaranteed.gpu_milli = 8000;
+  fleet.command(ApplyConfig{FleetFixture::config({owner, FleetFixture::queue("b")}), "op"});
+  fleet.command(RegisterNode{FleetFixture::node("n1", 8)});
+  const JobId borrower = fleet.submit(FleetFixture::job("b", 2, 4));
+  fleet.cycle();
+  REQUIRE(fleet.runs(borrower));
+  JobSpec alone = FleetFixture::job("a", 1, 1);
+  alone.exclusive = true;
+  const JobId claimant = fleet.submit(alone);
+  fleet.cycle();
+  REQUIRE(fleet.state.job(borrower)->attempt->stop.has_value());
+  fleet.exit(borrower, 143);
+  fleet.cycle();
+  CHECK(fleet.runs(claimant));
+}
+
 }  // namespace
 }  // namespace berth

@@ -65,7 +65,7 @@ std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, 
 }
 
 bool untouched(const NodeState& node) {
-  return node.tasks.empty() && node.available_cpu_milli() == node.spec.cpu_milli &&
+  return node.holders == 0 && node.available_cpu_milli() == node.spec.cpu_milli &&
          node.available_memory_mib() == node.spec.memory_mib &&
          std::all_of(node.gpus.begin(), node.gpus.end(),
                      [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });

@@ -14,6 +14,7 @@ struct NodeSums {
   std::vector<std::int64_t> milli;
   std::vector<std::int64_t> nominated_milli;
   std::size_t tasks = 0;
+  std::int32_t holders = 0;
 };
 
 struct QueueSums {
@@ -62,6 +63,7 @@ std::optional<std::string> State::audit() const {
       if (job.is_elastic()) elastic.insert(job.id);
       for (const TaskState& task : job.attempt->tasks) {
         NodeSums& sums = nodes[task.placement.node.index()];
+        ++sums.holders;
         sums.cpu += task.placement.cpu_milli;
         sums.memory += task.placement.memory_mib;
         for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
@@ -128,6 +130,7 @@ std::optional<std::string> State::audit() const {
     if (node.nominated_cpu_milli != sums.nominated_cpu) return name + "nominated CPU differs";
     if (node.nominated_memory_mib != sums.nominated_memory) return name + "nominated memory differs";
     if (node.tasks.size() != sums.tasks) return name + "the set of tasks differs";
+    if (node.holders != sums.holders) return name + "the number of tasks that hold something differs";
     for (std::size_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].free_milli != kMilli - sums.milli[g])
         return name + "free share of GPU " + std::to_string(g) + " differs";

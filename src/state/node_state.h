@@ -50,6 +50,7 @@ struct NodeState {
   std::vector<GpuSlot> gpus;
   std::set<std::int32_t> ports;                     // master ports in use
   std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not over
+  std::int32_t holders = 0;  // tasks that hold something here: one that is over holds it until its attempt is
 
   bool takes_tasks() const { return status == NodeStatus::kReady && (!cordoned || planted(Bug::kCordonIgnored)); }
   std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, free_cpu_milli - nominated_cpu_milli); }

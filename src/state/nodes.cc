@@ -29,6 +29,7 @@ void State::install_node(NodeState& node) {
   node.free_memory_mib = node.spec.memory_mib;
   node.nominated_cpu_milli = 0;
   node.nominated_memory_mib = 0;
+  node.holders = 0;
   node.gpus.clear();
   for (const Gpu& gpu : node.spec.gpus) {
     GpuSlot slot;
@@ -204,6 +205,7 @@ void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) 
 
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
+  node.holders += sign;
   node.free_cpu_milli -= sign * placement.cpu_milli;
   node.free_memory_mib -= sign * placement.memory_mib;
   BERTH_CHECK(node.free_cpu_milli >= 0);
