@@ -155,6 +155,9 @@ class Declarations {
     kept->action = action;
     CLI::App& sub = command("Cluster", name, says, example, kept);
     sub.add_option("NODE", kept->names, "the nodes' names")->required();
+    if (action == NodeAction::kDrain) {
+      sub.add_option("--gone-in", kept->gone_in, "the node goes away then, such as 2m: no grace is longer");
+    }
     if (action == NodeAction::kFence) sub.add_flag("--yes", kept->confirmed, "the node is known to be off");
   }
 

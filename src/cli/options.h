@@ -86,6 +86,7 @@ struct NodeActionOptions {
   NodeAction action = NodeAction::kCordon;
   std::vector<std::string> names;
   bool confirmed = false;  // --yes
+  std::string gone_in;     // of a drain: "2m"
 };
 struct EventsOptions {
   Format format = Format::kTable;

@@ -46,14 +46,22 @@ void lose(Batch& batch, const NodeState& node, const std::string& why) {
 void welcome_back(Batch& batch, NodeId id) {
   const SchedulingConfig& rules = batch.state().config().scheduling;
   const NodeState& node = batch.state().node(id);
+  if (node.gone_at.ms > 0 && node.gone_at <= batch.now()) {
+    batch.emit(NodeCordoned{id, false, false, "berth", "it went away and is back", {}});
+    return;
+  }
   if (node.cordoned || rules.flap_losses == 0) return;
   const Timestamp since{checked_subtract(batch.now().ms, checked_multiply(rules.flap_window_s, 1000))};
   const auto losses = std::count_if(node.contact_losses.begin(), node.contact_losses.end(),
                                     [&](Timestamp loss) { return loss > since; });
   if (losses < rules.flap_losses) return;
   batch.emit(NodeCordoned{
-      id, true, false, "berth",
-      "it lost contact " + std::to_string(losses) + " times within " + document::duration_text(rules.flap_window_s)});
+      id,
+      true,
+      false,
+      "berth",
+      "it lost contact " + std::to_string(losses) + " times within " + document::duration_text(rules.flap_window_s),
+      {}});
 }
 
 void give_up_deferred(Batch& batch) {

@@ -1,9 +1,11 @@
 #pragma once
-// Nodes that come and go. Two rules keep a fault of the network, or of one machine, from becoming a fault of the jobs:
+// Nodes that come and go. These rules keep a fault of the network, or of one machine, from becoming a fault of the
+// jobs:
 //
 //  - Flapping: a node that has lost contact `flap_losses` times within `flap_window` is cordoned when it comes back,
 //  with
 //    that as the reason, until an operator uncordons it.
+//  - A node that was to go away and came back afterwards takes tasks again.
 //  - Mass loss: while at least `mass_loss_percent` of the nodes, and three, are silent, none of them is given up. They
 //    stay unknown with their jobs and their GPUs charged, so that nobody on the other nodes has to leave for jobs that
 //    would start again. They are given up when fewer are silent, or when an operator fences them.

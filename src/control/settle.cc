@@ -119,10 +119,33 @@ void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t
   batch.emit(StopBegan{job.id, job.attempt->number, cause, claimant, batch.now() + grace, 0});
 }
 
-bool on_draining_node(const State& state, const AttemptState& attempt) {
-  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [&](const state::TaskState& task) {
-    return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
-  });
+// The node that the attempt has to leave, the first one to go away of several, or null.
+const state::NodeState* draining_node(const State& state, const AttemptState& attempt) {
+  const auto leaves_by = [](const state::NodeState& node) {
+    return node.gone_at.ms == 0 ? Timestamp::never() : node.gone_at;
+  };
+  const state::NodeState* first = nullptr;
+  for (const state::TaskState& task : attempt.tasks) {
+    const state::NodeState& node = state.node(task.placement.node);
+    if (task.phase == TaskPhase::kExited || !node.draining) continue;
+    if (first == nullptr || leaves_by(node) < leaves_by(*first)) first = &node;
+  }
+  return first;
+}
+
+// By notice, nothing can be kept there, and grace ends when the node goes. By choice, a service keeps who must serve.
+bool leave_draining_node(Batch& batch, const JobState& job) {
+  const state::NodeState* node = draining_node(batch.state(), *job.attempt);
+  if (node == nullptr) return false;
+  const std::int64_t grace = grace_ms(batch.state(), job.spec);
+  if (node->gone_at.ms > 0) {
+    const std::int64_t left = std::max<std::int64_t>(0, node->gone_at - batch.now());
+    begin_stop(batch, job, StopCause::kSpotNotice, std::min(grace, left));
+    return true;
+  }
+  if (!state::may_leave_by_choice(batch.state(), job)) return false;
+  begin_stop(batch, job, StopCause::kDrain, grace);
+  return true;
 }
 
 // Grace ends when it is over or the checkpoint is acknowledged; tasks that were given back and are over are taken off
@@ -159,8 +182,8 @@ void settle_running(Batch& batch, JobId id) {
   } else if (job.spec.time_limit_s > 0 &&
              attempt.started + checked_multiply(job.spec.time_limit_s, 1000) <= batch.now()) {
     begin_stop(batch, job, StopCause::kTimeLimit, grace);
-  } else if (on_draining_node(batch.state(), attempt) && state::may_leave_by_choice(batch.state(), job)) {
-    begin_stop(batch, job, StopCause::kDrain, grace);
+  } else if (leave_draining_node(batch, job)) {
+    return;
   } else if (attempt.shrinking()) {
     settle_leaving(batch, job);
   }
@@ -303,9 +326,7 @@ void settle_alarm(Batch& batch) {
 void drain_replica(Batch& batch, JobId id) {
   const JobState& replica = *batch.state().job(id);
   if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
-  if (on_draining_node(batch.state(), *replica.attempt) && state::may_leave_by_choice(batch.state(), replica)) {
-    begin_stop(batch, replica, StopCause::kDrain, grace_ms(batch.state(), replica.spec));
-  }
+  leave_draining_node(batch, replica);
 }
 
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {

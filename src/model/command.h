@@ -40,6 +40,7 @@ struct CordonNode {
   bool cordoned = true;
   bool drain = false;  // with cordoned: also move what runs there
   std::string user;
+  std::int64_t gone_in_s = 0;  // drains: the node goes away then, whatever runs there; 0: it stays
 };
 // An operator or provider vouches that nothing runs on the node any more.
 struct FenceNode {

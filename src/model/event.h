@@ -55,11 +55,12 @@ struct NodeCordoned {
   bool cordoned = false;
   bool draining = false;
   std::string user;
-  std::string why;  // empty: the user's own reasons
+  std::string why;    // empty: the user's own reasons
+  Timestamp gone_at;  // drains: the node goes away then; 0: it stays
   static constexpr auto fields() {
     return std::tuple(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
                       field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user),
-                      field("why", &NodeCordoned::why));
+                      field("why", &NodeCordoned::why), field("gone_at", &NodeCordoned::gone_at));
   }
 };
 

@@ -39,6 +39,7 @@ struct NodeState {
   bool cordoned = false;
   bool draining = false;
   std::string cordon_why;                 // what berth cordoned it for, or what an operator said
+  Timestamp gone_at;                      // it goes away then, by notice; 0: it stays
   std::vector<Timestamp> contact_losses;  // the latest
   bool loss_deferred = false;             // unknown, and not given up while so many are silent
   std::uint64_t lease = 0;

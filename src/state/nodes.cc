@@ -164,6 +164,7 @@ void State::on(const NodeCordoned& event) {
   NodeState& node = node_mut(event.node);
   node.draining = event.cordoned && event.draining;
   node.cordon_why = event.cordoned ? event.why : std::string();
+  node.gone_at = event.cordoned ? event.gone_at : Timestamp();
   if (!event.cordoned) node.contact_losses.clear();
   for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
   for (const JobId id : nominated_) unsettled_.insert(id);

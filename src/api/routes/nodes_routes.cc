@@ -7,6 +7,7 @@
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
+#include "control/validate.h"
 
 namespace berth::api {
 namespace {
@@ -87,15 +88,15 @@ struct NodeAction {
 const NodeAction kActions[] = {
     {"cordon", "cordonNode", "Nothing new is started on the node.",
      [](const std::string& node, const std::string& user) -> Command {
-       return CordonNode{node, true, false, user};
+       return CordonNode{node, true, false, user, 0};
      }},
     {"uncordon", "uncordonNode", "The node takes tasks again.",
      [](const std::string& node, const std::string& user) -> Command {
-       return CordonNode{node, false, false, user};
+       return CordonNode{node, false, false, user, 0};
      }},
     {"drain", "drainNode", "Nothing new is started on the node, and what runs there is moved away.",
      [](const std::string& node, const std::string& user) -> Command {
-       return CordonNode{node, true, true, user};
+       return CordonNode{node, true, true, user, 0};
      }},
     {"fence", "fenceNode", "An operator vouches that nothing runs on the node any more.",
      [](const std::string& node, const std::string& user) -> Command {
@@ -103,7 +104,21 @@ const NodeAction kActions[] = {
      }},
 };
 
+// A drain may say when the node goes away.
+Command command_of(const NodeAction& action, const Request& request, std::int64_t gone_in_s) {
+  Command command = action.command(request.path_params.at("name"), request.subject);
+  if (auto* cordon = std::get_if<CordonNode>(&command)) cordon->gone_in_s = gone_in_s;
+  return command;
+}
+
 void add_action(http::Router& router, Service& service, const NodeAction& action) {
+  std::vector<http::ParameterDoc> parameters{http::path_parameter("name", "The node's name.")};
+  if (std::string_view(action.name) == "drain") {
+    parameters.push_back(http::query_parameter("gone_in_s",
+                                               "The node goes away in so many seconds: what runs there has no longer "
+                                               "to save; 0 or absent: it stays.",
+                                               http::ParameterType::kInteger));
+  }
   router.add({.method = Method::kPost,
               .pattern = std::string("/v1/nodes/{name}/") + action.name,
               .access = Access::kToken,
@@ -113,10 +128,14 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                                     {.status = 404, .description = "There is no such node."},
                                     {.status = 409, .description = "The node's status does not allow it."}},
                       .tags = {"nodes"},
-                      .parameters = {http::path_parameter("name", "The node's name.")}},
+                      .parameters = parameters},
               .handler = [&service, action](const Request& request, const Responder& to) {
-                const std::string& name = request.path_params.at("name");
-                command_node(service, action.command(name, request.subject), name, to);
+                const auto gone_in = integer_of(request, "gone_in_s", 0, 0, control::kMaxSeconds);
+                if (!gone_in) {
+                  to.fail(gone_in.error());
+                  return;
+                }
+                command_node(service, command_of(action, request, *gone_in), request.path_params.at("name"), to);
               }});
 }
 

@@ -1,6 +1,7 @@
 #include "cli/command/commands.h"
 #include "cli/exit_code.h"
 #include "cli/printable.h"
+#include "model/document/quantity.h"
 
 namespace berth::cli {
 namespace {
@@ -32,9 +33,16 @@ Result<int> run(const NodeActionOptions& options, Session& session) {
     return invalid(
         "fencing says that the node is dead; if it is not, its tasks run twice. Power it off, then add --yes");
   }
+  std::string gone_in_s;
+  if (!options.gone_in.empty()) {
+    const auto seconds = document::parse_duration_s(options.gone_in);
+    if (!seconds) return invalid("--gone-in: " + seconds.error().message);
+    gone_in_s = std::to_string(*seconds);
+  }
   const Words words = words_of(options.action);
   for (const std::string& name : options.names) {
-    const std::string path = "/v1/nodes/" + client::encode_segment(name) + "/" + words.route;
+    const std::string path =
+        query("/v1/nodes/" + client::encode_segment(name) + "/" + words.route, {{"gone_in_s", gone_in_s}});
     const auto answer = answer_of(session.server.post(path, ""));
     if (!answer) return answer.error();
     session.out << "node " << printable(name) << " " << (is_true(*answer, "unchanged") ? words.unchanged : words.done)

@@ -59,7 +59,8 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line("node " + durable.node(e->node).spec.name + " is " + std::string(name_of(e->status)) +
          (e->loss_deferred ? ", " + e->why : ""));
   } else if (const auto* cordoned = std::get_if<NodeCordoned>(&event); cordoned != nullptr && !cordoned->why.empty()) {
-    line("node " + durable.node(cordoned->node).spec.name + " is held out: " + cordoned->why);
+    line("node " + durable.node(cordoned->node).spec.name +
+         (cordoned->cordoned ? " is held out: " : " takes tasks again: ") + cordoned->why);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
     line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back"));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {

@@ -286,9 +286,13 @@ Stage::Done Stage::node_fault(const std::string& verb, const Line& line) {
       if (!fleet.node_in_contact(name)) fleet.kill_node(name, world_.now());
       world_.send(FenceNode{name, "operator"});
     }
-    if (verb == "cordon") world_.send(CordonNode{name, true, false, "operator"});
-    if (verb == "uncordon") world_.send(CordonNode{name, false, false, "operator"});
-    if (verb == "drain") world_.send(CordonNode{name, true, true, "operator"});
+    if (verb == "cordon") world_.send(CordonNode{name, true, false, "operator", 0});
+    if (verb == "uncordon") world_.send(CordonNode{name, false, false, "operator", 0});
+    if (verb == "drain") {
+      CordonNode drain{name, true, true, "operator", 0};
+      if (auto ok = read_option(line, "gone-in", parse_seconds, drain.gone_in_s); !ok) return ok;
+      world_.send(drain);
+    }
   }
   world_.settle();
   world_.advance_to(world_.now());

@@ -193,6 +193,7 @@ void Checker::on(const NodeCordoned& event) {
   count(event.why.empty() ? "cordon" : "held out");
   nodes_[event.node.index()].cordoned = event.cordoned;
   nodes_[event.node.index()].draining = event.cordoned && event.draining;
+  nodes_[event.node.index()].gone_at = event.cordoned ? event.gone_at : Timestamp();
 }
 
 void Checker::on(const GpuHealthChanged& event) {

@@ -77,6 +77,7 @@ class Checker : public Witness {
     NodeStatus status = NodeStatus::kReady;
     bool cordoned = false;
     bool draining = false;
+    Timestamp gone_at;
     std::uint64_t lease = 0;
     std::int64_t cpu = 0;  // bound
     std::int64_t memory = 0;

@@ -441,6 +441,15 @@ void Checker::on(const StopBegan& event) {
               "P5", text_of(event.job) + " is drained from nodes that are not");
       check_disruption(*job);
       break;
+    case StopCause::kSpotNotice:
+      require(std::any_of(job->placements.begin(), job->placements.end(),
+                          [&](const TaskPlacement& placement) {
+                            const NodeView& node = nodes_[placement.node.index()];
+                            return node.draining && node.gone_at.ms > 0 &&
+                                   event.deadline <= std::max(now_, node.gone_at);
+                          }),
+              "P5", text_of(event.job) + " is given notice by no node, or more time than there is");
+      break;
     case StopCause::kTimeLimit:
       require(job->spec.time_limit_s > 0 && job->started + job->spec.time_limit_s * 1000 <= now_, "P5",
               text_of(event.job) + " is stopped before its time limit");
@@ -453,7 +462,6 @@ void Checker::on(const StopBegan& event) {
       break;
     case StopCause::kConsolidate:
     case StopCause::kMaintenance:
-    case StopCause::kSpotNotice:
     case StopCause::kNodeLost:
     case StopCause::kShrink:
       break;

@@ -292,9 +292,12 @@ void Simulation::touch_a_job() {
 void Simulation::touch_a_node() {
   const std::string& node = some_node();
   switch (random_.below(5)) {
-    case 0:
-      world_.send(CordonNode{node, true, random_.chance(500), "operator"});
-      break;
+    case 0: {
+      CordonNode cordon{node, true, random_.chance(500), "operator", 0};
+      Random apart(seed_ ^ (steps_ << 8U));
+      if (cordon.drain && apart.chance(400)) cordon.gone_in_s = apart.between(1, 300);
+      world_.send(cordon);
+    } break;
     case 1:
     case 2:
       world_.send(CordonNode{node, false, false, "operator"});
