@@ -50,28 +50,29 @@ void keep_count(Batch& batch, JobId id) {
   }
 }
 
-// What waits in an old version has nothing to lose; what runs makes room for the new one as far as the limit goes.
+// What does not serve in an old version has nothing to lose; what does makes room for the new one as far as the limit
+// goes, in which a new one that has just begun to serve counts as away.
 void roll(Batch& batch, JobId id) {
   const State& state = batch.state();
   const JobState& service = *state.job(id);
   const std::int32_t most_away = std::max(1, service.spec.max_unavailable);
-  bool failed = false;
+  std::int32_t away = state::unavailable_replicas(state, service);
   std::vector<JobId> old;
   for (const JobId child : replicas_of(state, id)) {
     const JobState& replica = *state.job(child);
-    if (replica.generation == service.generation) failed = failed || replica.failures > 0;
-    if (replica.generation == service.generation || replica.cancel_requested) continue;
-    if (replica.attempt) {
+    if (replica.generation == service.generation) {
+      if (replica.failures > 0) return;
+      if (state::is_available(replica) && !state::is_reliable(replica, batch.now())) ++away;
+    } else if (!replica.cancel_requested) {
       old.push_back(child);
-    } else {
-      replace(batch, replica);
     }
   }
   for (const JobId child : old) {
     const JobState& replica = *state.job(child);
-    if (failed) return;
-    if (state::is_available(replica) && state::unavailable_replicas(state, service) >= most_away) return;
+    const bool serves = state::is_available(replica);
+    if (serves && away >= most_away) continue;
     replace(batch, replica);
+    if (serves) ++away;
   }
 }
 

@@ -2,8 +2,9 @@
 // Services: a replica for each number below the count, made of the service's present version.
 //
 // A service that is submitted again under its name is updated: replicas of the old version are replaced one after the
-// other, never more of them away at once than `max_unavailable` (1 where it is not stated), and no further while a
-// replica of the new version has failed. Replicas on nodes that drain leave within the same limit.
+// other, never more of them away at once than `max_unavailable` (1 where it is not stated), a new one counting until it
+// has served for a while; and no further once a replica of the new version has failed. Replicas on nodes that drain
+// leave within the same limit.
 
 #include "control/batch.h"
 

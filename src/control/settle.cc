@@ -344,12 +344,12 @@ void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& vic
 }
 
 bool needs_settling(const State& state, Timestamp now) {
-  return !state.unsettled().empty() || !state.roomier().empty() ||
-         (!state.timers().empty() && state.timers().begin()->first <= now);
+  return !state.unsettled().empty() || !state.roomier().empty() || next_timer(state) <= now;
 }
 
 Timestamp next_timer(const State& state) {
-  return state.timers().empty() ? Timestamp::never() : state.timers().begin()->first;
+  const Timestamp timer = state.timers().empty() ? Timestamp::never() : state.timers().begin()->first;
+  return state.probations().empty() ? timer : std::min(timer, state.probations().begin()->first);
 }
 
 void settle(Batch& batch) {

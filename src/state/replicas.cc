@@ -11,6 +11,10 @@ bool is_available(const JobState& replica) {
                      [](const TaskState& task) { return task.phase == TaskPhase::kRunning; });
 }
 
+bool is_reliable(const JobState& replica, Timestamp now) {
+  return is_available(replica) && replica.attempt->started + kReliableAfterMs <= now;
+}
+
 std::int32_t unavailable_replicas(const State& state, const JobState& service) {
   std::int32_t available = 0;
   for (const JobId id : state.children().at(service.id)) {

@@ -11,6 +11,10 @@ namespace berth::state {
 
 bool is_available(const JobState& replica);
 
+// A replica that has run so long may be relied on: an update goes on to the next.
+inline constexpr std::int64_t kReliableAfterMs = 10'000;
+bool is_reliable(const JobState& replica, Timestamp now);
+
 // Of the count that the service asks; also those that are not made yet.
 std::int32_t unavailable_replicas(const State& state, const JobState& service);
 

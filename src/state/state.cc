@@ -8,6 +8,7 @@
 #include "base/planted.h"
 #include "state/attained_service.h"
 #include "state/estimate.h"
+#include "state/replicas.h"
 
 namespace berth::state {
 
@@ -198,6 +199,9 @@ void State::reset_timer(JobState& job) {
 }
 
 void State::release_due_timers(Timestamp now) {
+  for (; !probations_.empty() && probations_.begin()->first <= now; probations_.erase(probations_.begin())) {
+    if (const JobState* replica = jobs_.find(probations_.begin()->second)) unsettle_service(*replica);
+  }
   std::vector<JobId> due;
   for (const auto& [when, id] : timers_) {
     if (when > now) break;
@@ -278,6 +282,7 @@ void State::index_job(JobState& job) {
   if (job.attempt) {
     running_.insert(job.id);
     if (job.is_elastic()) elastic_.insert(job.id);
+    put_on_probation(job);
     list_running(job, +1);
   }
   if (job.nomination) nominated_.insert(job.id);
@@ -328,6 +333,13 @@ void State::remember_key(const std::string& user, const std::string& key, JobId 
     key_ages_.emplace(now_, std::move(name));
   }
   forget_old_keys();
+}
+
+// While a service is being updated, it goes on when its new replicas may be relied on.
+void State::put_on_probation(const JobState& replica) {
+  const JobState* parent = jobs_.find(replica.parent);
+  if (parent == nullptr || parent->spec.kind != JobKind::kService || parent->generation == 0) return;
+  probations_.emplace(replica.attempt->started + kReliableAfterMs, replica.id);
 }
 
 // One of its replicas serves again, so that another may leave.
@@ -448,6 +460,7 @@ void State::on(const AttemptStarted& event) {
   note_usage(job.queue);
   running_.insert(job.id);
   if (job.is_elastic()) elastic_.insert(job.id);
+  put_on_probation(job);
   list_running(job, +1);
   // Who waits where this one may fall behind by its service has to find out when.
   const QueueState& leaf = queue(job.queue);
@@ -668,6 +681,7 @@ void State::on(const AttemptEnded& event) {
     ++job.failures;
   }
   list_running(job, -1);
+  probations_.erase({attempt.started + kReliableAfterMs, job.id});
   job.attempt.reset();
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;

@@ -116,6 +116,8 @@ class State {
   const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
   const std::set<QueueId>& roomier() const { return roomier_; }                   // queues whose guarantee gained room
   const std::map<JobId, std::set<JobId>>& children() const { return children_; }  // of live services and arrays
+  // When replicas of services may be relied on; see state/replicas.h.
+  const std::set<std::pair<Timestamp, JobId>>& probations() const { return probations_; }
   // Moves jobs whose timer is due by `now` to the unsettled.
   void release_due_timers(Timestamp now);
   void clear_unsettled() { unsettled_.clear(); }
@@ -244,6 +246,7 @@ class State {
   void index_job(JobState& job);
   void remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash);
   void unsettle_service(const JobState& replica);
+  void put_on_probation(const JobState& replica);
   void forget_old_keys();
   void learn_run_time(const JobState& job, Outcome outcome);
   void learn_mix(const JobState& job);
@@ -298,6 +301,7 @@ class State {
   std::set<JobId> unsettled_;
   std::map<JobId, std::set<JobId>> children_;
   std::set<std::pair<Timestamp, JobId>> timers_;
+  std::set<std::pair<Timestamp, JobId>> probations_;
   std::map<JobId, std::set<JobId>> dependents_;
   std::set<QueueId> roomier_;
   std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
