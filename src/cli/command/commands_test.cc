@@ -136,8 +136,8 @@ TEST_CASE("job actions: each is tried, and the first failure is the exit code") 
 }
 
 TEST_CASE("fence: only with the word that the node is off") {
-  CHECK_FALSE(outcome_of(NodeActionOptions{NodeAction::kFence, {"n"}, false}, {}).code);
-  const auto fenced = outcome_of(NodeActionOptions{NodeAction::kFence, {"n/1"}, true}, {ok("{}")});
+  CHECK_FALSE(outcome_of(NodeActionOptions{NodeAction::kFence, {"n"}, false, {}}, {}).code);
+  const auto fenced = outcome_of(NodeActionOptions{NodeAction::kFence, {"n/1"}, true, {}}, {ok("{}")});
   REQUIRE(fenced.code);
   CHECK(fenced.requests[0].find("POST /v1/nodes/n%2F1/fence ") == 0);
 }
