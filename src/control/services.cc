@@ -61,8 +61,9 @@ void roll(Batch& batch, JobId id) {
   for (const JobId child : replicas_of(state, id)) {
     const JobState& replica = *state.job(child);
     if (replica.generation == service.generation) {
-      if (replica.failures > 0) return;
-      if (state::is_available(replica) && !state::is_reliable(replica, batch.now())) ++away;
+      const bool reliable = state::is_reliable(replica, batch.now());
+      if (replica.failures > 0 && !reliable) return;
+      if (state::is_available(replica) && !reliable) ++away;
     } else if (!replica.cancel_requested) {
       old.push_back(child);
     }

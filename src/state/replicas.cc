@@ -11,8 +11,12 @@ bool is_available(const JobState& replica) {
                      [](const TaskState& task) { return task.phase == TaskPhase::kRunning; });
 }
 
+Timestamp reliable_from(const JobState& replica) {
+  return replica.attempt->started + (replica.failures == 0 ? kReliableAfterMs : kReliableAfterFailureMs);
+}
+
 bool is_reliable(const JobState& replica, Timestamp now) {
-  return is_available(replica) && replica.attempt->started + kReliableAfterMs <= now;
+  return is_available(replica) && reliable_from(replica) <= now;
 }
 
 std::int32_t unavailable_replicas(const State& state, const JobState& service) {

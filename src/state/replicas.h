@@ -11,8 +11,11 @@ namespace berth::state {
 
 bool is_available(const JobState& replica);
 
-// A replica that has run so long may be relied on: an update goes on to the next.
+// A replica that has run so long may be relied on: an update goes on to the next. Who has failed before has more to
+// prove.
 inline constexpr std::int64_t kReliableAfterMs = 10'000;
+inline constexpr std::int64_t kReliableAfterFailureMs = 600'000;
+Timestamp reliable_from(const JobState& replica);  // it has an attempt
 bool is_reliable(const JobState& replica, Timestamp now);
 
 // Of the count that the service asks; also those that are not made yet.

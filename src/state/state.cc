@@ -339,7 +339,7 @@ void State::remember_key(const std::string& user, const std::string& key, JobId 
 void State::put_on_probation(const JobState& replica) {
   const JobState* parent = jobs_.find(replica.parent);
   if (parent == nullptr || parent->spec.kind != JobKind::kService || parent->generation == 0) return;
-  probations_.emplace(replica.attempt->started + kReliableAfterMs, replica.id);
+  probations_.emplace(reliable_from(replica), replica.id);
 }
 
 // One of its replicas serves again, so that another may leave.
@@ -675,13 +675,13 @@ void State::on(const AttemptEnded& event) {
   constexpr std::size_t kAttemptsKept = 100;
   if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
   job.past.push_back(std::move(record));
+  probations_.erase({reliable_from(job), job.id});
   learn_run_time(job, event.outcome);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed ||
       (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
     ++job.failures;
   }
   list_running(job, -1);
-  probations_.erase({attempt.started + kReliableAfterMs, job.id});
   job.attempt.reset();
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;

@@ -250,6 +250,11 @@ def nodes_are_cordoned_and_drained(berth):
     story = berth.wait(job, "pending")
     assert story["past"][-1]["cause"] == "drain", story
     berth("uncordon", "n1")
+    berth.wait(job, "running")
+    assert "draining" in berth("drain", "n1", "--gone-in", "1h")
+    assert berth.wait(job, "pending")["past"][-1]["cause"] == "spot-notice"
+    berth("drain", "n1", "--gone-in", "soon", code=2)
+    berth("uncordon", "n1")
     berth("cancel", job)
     berth("cordon", "nowhere", code=3)
     berth("fence", "n1", code=2)

@@ -135,6 +135,15 @@ TEST_CASE("job actions: each is tried, and the first failure is the exit code") 
   CHECK(outcome.err.find("berth: no job 1\nberth: 'x' is not a job's number") == 0);
 }
 
+TEST_CASE("drain: says when the node goes away, in seconds, or refuses a time without a unit") {
+  const auto drained = outcome_of(NodeActionOptions{NodeAction::kDrain, {"n"}, false, "2m"}, {ok("{}")});
+  REQUIRE(drained.code);
+  CHECK(drained.requests[0].find("POST /v1/nodes/n/drain?gone_in_s=120 ") == 0);
+  const auto unclear = outcome_of(NodeActionOptions{NodeAction::kDrain, {"n"}, false, "120"}, {});
+  CHECK_FALSE(unclear.code);
+  CHECK(unclear.requests.empty());
+}
+
 TEST_CASE("fence: only with the word that the node is off") {
   CHECK_FALSE(outcome_of(NodeActionOptions{NodeAction::kFence, {"n"}, false, {}}, {}).code);
   const auto fenced = outcome_of(NodeActionOptions{NodeAction::kFence, {"n/1"}, true, {}}, {ok("{}")});
