@@ -34,8 +34,17 @@ std::int32_t free_master_port(const state::NodeState& node) {
   return port;
 }
 
+// Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
-  return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
+  const Amounts asked = state.amounts_of(job.spec, placements);
+  const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
+  std::uint64_t mask = 1;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    const state::QueueState& queue = state.queue(q);
+    if (inside_guarantee(queue.within_usage + queue.nominated - own, asked, queue.guaranteed))
+      mask |= std::uint64_t{1} << queue.depth;
+  }
+  return mask;
 }
 
 void on(Batch& batch, const StartDecision& start) {

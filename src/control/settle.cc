@@ -290,7 +290,8 @@ void settle_job(Batch& batch, JobId id) {
   }
 }
 
-// Promotes what now fits, in the order of the stack: a smaller later one may pass a larger earlier one.
+// Promotes what now fits beside what is promised, in the order of the stack: a smaller later one may pass a larger
+// earlier one.
 void promote_in(Batch& batch, QueueId id) {
   const State& state = batch.state();
   const QueueState& queue = state.queue(id);
@@ -300,7 +301,7 @@ void promote_in(Batch& batch, QueueId id) {
   for (const state::BorrowedKey& key : borrowed) {
     const JobState& job = *state.job(key.job);
     const state::Charge& charge = job.attempt->charges[key.charge];
-    if (!inside_guarantee(queue.within_usage, charge.amounts, queue.guaranteed)) continue;
+    if (!inside_guarantee(queue.within_usage + queue.nominated, charge.amounts, queue.guaranteed)) continue;
     const std::uint64_t within = charge.within | std::uint64_t{1} << queue.depth;
     batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
   }

@@ -69,7 +69,8 @@ bool waits_for_victims(const State& state, const JobState& claimant) {
 // The promised places, if they are free by now and quota still allows them. The nomination must be lifted.
 std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, const JobState& job) {
   const auto& placements = job.nomination->placements;
-  if (refuses(cycle.state, job, placements)) return std::nullopt;
+  const auto refusal = refuses(cycle.state, job, placements);
+  if (refusal && refusal->code != ReasonCode::kQueueLending) return std::nullopt;
   std::map<NodeId, Taken> taken;
   for (const TaskPlacement& placement : placements) {
     const state::NodeState& node = cycle.state.node(placement.node);

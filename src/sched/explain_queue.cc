@@ -175,11 +175,14 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
   if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
   const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower + claims.behind : 0);
   if (all > 0) {
+    const bool spares = claims.young == 0 && has_given_way(job);
     lines.push_back("it cannot claim its place from the " + jobs(all) + " that borrow or are of lower priority" +
                     (claims.behind > 0 ? " or have had more GPU time" : "") +
                     (claims.young > 0
                          ? ": " + std::to_string(claims.young) + " of them have not run the minimum time yet"
-                         : ": without all of them it would still not fit"));
+                     : spares ? ": it has given way before and stops nobody who stands higher, and without the others "
+                                "it would still not fit"
+                              : ": without all of them it would still not fit"));
   }
   return lines;
 }

@@ -39,6 +39,7 @@ struct Victim {
   std::int64_t gpu_milli = 0;
   // Of a job in the claimant's queue, if that orders by attained service; the others stand behind all.
   std::int32_t level = kBehindAllLevels;
+  std::uint64_t within = 0;  // of its least part, by depth
 
   bool whole() const { return keep == 0; }
 };
@@ -157,6 +158,21 @@ bool goes_first(const Victim& a, const Victim& b) {
   return a.order > b.order;
 }
 
+// By depth, the top of the tree first: within is more than borrowed.
+bool at_least_as_within(std::uint64_t within, std::uint64_t other) {
+  const std::uint64_t differing = (within ^ other) & ~std::uint64_t{1};  // the root has no guarantee to be outside of
+  return differing == 0 || (within & differing & -differing) != 0;
+}
+
+// How far within `asked` would be if it were alone.
+std::uint64_t most_within(const State& state, QueueId queue, const Amounts& asked) {
+  std::uint64_t within = 0;
+  for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
+    if (inside_guarantee({}, asked, state.queue(q).guaranteed)) within |= std::uint64_t{1} << state.queue(q).depth;
+  }
+  return within;
+}
+
 // A guarantee is worth more than a service's limit, but who can be spared goes first.
 bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std::int32_t>& leaving) {
   const JobState* service = state::service_of(state, job);
@@ -169,6 +185,8 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
   const Amounts asked = least_amounts(search.state, claimant.spec);
   const state::QueueState& leaf = search.state.queue(claimant.queue);
   Candidates found;
+  const bool careful = has_given_way(claimant);
+  const std::uint64_t most = most_within(search.state, claimant.queue, asked);
   std::map<JobId, std::int32_t> leaving;  // of each service: those that are away, and those that could leave
   for (const auto& [id, claim] : justified(search.state, claimant, asked)) {
     const JobState& job = *search.state.job(id);
@@ -181,12 +199,14 @@ Candidates candidates(const VictimSearch& search, const JobState& claimant) {
     }
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
     if (!claim.whole || (asked[kDimGpu] > 0 && milli == 0)) continue;  // frees none of what is short
+    const std::uint64_t within = job.attempt->charges.front().within;
+    if (careful && !at_least_as_within(most, within)) continue;
     const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
     const bool needed = leaves_too_few(search.state, job, leaving);
     const bool by_level = job.queue == claimant.queue && !leaf.service_thresholds.empty();
     const std::int32_t level = by_level ? state::level_of(leaf, job, search.now) : kBehindAllLevels;
     const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
-    const Victim victim{id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level};
+    const Victim victim{id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within};
     const Timestamp ripe = ripe_at(search.state, job, claimant, claim.cause);
     if (ripe <= search.now) {
       found.ripe.push_back(victim);
@@ -219,6 +239,18 @@ class Without {
       return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
     });
     return justified ? std::move(placements) : std::nullopt;
+  }
+
+  // Whether the claimant, at the places found last, stands no lower than any of those whom it ends.
+  bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
+    const JobState& job = *state_.job(claimant_);
+    std::uint64_t within = 0;
+    for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
+      const bool inside = would_be_within(state_, q, state_.amounts_of(job.spec, placements));
+      if (inside) within |= std::uint64_t{1} << state_.queue(q).depth;
+    }
+    return std::all_of(victims.begin(), victims.end(),
+                       [&](const Victim& one) { return !one.whole() || at_least_as_within(within, one.within); });
   }
 
  private:
@@ -405,6 +437,12 @@ std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victim
 
 }  // namespace
 
+bool has_given_way(const JobState& job) {
+  return std::any_of(job.past.begin(), job.past.end(), [](const state::AttemptRecord& attempt) {
+    return attempt.cause == StopCause::kReclaim || attempt.cause == StopCause::kPreempt;
+  });
+}
+
 std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
   if (job.spec.checkpoint.on_signal) return 0;
   const Timestamp saved = job.attempt->checkpoint_at.value_or(job.attempt->started);
@@ -471,6 +509,7 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   EvictDecision decision;
   decision.claimant = claimant;
   decision.placements = *without.fit(victims, victims.size());
+  if (has_given_way(job) && !without.outranks(victims, decision.placements)) return std::nullopt;
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
     decision.causes.push_back(victim.cause);

@@ -191,7 +191,7 @@ Amounts State::amounts_of(const JobSpec&, std::span<const TaskPlacement> placeme
 std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts) const {
   std::uint64_t mask = 1;  // the root guarantees what it has
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
-    if (inside_guarantee(queue(q).within_usage, amounts, queue(q).guaranteed))
+    if (inside_guarantee(queue(q).within_usage + queue(q).nominated, amounts, queue(q).guaranteed))
       mask |= std::uint64_t{1} << queue(q).depth;
   }
   return mask;

@@ -416,6 +416,9 @@ void State::drop_nomination(JobState& job) {
   if (!job.nomination) return;
   nominate_tasks(job.nomination->placements, -1);
   nominate_queues(job, job.nomination->amounts, -1);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
   job.nomination.reset();
   nominated_.erase(job.id);
 }

@@ -304,6 +304,7 @@ void Checker::drop_nomination(JobView& job) {
   for (const TaskPlacement& placement : job.nomination->placements) promise(placement, -1);
   for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
     queues_[q].nominated -= job.nomination->amounts;
+    roomier_.insert(q);
     if (q == 0) break;
   }
   job.nomination.reset();
@@ -320,7 +321,8 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
 std::uint64_t Checker::within_of(std::uint32_t queue, const Amounts& amounts) const {
   std::uint64_t mask = 1;
   for (std::uint32_t q = queue; q != 0; q = queues_[q].parent) {
-    if (fits_guarantee(queues_[q], queues_[q].within, amounts)) mask |= std::uint64_t{1} << queues_[q].depth;
+    if (fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, amounts))
+      mask |= std::uint64_t{1} << queues_[q].depth;
   }
   return mask;
 }
@@ -388,7 +390,7 @@ void Checker::on_effect(const Effect& effect, const state::State&) {
 
 void Checker::check_promotions(const QueueView& queue) {
   for (const auto& [order, id, index] : queue.borrowed) {
-    require(!fits_guarantee(queue, queue.within, jobs_.at(id).charges[index].amounts), "P3",
+    require(!fits_guarantee(queue, queue.within + queue.nominated, jobs_.at(id).charges[index].amounts), "P3",
             text_of(id) + " stays borrowed in '" + queue.path + "' though there is room");
   }
 }

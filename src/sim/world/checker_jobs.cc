@@ -308,11 +308,11 @@ void Checker::on(const ChargePromoted& event) {
     const QueueView& queue = queues_[q];
     const std::uint64_t bit = std::uint64_t{1} << queue.depth;
     if ((event.within & bit) == 0 || (one.within & bit) != 0) continue;
-    require(fits_guarantee(queue, queue.within, one.amounts), "P3",
+    require(fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
             text_of(event.job) + " is promoted in '" + queue.path + "' without room");
     for (const auto& [order, other, index] : queue.borrowed) {
       if (order >= one.order) break;
-      require(!fits_guarantee(queue, queue.within, jobs_.at(other).charges[index].amounts), "P3",
+      require(!fits_guarantee(queue, queue.within + queue.nominated, jobs_.at(other).charges[index].amounts), "P3",
               text_of(event.job) + " is promoted in '" + queue.path + "' before the older " + text_of(other));
     }
   }
