@@ -11,19 +11,19 @@
 // of it what is borrowed; a gang whose least part is within stays, whatever it has grown by. Preemption takes it also
 // for a claimant of the same priority: what somebody needs to run at all goes before what makes others faster.
 //
-// Termination. For fixed demand and capacity every eviction raises a potential that is bounded, and nothing lowers it; so
-// there are finitely many. It is the pair, the first outweighing the second, of
+// Termination. For fixed demand and capacity every eviction raises a potential that is bounded, and nothing lowers it;
+// so there are finitely many. It is the pair, the first outweighing the second, of
 //   1. the number of jobs that wait and never gave way to another, negated;
 //   2. the ranks of all least parts that run, as a multiset of which one higher outweighs any number of lower ones. A
 //      rank is: within or not at each depth, from the top of the tree; then the priority; then the level of attained
 //      service, the lowest first. Growth has the lowest rank of all.
-// A reclaiming claimant is within where its victims are not, a preempting one has the higher priority or the lower level;
-// neither alone makes its rank higher. Two large gangs of high priority in two queues and a small one within the
+// A reclaiming claimant is within where its victims are not, a preempting one has the higher priority or the lower
+// level; neither alone makes its rank higher. Two large gangs of high priority in two queues and a small one within the
 // guarantee of each went in a circle: each gang stopped the small one of its own queue, which reclaimed from the other
-// gang. So who gave way before (once stopped by reclaim or preempt) stops only those whom it outranks; who did not lowers
-// the first number by starting. What a claimant is promised within a guarantee is kept for it: nobody is promoted into
-// it, nor starts within it. Levels of what runs change with time, but each job's rises at most once per threshold and
-// falls once, when it is promoted. potential_property_test holds all of it against random trees.
+// gang. So who gave way before (once stopped by reclaim or preempt) stops only those whom it outranks; who did not
+// lowers the first number by starting. What a claimant is promised within a guarantee is kept for it: nobody is
+// promoted into it, nor starts within it. Levels of what runs change with time, but each job's rises at most once per
+// threshold and falls once, when it is promoted. potential_property_test holds all of it against random trees.
 
 #include <optional>
 #include <set>
