@@ -420,27 +420,40 @@ std::size_t submit_pending(Scene& scene, std::size_t count) {
   return (heap_bytes() - before - spec_bytes) / count;
 }
 
+struct TurnWork {
+  double us = 0;
+  std::uint64_t asked = 0;
+  std::uint64_t decided = 0;
+};
+
 // Turns until nothing more follows by itself.
-void come_to_rest(Scene& scene, const std::vector<Command>& commands) {
+TurnWork come_to_rest(Scene& scene, const std::vector<Command>& commands) {
+  TurnWork work;
+  const auto begin = Clock::now();
   auto turn = control::run_turn(scene.state, scene.now, commands, scene.memory, sched::run_cycle);
-  while (turn.again) turn = control::run_turn(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
+  while (true) {
+    work.asked += turn.plan.jobs_asked;
+    work.decided += turn.plan.decisions.size();
+    if (!turn.again) break;
+    turn = control::run_turn(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
+  }
+  work.us = micros_since(begin);
+  return work;
 }
 
 // One job ends and one arrives: with all that follows at once, the turns after the first included.
-std::vector<double> steady_cycles(Scene& scene, int count) {
+std::vector<TurnWork> steady_cycles(Scene& scene, int count) {
   come_to_rest(scene, {});
-  std::vector<double> times;
+  std::vector<TurnWork> works;
   for (int i = 0; i < count; ++i) {
     scene.now = scene.now + 100;
     const std::vector<JobId> running(scene.state.running().begin(), scene.state.running().end());
     std::vector<Command> commands = scene.exits_of(running[scene.random.below(running.size())]);
     const Shape shape = scene.draw();
     commands.emplace_back(SubmitJob{scene.spec_of(shape, scene.some_leaf()), ""});
-    const auto begin = Clock::now();
-    come_to_rest(scene, commands);
-    times.push_back(micros_since(begin));
+    works.push_back(come_to_rest(scene, commands));
   }
-  return times;
+  return works;
 }
 
 std::vector<double> why_times(Scene& scene, int count) {
@@ -534,7 +547,13 @@ int run(bool quick) {
   close_branches(scene);
   const std::size_t job_bytes = submit_pending(scene, 100'000);
   stage("100,000 waiting");
-  const std::vector<double> cycles = steady_cycles(scene, 1000);
+  std::vector<double> cycles;
+  TurnWork sum;
+  for (const TurnWork& work : steady_cycles(scene, 1000)) {
+    cycles.push_back(work.us);
+    sum.asked += work.asked;
+    sum.decided += work.decided;
+  }
   stage("steady cycles");
   const std::vector<double> why = why_times(scene, 300);
   const double page = page_reasons_us(scene);
@@ -550,12 +569,15 @@ int run(bool quick) {
       " \"placements_per_s\": %.0f, \"placed_jobs_per_s\": %.0f, \"placements_refused\": %zu,\n"
       " \"scored_placements_per_s\": %.0f, \"scored_jobs_per_s\": %.0f,\n"
       " \"steady_cycle_p50_us\": %.0f, \"steady_cycle_p99_us\": %.0f,\n"
+      " \"steady_asked\": %.1f, \"steady_decided\": %.1f,\n"
       " \"gang512_us\": %.0f, \"gang512_fits\": %s, \"gang512_with_room_us\": %.0f,\n"
       " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"why_p99_us\": %.0f, \"page_reasons_us\": %.0f,\n"
       " \"bytes_per_pending_job\": %zu, \"bytes_per_node\": %zu",
       scene.config.queues.size() - 1, running, filled, scene.mix.traced ? "true" : "false", groups,
       1e6 / best_fit.us_per_task, 1e6 / best_fit.us_per_job, best_fit.refused, 1e6 / scored.us_per_task,
-      1e6 / scored.us_per_job, percentile(cycles, 0.5), percentile(cycles, 0.99), gang_at_fill.us,
+      1e6 / scored.us_per_job, percentile(cycles, 0.5), percentile(cycles, 0.99),
+      static_cast<double>(sum.asked) / static_cast<double>(cycles.size()),
+      static_cast<double>(sum.decided) / static_cast<double>(cycles.size()), gang_at_fill.us,
       gang_at_fill.fits ? "true" : "false", gang.us, reclaim, percentile(why, 0.5), percentile(why, 0.99), page,
       job_bytes, scene.node_bytes);
   if (!quick) std::printf(",\n \"cost_ratio_10x\": %.2f", ratio);

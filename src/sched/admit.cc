@@ -15,6 +15,19 @@ std::optional<Reason> over_quota(const State& state, const JobState& job, const 
   return over_lending(state, job.queue, asked);
 }
 
+// Whether quota on the way to the root may refuse the job on one GPU model and not on another. What it counts in the
+// other dimensions is the same on all of them.
+bool depends_on_model(const State& state, QueueId queue) {
+  for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
+    const state::QueueState& q = state.queue(id);
+    if (!q.keepers.empty()) return true;
+    for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
+      if (q.max[dim] != kUnlimited) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Admission admit(const State& state, const JobState& job) {
@@ -22,6 +35,9 @@ Admission admit(const State& state, const JobState& job) {
   const Amounts least = least_amounts(state, job.spec);
   if (auto reason = over_quota(state, job, least)) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
+  if (!depends_on_model(state, job.queue) && !state.gpu_models().empty()) {
+    return {(ModelMask{1} << state.gpu_models().size()) - 1, {}};
+  }
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
     const auto reason = over_quota(state, job, amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
     if (reason) {

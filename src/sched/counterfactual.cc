@@ -58,7 +58,16 @@ class Inquiry {
                             std::size_t many) const;
   std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
   bool may_leave(JobId id, const Change& change) const;
+  struct Cost {
+    std::int32_t priority = 0;
+    std::int64_t loss = 0;
+    std::int64_t negated_start = 0;
+    JobId job;
+  };
+  Cost cost_of(JobId id) const;
+  static bool leaves_first(const Cost& a, const Cost& b);
   void order_victims(std::vector<JobId>& victims) const;
+  void add_running_below(QueueId queue, std::vector<JobId>& jobs) const;
   template <class Part>
   void leave_out(Change& change, std::vector<Part> Change::*parts);
 
@@ -368,13 +377,29 @@ bool Inquiry::may_leave(JobId id, const Change& change) const {
 }
 
 // Whose leaving costs least first: the cycle's order of victims.
+Inquiry::Cost Inquiry::cost_of(JobId id) const {
+  const JobState& job = *state_.job(id);
+  return {job.priority, loss_of_stopping(job, now_), -job.attempt->started.ms, id};
+}
+
+// Of two that cost the same the later one.
+bool Inquiry::leaves_first(const Cost& a, const Cost& b) {
+  return std::tie(a.priority, a.loss, a.negated_start, b.job) < std::tie(b.priority, b.loss, b.negated_start, a.job);
+}
+
 void Inquiry::order_victims(std::vector<JobId>& victims) const {
-  std::sort(victims.begin(), victims.end(), [&](JobId a, JobId b) {
-    const JobState& left = *state_.job(a);
-    const JobState& right = *state_.job(b);
-    return std::tuple(left.priority, loss_of_stopping(left, now_), right.attempt->started, b) <
-           std::tuple(right.priority, loss_of_stopping(right, now_), left.attempt->started, a);
-  });
+  std::vector<Cost> costs;
+  for (const JobId id : victims) costs.push_back(cost_of(id));
+  std::sort(costs.begin(), costs.end(), leaves_first);
+  for (std::size_t i = 0; i < costs.size(); ++i) victims[i] = costs[i].job;
+}
+
+void Inquiry::add_running_below(QueueId id, std::vector<JobId>& jobs) const {
+  const QueueState& queue = state_.queue(id);
+  for (const auto& [priority, running] : queue.running) jobs.insert(jobs.end(), running.begin(), running.end());
+  for (const QueueId child : queue.children) {
+    if (state_.queue(child).running_below > 0) add_running_below(child, jobs);
+  }
 }
 
 bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
@@ -386,19 +411,25 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
     for (const state::Charge& charge : job.attempt->charges) amount += charge.amounts[why.dim];
     return amount;
   };
-  std::vector<JobId> victims;
-  for (const JobId id : state_.running()) {
-    const JobState& job = *state_.job(id);
-    if (may_leave(id, change) && state_.is_below(job.queue, why.queue) && gives(job) > 0) victims.push_back(id);
+  std::vector<JobId> below;
+  add_running_below(why.queue, below);
+  std::vector<Cost> costs;
+  for (const JobId id : below) {
+    if (may_leave(id, change) && gives(*state_.job(id)) > 0) costs.push_back(cost_of(id));
   }
-  order_victims(victims);
+  // Few of them are needed: a heap gives them without sorting the rest.
+  const auto leaves_later = [](const Cost& a, const Cost& b) { return leaves_first(b, a); };
+  std::make_heap(costs.begin(), costs.end(), leaves_later);
+  const bool any = !costs.empty();
   std::int64_t missing = why.used + why.asked - why.limit;
-  for (const JobId id : victims) {
-    if (missing <= 0 || change.victims.size() > kMostVictims) break;
+  while (!costs.empty() && missing > 0 && change.victims.size() <= kMostVictims) {
+    std::pop_heap(costs.begin(), costs.end(), leaves_later);
+    const JobId id = costs.back().job;
+    costs.pop_back();
     missing -= gives(*state_.job(id));
     change.victims.push_back(id);
   }
-  return !victims.empty();
+  return any;
 }
 
 // Nodes that could hold a task of the group, those of the domain that comes closest first, then those that lack the
@@ -411,9 +442,10 @@ std::vector<NodeId> Inquiry::nearly_fitting_nodes(const Reason& why) const {
     return (why.node.valid() && node != why.node) || (why.domain.valid() && !in_domain);
   };
   const TaskRequest& request = job_.spec.groups[group].request;
+  const TaskAsk ask = task_ask(state_, job_, group, kAllModels);
   std::vector<std::tuple<bool, std::int64_t, NodeId>> by_need;
   for (const NodeState& node : state_.nodes()) {
-    if (!node.takes_tasks() || node.tasks.empty() || !could_hold(state_, job_, group, node)) continue;
+    if (!node.takes_tasks() || node.tasks.empty() || !could_hold(state_, ask, node)) continue;
     const auto fitting = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
       return gpu.available_milli() >= request.gpu_milli;
     });

@@ -166,18 +166,19 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   }
   // Nobody leaves for a job that its own user's limit holds back, nor for one that finds its places beside a hold.
   const bool delays = why.code == ReasonCode::kBehindHold;
-  const bool helped = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit;
-  if (helped && nominate(cycle, id)) return;
+  const bool claims = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit &&
+                      may_claim(cycle.state, job, least_amounts(cycle.state, job.spec));
+  if (claims && nominate(cycle, id)) return;
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.
-  if (helped && !cycle.plan.decisions.empty() && may_claim(cycle.state, job, least_amounts(cycle.state, job.spec))) {
-    cycle.work.ask_again_at = cycle.now;
-  }
+  if (claims && !cycle.plan.decisions.empty()) cycle.work.ask_again_at = cycle.now;
   cycle.plan.refused.emplace_back(id, why);
-  if (delays)
+  if (delays) {
     order.refuse_as_long(id);
-  else
+  } else {
     order.refuse(id);
+    cycle.openings.shut({job.queue, job.shape});
+  }
 }
 
 // Those who need not be asked, because places like theirs were refused to others.
@@ -213,7 +214,7 @@ Plan run_cycle(State& state, Timestamp now) {
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the
   // holds of others, victims.
   Order order(state, now, Lanes::kAwake);
-  while (!cycle.openings.none()) {
+  while (!cycle.openings.none(state)) {
     const auto job = order.next();
     if (!job) break;
     ask(cycle, order, *job);

@@ -56,12 +56,13 @@ void describe_quota(const State& state, const JobState& job, std::vector<std::st
 void describe_fleet(const State& state, const JobState& job, std::vector<std::string>& details) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const TaskGroup& group = job.spec.groups[g];
+    const TaskAsk ask = task_ask(state, job, g, kAllModels);
     std::int64_t allowed = 0;
     std::int64_t cordoned = 0;
     std::int64_t free_gpus = 0;
     std::int64_t most_free = 0;
     for (const state::NodeState& node : state.nodes()) {
-      if (!could_hold(state, job, g, node)) continue;
+      if (!could_hold(state, ask, node)) continue;
       if (!node.takes_tasks()) {
         ++cordoned;
         continue;

@@ -102,26 +102,33 @@ struct Claims {
 
 Claims count_claims(const State& state, const JobState& job, Timestamp now) {
   Claims claims;
-  const Amounts asked = least_amounts(state, job.spec);
-  for (const JobId id : state.running()) {
-    const JobState& other = *state.job(id);
-    if (other.phase != JobPhase::kRunning) continue;
-    if (other.queue == job.queue) {
-      const state::QueueState& leaf = state.queue(job.queue);
-      const bool behind = other.priority == job.priority && other.spec.checkpoint.on_signal &&
+  const std::int64_t least_ms = checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+  const auto count = [&](std::int64_t& kind, const JobState& other) {
+    ++kind;
+    if (other.attempt->started + least_ms > now) ++claims.young;
+  };
+  const state::QueueState& leaf = state.queue(job.queue);
+  for (const auto& [priority, jobs] : leaf.running) {
+    if (priority > job.priority) break;
+    for (const JobId id : jobs) {
+      const JobState& other = *state.job(id);
+      const bool behind = priority == job.priority && other.spec.checkpoint.on_signal &&
                           state::behind_level_from(leaf, other, job.level) <= now;
-      if (other.priority >= job.priority && !behind) continue;
-      ++(behind ? claims.behind : claims.lower);
-    } else {
-      const Siblings siblings = below_common_ancestor(state, job.queue, other.queue);
-      const std::uint32_t depth = state.queue(siblings.victim).depth;
-      const bool borrows = std::any_of(other.attempt->charges.begin(), other.attempt->charges.end(),
-                                       [&](const auto& charge) { return (charge.within >> depth & 1U) == 0; });
-      if (!borrows || !would_be_within(state, siblings.claimant, asked)) continue;
-      ++claims.borrowed;
+      if (other.phase != JobPhase::kRunning || (priority == job.priority && !behind)) continue;
+      count(behind ? claims.behind : claims.lower, other);
     }
-    const auto ripe = other.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
-    if (ripe > now) ++claims.young;
+  }
+  const Amounts asked = least_amounts(state, job.spec);
+  std::set<JobId> borrowers;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (!would_be_within(state, q, asked)) continue;
+    for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
+      if (sibling == q) continue;
+      for (const state::BorrowedKey& key : state.queue(sibling).borrowed) borrowers.insert(key.job);
+    }
+  }
+  for (const JobId id : borrowers) {
+    if (const JobState& other = *state.job(id); other.phase == JobPhase::kRunning) count(claims.borrowed, other);
   }
   return claims;
 }
@@ -154,7 +161,8 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
   PlaceWork work;
   const std::set<JobId> nobody;
   const VictimSearch search{state, now, nobody, static_cast<std::size_t>(rules.victims_per_cycle)};
-  if (const auto decision = find_victims(search, job.id, work)) {
+  const bool may = may_claim(state, job, least_amounts(state, job.spec));
+  if (const auto decision = may ? find_victims(search, job.id, work) : std::nullopt) {
     std::string line = "it may claim its place: " + jobs(static_cast<std::int64_t>(decision->victims.size())) +
                        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {

@@ -36,9 +36,12 @@ FitOrder::FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t&
     : state_(state), ask_(ask), scored_(scored) {
   const TaskRequest& request = ask.group.request;
   const std::size_t whole = request.is_share() ? 0 : static_cast<std::size_t>(request.gpus);
+  // Groups with less than the task asks are not met at all.
+  const GroupKey least{request.total_gpu_milli(), state::NodeClassId(0), state::GpuFills(NodeState())};
   for (std::size_t w = whole; w < NodeIndex::kBuckets; ++w) {
     const state::NodeGroups& groups = state.node_index().with_whole_gpus(w);
-    if (!groups.empty()) buckets_.push_back({groups.begin(), groups.end()});
+    const auto first = groups.lower_bound(least);
+    if (first != groups.end()) buckets_.push_back({first, groups.end()});
   }
 }
 

@@ -164,7 +164,10 @@ bool may_use_pool(const State& state, QueueId queue, std::uint32_t pool) {
 }
 
 bool could_hold(const State& state, const JobState& job, std::size_t group, const NodeState& node) {
-  const TaskAsk ask = task_ask(state, job, group, kAllModels);
+  return could_hold(state, task_ask(state, job, group, kAllModels), node);
+}
+
+bool could_hold(const State& state, const TaskAsk& ask, const NodeState& node) {
   return ask.classes[state.node_index().class_of(node.id).index()] && has_labels(ask.group, node.spec) &&
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }

@@ -69,6 +69,8 @@ bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fit
 
 // Whether the node could ever hold one task of the group for this job's queue, were it empty.
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
+// The same where many nodes are asked about; for `ask` all models are allowed.
+bool could_hold(const state::State& state, const TaskAsk& ask, const state::NodeState& node);
 
 // Whether a queue may use a pool.
 bool may_use_pool(const state::State& state, QueueId queue, std::uint32_t pool);

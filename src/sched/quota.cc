@@ -67,17 +67,19 @@ std::optional<Reason> over_max(const State& state, QueueId queue, const Amounts&
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
     if (planted(Bug::kMaxOnlyAtLeaf) && !q.is_leaf()) break;
-    const Amounts used = q.usage + q.nominated;
-    const std::size_t dim = first_over(used, asked, q.max);
-    if (dim == kDims) continue;
-    Reason reason;
-    reason.code = ReasonCode::kQueueMax;
-    reason.queue = id;
-    reason.dim = static_cast<std::uint32_t>(dim);
-    reason.asked = asked[dim];
-    reason.used = used[dim];
-    reason.limit = q.max[dim];
-    return reason;
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      if (asked[dim] <= 0 || q.max[dim] == kUnlimited) continue;
+      const std::int64_t used = checked_add(q.usage[dim], q.nominated[dim]);
+      if (used <= q.max[dim] - asked[dim]) continue;
+      Reason reason;
+      reason.code = ReasonCode::kQueueMax;
+      reason.queue = id;
+      reason.dim = static_cast<std::uint32_t>(dim);
+      reason.asked = asked[dim];
+      reason.used = used;
+      reason.limit = q.max[dim];
+      return reason;
+    }
   }
   return std::nullopt;
 }

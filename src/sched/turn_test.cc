@@ -121,4 +121,29 @@ TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it a
   CHECK_LT(next.plan.nodes_scored, 20);
 }
 
+TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that gets its room") {
+  constexpr std::size_t kQueues = 40;
+  Loop loop;
+  ClusterConfig config = two_teams(0);
+  config.queues.clear();
+  QueueConfig branch;
+  branch.path = "branch";
+  branch.max.gpu_milli = 4000;
+  config.queues.push_back(branch);
+  for (std::size_t q = 0; q < kQueues; ++q) {
+    QueueConfig queue;
+    queue.path = "branch/q" + std::to_string(q);
+    config.queues.push_back(queue);
+  }
+  loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}});
+  for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 4)});
+  CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
+  const auto next = loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
+  CHECK_EQ(next.plan.decisions.size(), 1);
+  CHECK_EQ(next.plan.jobs_asked, 1);
+  // Nobody has a guarantee or a lower priority to claim from, so no search for victims is begun.
+  CHECK_LT(next.plan.nodes_scored, 10);
+}
+
 }  // namespace berth

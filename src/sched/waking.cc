@@ -255,10 +255,11 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     auto sleep = why ? sleep_of(state, *job, *why, now, work) : std::nullopt;
     if (!sleep) {
       state.waits().wake(lane);
-      if (job != nullptr && !why)
-        openings.add(state, lane, *job, probe.models());
+      if (job == nullptr) continue;  // nobody of it may be asked yet
+      if (why)
+        openings.add_claimant(lane);
       else
-        openings.add_other();
+        openings.add(state, lane, *job, probe.models());
       continue;
     }
     state.waits().put_to_sleep(lane, std::move(*sleep));
