@@ -148,28 +148,25 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   return start;
 }
 
-template <class Make>
-void for_leaving_tasks(const State& state, const JobState& job, std::vector<Effect>& effects, Make&& make) {
-  for (std::uint32_t i = job.attempt->stop->keep; i < job.attempt->tasks.size(); ++i) {
-    const state::TaskState& task = job.attempt->tasks[i];
-    if (task.phase == TaskPhase::kExited) continue;
-    effects.emplace_back(
-        make(TaskKey{job.id, job.attempt->number, i, task.incarnation}, state.node(task.placement.node).spec.name));
+Effect stop_of(const State& state, const JobState& job, std::uint32_t index) {
+  const state::TaskState& task = job.attempt->tasks[index];
+  const state::Stop& stop = *job.attempt->stop;
+  const TaskKey key{job.id, job.attempt->number, index, task.incarnation};
+  const std::string& node = state.node(task.placement.node).spec.name;
+  if (stop.forced) return KillTask{key, node, stop.acknowledged ? kLeaveMs : 0};
+  return SignalTask{key, node, job.spec.checkpoint.signal};
+}
+
+void add_stops(const State& state, const JobState& job, std::uint32_t first, std::uint32_t end,
+               std::vector<Effect>& effects) {
+  if (!job.attempt->stop) return;
+  for (std::uint32_t i = std::max(first, job.attempt->stop->keep); i < end; ++i) {
+    if (job.attempt->tasks[i].phase != TaskPhase::kExited) effects.push_back(stop_of(state, job, i));
   }
 }
 
-void stop_effects(const State& state, const JobState& job, std::vector<Effect>& effects) {
-  const state::Stop& stop = *job.attempt->stop;
-  if (stop.forced) {
-    const std::int64_t grace = stop.acknowledged ? kLeaveMs : 0;
-    for_leaving_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
-      return KillTask{key, node, grace};
-    });
-  } else {
-    for_leaving_tasks(state, job, effects, [&](TaskKey key, const std::string& node) {
-      return SignalTask{key, node, job.spec.checkpoint.signal};
-    });
-  }
+void add_stops(const State& state, const JobState& job, std::vector<Effect>& effects) {
+  add_stops(state, job, 0, static_cast<std::uint32_t>(job.attempt->tasks.size()), effects);
 }
 
 // The live job of an event, if the event's attempt is still its current one.
@@ -192,6 +189,16 @@ void add_bound(const State& state, const JobState& job, Seq by, std::vector<Effe
   }
 }
 
+// A node that is back was not told what happened while it was silent, nor what was given up with it: all that is asked
+// of it is said again.
+void add_all_on(const State& state, NodeId node, std::vector<Effect>& effects) {
+  for (const auto& [id, task] : state.node(node).tasks) {
+    const JobState& job = *state.job(id);
+    add_starts(state, job, task, task + 1, effects);
+    add_stops(state, job, task, task + 1, effects);
+  }
+}
+
 }  // namespace
 
 std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> records) {
@@ -206,10 +213,12 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
       }
     } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
       const JobState* job = current(state, began->job, began->attempt);
-      if (job != nullptr && job->attempt->stop) stop_effects(state, *job, effects);
+      if (job != nullptr) add_stops(state, *job, effects);
     } else if (const auto* forced = std::get_if<StopForced>(&record.event)) {
       const JobState* job = current(state, forced->job, forced->attempt);
-      if (job != nullptr && job->attempt->stop) stop_effects(state, *job, effects);
+      if (job != nullptr) add_stops(state, *job, effects);
+    } else if (const auto* back = std::get_if<NodeRegistered>(&record.event)) {
+      add_all_on(state, back->node, effects);
     } else if (const auto* exited = std::get_if<TaskExited>(&record.event)) {
       // The node's name is not known here once the job has left; the key alone is enough to forget.
       effects.emplace_back(ForgetTask{{exited->job, exited->attempt, exited->task, exited->incarnation}, {}});
@@ -226,7 +235,7 @@ std::vector<Effect> all_effects(const State& state) {
     if (planted(Bug::kDoubleStart) && !effects.empty()) {
       if (auto* start = std::get_if<StartTask>(&effects.back())) ++start->key.incarnation;
     }
-    if (job.attempt->stop) stop_effects(state, job, effects);
+    add_stops(state, job, effects);
   }
   return effects;
 }
