@@ -87,6 +87,14 @@ std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, co
   return placements;
 }
 
+// What was promised to the claimant is free for this cycle, and trials mark nothing: who sleeps has to be told.
+void stir_sleepers(State& state, const JobState& claimant) {
+  state::WaitLists& waits = state.waits();
+  for (const TaskPlacement& placement : claimant.nomination->placements) waits.ease(placement.node);
+  for (QueueId q = claimant.queue; q.valid(); q = state.queue(q).parent) waits.ease(q);
+  waits.mark_changed();
+}
+
 // Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now.
 void serve_nominations(Cycle& cycle) {
   std::vector<JobId> claimants(cycle.state.nominated().begin(), cycle.state.nominated().end());
@@ -99,23 +107,22 @@ void serve_nominations(Cycle& cycle) {
     const Trial::Mark mark = cycle.trial.mark();
     ++cycle.plan.jobs_asked;
     cycle.trial.lift_nomination(id);
+    const JobState& job = *cycle.state.job(id);
     Reason why;
-    if (auto placements = fit_now(cycle.state, *cycle.state.job(id), cycle.work, why)) {
+    auto placements = fit_now(cycle.state, job, cycle.work, why);
+    if (!placements) placements = promised_places(cycle, job);
+    if (placements) {
       start(cycle, id, std::move(*placements));
-      continue;
-    }
-    if (auto placements = promised_places(cycle, *cycle.state.job(id))) {
-      start(cycle, id, std::move(*placements));
-      continue;
-    }
-    if (!waits_for_victims(cycle.state, *cycle.state.job(id))) {
+      stir_sleepers(cycle.state, job);
+    } else if (!waits_for_victims(cycle.state, job)) {
       // Nobody is leaving for it any more: it waits in its queue again, and what it was promised is free for others.
       cycle.plan.decisions.emplace_back(DropNominationDecision{id, "it does not fit though its victims have left"});
-      continue;
+      stir_sleepers(cycle.state, job);
+    } else {
+      cycle.trial.rollback_to(mark);
+      why.code = ReasonCode::kWaitsForVictims;
+      cycle.plan.refused.emplace_back(id, why);
     }
-    cycle.trial.rollback_to(mark);
-    why.code = ReasonCode::kWaitsForVictims;
-    cycle.plan.refused.emplace_back(id, why);
   }
 }
 

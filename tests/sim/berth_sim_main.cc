@@ -45,7 +45,6 @@ int main(int argc, char** argv) {
           static_cast<unsigned long long>(verdict.events), static_cast<unsigned long long>(verdict.restarts),
           static_cast<unsigned long long>(verdict.scratch_checks),
           static_cast<unsigned long long>(verdict.replayed_cycles), verdict.log_hash.c_str());
-      if (verdict.replay_difference) std::printf("  but P7: %s\n", verdict.replay_difference->c_str());
     } else {
       ++failures;
       verdict = berth::sim::shortest_prefix(verdict, shape);

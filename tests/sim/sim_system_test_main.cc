@@ -14,7 +14,6 @@ int main() {
   std::uint64_t restarts = 0;
   std::uint64_t scratch = 0;
   std::uint64_t replayed = 0;
-  std::uint64_t different = 0;
   std::map<std::string, std::uint64_t> seen;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     berth::sim::Verdict verdict = berth::sim::simulate(seed, 400, 0, shape);
@@ -22,10 +21,6 @@ int main() {
     restarts += verdict.restarts;
     scratch += verdict.scratch_checks;
     replayed += verdict.replayed_cycles;
-    if (verdict.replay_difference) {
-      ++different;
-      std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), verdict.replay_difference->c_str());
-    }
     for (const auto& [what, count] : verdict.seen) seen[what] += count;
     if (!verdict.violation) continue;
     verdict = berth::sim::shortest_prefix(verdict, shape);
@@ -33,11 +28,6 @@ int main() {
                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps),
                 static_cast<unsigned long long>(verdict.events), verdict.violation->c_str(),
                 static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps));
-    return 1;
-  }
-  if (different * 100 > seeds * 2) {
-    std::printf("the logs of %llu lives are replayed otherwise, more than 2 %%\n",
-                static_cast<unsigned long long>(different));
     return 1;
   }
   // A simulation that never gets into trouble proves nothing.

@@ -526,7 +526,7 @@ Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, 
   if (!verdict.violation) {
     Replay again = replay(simulation.world().log());
     verdict.replayed_cycles = again.cycles;
-    verdict.replay_difference = again.difference;
+    if (again.difference) verdict.violation = "P7: " + *again.difference;
   }
   return verdict;
 }

@@ -86,7 +86,6 @@ struct Verdict {
   std::string log_hash;               // of the last record: of all that was decided (sim/world/replay.h)
   std::map<std::string, std::uint64_t> seen;
   std::optional<std::string> violation;
-  std::optional<std::string> replay_difference;  // P7, which does not hold in about one life of 300 (docs/testing.md)
 };
 
 // Runs `steps` steps (or until `events` events are durable, if that is not zero), then heals, unless something broke.
