@@ -30,9 +30,10 @@ bool depends_on_model(const State& state, QueueId queue) {
 
 }  // namespace
 
-Admission admit(const State& state, const JobState& job) {
+Admission admit(const State& state, const JobState& job) { return admit(state, job, least_amounts(state, job.spec)); }
+
+Admission admit(const State& state, const JobState& job, const Amounts& least) {
   Admission admission;
-  const Amounts least = least_amounts(state, job.spec);
   if (auto reason = over_quota(state, job, least)) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
   if (!depends_on_model(state, job.queue) && !state.gpu_models().empty()) {

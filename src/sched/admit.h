@@ -18,6 +18,8 @@ struct Admission {
 
 // Ceilings and lending limits on the way to the root, for the job's least size, per GPU model.
 Admission admit(const state::State& state, const state::JobState& job);
+// The same where it is known what the job counts at least.
+Admission admit(const state::State& state, const state::JobState& job, const Amounts& least);
 
 // The same for a placement that is known exactly.
 std::optional<Reason> refuses(const state::State& state, const state::JobState& job,

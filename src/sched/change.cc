@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "sched/explain.h"
 
 namespace berth::sched {
@@ -104,11 +103,8 @@ JobState changed(JobState job, const Change& change) {
   return job;
 }
 
-Timestamp ends_by(const JobState& job, Timestamp now) {
-  if (job.attempt->stop) return std::max(now, job.attempt->stop->deadline);
-  const std::int64_t seconds = job.spec.time_limit_s > 0 ? job.spec.time_limit_s : job.spec.estimate_s;
-  if (seconds == 0) return Timestamp::never();
-  return std::max(now, job.attempt->started + checked_multiply(seconds, 1000));
+Timestamp ends_by(const state::RunningRow& row, Timestamp now) {
+  return row.end.is_never() ? row.end : std::max(now, row.end);
 }
 
 void apply(Trial& trial, const State& state, const Change& change, Timestamp now) {
@@ -123,8 +119,8 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
   for (const NodeId node : change.nodes) trial.uncordon(node);
   for (const JobId victim : change.victims) trial.remove(victim);
   if (change.kind != ChangeKind::kWait) return;
-  for (const JobId id : state.running()) {
-    if (ends_by(*state.job(id), now) <= change.at) trial.remove(id);
+  for (const state::RunningRow& row : state.running_table().rows()) {
+    if (ends_by(row, now) <= change.at) trial.remove(row.job);
   }
 }
 

@@ -71,9 +71,9 @@ state::JobState changed(state::JobState job, const Change& change);
 // Tries what the change alters of the cluster: limits, cordons, victims, and for kWait all that end by then.
 void apply(state::Trial& trial, const state::State& state, const Change& change, Timestamp now);
 
-// When the running job is gone at the latest: the deadline of its stop, its time limit, else its estimate; never()
-// when nothing says so.
-Timestamp ends_by(const state::JobState& job, Timestamp now);
+// When the running job is gone at the latest, but not before now: the deadline of its stop, its time limit, else its
+// estimate; never() when nothing says so.
+Timestamp ends_by(const state::RunningRow& row, Timestamp now);
 
 // "it would start now if node n3 were uncordoned"
 std::string would_start(const Change& change);

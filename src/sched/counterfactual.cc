@@ -64,10 +64,10 @@ class Inquiry {
     std::int64_t negated_start = 0;
     JobId job;
   };
-  Cost cost_of(JobId id) const;
+  Cost cost_of(const state::RunningRow& row) const;
   static bool leaves_first(const Cost& a, const Cost& b);
   void order_victims(std::vector<JobId>& victims) const;
-  void add_running_below(QueueId queue, std::vector<JobId>& jobs) const;
+  void mark_below(QueueId queue, std::vector<bool>& below) const;
   template <class Part>
   void leave_out(Change& change, std::vector<Part> Change::*parts);
 
@@ -163,12 +163,13 @@ std::optional<Change> Inquiry::time_limit() {
 
 // The first of the times at which something ends, such that the job starts then and not at the one before.
 std::optional<Change> Inquiry::wait() {
-  std::set<Timestamp> ends;
-  for (const JobId id : state_.running()) {
-    if (const Timestamp end = ends_by(*state_.job(id), now_); !end.is_never()) ends.insert(end);
+  std::vector<Timestamp> times;
+  for (const state::RunningRow& row : state_.running_table().rows()) {
+    if (!row.end.is_never()) times.push_back(ends_by(row, now_));
   }
-  if (job_.not_before > now_) ends.insert(job_.not_before);
-  const std::vector<Timestamp> times(ends.begin(), ends.end());
+  if (job_.not_before > now_) times.push_back(job_.not_before);
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
   const std::size_t count = std::min(times.size(), kMostEnds);
   Change change;
   change.kind = ChangeKind::kWait;
@@ -377,9 +378,8 @@ bool Inquiry::may_leave(JobId id, const Change& change) const {
 }
 
 // Whose leaving costs least first: the cycle's order of victims.
-Inquiry::Cost Inquiry::cost_of(JobId id) const {
-  const JobState& job = *state_.job(id);
-  return {job.priority, loss_of_stopping(job, now_), -job.attempt->started.ms, id};
+Inquiry::Cost Inquiry::cost_of(const state::RunningRow& row) const {
+  return {row.priority, loss_of_stopping(row, now_), -row.started.ms, row.job};
 }
 
 // Of two that cost the same the later one.
@@ -389,17 +389,14 @@ bool Inquiry::leaves_first(const Cost& a, const Cost& b) {
 
 void Inquiry::order_victims(std::vector<JobId>& victims) const {
   std::vector<Cost> costs;
-  for (const JobId id : victims) costs.push_back(cost_of(id));
+  for (const JobId id : victims) costs.push_back(cost_of(state::running_row(*state_.job(id))));
   std::sort(costs.begin(), costs.end(), leaves_first);
   for (std::size_t i = 0; i < costs.size(); ++i) victims[i] = costs[i].job;
 }
 
-void Inquiry::add_running_below(QueueId id, std::vector<JobId>& jobs) const {
-  const QueueState& queue = state_.queue(id);
-  for (const auto& [priority, running] : queue.running) jobs.insert(jobs.end(), running.begin(), running.end());
-  for (const QueueId child : queue.children) {
-    if (state_.queue(child).running_below > 0) add_running_below(child, jobs);
-  }
+void Inquiry::mark_below(QueueId id, std::vector<bool>& below) const {
+  below[id.index()] = true;
+  for (const QueueId child : state_.queue(id).children) mark_below(child, below);
 }
 
 bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
@@ -411,11 +408,13 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
     for (const state::Charge& charge : job.attempt->charges) amount += charge.amounts[why.dim];
     return amount;
   };
-  std::vector<JobId> below;
-  add_running_below(why.queue, below);
+  std::vector<bool> below(state_.queues().size());
+  mark_below(why.queue, below);
+  const bool by_gpus = why.code != ReasonCode::kUserLimit && why.dim == kDimGpu;
   std::vector<Cost> costs;
-  for (const JobId id : below) {
-    if (may_leave(id, change) && gives(*state_.job(id)) > 0) costs.push_back(cost_of(id));
+  for (const state::RunningRow& row : state_.running_table().rows()) {
+    if (!below[row.queue.index()] || row.stopping || (by_gpus && row.gpu_milli == 0)) continue;
+    if ((by_gpus || gives(*state_.job(row.job)) > 0) && may_leave(row.job, change)) costs.push_back(cost_of(row));
   }
   // Few of them are needed: a heap gives them without sorting the rest.
   const auto leaves_later = [](const Cost& a, const Cost& b) { return leaves_first(b, a); };

@@ -37,9 +37,10 @@ struct Cycle {
   std::set<JobId> victims;         // chosen in this cycle
   std::vector<Starting> starting;  // by this cycle
   std::set<JobId> decided;         // started or nominated by it
+  Questions questions;
   Openings openings;
 
-  Cycle(State& s, Timestamp t) : state(s), now(t), trial(s) {}
+  Cycle(State& s, Timestamp t) : state(s), now(t), trial(s), questions(s) {}
 };
 
 // What goes beyond the least counts is bound as a step of growth at once.
@@ -147,14 +148,14 @@ bool is_of_places(ReasonCode code) {
 
 // Steps 4 and 5, unless somebody who asked the same was refused before.
 std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobState& job, Reason& why) {
-  const Admission admission = admit(cycle.state, job);
+  const Admission admission = admit(cycle.state, job, cycle.questions.least(job));
   if (admission.models == 0) {
     why = admission.reason;
     return std::nullopt;
   }
   const bool alike = job.spec.groups.size() == 1;
-  const PlaceQuestion question = place_question(cycle.state, job, admission.models);
-  if (const auto refused = cycle.openings.refused(question); alike && refused) {
+  const Questions::Id question = cycle.questions.id_of(job, admission.models);
+  if (const auto& refused = cycle.openings.refused(question); alike && refused) {
     why = *refused;
     return std::nullopt;
   }
@@ -174,7 +175,7 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   // Nobody leaves for a job that its own user's limit holds back, nor for one that finds its places beside a hold.
   const bool delays = why.code == ReasonCode::kBehindHold;
   const bool claims = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit &&
-                      may_claim(cycle.state, job, least_amounts(cycle.state, job.spec));
+                      may_claim(cycle.state, job, cycle.questions.least(job));
   if (claims && nominate(cycle, id)) return;
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.
@@ -214,7 +215,7 @@ Plan run_cycle(State& state, Timestamp now) {
   // 2. Promises first.
   serve_nominations(cycle);
   // Who can neither start nor claim sleeps until something that blocks it changes.
-  for (auto& refused : probe_lanes(state, now, cycle.work, cycle.openings)) {
+  for (auto& refused : probe_lanes(state, now, cycle.work, cycle.questions, cycle.openings)) {
     cycle.plan.refused.push_back(std::move(refused));
     ++cycle.plan.jobs_asked;
   }

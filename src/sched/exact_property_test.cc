@@ -179,7 +179,7 @@ struct TinyFleet : FleetFixture {
     }
     if (change.kind == ChangeKind::kWait) {
       for (const JobId other : state.running()) {
-        if (sched::ends_by(*state.job(other), now) <= change.at) imagined.gone.insert(other);
+        if (sched::ends_by(state::running_row(*state.job(other)), now) <= change.at) imagined.gone.insert(other);
       }
     }
     return imagined;

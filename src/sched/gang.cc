@@ -41,6 +41,7 @@ class GroupPlacing {
 
   // Adds one task, or says that none fits.
   bool add() {
+    if (last_) offer_after_last();
     if (!fresh_ && order_) draw();
     if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
       ready_.insert(std::move(*fresh_));
@@ -49,10 +50,8 @@ class GroupPlacing {
     if (ready_.empty()) return false;
     auto best = ready_.extract(ready_.begin());
     TaskPlacement& placement = best.mapped();
-    const bool untouched = !gang_.taken_.contains(placement.node);
+    last_ = Last{placement.node, !gang_.taken_.contains(placement.node)};
     gang_.taken_[placement.node].add(placement);
-    offer(placement.node);
-    if (whole_fleet_ && untouched) replace(placement.node);
     gang_.placements_.push_back(std::move(placement));
     return true;
   }
@@ -70,6 +69,13 @@ class GroupPlacing {
     Fit fit = fit_of(ask_, node, there, *placement);
     fit.loss = loss;
     ready_.emplace(fit, std::move(*placement));
+  }
+
+  // Where the last task went another may go, too. Most groups have one task, so this waits until somebody asks.
+  void offer_after_last() {
+    const Last last = *std::exchange(last_, std::nullopt);
+    offer(last.node);
+    if (whole_fleet_ && last.untouched) replace(last.node);
   }
 
   // Offers nodes that the gang has not touched, until one can take a task or there are no more.
@@ -115,6 +121,10 @@ class GroupPlacing {
     order_.reset();
   }
 
+  struct Last {
+    NodeId node;
+    bool untouched = false;  // it was, by the gang
+  };
   static constexpr Taken kNothing{};
 
   Gang& gang_;
@@ -125,6 +135,7 @@ class GroupPlacing {
   std::optional<FitOrder> order_;     // nothing: it has no further node
   std::map<Fit, TaskPlacement> ready_;
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
+  std::optional<Last> last_;  // the task that was added last, as long as nothing has followed from it
 };
 
 Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, NodeScore score)

@@ -11,18 +11,27 @@ using state::JobState;
 using state::LaneKey;
 using state::State;
 
-void Openings::add(const State& state, const LaneKey& key, const JobState& job, ModelMask models) {
-  Lane lane{key, nullptr, least_amounts(state, job.spec), false, false};
-  lane.claims = may_claim(state, job, lane.asked);
-  if (job.spec.groups.size() == 1) lane.places = &answers_[place_question(state, job, models)];
+void Openings::add(const State& state, const LaneKey& key, const JobState& job, const Amounts& asked,
+                   Questions::Id question) {
+  Lane lane{key, {}, &asked, may_claim(state, job, asked), false};
+  if (job.spec.groups.size() == 1) {
+    lane.question = question;
+    refusal(question);
+  }
   lanes_.push_back(lane);
 }
 
+std::optional<Reason>& Openings::refusal(Questions::Id question) {
+  if (question >= refusals_.size()) refusals_.resize(question + 1);
+  return refusals_[question];
+}
+
 // Whoever may claim is asked, whatever is refused to him.
-bool Openings::is_open(const State& state, const Lane& lane) {
+bool Openings::is_open(const State& state, const Lane& lane) const {
   if (lane.shut) return false;
   if (lane.claims) return true;
-  return !(lane.places != nullptr && lane.places->refused) && !over_max(state, lane.key.queue, lane.asked);
+  const bool has_places = !lane.question || !refusals_[*lane.question];
+  return has_places && !over_max(state, lane.key.queue, *lane.asked);
 }
 
 bool Openings::none(const State& state) {
@@ -36,18 +45,13 @@ std::vector<Openings::Lane>::const_iterator Openings::find(const LaneKey& key) c
   return found != lanes_.end() && found->key == key ? found : lanes_.end();
 }
 
-std::optional<Reason> Openings::refused(const PlaceQuestion& question) const {
-  const auto found = answers_.find(question);
-  return found == answers_.end() ? std::nullopt : found->second.refused;
-}
+const std::optional<Reason>& Openings::refused(Questions::Id question) { return refusal(question); }
 
 std::optional<Reason> Openings::refused(const LaneKey& key) const {
   const auto lane = find(key);
-  if (lane == lanes_.end() || lane->claims || lane->places == nullptr) return std::nullopt;
-  return lane->places->refused;
+  if (lane == lanes_.end() || lane->claims || !lane->question) return std::nullopt;
+  return refusals_[*lane->question];
 }
-
-void Openings::refuse(const PlaceQuestion& question, const Reason& why) { answers_[question].refused = why; }
 
 void Openings::shut(const LaneKey& key) {
   const auto lane = find(key);

@@ -8,49 +8,46 @@
 // takes may even help.
 
 #include <cstddef>
-#include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "model/reason.h"
-#include "sched/place.h"
+#include "sched/questions.h"
 #include "state/state.h"
 
 namespace berth::sched {
 
 class Openings {
  public:
-  // A lane stays awake; `job` is its first, and the models are those that quota leaves it. Lanes come in their order.
-  void add(const state::State& state, const state::LaneKey& lane, const state::JobState& job, ModelMask models);
+  // A lane stays awake; `job` is its first, which counts `asked` at least. Lanes come in their order.
+  void add(const state::State& state, const state::LaneKey& lane, const state::JobState& job, const Amounts& asked,
+           Questions::Id question);
   // A lane stays awake that is refused but may claim.
-  void add_claimant(const state::LaneKey& lane) { lanes_.push_back({lane, nullptr, {}, true, false}); }
+  void add_claimant(const state::LaneKey& lane) { lanes_.push_back({lane, {}, nullptr, true, false}); }
 
   // Nobody that is awake could start or claim any more.
   bool none(const state::State& state);
-  // Why the job finds no places, if somebody was refused the same.
-  std::optional<Reason> refused(const PlaceQuestion& question) const;
+  // Why no places are found, if somebody was refused the same.
+  const std::optional<Reason>& refused(Questions::Id question);
   // The reason by which the lane's places were refused, if they were.
   std::optional<Reason> refused(const state::LaneKey& lane) const;
-  void refuse(const PlaceQuestion& question, const Reason& why);
+  void refuse(Questions::Id question, const Reason& why) { refusal(question) = why; }
   // Nobody else of the lane is asked in this cycle.
   void shut(const state::LaneKey& lane);
 
  private:
-  struct Answer {
-    std::optional<Reason> refused;
-  };
   struct Lane {
     state::LaneKey key;
-    const Answer* places = nullptr;  // to what it asks, if that is the same for others
-    Amounts asked;                   // by one job, at least
+    std::optional<Questions::Id> question;  // what it asks, if others are refused what it is
+    const Amounts* asked = nullptr;         // by one job, at least; of nobody who claims
     bool claims = false;
     bool shut = false;
   };
-  static bool is_open(const state::State& state, const Lane& lane);
+  bool is_open(const state::State& state, const Lane& lane) const;
+  std::optional<Reason>& refusal(Questions::Id question);
   std::vector<Lane>::const_iterator find(const state::LaneKey& lane) const;
 
-  std::map<PlaceQuestion, Answer> answers_;
+  std::vector<std::optional<Reason>> refusals_;  // by question
   std::vector<Lane> lanes_;
   std::size_t first_open_ = 0;  // what was closed before it stays so
 };

@@ -18,7 +18,7 @@ Order::Order(const State& state, Timestamp now, Lanes lanes)
       asked_(lanes),
       asked_below_(state.queues().size()) {
   if (asked_ == Lanes::kAll) asked_below_.assign(state.queues().size(), true);
-  for (const state::LaneKey& lane : state.waits().awake()) {
+  for (const auto& [lane, sleeper] : state.waits().awake()) {
     for (QueueId q = lane.queue; q.valid() && !asked_below_[q.index()]; q = state.queue(q).parent) {
       asked_below_[q.index()] = true;
     }
@@ -42,10 +42,17 @@ std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   const auto [found, fresh] = lanes_.try_emplace(leaf.id);
   if (!fresh) return found->second;
   if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return found->second;
-  for (const auto& [shape, jobs] : leaf.lanes) {
-    if (passes_over(leaf, shape)) continue;
+  const auto add = [&](std::uint64_t shape, const std::set<state::PendingKey>& jobs) {
     const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
     found->second.push_back({shape, jobs.begin(), jobs.end(), asked, {}, 0});
+  };
+  if (asked_ == Lanes::kAll) {
+    for (const auto& [shape, jobs] : leaf.lanes) add(shape, jobs);
+    return found->second;
+  }
+  const auto& awake = state_.waits().awake();
+  for (auto at = awake.lower_bound({leaf.id, 0}); at != awake.end() && at->first.queue == leaf.id; ++at) {
+    add(at->first.shape, leaf.lanes.at(at->first.shape));
   }
   return found->second;
 }

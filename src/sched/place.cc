@@ -172,14 +172,6 @@ bool could_hold(const State& state, const TaskAsk& ask, const NodeState& node) {
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
-PlaceQuestion place_question(const State& state, const JobState& job, ModelMask models) {
-  PlaceQuestion question{job.shape, models, state.queue(job.queue).trust_domain, {}};
-  for (std::uint32_t i = 0; i < state.pools().size(); ++i) {
-    question.pools.push_back(may_use_pool(state, job.queue, i));
-  }
-  return question;
-}
-
 std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {

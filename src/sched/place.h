@@ -23,17 +23,6 @@ struct PlaceWork {
   bool hopeless = false;  // the last claimant would not fit if everybody left who may be stopped for it
 };
 
-// All that the search for places looks at, besides the nodes: what is refused to one job is refused to all that ask the
-// same.
-struct PlaceQuestion {
-  std::uint64_t shape = 0;
-  ModelMask models = 0;
-  TrustDomainId trust_domain;
-  std::vector<bool> pools;  // by index: the queue may use it
-  auto operator<=>(const PlaceQuestion&) const = default;
-};
-PlaceQuestion place_question(const state::State& state, const state::JobState& job, ModelMask models);
-
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
 // groups themselves allow. On failure `why` says which group does not fit and how.
 std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,

@@ -115,9 +115,8 @@ bool may_fall_behind(const State& state, const JobState& job, const JobState& cl
          !state::behind_level_from(state.queue(claimant.queue), job, claimant.level).is_never();
 }
 
-// Everybody who may be stopped for the claimant, and why: from the lists of its own queue and of what the branches
-// beside its way to the root have borrowed.
-std::map<JobId, Claim> justified(const State& state, const JobState& claimant, const Amounts& asked) {
+// Everybody of its own queue who may be stopped for the claimant.
+std::map<JobId, Claim> preempted(const State& state, const JobState& claimant) {
   const SchedulingConfig& rules = state.config().scheduling;
   std::map<JobId, Claim> claims;
   if (rules.preempt) {
@@ -130,15 +129,34 @@ std::map<JobId, Claim> justified(const State& state, const JobState& claimant, c
       }
     }
   }
-  for (QueueId q = claimant.queue; rules.reclaim && q != state.root(); q = state.queue(q).parent) {
+  return claims;
+}
+
+// Of a job of another branch that is found to have borrowed at the depth.
+std::optional<Claim> reclaimed(const JobState& job, std::uint32_t depth) {
+  const auto& charges = job.attempt->charges;
+  const auto borrowed = [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; };
+  if (std::none_of(charges.begin(), charges.end(), borrowed)) return std::nullopt;
+  return Claim{StopCause::kReclaim, borrowed(charges.front()), borrowed_from(job, depth)};
+}
+
+// The branches beside the claimant's way to the root from which it may reclaim.
+std::vector<QueueId> debtors(const State& state, const JobState& claimant, const Amounts& asked) {
+  std::vector<QueueId> branches;
+  const bool allowed = state.config().scheduling.reclaim;
+  for (QueueId q = claimant.queue; allowed && q != state.root(); q = state.queue(q).parent) {
     if (!would_be_within(state, q, asked)) continue;
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
-      if (sibling == q) continue;
-      if (planted(Bug::kReclaimWithin)) add_running_below(state, sibling, claims);
-      add_borrowed(state, sibling, claims);
+      if (sibling != q) branches.push_back(sibling);
     }
   }
-  return claims;
+  return branches;
+}
+
+// Writes the branch's depth to all queues below it.
+void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vector<std::uint32_t>& depths) {
+  depths[id.index()] = depth;
+  for (const QueueId child : state.queue(id).children) mark_branch(state, child, depth, depths);
 }
 
 // When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
@@ -181,45 +199,113 @@ bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std
   return away->second++ >= service->spec.max_unavailable;
 }
 
-Candidates candidates(const VictimSearch& search, const JobState& claimant) {
-  const Amounts asked = least_amounts(search.state, claimant.spec);
-  const state::QueueState& leaf = search.state.queue(claimant.queue);
-  Candidates found;
-  const bool careful = has_given_way(claimant);
-  const std::uint64_t most = most_within(search.state, claimant.queue, asked);
-  std::map<JobId, std::int32_t> leaving;  // of each service: those that are away, and those that could leave
-  for (const auto& [id, claim] : justified(search.state, claimant, asked)) {
-    const JobState& job = *search.state.job(id);
-    if (job.phase != JobPhase::kRunning || search.spoken_for.contains(id)) continue;
-    const Seq order = job.attempt->charges.front().order;
-    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
-    const bool shrinks = claim.keep < tasks_of(job) && (asked[kDimGpu] == 0 || growth > 0);
-    if (shrinks) {
-      found.ripe.push_back({id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
+class Gathering {
+ public:
+  Gathering(const VictimSearch& search, const JobState& claimant)
+      : search_(search),
+        state_(search.state),
+        claimant_(claimant),
+        asked_(least_amounts(search.state, claimant.spec)),
+        least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
+        careful_(has_given_way(claimant)),
+        most_(most_within(search.state, claimant.queue, asked_)) {}
+
+  Candidates run() && {
+    std::map<JobId, Claim> claims = preempted(state_, claimant_);
+    reclaim(claims);
+    for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
+    found_.left_out = found_.ripe.size() > search_.budget;
+    if (found_.left_out) {
+      const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(search_.budget);
+      std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), goes_first);
+      found_.ripe.resize(search_.budget);
     }
-    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
-    if (!claim.whole || (asked[kDimGpu] > 0 && milli == 0)) continue;  // frees none of what is short
-    const std::uint64_t within = job.attempt->charges.front().within;
-    if (careful && !at_least_as_within(most, within)) continue;
-    const Fraction loss{loss_of_stopping(job, search.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
-    const bool needed = leaves_too_few(search.state, job, leaving);
-    const bool by_level = job.queue == claimant.queue && !leaf.service_thresholds.empty();
-    const std::int32_t level = by_level ? state::level_of(leaf, job, search.now) : kBehindAllLevels;
-    const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
-    const Victim victim{id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within};
-    const Timestamp ripe = ripe_at(search.state, job, claimant, claim.cause);
-    if (ripe <= search.now) {
-      found.ripe.push_back(victim);
-    } else {
-      found.young.push_back(victim);
-      found.next_ripe = std::min(found.next_ripe, ripe);
+    std::sort(found_.ripe.begin(), found_.ripe.end(), goes_first);
+    return std::move(found_);
+  }
+
+ private:
+  // What the branches list as borrowed or, where that is much of what runs, the table of all.
+  void reclaim(std::map<JobId, Claim>& claims) {
+    const std::vector<QueueId> branches = debtors(state_, claimant_, asked_);
+    std::size_t borrowed = 0;
+    for (const QueueId branch : branches) borrowed += state_.queue(branch).borrowed.size();
+    const bool within = planted(Bug::kReclaimWithin);
+    if (within || borrowed * kRowsPerLookup < state_.running_table().rows().size()) {
+      for (const QueueId branch : branches) {
+        if (within) add_running_below(state_, branch, claims);
+        add_borrowed(state_, branch, claims);
+      }
+      return;
+    }
+    std::vector<std::uint32_t> depths(state_.queues().size(), 0);
+    for (const QueueId branch : branches) mark_branch(state_, branch, state_.queue(branch).depth, depths);
+    for (const state::RunningRow& row : state_.running_table().rows()) {
+      const std::uint32_t depth = depths[row.queue.index()];
+      if (depth == 0) continue;
+      if (!row.plain) {
+        if (const auto claim = reclaimed(*state_.job(row.job), depth)) claims.try_emplace(row.job, *claim);
+      } else if ((row.within >> depth & 1U) == 0) {
+        consider(row);
+      }
     }
   }
-  std::sort(found.ripe.begin(), found.ripe.end(), goes_first);
-  found.left_out = found.ripe.size() > search.budget;
-  if (found.left_out) found.ripe.resize(search.budget);
-  return found;
-}
+
+  // A job of another branch that has not grown and is of no service.
+  void consider(const state::RunningRow& row) {
+    if (row.stopping || (asked_[kDimGpu] > 0 && row.gpu_milli == 0) || is_spoken_for(row.job)) return;
+    if (careful_ && !at_least_as_within(most_, row.within)) return;
+    const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
+    add({row.job, StopCause::kReclaim, 0, row.tasks, row.priority, false, loss, row.order, row.gpu_milli,
+         kBehindAllLevels, row.within},
+        row.started + least_run_ms_);
+  }
+
+  void consider(const JobState& job, const Claim& claim) {
+    if (job.phase != JobPhase::kRunning || is_spoken_for(job.id)) return;
+    const state::QueueState& leaf = state_.queue(claimant_.queue);
+    const Seq order = job.attempt->charges.front().order;
+    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
+    const bool shrinks = claim.keep < tasks_of(job) && (asked_[kDimGpu] == 0 || growth > 0);
+    if (shrinks) {
+      found_.ripe.push_back({job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
+    }
+    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
+    if (!claim.whole || (asked_[kDimGpu] > 0 && milli == 0)) return;  // frees none of what is short
+    const std::uint64_t within = job.attempt->charges.front().within;
+    if (careful_ && !at_least_as_within(most_, within)) return;
+    const Fraction loss{loss_of_stopping(job, search_.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
+    const bool needed = leaves_too_few(state_, job, leaving_);
+    const bool by_level = job.queue == claimant_.queue && !leaf.service_thresholds.empty();
+    const std::int32_t level = by_level ? state::level_of(leaf, job, search_.now) : kBehindAllLevels;
+    const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
+    add({job.id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within},
+        ripe_at(state_, job, claimant_, claim.cause));
+  }
+
+  bool is_spoken_for(JobId id) const { return !search_.spoken_for.empty() && search_.spoken_for.contains(id); }
+
+  void add(const Victim& victim, Timestamp ripe) {
+    if (ripe <= search_.now) {
+      found_.ripe.push_back(victim);
+    } else {
+      found_.young.push_back(victim);
+      found_.next_ripe = std::min(found_.next_ripe, ripe);
+    }
+  }
+
+  static constexpr std::size_t kRowsPerLookup = 8;  // that are read in the time of one look-up in the lists
+
+  const VictimSearch& search_;
+  const State& state_;
+  const JobState& claimant_;
+  Amounts asked_;
+  std::int64_t least_run_ms_;
+  bool careful_;
+  std::uint64_t most_;
+  Candidates found_;
+  std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
+};
 
 // Asks whether the claimant fits when this or that list of victims is gone. Lists that begin alike cost only the
 // difference: the trial is rolled back to what they have in common.
@@ -444,11 +530,13 @@ bool has_given_way(const JobState& job) {
 }
 
 std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
-  if (job.spec.checkpoint.on_signal) return 0;
-  const Timestamp saved = job.attempt->checkpoint_at.value_or(job.attempt->started);
-  const std::int64_t ms = std::max<std::int64_t>(0, now - saved);
-  const std::int64_t milli = gpu_milli_of(job);
-  return milli == 0 ? ms : static_cast<std::int64_t>(Int128{ms} * milli / kMilli);
+  return loss_of_stopping(state::running_row(job), now);
+}
+
+std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now) {
+  if (row.on_signal) return 0;
+  const std::int64_t ms = std::max<std::int64_t>(0, now - row.saved);
+  return row.gpu_milli == 0 ? ms : static_cast<std::int64_t>(Int128{ms} * row.gpu_milli / kMilli);
 }
 
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
@@ -472,7 +560,7 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   const JobState& job = *search.state.job(claimant);
   const State& state = search.state;
-  const Candidates found = candidates(search, job);
+  const Candidates found = Gathering(search, job).run();
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels);
   work.left_out = work.left_out || found.left_out;
   work.hopeless = false;

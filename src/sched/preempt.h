@@ -57,5 +57,6 @@ bool has_given_way(const state::JobState& job);
 // GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
 // signal. Without GPUs it counts as one.
 std::int64_t loss_of_stopping(const state::JobState& job, Timestamp now);
+std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now);
 
 }  // namespace berth::sched

@@ -144,6 +144,15 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   CHECK_EQ(next.plan.jobs_asked, 1);
   // Nobody has a guarantee or a lower priority to claim from, so no search for victims is begun.
   CHECK_LT(next.plan.nodes_scored, 10);
+  // The others, for whom there was room until then, sleep again unasked.
+  CHECK_EQ(loop.state.waits().awake().size(), kQueues - 2);
+  const auto other = loop.turn({job_in("branch/q0", 2)});
+  CHECK_EQ(other.plan.jobs_asked, 1);
+  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  CHECK_EQ(loop.state.audit().value_or(""), "");
+  // And are not forgotten.
+  loop.turn({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
 }
 
 }  // namespace berth

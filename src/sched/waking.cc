@@ -6,6 +6,7 @@
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/fit.h"
+#include "sched/gang.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
 #include "state/trial.h"
@@ -38,36 +39,63 @@ bool has_room(const State& state, const QuotaNeed& need) {
   const QueueState& queue = state.queue(need.queue);
   if (!need.user.empty()) return !over_user_limit(queue, need.user, need.asked);
   if (need.within) return would_be_within(state, need.queue, need.asked);
-  return first_over(queue.usage + queue.nominated, need.asked, queue.max) == kDims;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (need.asked[dim] <= 0 || queue.max[dim] == kUnlimited) continue;
+    if (queue.usage[dim] + queue.nominated[dim] > queue.max[dim] - need.asked[dim]) return false;
+  }
+  return true;
 }
 
+// What it waits for is all told by the ceilings and the nodes.
+bool waits_plainly(const Sleep& sleep) {
+  return !sleep.any_easing && !sleep.any_change && !sleep.holds && sleep.until.is_never();
+}
+
+// Whether a ceiling that the lane slept by refuses it again, whatever GPUs it would get, and there is still no
+// guarantee to claim on. Then it would sleep as before.
+bool is_refused_again(const State& state, const Sleep& sleep) {
+  bool refused = false;
+  for (const QuotaNeed& need : sleep.quota) {
+    const bool room = has_room(state, need);
+    if (need.within && room) return false;
+    refused = refused || (!need.within && need.any_model && need.user.empty() && !room);
+  }
+  return refused;
+}
+
+// A lane, and by what it slept if it is still on its lists.
+using Woken = std::pair<LaneKey, state::WaitLists::Sleeper*>;
+
 // The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
-std::vector<LaneKey> stirred(State& state, Timestamp now) {
+std::vector<Woken> stirred(State& state, Timestamp now) {
   state::WaitLists& waits = state.waits();
-  std::vector<LaneKey> woken;
+  std::vector<Woken> woken;
+  const auto add = [&](const LaneKey& lane) { woken.emplace_back(lane, waits.find_sleeper(lane)); };
   for (const QueueId queue : waits.eased_queues()) {
-    for (const LaneKey& lane : waits.waiting_for(queue)) {
-      const auto& needs = waits.sleep_of(lane).quota;
+    for (const auto& [lane, sleeper] : waits.waiting_for(queue)) {
+      if (sleeper->stirred) continue;  // it is awake
+      const auto& needs = sleeper->sleep.quota;
       const bool room = std::any_of(needs.begin(), needs.end(), [&](const QuotaNeed& need) {
         return need.queue == queue && has_room(state, need);
       });
-      if (room) woken.push_back(lane);
+      if (room) woken.emplace_back(lane, sleeper);
     }
   }
   for (const auto& [shape, lanes] : waits.for_places()) {
-    const LaneKey& any = *lanes.begin();
+    const LaneKey& any = lanes.begin()->first;
     const JobId job = state.queue(any.queue).lanes.at(shape).begin()->job;
     const TaskRequest& request = state.job(job)->spec.groups.front().request;
     const bool room = std::any_of(waits.eased_nodes().begin(), waits.eased_nodes().end(),
                                   [&](NodeId node) { return may_hold(state.node(node), request); });
     if (room) woken.insert(woken.end(), lanes.begin(), lanes.end());
   }
-  if (waits.eased()) woken.insert(woken.end(), waits.for_any_easing().begin(), waits.for_any_easing().end());
-  if (waits.changed()) woken.insert(woken.end(), waits.for_any_change().begin(), waits.for_any_change().end());
+  const auto add_all = [&](const std::set<LaneKey>& lanes) { std::for_each(lanes.begin(), lanes.end(), add); };
+  if (waits.eased()) add_all(waits.for_any_easing());
+  if (waits.changed()) add_all(waits.for_any_change());
   for (auto due = waits.for_time().begin(); due != waits.for_time().end() && due->first <= now; ++due) {
-    woken.push_back(due->second);
+    add(due->second);
   }
-  if (waits.eased_holds()) woken.insert(woken.end(), waits.behind_holds().begin(), waits.behind_holds().end());
+  if (waits.eased_holds()) add_all(waits.behind_holds());
   waits.clear_marks();
   return woken;
 }
@@ -76,21 +104,21 @@ std::vector<LaneKey> stirred(State& state, Timestamp now) {
 // fit into.
 std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, const Amounts& least) {
   std::vector<QuotaNeed> needs;
-  const auto add_ceilings = [&](const Amounts& asked) {
+  const auto add_ceilings = [&](const Amounts& asked, bool any_model) {
     for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
-      const QuotaNeed need{q, asked, false};
+      const QuotaNeed need{q, asked, false, any_model, {}};
       if (!has_room(state, need)) needs.push_back(need);
     }
   };
-  add_ceilings(least);
+  add_ceilings(least, true);
   for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
-    if (over_user_limit(state.queue(q), job.spec.user, least)) needs.push_back({q, least, false, job.spec.user});
+    if (over_user_limit(state.queue(q), job.spec.user, least)) needs.push_back({q, least, false, true, job.spec.user});
   }
   for (std::size_t m = 0; m < state.gpu_models().size() && least[kDimGpu] > 0; ++m) {
-    add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
+    add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))), false);
   }
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    if (state.queue(q).guaranteed.stated != 0) needs.push_back({q, least, true});
+    if (state.queue(q).guaranteed.stated != 0) needs.push_back({q, least, true, true, {}});
   }
   return needs;
 }
@@ -125,40 +153,65 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
 
 class Probe {
  public:
-  Probe(State& state, Timestamp now, PlaceWork& work) : state_(state), trial_(state), now_(now), work_(work) {}
+  Probe(State& state, Timestamp now, PlaceWork& work, Questions& questions)
+      : state_(state), trial_(state), now_(now), work_(work), questions_(questions) {}
 
   // Why the first of the lane finds no quota or no places now, and nobody after it does beside the holds of others; or
   // nothing. Who finds both is asked, whatever its exact places then count.
   std::optional<Reason> refusal(const LaneKey& lane, const JobState& first) {
-    const Admission admission = admit(state_, first);
+    const Admission admission = admit(state_, first, questions_.least(first));
     if (admission.models == 0) return admission.reason;
-    const PlaceQuestion question = place_question(state_, first, admission.models);
-    models_ = admission.models;
-    const Answer& answer = places(question, first);
-    if (!answer.placements) return answer.why;
+    asked_ = {questions_.id_of(first, admission.models), admission.models};
+    const Answer& answer = places(asked_, first);
+    if (!answer.fits) return answer.why;
     if (state_.start_holds().empty()) return std::nullopt;
-    return behind_holds(lane, first, question, *answer.placements);
+    return behind_holds(lane, first, asked_, *answer.placements);
   }
 
-  // The models that quota left the last job for which places were sought.
-  ModelMask models() const { return models_; }
+  // What the last job asked for which places were sought.
+  Questions::Id asked() const { return asked_.id; }
 
  private:
+  struct Asked {
+    Questions::Id id = 0;
+    ModelMask models = 0;
+  };
   struct Answer {
-    std::optional<std::vector<TaskPlacement>> placements;
+    bool known = false;
+    bool fits = false;
+    std::optional<std::vector<TaskPlacement>> placements;  // some, if starts are held
     Reason why;
   };
 
-  const Answer& places(const PlaceQuestion& question, const JobState& job) {
-    const auto [known, fresh] = answers_.try_emplace(question);
-    if (fresh) known->second.placements = place(state_, job, question.models, work_, known->second.why);
-    return known->second;
+  const Answer& places(const Asked& asked, const JobState& job) {
+    if (asked.id >= answers_.size()) answers_.resize(asked.id + 1);
+    Answer& answer = answers_[asked.id];
+    if (std::exchange(answer.known, true)) return answer;
+    answer.fits = fits_where_last(asked.models, job);
+    if (answer.fits) return answer;
+    answer.placements = place(state_, job, asked.models, work_, answer.why);
+    answer.fits = answer.placements.has_value();
+    if (answer.fits && is_one_task(job)) state_.waits().note_place(job.shape, answer.placements->front().node);
+    return answer;
   }
 
-  std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const PlaceQuestion& question,
+  static bool is_one_task(const JobState& job) {
+    return job.spec.groups.size() == 1 && job.spec.groups.front().count == 1 && !job.spec.exclusive &&
+           job.spec.topology == TopologyConstraint();
+  }
+
+  // Whether the node where a job that asks the same last found its place would do. With holds the very place matters.
+  bool fits_where_last(ModelMask models, const JobState& job) {
+    if (!is_one_task(job) || !state_.start_holds().empty()) return false;
+    const auto id = state_.waits().last_place(job.shape);
+    if (!id || id->index() >= state_.nodes().size()) return false;
+    return Gang(state_, job, models, work_).add(0, 1, Region{{}, *id}) == 1;
+  }
+
+  std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const Asked& asked,
                                      const std::vector<TaskPlacement>& placements) {
     const JobId delayed = first_delayed(state_, not_passed(state_, first, now_), placements);
-    if (!delayed.valid() || fits_beside(first, question, placements)) return std::nullopt;
+    if (!delayed.valid() || fits_beside(first, asked, placements)) return std::nullopt;
     if (state_.queue(lane.queue).policy == QueuePolicy::kStrict) return behind_hold(state_, delayed);
     std::int64_t refused_length_s = length_s(first);
     std::size_t looked_at = 0;
@@ -169,22 +222,22 @@ class Probe {
       const bool owner = job.start_hold.has_value();
       if (!owner && ++looked_at > kLookedAtBehindHold) break;
       if (!owner && length_s(job) >= refused_length_s) continue;
-      if (fits_beside(job, question, placements)) return std::nullopt;
+      if (fits_beside(job, asked, placements)) return std::nullopt;
       refused_length_s = std::min(refused_length_s, length_s(job));
     }
     return behind_hold(state_, delayed);
   }
 
   // Where all holds that the job may not pass are respected.
-  bool fits_beside(const JobState& job, const PlaceQuestion& question, const std::vector<TaskPlacement>& placements) {
+  bool fits_beside(const JobState& job, const Asked& asked, const std::vector<TaskPlacement>& placements) {
     std::vector<JobId> owners = not_passed(state_, job, now_);
     if (!first_delayed(state_, owners, placements).valid()) return true;
-    const auto [known, fresh] = beside_.try_emplace({question, std::move(owners)}, false);
+    const auto [known, fresh] = beside_.try_emplace({asked.id, std::move(owners)}, false);
     if (!fresh) return known->second;
     const Trial::Mark mark = trial_.mark();
     for (const JobId owner : known->first.second) trial_.set_aside(state_.job(owner)->start_hold->placements);
     Reason why;
-    known->second = place(state_, job, question.models, work_, why).has_value();
+    known->second = place(state_, job, asked.models, work_, why).has_value();
     trial_.rollback_to(mark);
     return known->second;
   }
@@ -193,9 +246,10 @@ class Probe {
   Trial trial_;
   Timestamp now_;
   PlaceWork& work_;
-  ModelMask models_ = 0;
-  std::map<PlaceQuestion, Answer> answers_;
-  std::map<std::pair<PlaceQuestion, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
+  Questions& questions_;
+  Asked asked_;
+  std::vector<Answer> answers_;                                          // by question
+  std::map<std::pair<Questions::Id, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
 };
 
 }  // namespace
@@ -241,29 +295,36 @@ JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
   return JobId::none();
 }
 
-std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Openings& openings) {
-  std::vector<LaneKey> lanes = stirred(state, now);
-  lanes.insert(lanes.end(), state.waits().awake().begin(), state.waits().awake().end());
-  std::sort(lanes.begin(), lanes.end());
-  lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& questions,
+                                                  Openings& openings) {
+  state::WaitLists& waits = state.waits();
+  std::vector<Woken> lanes = stirred(state, now);
+  waits.resume_if([&](const Sleep& sleep) { return is_refused_again(state, sleep); });
+  for (const auto& [lane, sleeper] : waits.awake()) lanes.emplace_back(lane, sleeper);
+  std::sort(lanes.begin(), lanes.end(), [](const Woken& a, const Woken& b) { return a.first < b.first; });
+  const auto same_lane = [](const Woken& a, const Woken& b) { return a.first == b.first; };
+  lanes.erase(std::unique(lanes.begin(), lanes.end(), same_lane), lanes.end());
   std::vector<std::pair<JobId, Reason>> asleep;
-  Probe probe(state, now, work);
-  for (const LaneKey& lane : lanes) {
+  Probe probe(state, now, work, questions);
+  for (const auto& [lane, sleeper] : lanes) {
     const JobId id = first_eligible(state, lane, now);
     const JobState* job = state.job(id);
     const auto why = job == nullptr ? std::nullopt : probe.refusal(lane, *job);
     auto sleep = why ? sleep_of(state, *job, *why, now, work) : std::nullopt;
-    if (!sleep) {
-      state.waits().wake(lane);
-      if (job == nullptr) continue;  // nobody of it may be asked yet
-      if (why)
-        openings.add_claimant(lane);
-      else
-        openings.add(state, lane, *job, probe.models());
+    if (sleep) {
+      waits.put_to_sleep(lane, std::move(*sleep));
+      asleep.emplace_back(id, *why);
       continue;
     }
-    state.waits().put_to_sleep(lane, std::move(*sleep));
-    asleep.emplace_back(id, *why);
+    if (sleeper != nullptr && waits_plainly(sleeper->sleep))
+      waits.stir(lane, sleeper);
+    else
+      waits.wake(lane);
+    if (job == nullptr) continue;  // nobody of it may be asked yet
+    if (why)
+      openings.add_claimant(lane);
+    else
+      openings.add(state, lane, *job, questions.least(*job), probe.asked());
   }
   return asleep;
 }

@@ -11,6 +11,7 @@
 #include "model/reason.h"
 #include "sched/openings.h"
 #include "sched/place.h"
+#include "sched/questions.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -19,7 +20,7 @@ namespace berth::sched {
 // neither start nor claim, those whose refusal cannot be told exactly until anything changes. Returns the first job of
 // each lane that was put to sleep, and why; those that stay awake are added to the openings.
 std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work,
-                                                  Openings& openings);
+                                                  Questions& questions, Openings& openings);
 
 // The first job of the lane that may be asked now, or none().
 JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);

@@ -60,6 +60,7 @@ std::optional<std::string> State::audit() const {
     }
     if (job.attempt) {
       running.insert(job.id);
+      if (!running_table_.describes(job)) wrong = "job " + std::to_string(job.id.value()) + ": its row differs";
       if (job.is_elastic()) elastic.insert(job.id);
       for (const TaskState& task : job.attempt->tasks) {
         NodeSums& sums = nodes[task.placement.node.index()];
@@ -111,6 +112,7 @@ std::optional<std::string> State::audit() const {
   });
   if (wrong) return wrong;
   if (running != running_) return "the set of running jobs differs";
+  if (running.size() != running_table_.rows().size()) return "the table of running jobs differs";
   std::array<std::size_t, 3> by_status{};
   std::set<NodeId> deferred;
   for (const NodeState& node : nodes_) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -153,6 +154,8 @@ struct StartHold {
   }
 };
 
+inline constexpr std::uint32_t kNoRow = std::numeric_limits<std::uint32_t>::max();
+
 struct JobState {
   JobId id;
   QueueId queue;
@@ -187,9 +190,10 @@ struct JobState {
   std::int32_t open_dependencies = 0;
   Timestamp timer = Timestamp::never();  // when control has to look at it next
   bool in_pending = false;
-  bool urgent = false;      // while it waits: its deadline is near
-  std::int32_t level = 0;   // while it waits: of attained service (state/attained_service.h)
-  std::uint64_t shape = 0;  // equal for jobs that ask for the same in the same way
+  bool urgent = false;                 // while it waits: its deadline is near
+  std::int32_t level = 0;              // while it waits: of attained service (state/attained_service.h)
+  std::uint64_t shape = 0;             // equal for jobs that ask for the same in the same way
+  std::uint32_t running_row = kNoRow;  // while it has an attempt: its place in the table of what runs
 
   bool is_elastic() const {
     return std::any_of(spec.groups.begin(), spec.groups.end(),

@@ -220,13 +220,16 @@ void State::release_due_timers(Timestamp now) {
 
 // Whom a waiting job of the queue could preempt. A start of lower priority than what waits, or of a job that may fall
 // behind it by its service, makes it worth asking again.
-void State::list_running(const JobState& job, int sign) {
+void State::list_running(JobState& job, int sign) {
   QueueState& leaf = queue_mut(job.queue);
   const auto equals = leaf.running.try_emplace(job.priority).first;
-  if (sign > 0)
+  if (sign > 0) {
     equals->second.insert(job.id);
-  else
+    running_table_.set(job);
+  } else {
     equals->second.erase(job.id);
+    running_table_.erase(job, [&](JobId moved) -> JobState& { return existing(moved); });
+  }
   if (equals->second.empty()) leaf.running.erase(equals);
   if (sign > 0) wake_claimants(leaf, leaf.service_thresholds.empty() ? job.priority + 1 : job.priority);
 }
@@ -493,6 +496,7 @@ void State::on(const AttemptGrown& event) {
   // What is new has not been held since the start, from which service is counted.
   job.past_service -= checked_multiply(charge.amounts[kDimGpu], now_ - attempt.started);
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
+  running_table_.set(job);
   note_usage(job.queue);
   wake_claimants(queue(job.queue), job.priority);
 }
@@ -537,6 +541,7 @@ void State::on(const AttemptShrunk& event) {
   attempt.resized = now_;
   ++attempt.shrinks;
   job.phase = JobPhase::kRunning;
+  running_table_.set(job);
   note_usage(job.queue);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
@@ -552,6 +557,7 @@ void State::on(const ChargePromoted& event) {
   charge_queues(job, charge, event.charge, -1);
   charge.within = event.within;
   charge_queues(job, charge, event.charge, +1);
+  running_table_.set(job);
 }
 
 void State::on(const TaskStarted& event) {
@@ -593,6 +599,7 @@ void State::on(const StopBegan& event) {
   stop.exited_before = job.attempt->exited;
   stop.keep = event.keep;
   job.attempt->stop = stop;
+  running_table_.set(job);
   reset_timer(job);
   unsettled_.insert(job.id);
 }
@@ -602,6 +609,7 @@ void State::on(const StopCancelled& event) {
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   job.phase = JobPhase::kRunning;
   job.attempt->stop.reset();
+  running_table_.set(job);
   reset_timer(job);
   unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
   unsettle_service(job);
@@ -619,6 +627,7 @@ void State::on(const CheckpointReported& event) {
   JobState& job = existing(event.job);
   job.attempt->checkpoint_step = event.step;
   job.attempt->checkpoint_at = now_;
+  running_table_.set(job);
   if (job.attempt->stop) {
     job.attempt->stop->acknowledged = true;
     unsettled_.insert(job.id);

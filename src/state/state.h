@@ -29,6 +29,7 @@
 #include "state/node_state.h"
 #include "state/queue_state.h"
 #include "state/run_times.h"
+#include "state/running_table.h"
 #include "state/topology_index.h"
 #include "state/wait_lists.h"
 
@@ -105,8 +106,9 @@ class State {
   std::optional<JobId> broken_dependency(const JobState& job) const;
 
   // Indexes that control and sched walk.
-  const std::set<JobId>& running() const { return running_; }  // jobs with an attempt
-  const std::set<JobId>& elastic() const { return elastic_; }  // those of them that may grow and shrink
+  const std::set<JobId>& running() const { return running_; }           // jobs with an attempt
+  const RunningTable& running_table() const { return running_table_; }  // the same, as searches look at them
+  const std::set<JobId>& elastic() const { return elastic_; }           // those of them that may grow and shrink
   const std::set<JobId>& nominated() const { return nominated_; }
   const std::set<JobId>& start_holds() const { return start_holds_; }  // jobs that places are held for
   // When starts to hold were last looked for and fewer found than there are holds, since one became free.
@@ -239,7 +241,7 @@ class State {
   void insert_pending(JobState& job);
   void enter_line(JobState& job);  // insert_pending, and its wait begins
   void remove_pending(JobState& job);
-  void list_running(const JobState& job, int sign);
+  void list_running(JobState& job, int sign);
   void reset_timer(JobState& job);
   void count_open_dependencies(JobState& job);
   void notify_dependents(JobId id);
@@ -294,6 +296,7 @@ class State {
   RunTimes run_times_;
 
   std::set<JobId> running_;
+  RunningTable running_table_;
   std::set<JobId> elastic_;
   std::set<JobId> nominated_;
   std::set<JobId> start_holds_;

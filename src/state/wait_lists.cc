@@ -4,40 +4,68 @@
 
 namespace berth::state {
 
-std::vector<LaneKey> WaitLists::waiting_for(QueueId queue) const {
+namespace {
+
+constexpr std::size_t kMostPlacesNoted = 4096;
+
+}  // namespace
+
+const std::map<LaneKey, WaitLists::Sleeper*>& WaitLists::waiting_for(QueueId queue) const {
+  static const std::map<LaneKey, Sleeper*> kNobody;
   const auto found = for_queue_.find(queue);
-  if (found == for_queue_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  return found == for_queue_.end() ? kNobody : found->second;
+}
+
+std::optional<NodeId> WaitLists::last_place(std::uint64_t shape) const {
+  const auto found = last_places_.find(shape);
+  return found == last_places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void WaitLists::note_place(std::uint64_t shape, NodeId node) {
+  if (last_places_.size() >= kMostPlacesNoted) last_places_.clear();
+  last_places_[shape] = node;
 }
 
 void WaitLists::strike_out(const LaneKey& lane) {
   const auto found = asleep_.find(lane);
   if (found == asleep_.end()) return;
-  for (const QuotaNeed& need : found->second.quota) {
+  const Sleep& sleep = found->second.sleep;
+  for (const QuotaNeed& need : sleep.quota) {
     const auto waiting = for_queue_.find(need.queue);
     if (waiting == for_queue_.end()) continue;  // several needs of one queue are one entry
     waiting->second.erase(lane);
     if (waiting->second.empty()) for_queue_.erase(waiting);
   }
-  if (found->second.places) {
+  if (sleep.places) {
     const auto shape = for_places_.find(lane.shape);
     shape->second.erase(lane);
     if (shape->second.empty()) for_places_.erase(shape);
   }
-  if (found->second.any_easing) for_any_easing_.erase(lane);
-  if (found->second.any_change) for_any_change_.erase(lane);
-  if (!found->second.until.is_never()) for_time_.erase({found->second.until, lane});
+  if (sleep.any_easing) for_any_easing_.erase(lane);
+  if (sleep.any_change) for_any_change_.erase(lane);
+  if (!sleep.until.is_never()) for_time_.erase({sleep.until, lane});
   behind_holds_.erase(lane);
   asleep_.erase(found);
 }
 
 void WaitLists::wake(const LaneKey& lane) {
   strike_out(lane);
-  awake_.insert(lane);
+  awake_[lane] = nullptr;
+}
+
+WaitLists::Sleeper* WaitLists::find_sleeper(const LaneKey& lane) {
+  const auto found = asleep_.find(lane);
+  return found == asleep_.end() ? nullptr : &found->second;
+}
+
+void WaitLists::stir(const LaneKey& lane, Sleeper* sleeper) {
+  sleeper->stirred = true;
+  awake_[lane] = sleeper;
 }
 
 void WaitLists::wake_all() {
-  for (const auto& [lane, sleep] : asleep_) awake_.insert(lane);
+  for (const auto& [lane, sleeper] : asleep_) awake_.try_emplace(lane);
+  for (auto& [lane, sleeper] : awake_) sleeper = nullptr;
   asleep_.clear();
   for_queue_.clear();
   for_places_.clear();
@@ -49,18 +77,20 @@ void WaitLists::wake_all() {
 
 void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
   const auto already = asleep_.find(lane);
+  awake_.erase(lane);
   if (already != asleep_.end()) {
-    if (already->second == sleep) return;
+    already->second.stirred = false;
+    if (already->second.sleep == sleep) return;
     strike_out(lane);
   }
-  awake_.erase(lane);
-  for (const QuotaNeed& need : sleep.quota) for_queue_[need.queue].insert(lane);
-  if (sleep.places) for_places_[lane.shape].insert(lane);
+  Sleeper& sleeper = asleep_[lane];
+  for (const QuotaNeed& need : sleep.quota) for_queue_[need.queue][lane] = &sleeper;
+  if (sleep.places) for_places_[lane.shape][lane] = &sleeper;
   if (sleep.any_easing) for_any_easing_.insert(lane);
   if (sleep.any_change) for_any_change_.insert(lane);
   if (!sleep.until.is_never()) for_time_.emplace(sleep.until, lane);
   if (sleep.holds) behind_holds_.insert(lane);
-  asleep_[lane] = std::move(sleep);
+  sleeper.sleep = std::move(sleep);
 }
 
 void WaitLists::forget(const LaneKey& lane) {

@@ -8,11 +8,17 @@
 // sleeps. Waking a lane in vain costs time; letting one sleep that could start would be a bug, which the property test
 // of the cycle looks for.
 //
+// Where many wait for one ceiling, room for one of them stirs them all, and is gone again when that one has started. So
+// a lane that is stirred stays on its lists, and is sent back to sleep by one comparison where the same ceiling refuses
+// it again.
+//
 // This is an index: it is not part of the state's digest, a state that was just loaded has every lane awake, and no
 // decision depends on who sleeps.
 
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,6 +41,7 @@ struct QuotaNeed {
   QueueId queue;
   Amounts asked;
   bool within = false;    // room inside the guarantee (it could then reclaim); else room below the ceiling
+  bool any_model = true;  // asked on whatever GPUs; else on one model, and another may do
   std::string user = {};  // not empty: room below what this user may have there
   bool operator==(const QuotaNeed&) const = default;
 };
@@ -54,18 +61,41 @@ struct Sleep {
 
 class WaitLists {
  public:
-  const std::set<LaneKey>& awake() const { return awake_; }
-  bool sleeps(const LaneKey& lane) const { return asleep_.contains(lane); }
-  // Sleeping lanes that wait for places, by shape; and those that wait for this queue.
-  const std::map<std::uint64_t, std::set<LaneKey>>& for_places() const { return for_places_; }
-  std::vector<LaneKey> waiting_for(QueueId queue) const;
+  // What is known of a lane that sleeps, or was only stirred.
+  struct Sleeper {
+    Sleep sleep;
+    bool stirred = false;  // it is awake, but on its lists as before
+  };
+  // Those that are awake, with what they slept by where they were only stirred.
+  const std::map<LaneKey, Sleeper*>& awake() const { return awake_; }
+  bool sleeps(const LaneKey& lane) const {
+    const auto found = asleep_.find(lane);
+    return found != asleep_.end() && !found->second.stirred;
+  }
+  // Lanes that wait for places, by shape; and those that wait for this queue.
+  const std::map<std::uint64_t, std::map<LaneKey, Sleeper*>>& for_places() const { return for_places_; }
+  const std::map<LaneKey, Sleeper*>& waiting_for(QueueId queue) const;
   const std::set<LaneKey>& for_any_easing() const { return for_any_easing_; }
   const std::set<LaneKey>& for_any_change() const { return for_any_change_; }
   const std::set<std::pair<Timestamp, LaneKey>>& for_time() const { return for_time_; }
-  const Sleep& sleep_of(const LaneKey& lane) const { return asleep_.at(lane); }
 
   void wake(const LaneKey& lane);
   void wake_all();
+  Sleeper* find_sleeper(const LaneKey& lane);
+  // Wakes a lane that sleeps and leaves it on its lists.
+  void stir(const LaneKey& lane, Sleeper* sleeper);
+  // Those that were stirred sleep as before, if they still should.
+  template <class Should>
+  void resume_if(Should&& should) {
+    for (auto at = awake_.begin(); at != awake_.end();) {
+      const bool resumes = at->second != nullptr && should(at->second->sleep);
+      if (resumes) at->second->stirred = false;
+      at = resumes ? awake_.erase(at) : std::next(at);
+    }
+  }
+  // Where one task of a shape last found a place: a hint that saves a search.
+  std::optional<NodeId> last_place(std::uint64_t shape) const;
+  void note_place(std::uint64_t shape, NodeId node);
   void put_to_sleep(const LaneKey& lane, Sleep sleep);  // it may sleep already, for the same or for another reason
   void forget(const LaneKey& lane);                     // its last job left
 
@@ -93,16 +123,17 @@ class WaitLists {
  private:
   void strike_out(const LaneKey& lane);
 
-  std::set<LaneKey> awake_;
-  std::map<LaneKey, Sleep> asleep_;
-  std::map<QueueId, std::set<LaneKey>> for_queue_;
-  std::map<std::uint64_t, std::set<LaneKey>> for_places_;
+  std::map<LaneKey, Sleeper*> awake_;
+  std::map<LaneKey, Sleeper> asleep_;  // and stirred
+  std::map<QueueId, std::map<LaneKey, Sleeper*>> for_queue_;
+  std::map<std::uint64_t, std::map<LaneKey, Sleeper*>> for_places_;
   std::set<LaneKey> for_any_easing_;
   std::set<LaneKey> for_any_change_;
   std::set<std::pair<Timestamp, LaneKey>> for_time_;
   std::set<LaneKey> behind_holds_;
   bool changed_ = false;
   Eased eased_;
+  std::map<std::uint64_t, NodeId> last_places_;
 };
 
 }  // namespace berth::state

@@ -1,0 +1,45 @@
+#include "state/running_table.h"
+
+#include "base/checked.h"
+
+namespace berth::state {
+
+namespace {
+
+Timestamp end_of(const JobState& job) {
+  if (job.attempt->stop) return job.attempt->stop->deadline;
+  const std::int64_t seconds = job.spec.time_limit_s > 0 ? job.spec.time_limit_s : job.spec.estimate_s;
+  return seconds == 0 ? Timestamp::never() : job.attempt->started + checked_multiply(seconds, 1000);
+}
+
+}  // namespace
+
+RunningRow running_row(const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const Charge& first = attempt.charges.front();
+  RunningRow row;
+  row.job = job.id;
+  row.queue = job.queue;
+  row.priority = job.priority;
+  row.started = attempt.started;
+  row.saved = attempt.checkpoint_at.value_or(attempt.started);
+  row.end = end_of(job);
+  for (const Charge& charge : attempt.charges) row.gpu_milli += charge.amounts[kDimGpu];
+  row.within = first.within;
+  row.order = first.order;
+  row.tasks = static_cast<std::uint32_t>(attempt.tasks.size());
+  row.plain = attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid();
+  row.on_signal = job.spec.checkpoint.on_signal;
+  row.stopping = job.phase != JobPhase::kRunning;
+  return row;
+}
+
+void RunningTable::set(JobState& job) {
+  if (job.running_row == kNoRow) {
+    job.running_row = static_cast<std::uint32_t>(rows_.size());
+    rows_.emplace_back();
+  }
+  rows_[job.running_row] = running_row(job);
+}
+
+}  // namespace berth::state
