@@ -76,9 +76,10 @@ std::string why_first(const State& state, Order order, const JobState& first, co
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
   Order order(state, now, Lanes::kAll);
-  const Order before = order;
-  const auto first = order.next();
+  const auto first = order.first();
   if (!first || *first == job.id) return {};
+  const Order before = order;
+  order.next();
   std::size_t ahead = 1;
   auto next = order.next();
   while (next && *next != job.id && ahead < kMostAsked) {

@@ -40,21 +40,22 @@ bool Order::head_sleeps(const QueueState& leaf) const {
 
 std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   const auto [found, fresh] = lanes_.try_emplace(leaf.id);
-  if (!fresh) return found->second;
-  if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return found->second;
+  std::vector<Lane>& lanes = found->second;
+  if (!fresh) return lanes;
+  if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return lanes;
   const auto add = [&](std::uint64_t shape, const std::set<state::PendingKey>& jobs) {
     const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
-    found->second.push_back({shape, jobs.begin(), jobs.end(), asked, {}, 0});
+    lanes.push_back({shape, jobs.begin(), jobs.end(), asked, {}, 0});
   };
   if (asked_ == Lanes::kAll) {
     for (const auto& [shape, jobs] : leaf.lanes) add(shape, jobs);
-    return found->second;
+    return lanes;
   }
   const auto& awake = state_.waits().awake();
   for (auto at = awake.lower_bound({leaf.id, 0}); at != awake.end() && at->first.queue == leaf.id; ++at) {
     add(at->first.shape, leaf.lanes.at(at->first.shape));
   }
-  return found->second;
+  return lanes;
 }
 
 // For a hold that others of its lane have met. After so many that were looked at the rest is not.
@@ -188,6 +189,11 @@ void Order::forget_path(QueueId leaf) {
     standing = {};
     standing.version = version;
   }
+}
+
+std::optional<JobId> Order::first() {
+  const std::optional<Candidate>& candidate = head(state_.root());
+  return candidate ? std::optional(candidate->job) : std::nullopt;
 }
 
 std::optional<JobId> Order::next() {

@@ -34,6 +34,8 @@ class Order {
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
+  // The same, but it stays the next.
+  std::optional<JobId> first();
   // The first of every lane that is still to be asked; in a strict queue its head alone.
   std::vector<JobId> rest() const;
   // What the queue counts among its siblings as long as something below it is to be asked.

@@ -201,14 +201,15 @@ bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std
 
 class Gathering {
  public:
-  Gathering(const VictimSearch& search, const JobState& claimant)
+  Gathering(const VictimSearch& search, const JobState& claimant, PlaceWork& work)
       : search_(search),
         state_(search.state),
         claimant_(claimant),
         asked_(least_amounts(search.state, claimant.spec)),
         least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
         careful_(has_given_way(claimant)),
-        most_(most_within(search.state, claimant.queue, asked_)) {}
+        most_(most_within(search.state, claimant.queue, asked_)),
+        work_(work) {}
 
   Candidates run() && {
     std::map<JobId, Claim> claims = preempted(state_, claimant_);
@@ -262,6 +263,7 @@ class Gathering {
   }
 
   void consider(const JobState& job, const Claim& claim) {
+    ++work_.victims_looked_up;
     if (job.phase != JobPhase::kRunning || is_spoken_for(job.id)) return;
     const state::QueueState& leaf = state_.queue(claimant_.queue);
     const Seq order = job.attempt->charges.front().order;
@@ -303,6 +305,7 @@ class Gathering {
   std::int64_t least_run_ms_;
   bool careful_;
   std::uint64_t most_;
+  PlaceWork& work_;
   Candidates found_;
   std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
 };
@@ -560,7 +563,7 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   const JobState& job = *search.state.job(claimant);
   const State& state = search.state;
-  const Candidates found = Gathering(search, job).run();
+  const Candidates found = Gathering(search, job, work).run();
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels);
   work.left_out = work.left_out || found.left_out;
   work.hopeless = false;
