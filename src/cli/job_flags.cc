@@ -48,6 +48,8 @@ constexpr std::array kFlags{
     JobFlag{"--earliest-start", "earliest_start", FlagKind::kText, "TIME", "not before this time, ISO 8601"},
     JobFlag{"--array-size", "array.size", FlagKind::kPlain, "N", "elements of an array"},
     JobFlag{"--array-running", "array.running", FlagKind::kPlain, "N", "so many of them at once"},
+    JobFlag{"--max-unavailable", "max_unavailable", FlagKind::kPlain, "N",
+            "replicas of a service that drains and updates may take away at once"},
     JobFlag{"--hold", "hold", FlagKind::kSwitch, "", "wait until berth release"},
     JobFlag{"--exclusive", "exclusive", FlagKind::kSwitch, "", "whole nodes"},
     JobFlag{"--spread", "spread", FlagKind::kSwitch, "", "on as many nodes as it has tasks, where possible"},

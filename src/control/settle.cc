@@ -273,7 +273,9 @@ void settle_parent(Batch& batch, JobId id) {
   }
   if (job->children_spawned == job->spec.array_size && job->children_alive == 0) {
     const std::int32_t failed = job->children_failed;
-    const std::string message = failed == 0 ? std::string() : std::to_string(failed) + " elements did not succeed";
+    const std::string message =
+        failed == 0 ? std::string()
+                    : std::to_string(failed) + (failed == 1 ? " element" : " elements") + " did not succeed";
     batch.emit(JobFinished{id, failed == 0 ? Outcome::kSucceeded : Outcome::kFailed, failed == 0 ? 0 : 1, message});
   }
 }

@@ -126,6 +126,16 @@ json::object children_view(const Children& children, JobKind kind) {
   return view;
 }
 
+// Of a gang that may have fewer tasks than it asks for: what it has, and since when.
+json::object size_view(const state::AttemptState& attempt) {
+  std::int64_t gpu_milli = 0;
+  for (const state::TaskState& task : attempt.tasks) {
+    gpu_milli += static_cast<std::int64_t>(task.placement.gpus.size()) * task.placement.gpu_milli;
+  }
+  return {
+      {"tasks", attempt.tasks.size()}, {"gpus", from_thousandths(gpu_milli)}, {"since", to_iso8601(attempt.resized)}};
+}
+
 // The first line of a job's view: what does not depend on where it is in its life.
 json::object identity(const ShownJob& shown) {
   const JobState& job = shown.job;
@@ -150,6 +160,7 @@ json::object identity(const ShownJob& shown) {
   if (shown.finished) view["finished"] = to_iso8601(*shown.finished);
   if (const auto started = started_of(job)) view["started"] = to_iso8601(*started);
   if (shown.waits_for) view["reason"] = text(name_of(*shown.waits_for));
+  if (job.attempt && job.is_elastic()) view["size"] = size_view(*job.attempt);
   if (shown.children) view["children"] = children_view(*shown.children, job.spec.kind);
   if (job.parent.valid()) {
     view["parent"] = job.parent.value();

@@ -386,6 +386,15 @@ TEST_CASE("the numbers of the cluster, its queues and nodes agree") {
   CHECK_EQ(snapshot.at("nodes").at(0), node);
 }
 
+TEST_CASE("why a node takes no tasks comes whole, however long the reason is") {
+  World world;
+  const Client client(world.service);
+  REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/nodes/n1/drain?gone_in_s=3600"}).status, 200);
+  const std::string why = world.service.state.node(NodeId(0)).cordon_why;
+  REQUIRE(why.size() > 32);  // longer than what a string keeps inside itself
+  CHECK_EQ(client.json("/v1/nodes/n1").at("why").as_string(), why);
+}
+
 TEST_CASE("a checkpoint that is reported again is no second event; one of an attempt that does not run is refused") {
   World world;
   const Client client(world.service);

@@ -119,6 +119,31 @@ TEST_CASE("job: tells the story in order") {
   CHECK(begins("attempt 1 ended") < begins("attempt 2 started"));
 }
 
+TEST_CASE("job and jobs: an elastic gang is shown as large as it is, and since when") {
+  const std::string job = R"({"id": 7, "name": "train", "queue": "b", "user": "bo", "kind": "gang", "class": "training",
+    "phase": "running", "within": true, "priority": 500, "attempt": 1, "tasks_total": 8, "gpus": 8,
+    "size": {"tasks": 1, "gpus": 1, "since": "2026-11-21T08:10:00.000Z"}, "nodes": ["n1"],
+    "submitted": "2026-11-21T08:00:00.000Z", "started": "2026-11-21T08:00:00.000Z", "past": [],
+    "tasks": [{"task": 0, "group": "main", "node": "n1", "gpus": ["u1"], "phase": "running"}], "spec": {"tasks": 8}})";
+  const auto story = outcome_of(JobViewOptions{{}, "7"}, {ok(job)});
+  REQUIRE(story.code);
+  CHECK(story.out.find("08:10:00Z  attempt 1 has 1 task of 8 since then, on n1 (1 GPU)\n") != std::string::npos);
+  const auto list = outcome_of(JobsOptions{}, {ok(R"({"items": [)" + job + "]}")});
+  REQUIRE(list.code);
+  CHECK(list.out.find("1 of 8  1 of 8  n1\n") != std::string::npos);
+}
+
+TEST_CASE("job: a service runs in its replicas and has no attempt of its own") {
+  const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "web", "queue": "b", "user": "bo",
+    "kind": "service", "class": "inference", "phase": "running", "priority": 500, "attempt": 0, "tasks_total": 2,
+    "children": {"total": 2, "running": 2, "waiting": 0, "ended": 0, "failed": 0, "current": 2},
+    "submitted": "2026-11-21T08:00:00.000Z", "past": [], "tasks": [], "spec": {"tasks": 2}})"),
+                                                            ok(R"({"items": []})")});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out.find("  state       running\n") != std::string::npos);
+  CHECK(outcome.out.find("attempt") == std::string::npos);
+}
+
 TEST_CASE("job: of a finished one the last saved step has no time") {
   const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "train", "phase": "finished",
     "outcome": "succeeded", "checkpoint": {"step": 12}})")});

@@ -56,6 +56,7 @@ std::string state_line(const Json& job, Timestamp now) {
   const std::string phase = show(job, "phase");
   std::string line = phase == "running" ? phase : state_words(job);
   if (phase == "pending") line += " for " + age_text(waiting_from(job), now);
+  if (has(job, "children")) return line;  // which runs in them alone
   if (phase == "running") line += " for " + age_text(show(job, "started"), now) + ", attempt " + show(job, "attempt");
   if (phase == "running" && has(job, "within"))
     line += is_true(job, "within") ? ", within its guarantee" : ", borrowed";
@@ -182,6 +183,18 @@ void tell_stop(const Json& job, Story& story) {
                                       ", until " + clock_text(show(stop, "deadline")));
 }
 
+void tell_attempt(const Json& job, const std::string& waits_from, Story& story) {
+  if (has(job, "children")) return;  // each of them has its own
+  const std::string number = "attempt " + show(job, "attempt");
+  const std::string started = show(job, "started");
+  const bool resized = has(job, "size") && show(at(job, "size"), "since") != started;
+  story.tell(started, number + " started" + (resized ? "" : " on " + where_now(job)) + waited(waits_from, started));
+  if (!resized) return;
+  const Json& size = at(job, "size");
+  story.tell(show(size, "since"), number + " has " + counted(show(size, "tasks"), "task") + " of " +
+                                      show(job, "tasks_total") + " since then, on " + where_now(job));
+}
+
 std::string story_of(const Json& job) {
   Story story;
   std::string waits_from = show(job, "submitted");
@@ -195,10 +208,7 @@ std::string story_of(const Json& job) {
     waits_from = show(attempt, "ended");
   }
   const std::string phase = show(job, "phase");
-  if (phase == "running" || phase == "stopping") {
-    story.tell(show(job, "started"), "attempt " + show(job, "attempt") + " started on " + where_now(job) +
-                                         waited(waits_from, show(job, "started")));
-  }
+  if (phase == "running" || phase == "stopping") tell_attempt(job, waits_from, story);
   tell_stop(job, story);
   if (phase == "finished") story.tell(show(job, "finished"), "finished: " + show(job, "outcome"));
   return story.text();

@@ -53,15 +53,28 @@ std::vector<Column> columns(bool wide) {
   return columns;
 }
 
+// "6 of 8": what an elastic gang has of what it asks for.
+std::string of_asked(const Json& job, const char* now, const char* asked) {
+  const std::string most = show(job, asked);
+  if (!has(job, "size") || show(at(job, "size"), now) == most) return most;
+  return show(at(job, "size"), now) + " of " + most;
+}
+
 std::string table(const boost::json::array& jobs, const JobsOptions& options, std::size_t width) {
   if (jobs.empty()) return options.all ? "no jobs\n" : "no jobs (finished ones: --all)\n";
   const bool wide = options.show.format == Format::kWide;
   const Timestamp now = clock_now();
   Table table(columns(wide));
   for (const Json& job : jobs) {
-    std::vector<std::string> cells{show(job, "id"),          show(job, "name"), show(job, "queue"),
-                                   show(job, "user"),        state_words(job),  in_state_for(job, now),
-                                   show(job, "tasks_total"), show(job, "gpus"), joined(at(job, "nodes"), ",")};
+    std::vector<std::string> cells{show(job, "id"),
+                                   show(job, "name"),
+                                   show(job, "queue"),
+                                   show(job, "user"),
+                                   state_words(job),
+                                   in_state_for(job, now),
+                                   of_asked(job, "tasks", "tasks_total"),
+                                   of_asked(job, "gpus", "gpus"),
+                                   joined(at(job, "nodes"), ",")};
     if (wide) {
       for (const char* name : {"kind", "class", "priority", "attempt", "failures"}) cells.push_back(show(job, name));
       cells.push_back(clock_text(show(job, "submitted")));
