@@ -155,4 +155,45 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
 }
 
+TEST_CASE(
+    "a node that becomes free wakes nobody who may not use its GPUs, and those it cannot serve sleep again unasked") {
+  constexpr std::size_t kQueues = 40;
+  Loop loop;
+  ClusterConfig config = two_teams(0);
+  config.gpu_models.push_back({"A100", 500, 81'920});
+  config.queues.clear();
+  for (std::size_t q = 0; q < kQueues; ++q) {
+    QueueConfig queue;
+    queue.path = "q" + std::to_string(q);
+    config.queues.push_back(queue);
+  }
+  NodeSpec other = eight_gpus();
+  other.name = "n2";
+  for (Gpu& gpu : other.gpus) {
+    gpu.uuid = "other-" + gpu.uuid;
+    gpu.model = "A100";
+  }
+  loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}, RegisterNode{other}});
+  const auto job_on = [](const std::string& queue, const std::string& model) {
+    SubmitJob submit = job_in(queue, 8);
+    submit.spec.groups.front().request.gpu_models = {model};
+    return submit;
+  };
+  loop.turn({job_on("q0", "H100"), job_on("q0", "A100")});
+  for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_on("q" + std::to_string(q), "H100")});
+  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  const auto elsewhere = loop.turn({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK_EQ(elsewhere.plan.jobs_asked, 0);
+  loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
+  CHECK_EQ(loop.state.waits().awake().size(), kQueues - 1);
+  const auto next = loop.turn({job_on("q0", "A100")});  // it finds its place
+  CHECK_EQ(next.plan.decisions.size(), 1);
+  CHECK_EQ(next.plan.jobs_asked, 1);
+  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  CHECK_EQ(loop.state.audit().value_or(""), "");
+  loop.turn({ReportTaskExited{{JobId(3), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK(loop.state.job(JobId(4))->phase == JobPhase::kRunning);
+}
+
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/fit.h"
+#include "sched/fit_order.h"
 #include "sched/gang.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
@@ -19,20 +20,27 @@ using state::NodeState;
 using state::QueueState;
 using state::QuotaNeed;
 using state::Sleep;
+using Sleeper = state::WaitLists::Sleeper;
 using state::State;
 using state::Trial;
 
 namespace {
 
 // Whether the node may hold one task of the request, whoever asks: no pool, taint, label or trust domain is looked at.
-bool may_hold(const NodeState& node, const TaskRequest& request) {
+bool may_hold(const NodeState& node, const TaskRequest& request, ModelMask models) {
   if (!node.takes_tasks() || node.available_cpu_milli() < request.cpu_milli ||
       node.available_memory_mib() < request.memory_mib) {
     return false;
   }
   const std::int32_t each = request.is_share() ? request.gpu_milli : static_cast<std::int32_t>(kMilli);
-  return std::count_if(node.gpus.begin(), node.gpus.end(),
-                       [&](const state::GpuSlot& gpu) { return gpu.available_milli() >= each; }) >= request.gpus;
+  return std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+           return gpu.available_milli() >= each && (models >> gpu.model.index() & 1U) != 0;
+         }) >= request.gpus;
+}
+
+const TaskRequest& request_of(const State& state, const LaneKey& lane) {
+  const JobId any = state.queue(lane.queue).lanes.at(lane.shape).begin()->job;
+  return state.job(any)->spec.groups.front().request;
 }
 
 bool has_room(const State& state, const QuotaNeed& need) {
@@ -51,10 +59,25 @@ bool waits_plainly(const Sleep& sleep) {
   return !sleep.any_easing && !sleep.any_change && !sleep.holds && sleep.until.is_never();
 }
 
-// Whether a ceiling that the lane slept by refuses it again, whatever GPUs it would get, and there is still no
-// guarantee to claim on. Then it would sleep as before.
-bool is_refused_again(const State& state, const Sleep& sleep) {
-  bool refused = false;
+constexpr std::size_t kMostNodesAsked = 8;
+
+// Places were all that it lacked, and none of the nodes that became freer since then may hold one of its tasks now.
+bool by_nodes_taken(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
+  if (!sleeper.sleep.places || sleeper.by_node.empty() || sleeper.by_node.size() > kMostNodesAsked) return false;
+  const auto& needs = sleeper.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
+  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
+  const TaskRequest& request = request_of(state, lane);
+  const ModelMask models = allowed_models(state, request);
+  return std::none_of(sleeper.by_node.begin(), sleeper.by_node.end(),
+                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
+}
+
+// Whether what has stirred the lane since it slept is gone again: a ceiling that it slept by refuses it, whatever GPUs
+// it would get, or the nodes that became freer are taken; and there is still no guarantee to claim on. Then it would
+// sleep as before.
+bool is_refused_again(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
+  const Sleep& sleep = sleeper.sleep;
+  bool refused = by_nodes_taken(state, lane, sleeper);
   for (const QuotaNeed& need : sleep.quota) {
     const bool room = has_room(state, need);
     if (need.within && room) return false;
@@ -64,7 +87,7 @@ bool is_refused_again(const State& state, const Sleep& sleep) {
 }
 
 // A lane, and by what it slept if it is still on its lists.
-using Woken = std::pair<LaneKey, state::WaitLists::Sleeper*>;
+using Woken = std::pair<LaneKey, Sleeper*>;
 
 // The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
 std::vector<Woken> stirred(State& state, Timestamp now) {
@@ -82,12 +105,17 @@ std::vector<Woken> stirred(State& state, Timestamp now) {
     }
   }
   for (const auto& [shape, lanes] : waits.for_places()) {
-    const LaneKey& any = lanes.begin()->first;
-    const JobId job = state.queue(any.queue).lanes.at(shape).begin()->job;
-    const TaskRequest& request = state.job(job)->spec.groups.front().request;
-    const bool room = std::any_of(waits.eased_nodes().begin(), waits.eased_nodes().end(),
-                                  [&](NodeId node) { return may_hold(state.node(node), request); });
-    if (room) woken.insert(woken.end(), lanes.begin(), lanes.end());
+    const TaskRequest& request = request_of(state, lanes.begin()->first);
+    const ModelMask models = allowed_models(state, request);
+    std::vector<NodeId> nodes;
+    for (const NodeId node : waits.eased_nodes()) {
+      if (may_hold(state.node(node), request, models)) nodes.push_back(node);
+    }
+    if (nodes.empty()) continue;
+    for (const auto& [lane, sleeper] : lanes) {
+      woken.emplace_back(lane, sleeper);
+      sleeper->by_node.insert(sleeper->by_node.end(), nodes.begin(), nodes.end());
+    }
   }
   const auto add_all = [&](const std::set<LaneKey>& lanes) { std::for_each(lanes.begin(), lanes.end(), add); };
   if (waits.eased()) add_all(waits.for_any_easing());
@@ -172,6 +200,8 @@ class Probe {
   Questions::Id asked() const { return asked_.id; }
 
  private:
+  static constexpr std::size_t kLoosestLookedAt = 32;  // groups
+
   struct Asked {
     Questions::Id id = 0;
     ModelMask models = 0;
@@ -187,11 +217,10 @@ class Probe {
     if (asked.id >= answers_.size()) answers_.resize(asked.id + 1);
     Answer& answer = answers_[asked.id];
     if (std::exchange(answer.known, true)) return answer;
-    answer.fits = fits_where_last(asked.models, job);
+    answer.fits = fits_where_most_is_free(asked.models, job);
     if (answer.fits) return answer;
     answer.placements = place(state_, job, asked.models, work_, answer.why);
     answer.fits = answer.placements.has_value();
-    if (answer.fits && is_one_task(job)) state_.waits().note_place(job.shape, answer.placements->front().node);
     return answer;
   }
 
@@ -200,12 +229,24 @@ class Probe {
            job.spec.topology == TopologyConstraint();
   }
 
-  // Whether the node where a job that asks the same last found its place would do. With holds the very place matters.
-  bool fits_where_last(ModelMask models, const JobState& job) {
+  // Saves most of the searches: whether one of the loosest nodes would do. With holds the very place matters.
+  bool fits_where_most_is_free(ModelMask models, const JobState& job) {
     if (!is_one_task(job) || !state_.start_holds().empty()) return false;
-    const auto id = state_.waits().last_place(job.shape);
-    if (!id || id->index() >= state_.nodes().size()) return false;
-    return Gang(state_, job, models, work_).add(0, 1, Region{{}, *id}) == 1;
+    const TaskAsk ask = task_ask(state_, job, 0, models);
+    const TaskRequest& request = ask.group.request;
+    const std::size_t least = request.is_share() ? 0 : static_cast<std::size_t>(request.gpus);
+    std::size_t looked_at = 0;
+    for (std::size_t whole = state::NodeIndex::kBuckets; whole-- > least;) {
+      const state::NodeGroups& groups = state_.node_index().with_whole_gpus(whole);
+      for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+        ++work_.nodes_scored;
+        if (++looked_at > kLoosestLookedAt) return false;
+        if (!group_fits(ask, group->first, group->second)) continue;
+        const NodeId most_cpu = group->second.memory.rbegin()->first.second;
+        if (Gang(state_, job, models, work_).add(0, 1, Region{{}, most_cpu}) == 1) return true;
+      }
+    }
+    return false;
   }
 
   std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const Asked& asked,
@@ -299,7 +340,7 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
                                                   Openings& openings) {
   state::WaitLists& waits = state.waits();
   std::vector<Woken> lanes = stirred(state, now);
-  waits.resume_if([&](const Sleep& sleep) { return is_refused_again(state, sleep); });
+  waits.resume_if([&](const LaneKey& lane, const Sleeper& sleeper) { return is_refused_again(state, lane, sleeper); });
   for (const auto& [lane, sleeper] : waits.awake()) lanes.emplace_back(lane, sleeper);
   std::sort(lanes.begin(), lanes.end(), [](const Woken& a, const Woken& b) { return a.first < b.first; });
   const auto same_lane = [](const Woken& a, const Woken& b) { return a.first == b.first; };

@@ -4,26 +4,10 @@
 
 namespace berth::state {
 
-namespace {
-
-constexpr std::size_t kMostPlacesNoted = 4096;
-
-}  // namespace
-
 const std::map<LaneKey, WaitLists::Sleeper*>& WaitLists::waiting_for(QueueId queue) const {
   static const std::map<LaneKey, Sleeper*> kNobody;
   const auto found = for_queue_.find(queue);
   return found == for_queue_.end() ? kNobody : found->second;
-}
-
-std::optional<NodeId> WaitLists::last_place(std::uint64_t shape) const {
-  const auto found = last_places_.find(shape);
-  return found == last_places_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void WaitLists::note_place(std::uint64_t shape, NodeId node) {
-  if (last_places_.size() >= kMostPlacesNoted) last_places_.clear();
-  last_places_[shape] = node;
 }
 
 void WaitLists::strike_out(const LaneKey& lane) {
@@ -80,6 +64,7 @@ void WaitLists::put_to_sleep(const LaneKey& lane, Sleep sleep) {
   awake_.erase(lane);
   if (already != asleep_.end()) {
     already->second.stirred = false;
+    already->second.by_node.clear();
     if (already->second.sleep == sleep) return;
     strike_out(lane);
   }

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -64,7 +63,8 @@ class WaitLists {
   // What is known of a lane that sleeps, or was only stirred.
   struct Sleeper {
     Sleep sleep;
-    bool stirred = false;  // it is awake, but on its lists as before
+    bool stirred = false;              // it is awake, but on its lists as before
+    std::vector<NodeId> by_node = {};  // the nodes that have stirred it since it slept
   };
   // Those that are awake, with what they slept by where they were only stirred.
   const std::map<LaneKey, Sleeper*>& awake() const { return awake_; }
@@ -88,14 +88,14 @@ class WaitLists {
   template <class Should>
   void resume_if(Should&& should) {
     for (auto at = awake_.begin(); at != awake_.end();) {
-      const bool resumes = at->second != nullptr && should(at->second->sleep);
-      if (resumes) at->second->stirred = false;
+      const bool resumes = at->second != nullptr && should(at->first, *at->second);
+      if (resumes) {
+        at->second->stirred = false;
+        at->second->by_node.clear();
+      }
       at = resumes ? awake_.erase(at) : std::next(at);
     }
   }
-  // Where one task of a shape last found a place: a hint that saves a search.
-  std::optional<NodeId> last_place(std::uint64_t shape) const;
-  void note_place(std::uint64_t shape, NodeId node);
   void put_to_sleep(const LaneKey& lane, Sleep sleep);  // it may sleep already, for the same or for another reason
   void forget(const LaneKey& lane);                     // its last job left
 
@@ -133,7 +133,6 @@ class WaitLists {
   std::set<LaneKey> behind_holds_;
   bool changed_ = false;
   Eased eased_;
-  std::map<std::uint64_t, NodeId> last_places_;
 };
 
 }  // namespace berth::state
