@@ -4,6 +4,7 @@
 
 #include "sched/preempt.h"
 #include "sched/quota.h"
+#include "sched/waking.h"
 
 namespace berth::sched {
 
@@ -12,8 +13,8 @@ using state::LaneKey;
 using state::State;
 
 void Openings::add(const State& state, const LaneKey& key, const JobState& job, const Amounts& asked,
-                   Questions::Id question) {
-  Lane lane{key, {}, &asked, may_claim(state, job, asked), false};
+                   Questions::Id question, const Sleeper* stirred) {
+  Lane lane{key, {}, &asked, stirred, may_claim(state, job, asked), false};
   if (job.spec.groups.size() == 1) {
     lane.question = question;
     refusal(question);
@@ -30,8 +31,9 @@ std::optional<Reason>& Openings::refusal(Questions::Id question) {
 bool Openings::is_open(const State& state, const Lane& lane) const {
   if (lane.shut) return false;
   if (lane.claims) return true;
-  const bool has_places = !lane.question || !refusals_[*lane.question];
-  return has_places && !over_max(state, lane.key.queue, *lane.asked);
+  if (lane.question && refusals_[*lane.question]) return false;
+  if (over_max(state, lane.key.queue, *lane.asked)) return false;
+  return lane.stirred == nullptr || !nodes_are_taken(state, lane.key, *lane.stirred);
 }
 
 bool Openings::none(const State& state) {

@@ -19,11 +19,13 @@ namespace berth::sched {
 
 class Openings {
  public:
-  // A lane stays awake; `job` is its first, which counts `asked` at least. Lanes come in their order.
+  using Sleeper = state::WaitLists::Sleeper;
+  // A lane stays awake; `job` is its first, which counts `asked` at least, and `stirred` is not null if the lane was
+  // only stirred. Lanes come in their order.
   void add(const state::State& state, const state::LaneKey& lane, const state::JobState& job, const Amounts& asked,
-           Questions::Id question);
+           Questions::Id question, const Sleeper* stirred);
   // A lane stays awake that is refused but may claim.
-  void add_claimant(const state::LaneKey& lane) { lanes_.push_back({lane, {}, nullptr, true, false}); }
+  void add_claimant(const state::LaneKey& lane) { lanes_.push_back({lane, {}, nullptr, nullptr, true, false}); }
 
   // Nobody that is awake could start or claim any more.
   bool none(const state::State& state);
@@ -40,6 +42,7 @@ class Openings {
     state::LaneKey key;
     std::optional<Questions::Id> question;  // what it asks, if others are refused what it is
     const Amounts* asked = nullptr;         // by one job, at least; of nobody who claims
+    const Sleeper* stirred = nullptr;
     bool claims = false;
     bool shut = false;
   };

@@ -100,7 +100,7 @@ TEST_CASE("a claim that nobody can serve yet is not asked again because somebody
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
 }
 
-TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it and one more") {
+TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it") {
   constexpr std::size_t kQueues = 40;
   Loop loop;
   ClusterConfig config = two_teams(0);
@@ -116,8 +116,7 @@ TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it a
   const auto next = loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
   CHECK_EQ(next.plan.decisions.size(), 1);
-  CHECK_EQ(next.plan.jobs_asked, 2);
-  CHECK_EQ(next.plan.refused.size(), kQueues - 2);
+  CHECK_EQ(next.plan.jobs_asked, 1);
   CHECK_LT(next.plan.nodes_scored, 20);
 }
 

@@ -61,23 +61,12 @@ bool waits_plainly(const Sleep& sleep) {
 
 constexpr std::size_t kMostNodesAsked = 8;
 
-// Places were all that it lacked, and none of the nodes that became freer since then may hold one of its tasks now.
-bool by_nodes_taken(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
-  if (!sleeper.sleep.places || sleeper.by_node.empty() || sleeper.by_node.size() > kMostNodesAsked) return false;
-  const auto& needs = sleeper.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
-  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
-  const TaskRequest& request = request_of(state, lane);
-  const ModelMask models = allowed_models(state, request);
-  return std::none_of(sleeper.by_node.begin(), sleeper.by_node.end(),
-                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
-}
-
 // Whether what has stirred the lane since it slept is gone again: a ceiling that it slept by refuses it, whatever GPUs
 // it would get, or the nodes that became freer are taken; and there is still no guarantee to claim on. Then it would
 // sleep as before.
 bool is_refused_again(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
   const Sleep& sleep = sleeper.sleep;
-  bool refused = by_nodes_taken(state, lane, sleeper);
+  bool refused = nodes_are_taken(state, lane, sleeper);
   for (const QuotaNeed& need : sleep.quota) {
     const bool room = has_room(state, need);
     if (need.within && room) return false;
@@ -328,6 +317,16 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& w
 
 }  // namespace
 
+bool nodes_are_taken(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
+  if (!sleeper.sleep.places || sleeper.by_node.empty() || sleeper.by_node.size() > kMostNodesAsked) return false;
+  const auto& needs = sleeper.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
+  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
+  const TaskRequest& request = request_of(state, lane);
+  const ModelMask models = allowed_models(state, request);
+  return std::none_of(sleeper.by_node.begin(), sleeper.by_node.end(),
+                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
+}
+
 JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
   for (const state::PendingKey& key : state.queue(lane.queue).lanes.at(lane.shape)) {
     const JobState& job = *state.job(key.job);
@@ -357,7 +356,8 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
       asleep.emplace_back(id, *why);
       continue;
     }
-    if (sleeper != nullptr && waits_plainly(sleeper->sleep))
+    const bool plainly = sleeper != nullptr && waits_plainly(sleeper->sleep);
+    if (plainly)
       waits.stir(lane, sleeper);
     else
       waits.wake(lane);
@@ -365,7 +365,7 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     if (why)
       openings.add_claimant(lane);
     else
-      openings.add(state, lane, *job, questions.least(*job), probe.asked());
+      openings.add(state, lane, *job, questions.least(*job), probe.asked(), plainly ? sleeper : nullptr);
   }
   return asleep;
 }

@@ -22,6 +22,10 @@ namespace berth::sched {
 std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work,
                                                   Questions& questions, Openings& openings);
 
+// Whether a lane that was stirred lacked nothing but places, and none of the nodes that became freer since then may
+// hold one of its tasks now: then it would be refused again.
+bool nodes_are_taken(const state::State& state, const state::LaneKey& lane, const state::WaitLists::Sleeper& sleeper);
+
 // The first job of the lane that may be asked now, or none().
 JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);
 
