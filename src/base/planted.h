@@ -28,7 +28,16 @@ enum class Bug {
   kDoubleStart,          // control: a restart starts running tasks again
   kEffectsBeforeAppend,  // the turn: the world is told before the log
   kPromotionNotBilled,   // billing: a promoted attempt is billed as borrowed on
-  kLostIsIdle            // billing: the GPUs of a lost node are billed as idle
+  kLostIsIdle,           // billing: the GPUs of a lost node are billed as idle
+  kHoldNotTold,          // state: a start that is held no longer wakes nobody who slept behind it
+  kSleepersNotTold,      // sched: what a claimant leaves that starts elsewhere wakes nobody
+  kGrowsTooFar,          // sched: an elastic gang grows beyond its count
+  kShrinkNotBooked,      // state: what a gang gives back stays charged to its queues
+  kUpdateAllAtOnce,      // control: an update replaces replicas beyond the limit of those away
+  kLevelIgnored,         // state: attained service of any level stops any other
+  kFlapIgnored,          // control: a node may come and go as often as it likes
+  kMassLossIgnored,      // control: nodes are given up though many are silent at once
+  kNoticeIgnored         // control: whoever runs on a node that goes away has all of its grace
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -50,7 +59,16 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "double-start",
                                                                    "effects-before-append",
                                                                    "promotion-not-billed",
-                                                                   "lost-is-idle"});
+                                                                   "lost-is-idle",
+                                                                   "hold-not-told",
+                                                                   "sleepers-not-told",
+                                                                   "grows-too-far",
+                                                                   "shrink-not-booked",
+                                                                   "update-all-at-once",
+                                                                   "level-ignored",
+                                                                   "flap-ignored",
+                                                                   "mass-loss-ignored",
+                                                                   "notice-ignored"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

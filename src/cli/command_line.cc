@@ -130,7 +130,8 @@ class Declarations {
         continue;
       }
       CLI::Option* option = sub.add_option(name, values, says)->type_name(std::string(flag.value_name));
-      const bool repeated = flag.kind == FlagKind::kList || flag.kind == FlagKind::kPairs;
+      const bool repeated =
+          flag.kind == FlagKind::kList || flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms;
       option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
       option->multi_option_policy(repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
     }
@@ -250,6 +251,24 @@ void Declarations::declare_cluster() {
   node_action("drain", NodeAction::kDrain, "Cordon nodes and move what runs there", "berth drain gpu-01");
   node_action("fence", NodeAction::kFence, "Declare nodes dead, so that their jobs start elsewhere",
               "berth fence gpu-01 --yes");
+
+  auto windows = std::make_shared<MaintenanceOptions>();
+  CLI::App& planning =
+      command("Cluster", "maintenance", "Plan when nothing runs on nodes; list the windows, cancel one",
+              "berth maintenance add --nodes gpu-01,gpu-02 --from +2h --for 4h --reason firmware\n"
+              "  berth maintenance add --nodes pool=big --from 2026-12-01T06:00:00Z --for 2h --name december\n"
+              "  berth maintenance cancel december",
+              windows);
+  one_of(planning.add_option("ACTION", windows->action, "list, add or cancel (list)"), {"list", "add", "cancel"});
+  planning.add_option("NAME", windows->name, "of the window to cancel");
+  planning.add_option("--name", windows->name, "of a new window (berth finds one)")->type_name("NAME");
+  planning.add_option("--nodes", windows->nodes, "names, or pool=NAME and labels KEY=VALUE; joined by commas")
+      ->delimiter(',')
+      ->type_name("NODES");
+  planning.add_option("--from", windows->from, "ISO 8601, a span from now as +2h, or now (now)")->type_name("TIME");
+  planning.add_option("--for", windows->duration, "how long, such as 2h")->type_name("SPAN");
+  planning.add_option("--reason", windows->reason, "what for")->type_name("TEXT");
+  add_show(planning, windows->show);
 
   auto usage = std::make_shared<UsageOptions>();
   CLI::App& accounting = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",

@@ -79,6 +79,15 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<JobActionOptions>({"hold", "1", "2"}).ids == Words{"1", "2"});
   CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
   CHECK(parsed<NodeActionOptions>({"drain", "n"}).action == NodeAction::kDrain);
+  const auto window = parsed<MaintenanceOptions>(
+      {"maintenance", "add", "--nodes", "n1,n2", "--from", "+2h", "--for", "4h", "--reason", "new disks"});
+  CHECK(window.action == "add");
+  CHECK(window.nodes == std::vector<std::string>{"n1", "n2"});
+  CHECK(window.from == "+2h");
+  CHECK(window.duration == "4h");
+  CHECK(window.reason == "new disks");
+  CHECK(parsed<MaintenanceOptions>({"maintenance"}).action == "list");
+  CHECK(parsed<MaintenanceOptions>({"maintenance", "cancel", "december"}).name == "december");
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
   CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);
 }

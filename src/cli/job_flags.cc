@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <utility>
 
 #include "model/document/job_document.h"
@@ -41,6 +42,14 @@ constexpr std::array kFlags{
     JobFlag{"--toleration", "tolerations", FlagKind::kList, "TAINT", "runs on nodes with this taint too"},
     JobFlag{"--topology", "topology.required", FlagKind::kText, "LEVEL", "all tasks within one domain of this level"},
     JobFlag{"--prefer-topology", "topology.preferred", FlagKind::kText, "LEVEL", "the same if it can be had"},
+    JobFlag{"--label", "labels", FlagKind::kPairs, "LABEL=VALUE", "what the rules of other jobs go by; again for more"},
+    JobFlag{"--near", "affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
+            "only where such jobs run, in one domain of the level (node)"},
+    JobFlag{"--prefer-near", "affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]", "the same if it can be had"},
+    JobFlag{"--away-from", "anti_affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
+            "only where no such jobs run, in one domain of the level (node)"},
+    JobFlag{"--prefer-away-from", "anti_affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
+            "the same if it can be had"},
     JobFlag{"--after", "after", FlagKind::kList, "ID", "not before this job has started"},
     JobFlag{"--afterok", "afterok", FlagKind::kList, "ID", "not before this job has succeeded"},
     JobFlag{"--afterany", "afterany", FlagKind::kList, "ID", "not before this job has ended"},
@@ -84,6 +93,29 @@ Result<void> put_pairs(const JobFlag& flag, const std::vector<std::string>& valu
   return {};
 }
 
+// Beside those that the file or another flag has.
+Result<void> put_terms(const JobFlag& flag, const std::vector<std::string>& values, Node& map) {
+  Node list = document::list_node();
+  if (const Node* there = map.find(flag.key)) list = *there;
+  for (const std::string& value : values) {
+    const std::size_t at = value.find('@');
+    Node labels = document::map_node();
+    std::istringstream pairs(value.substr(0, at));
+    for (std::string pair; std::getline(pairs, pair, ',');) {
+      const std::size_t equals = pair.find('=');
+      if (equals == 0 || equals == std::string::npos)
+        return invalid(std::string(flag.flag) + " " + value + ": give " + std::string(flag.value_name));
+      labels.set(pair.substr(0, equals), document::string_node(pair.substr(equals + 1)));
+    }
+    Node& term = list.items.emplace_back(document::map_node());
+    term.set("labels", std::move(labels));
+    term.set("level", document::string_node(at == std::string::npos ? "node" : value.substr(at + 1)));
+    if (flag.flag.starts_with("--prefer")) term.set("required", document::plain_node("false"));
+  }
+  map.set(flag.key, std::move(list));
+  return {};
+}
+
 Result<void> put_flag(const JobFlag& flag, const std::vector<std::string>& values, const Surroundings& where,
                       Node& document) {
   const auto [map, key] = locate(document, flag.key);
@@ -105,6 +137,8 @@ Result<void> put_flag(const JobFlag& flag, const std::vector<std::string>& value
     }
     case FlagKind::kPairs:
       return put_pairs(flag, values, where, inner_map(*map, key));
+    case FlagKind::kTerms:
+      return put_terms(flag, values, *map);
   }
   return {};
 }

@@ -19,6 +19,7 @@ enum class FlagKind {
   kSwitch,  // true when given, takes no value
   kList,    // repeated, each time one item
   kPairs,   // repeated, each time KEY=VALUE
+  kTerms,   // repeated, each time KEY=VALUE[,KEY=VALUE...][@LEVEL]
 };
 
 struct JobFlag {

@@ -25,6 +25,21 @@ JobSpec spec_of(const std::vector<std::string>& words, std::string_view file = {
   return *spec;
 }
 
+TEST_CASE("job flags: terms of affinity, at the node unless a level is given, beside those of the file") {
+  const JobSpec spec = spec_of(
+      {"-f", "job.yaml", "--label", "app=web", "--near", "app=cache@rack", "--prefer-near", "app=index", "--away-from",
+       "app=web,tier=front@node", "--away-from", "app=batch", "--prefer-away-from", "app=x@rack"},
+      "command: [serve]\naffinity: [{labels: {app: file}, level: node}]\n");
+  CHECK(spec.labels == Labels{{"app", "web"}});
+  CHECK(spec.affinity == std::vector<AffinityTerm>{{{{"app", "file"}}, "node", true},
+                                                   {{{"app", "cache"}}, "rack", true},
+                                                   {{{"app", "index"}}, "node", false}});
+  CHECK(spec.anti_affinity == std::vector<AffinityTerm>{{{{"app", "web"}, {"tier", "front"}}, "node", true},
+                                                        {{{"app", "batch"}}, "node", true},
+                                                        {{{"app", "x"}}, "rack", false}});
+  CHECK_FALSE(job_document(options_of({"--near", "cache", "--", "serve"}), {}, kHere));
+}
+
 TEST_CASE("job flags: a job as flags is the job of the document") {
   const JobSpec spec = spec_of({"--queue",
                                 "research/nlp",
@@ -89,7 +104,7 @@ TEST_CASE("job flags: every flag sets a key that the document knows") {
   for (const JobFlag& flag : job_flags()) {
     CAPTURE(flag.flag);
     std::string value = "1h";
-    if (flag.kind == FlagKind::kPairs) value = "A=b";
+    if (flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms) value = "A=b";
     for (const char* numeric : {"--tasks", "--min-tasks", "--gpus", "--cpus", "--retries", "--after", "--afterok",
                                 "--afterany", "--array-size", "--array-running", "--max-unavailable"}) {
       if (flag.flag == numeric) value = "1";

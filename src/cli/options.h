@@ -88,6 +88,16 @@ struct NodeActionOptions {
   bool confirmed = false;  // --yes
   std::string gone_in;     // of a drain: "2m"
 };
+// Windows in which nothing runs on some nodes.
+struct MaintenanceOptions {
+  ShowOptions show;
+  std::string action = "list";  // or add, cancel
+  std::string name;
+  std::vector<std::string> nodes;  // names, or "pool=P" and "KEY=VALUE"
+  std::string from;                // as parse_when takes it; empty: now
+  std::string duration;            // "2h"
+  std::string reason;
+};
 struct EventsOptions {
   Format format = Format::kTable;
   bool follow = false;
@@ -130,7 +140,7 @@ struct CompletionOptions {
 
 using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                              PrioritizeOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
-                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
+                             MaintenanceOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
                              CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

@@ -17,11 +17,14 @@ Result<Timestamp> parse_when(std::string_view text, Timestamp now) {
   if (text.starts_with('-')) {
     const auto seconds = document::parse_duration_s(text.substr(1));
     if (seconds && *seconds <= now.ms / 1000) return Timestamp{now.ms - *seconds * 1000};
+  } else if (text.starts_with('+')) {
+    const auto seconds = document::parse_duration_s(text.substr(1));
+    if (seconds) return now + *seconds * 1000;
   } else if (const auto time = from_iso8601(text); time && !time->is_never()) {
     return *time;
   }
   return invalid("'" + std::string(text.substr(0, 80)) +
-                 "' is not a time; give one such as 2026-11-21T08:15:30Z, 2026-11-21, -24h or now");
+                 "' is not a time; give one such as 2026-11-21T08:15:30Z, 2026-11-21, -24h, +2h or now");
 }
 
 std::string span_text(std::int64_t ms) {

@@ -12,7 +12,7 @@ namespace berth::cli {
 
 Timestamp clock_now();
 
-// ISO 8601 ("2026-11-21", "2026-11-21T08:15:30Z"), "now", or a span before now: "-24h", "-90s", "-7d".
+// ISO 8601 ("2026-11-21", "2026-11-21T08:15:30Z"), "now", or a span before or after now: "-24h", "-90s", "+2h".
 Result<Timestamp> parse_when(std::string_view text, Timestamp now);
 
 // "0s", "42s", "3m12s", "2h05m", "3d04h": two units at most, nothing below a second.

@@ -36,6 +36,7 @@ std::int32_t free_master_port(const state::NodeState& node) {
 
 // Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  if (state.burst_amounts_of(job.spec, placements)) return 1;
   const Amounts asked = state.amounts_of(job.spec, placements);
   const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
   std::uint64_t mask = 1;

@@ -11,6 +11,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/maintenance.h"
 #include "control/node_contact.h"
 #include "control/services.h"
 #include "control/validate.h"
@@ -125,11 +126,22 @@ Result<void> check_change(const State& state, const ClusterConfig& config) {
   return {};
 }
 
+std::vector<std::string> levels_named(const JobSpec& spec) {
+  std::vector<std::string> levels = {spec.topology.required, spec.topology.preferred};
+  for (const TaskGroup& group : spec.groups) {
+    levels.push_back(group.topology.required);
+    levels.push_back(group.topology.preferred);
+  }
+  for (const AffinityTerm& term : spec.affinity) levels.push_back(term.level);
+  for (const AffinityTerm& term : spec.anti_affinity) levels.push_back(term.level);
+  return levels;
+}
+
 // A job that waits for a domain of a level would wait for ever without the level.
 Result<void> check_levels(const State& state, const ClusterConfig& config) {
   std::optional<Error> stranded;
   state.jobs().for_each([&](const JobState& job) {
-    for (const std::string& level : {job.spec.topology.required, job.spec.topology.preferred}) {
+    for (const std::string& level : levels_named(job.spec)) {
       const auto& levels = config.topology_levels;
       if (level.empty() || level == "node" || std::find(levels.begin(), levels.end(), level) != levels.end()) continue;
       if (!stranded)
@@ -162,11 +174,13 @@ Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const 
   spec.dependencies = service.spec.dependencies;
   spec.earliest_start = service.spec.earliest_start;
   spec.held = service.spec.held;
-  const std::int32_t priority = priority_of(batch.state(), spec).value();
+  // What an operator has given it since stays, unless the submission asks for another one than before.
+  const std::int32_t priority =
+      spec.priority_class == service.spec.priority_class ? service.priority : priority_of(batch.state(), spec).value();
   const bool unchanged = spec == service.spec && priority == service.priority;
   const Reply reply{.job = service.id, .repeated = unchanged, .updated = !unchanged, .unchanged = unchanged};
   if (unchanged && key.empty()) return reply;
-  const bool same = same_replicas(service.spec, spec) && priority == service.priority;
+  const bool same = same_replicas(service.spec, spec);
   batch.emit(
       ServiceUpdated{service.id, std::move(spec), priority, service.generation + (same ? 0U : 1U), key, body_hash});
   return reply;
@@ -210,14 +224,34 @@ Result<Reply> on(Batch& batch, const CancelJob& command) {
   return Reply{.job = command.job};
 }
 
+// The job, and the replicas or elements that it has now.
+std::vector<JobId> with_parts(const State& state, const JobState& job) {
+  std::vector<JobId> all{job.id};
+  if (const auto parts = state.children().find(job.id); parts != state.children().end()) {
+    all.insert(all.end(), parts->second.begin(), parts->second.end());
+  }
+  return all;
+}
+
+// Whether a replica of the service runs.
+bool serves(const State& state, const JobState& job) {
+  if (job.spec.kind != JobKind::kService) return false;
+  const auto& replicas = state.children().at(job.id);
+  return std::any_of(replicas.begin(), replicas.end(), [&](JobId id) { return state.job(id)->attempt.has_value(); });
+}
+
 Result<Reply> on(Batch& batch, const HoldJob& command) {
   const JobState* job = batch.state().job(command.job);
   if (job == nullptr) return no_such_job(command.job, batch.state());
   if (job->held == command.held) return Reply{.job = job->id, .unchanged = true};
-  if (command.held && job->attempt) {
+  if (command.held && (job->attempt || serves(batch.state(), *job))) {
     return conflict("job " + std::to_string(job->id.value()) + " is running; only a waiting job can be held");
   }
-  batch.emit(JobHoldChanged{command.job, command.held, command.user});
+  for (const JobId id : with_parts(batch.state(), *job)) {
+    const JobState& part = *batch.state().job(id);
+    if (part.attempt || part.held == command.held) continue;  // what runs of an array runs on
+    batch.emit(JobHoldChanged{id, command.held, command.user});
+  }
   return Reply{.job = command.job};
 }
 
@@ -227,9 +261,13 @@ Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
   if (command.priority < -1'000'000 || command.priority > 1'000'000'000) {
     return invalid("priority must be between -1000000 and 1000000000");
   }
-  if (job->priority == command.priority) return Reply{.job = job->id, .unchanged = true};
-  batch.emit(JobPriorityChanged{command.job, command.priority, command.user});
-  return Reply{.job = command.job};
+  bool unchanged = true;
+  for (const JobId id : with_parts(batch.state(), *job)) {
+    if (batch.state().job(id)->priority == command.priority) continue;
+    batch.emit(JobPriorityChanged{id, command.priority, command.user});
+    unchanged = false;
+  }
+  return Reply{.job = command.job, .unchanged = unchanged};
 }
 
 // --- nodes ---
@@ -288,9 +326,11 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
   if (auto ok = check_node(batch.state(), command.spec); !ok) return ok.error();
   NodeRegistered event;
   event.spec = command.spec;
+  bool booted = false;
   if (const NodeState* known = batch.state().node_named(command.spec.name)) {
     event.node = known->id;
     event.lease = known->lease + 1;
+    booted = has_booted(*known, command.spec);
     if (anything_bound(*known)) event.spec = with_places_kept(*known, command.spec);
   } else {
     event.node = NodeId(static_cast<std::uint32_t>(batch.state().nodes().size()));
@@ -298,8 +338,7 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
   }
   const NodeId id = event.node;
   batch.emit(std::move(event));
-  welcome_back(batch, id);
-  give_up_deferred(batch);
+  welcome_back(batch, id, booted);
   return Reply{};
 }
 
@@ -316,9 +355,8 @@ Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
     lose(batch, *node, command.why);
   } else {
     batch.emit(NodeStatusChanged{node->id, command.status, command.why, false});
-    if (command.status == NodeStatus::kReady) welcome_back(batch, node->id);
+    if (command.status == NodeStatus::kReady) welcome_back(batch, node->id, false);
   }
-  give_up_deferred(batch);
   return Reply{};
 }
 
@@ -330,7 +368,6 @@ Result<Reply> on(Batch& batch, const FenceNode& command) {
     return conflict("node '" + command.node + "' is in contact; drain it instead of fencing it");
   }
   declare_lost(batch, *node, "fenced by " + command.user);
-  give_up_deferred(batch);
   return Reply{};
 }
 
@@ -349,6 +386,10 @@ Result<Reply> on(Batch& batch, const CordonNode& command) {
                           gone_at.ms == 0 ? "" : "it goes away at " + to_iso8601(gone_at), gone_at});
   return Reply{};
 }
+
+Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_maintenance(batch, command); }
+
+Result<Reply> on(Batch& batch, const CancelMaintenance& command) { return cancel_maintenance(batch, command); }
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);
@@ -385,6 +426,8 @@ Result<Reply> on(Batch& batch, const ReportTaskExited& command) {
   const TaskExited& exit = command.exit;
   const state::TaskState* task = live_task(batch.state(), exit.job, exit.attempt, exit.task);
   if (task == nullptr || task->incarnation != exit.incarnation) return Reply{.job = {}, .unchanged = true};
+  const bool lost = exit.reason == ExitReason::kNodeLost || exit.reason == ExitReason::kSupervisorLost;
+  if (lost) give_back_growth(batch, *batch.state().job(exit.job), exit.task);
   batch.emit(exit);
   return Reply{};
 }

@@ -4,6 +4,7 @@
 // themselves after a restart.
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.h"
 #include "control/batch.h"
@@ -18,6 +19,7 @@ struct Reply {
   bool updated = false;       // a submission of a service that was there: it has a new version
   bool unchanged = false;     // the command asked for what already was
   std::uint64_t version = 0;  // configurations: the version in force
+  std::string name = {};      // maintenance windows: the name
 };
 
 Result<Reply> handle(Batch& batch, const Command& command);

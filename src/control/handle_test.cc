@@ -92,5 +92,84 @@ TEST_CASE("a job that names no queue where there are several is told which") {
         "queue is missing; give one of a, b, c, d, e and 2 more ('berth queues' lists them)");
 }
 
+// What is said to a job that asks this beside the least.
+template <class Ask>
+std::string refusal(state::State& state, Ask ask) {
+  JobSpec spec;
+  spec.user = "ann";
+  spec.queue = "q";
+  spec.groups.emplace_back().command = {"true"};
+  spec.groups.front().request.cpu_milli = 1000;
+  ask(spec);
+  Batch batch(state, Timestamp{2000});
+  const auto reply = handle(batch, SubmitJob{spec, {}});
+  return reply ? std::string() : reply.error().message;
+}
+
+TEST_CASE("labels, terms and the levels of groups are refused by name when they make no sense") {
+  state::State state;
+  ClusterConfig config = with_queues({"q"});
+  config.topology_levels = {"block", "rack"};
+  REQUIRE(apply(state, config));
+  const Labels web{{"app", "web"}};
+  CHECK(refusal(state, [&](JobSpec& spec) { spec.affinity = {{web, "rack", true}}; }).empty());
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          spec.affinity = {{web, "row", true}};
+        }) == "affinity[0].level: there is no level 'row'; known are block, rack, node");
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          spec.anti_affinity = {{web, "", true}};
+        }) == "anti_affinity[0].level: there is no level ''; known are block, rack, node");
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          spec.anti_affinity = {{web, "node", true}, {{}, "node", true}};
+        }) == "anti_affinity[1].labels is empty; give at least one, such as {app: llama}");
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          spec.affinity.assign(17, {web, "node", true});
+        }) == "affinity lists more than 16 terms");
+  CHECK(refusal(state, [&](JobSpec& spec) { spec.labels = {{"a", "1"}, {"a", "2"}}; }) == "labels: 'a' is given twice");
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          spec.labels = {{"a=b", "1"}};
+        }) == "labels: 'a=b' is no label; keys have 1 to 63 characters without '=' and ',', values at most 253");
+  CHECK(refusal(state, [&](JobSpec& spec) { spec.groups.front().topology.required = "row"; }) ==
+        "groups[0].topology: there is no level 'row'; known are block, rack, node");
+  const auto wider = [&](JobSpec& spec) {
+    spec.topology.required = "rack";
+    spec.groups.front().topology.preferred = "block";
+  };
+  CHECK(refusal(state, wider) ==
+        "groups[0].topology: 'block' is wider than 'rack', which the job requires; leave it out");
+}
+
+TEST_CASE("a level that a group or a term of a live job names stays") {
+  for (const bool of_group : {true, false}) {
+    state::State state;
+    ClusterConfig config = with_queues({"q"});
+    config.topology_levels = {"block", "rack"};
+    REQUIRE(apply(state, config));
+    const auto ask = [&](JobSpec& spec) {
+      if (of_group)
+        spec.groups.front().topology.required = "rack";
+      else
+        spec.anti_affinity = {{{{"app", "web"}}, "rack", false}};
+    };
+    REQUIRE(refusal(state, ask).empty());
+    config.topology_levels = {"block"};
+    const auto refused = apply(state, config);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("names the topology level 'rack'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a pool keeps trust domains apart at a level that is there") {
+  state::State state;
+  ClusterConfig config = with_queues({"q"});
+  config.pools = {{"default", {}, {}, false, "rack"}};
+  CHECK_FALSE(apply(state, config));
+  config.topology_levels = {"rack"};
+  CHECK(apply(state, config));
+  config.pools.front().apart = "node";
+  config.topology_levels = {};
+  CHECK(apply(state, config));
+}
+
 }  // namespace
 }  // namespace berth::control

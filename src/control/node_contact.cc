@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/planted.h"
+#include "control/settle.h"
 #include "model/document/quantity.h"
 
 namespace berth::control {
@@ -14,21 +16,41 @@ using state::NodeState;
 using state::State;
 
 constexpr std::int64_t kFewestSilent = 3;
+constexpr std::int64_t kToReturnMs = 60'000;  // the others have so long when some have returned
 
 bool is_mass_loss(const State& state) {
+  if (planted(Bug::kMassLossIgnored)) return false;
   const std::int64_t percent = state.config().scheduling.mass_loss_percent;
   const auto silent = static_cast<std::int64_t>(state.nodes_in(NodeStatus::kUnknown));
   const std::int64_t known = silent + static_cast<std::int64_t>(state.nodes_in(NodeStatus::kReady));
   return percent > 0 && silent >= kFewestSilent && silent * 100 >= percent * known;
 }
 
+const std::string* boot_of(const NodeSpec& spec) {
+  const auto label =
+      std::find_if(spec.labels.begin(), spec.labels.end(), [](const auto& one) { return one.first == kBootLabel; });
+  return label == spec.labels.end() ? nullptr : &label->second;
+}
+
 }  // namespace
+
+void give_back_growth(Batch& batch, const state::JobState& job, std::uint32_t lost) {
+  const state::AttemptState& attempt = *job.attempt;
+  const NodeId node = attempt.tasks[lost].placement.node;
+  const auto there = std::find_if(attempt.tasks.begin(), attempt.tasks.end(),
+                                  [&](const state::TaskState& task) { return task.placement.node == node; });
+  const auto first = static_cast<std::uint32_t>(there - attempt.tasks.begin());
+  if (attempt.stop || attempt.failure_code != 0 || first < attempt.base_tasks()) return;
+  const Timestamp deadline = batch.now() + batch.state().grace_ms(job.spec);
+  batch.emit(StopBegan{job.id, attempt.number, StopCause::kNodeLost, JobId::none(), deadline, first});
+}
 
 void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
   const NodeId id = node.id;
   const auto tasks = node.tasks;
   batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why, false});
   for (const auto& [job, task] : tasks) {
+    give_back_growth(batch, *batch.state().job(job), task);
     const state::JobState& owner = *batch.state().job(job);
     batch.emit(TaskExited{job, owner.attempt->number, task, owner.attempt->tasks[task].incarnation,
                           ExitReason::kNodeLost, 1, "node " + batch.state().node(id).spec.name + " was lost"});
@@ -43,10 +65,10 @@ void lose(Batch& batch, const NodeState& node, const std::string& why) {
                                "not given up, because " + silent + " nodes are silent at once (" + why + ")", true});
 }
 
-void welcome_back(Batch& batch, NodeId id) {
+void welcome_back(Batch& batch, NodeId id, bool booted) {
   const SchedulingConfig& rules = batch.state().config().scheduling;
   const NodeState& node = batch.state().node(id);
-  if (node.gone_at.ms > 0 && node.gone_at <= batch.now()) {
+  if (node.gone_at.ms > 0 && booted) {
     batch.emit(NodeCordoned{id, false, false, "berth", "it went away and is back", {}});
     return;
   }
@@ -54,7 +76,7 @@ void welcome_back(Batch& batch, NodeId id) {
   const Timestamp since{checked_subtract(batch.now().ms, checked_multiply(rules.flap_window_s, 1000))};
   const auto losses = std::count_if(node.contact_losses.begin(), node.contact_losses.end(),
                                     [&](Timestamp loss) { return loss > since; });
-  if (losses < rules.flap_losses) return;
+  if (losses < rules.flap_losses || planted(Bug::kFlapIgnored)) return;
   batch.emit(NodeCordoned{
       id,
       true,
@@ -64,10 +86,23 @@ void welcome_back(Batch& batch, NodeId id) {
       {}});
 }
 
-void give_up_deferred(Batch& batch) {
-  if (batch.state().deferred_losses().empty() || is_mass_loss(batch.state())) return;
-  const std::vector<NodeId> nodes(batch.state().deferred_losses().begin(), batch.state().deferred_losses().end());
-  for (const NodeId id : nodes) declare_lost(batch, batch.state().node(id), "silent, and few others are");
+bool has_booted(const NodeState& known, const NodeSpec& spec) {
+  const std::string* before = boot_of(known.spec);
+  const std::string* now = boot_of(spec);
+  return before != nullptr && now != nullptr ? *before != *now : known.status == NodeStatus::kLost;
+}
+
+Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_since) {
+  const State& state = batch.state();
+  if (state.deferred_losses().empty() || is_mass_loss(state)) {
+    few_silent_since.reset();
+    return Timestamp::never();
+  }
+  if (!few_silent_since) few_silent_since = batch.now();
+  if (const Timestamp due = *few_silent_since + kToReturnMs; due > batch.now()) return due;
+  const std::vector<NodeId> nodes(state.deferred_losses().begin(), state.deferred_losses().end());
+  for (const NodeId id : nodes) declare_lost(batch, state.node(id), "silent, and few others are");
+  return Timestamp::never();
 }
 
 }  // namespace berth::control

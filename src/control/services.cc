@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/planted.h"
 #include "control/settle.h"
 #include "state/replicas.h"
 
@@ -71,7 +72,7 @@ void roll(Batch& batch, JobId id) {
   for (const JobId child : old) {
     const JobState& replica = *state.job(child);
     const bool serves = state::is_available(replica);
-    if (serves && away >= most_away) continue;
+    if (serves && away >= most_away && !planted(Bug::kUpdateAllAtOnce)) continue;
     replace(batch, replica);
     if (serves) ++away;
   }

@@ -6,8 +6,13 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "control/maintenance.h"
 #include "control/services.h"
+#include "control/stacks.h"
+#include "state/back_off.h"
+#include "state/grace.h"
 #include "state/replicas.h"
+#include "state/use_or_lose.h"
 
 namespace berth::control {
 
@@ -18,36 +23,10 @@ using state::JobState;
 using state::QueueState;
 using state::State;
 
-constexpr std::int64_t kBackOffFirstMs = 1000;
-constexpr std::int64_t kBackOffMostMs = 300'000;
-constexpr std::int64_t kLongRunMs = 600'000;   // who has run so long begins again with the first pause
 constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
 
 bool is_eviction(StopCause cause) {
   return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
-}
-
-std::int64_t grace_ms(const State& state, const JobSpec& spec) {
-  const std::int64_t seconds =
-      spec.checkpoint.grace_s > 0 ? spec.checkpoint.grace_s : state.config().scheduling.default_grace_s;
-  return checked_multiply(seconds, 1000);
-}
-
-// How often the job has come to an end of its own in a row, without having run for long; what berth stopped does not
-// count.
-std::int32_t short_runs(const JobState& job) {
-  std::int32_t runs = 0;
-  for (auto past = job.past.rbegin(); past != job.past.rend(); ++past) {
-    if (past->outcome == Outcome::kPreempted || past->outcome == Outcome::kNodeLost) continue;
-    ++runs;
-    if (past->ended - past->started >= kLongRunMs) break;
-  }
-  return runs;
-}
-
-Timestamp back_off_until(Timestamp now, std::int32_t runs) {
-  const int doublings = std::clamp(runs - 1, 0, 16);
-  return now + std::min(kBackOffMostMs, kBackOffFirstMs << doublings);
 }
 
 struct Ending {
@@ -106,17 +85,25 @@ void end_attempt(Batch& batch, const JobState& job) {
   batch.emit(std::move(ended));
   if (ending.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
-    batch.emit(
-        JobRequeued{id, ending.back_off ? back_off_until(batch.now(), short_runs(*batch.state().job(id))) : earliest});
+    batch.emit(JobRequeued{id, ending.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
   } else {
     batch.emit(JobFinished{id, ending.outcome, code, message});
   }
 }
 
 // Who waits for the tasks that a gang is giving back waits for all of it then.
-void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace) {
+void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace, std::uint32_t keep = 0) {
   const JobId claimant = job.attempt->shrinking() ? job.attempt->stop->claimant : JobId::none();
-  batch.emit(StopBegan{job.id, job.attempt->number, cause, claimant, batch.now() + grace, 0});
+  batch.emit(StopBegan{job.id, job.attempt->number, cause, claimant, batch.now() + grace, keep});
+}
+
+// The first task that has to leave with a node.
+std::uint32_t first_draining(const State& state, const AttemptState& attempt) {
+  const auto leaves = [&](const state::TaskState& task) {
+    return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
+  };
+  return static_cast<std::uint32_t>(std::find_if(attempt.tasks.begin(), attempt.tasks.end(), leaves) -
+                                    attempt.tasks.begin());
 }
 
 // The node that the attempt has to leave, the first one to go away of several, or null.
@@ -134,22 +121,38 @@ const state::NodeState* draining_node(const State& state, const AttemptState& at
 }
 
 // By notice, nothing can be kept there, and grace ends when the node goes. By choice, a service keeps who must serve.
+// Of an elastic gang that has only growth there, this and what joined after it leaves.
 bool leave_draining_node(Batch& batch, const JobState& job) {
   const state::NodeState* node = draining_node(batch.state(), *job.attempt);
   if (node == nullptr) return false;
-  const std::int64_t grace = grace_ms(batch.state(), job.spec);
+  const AttemptState& attempt = *job.attempt;
+  const std::uint32_t first = first_draining(batch.state(), attempt);
+  const bool growth = first >= attempt.base_tasks();
+  if (growth && attempt.shrinking() && attempt.stop->keep <= first) return false;  // it is leaving
+  const std::uint32_t keep = growth && !attempt.shrinking() ? first : 0;
+  const std::int64_t grace = batch.state().grace_ms(job.spec);
   if (node->gone_at.ms > 0) {
     const std::int64_t left = std::max<std::int64_t>(0, node->gone_at - batch.now());
-    begin_stop(batch, job, StopCause::kSpotNotice, std::min(grace, left));
+    begin_stop(batch, job, StopCause::kSpotNotice, planted(Bug::kNoticeIgnored) ? grace : std::min(grace, left), keep);
     return true;
   }
   if (!state::may_leave_by_choice(batch.state(), job)) return false;
-  begin_stop(batch, job, StopCause::kDrain, grace);
+  begin_stop(batch, job, StopCause::kDrain, grace, keep);
   return true;
 }
 
-// Grace ends when it is over or the checkpoint is acknowledged; tasks that were given back and are over are taken off
-// the books.
+// By choice as well. Who was asked in time is gone when the window begins; grace is never cut for a window that was
+// planned late.
+bool leave_for_maintenance(Batch& batch, const JobState& job) {
+  const State& state = batch.state();
+  if (state.maintenance().empty() || !departs_for_maintenance(state, job, batch.now())) return false;
+  if (!state::may_leave_by_choice(state, job)) return false;
+  begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job.spec));
+  return true;
+}
+
+// Grace ends when it is over, a node of its goes away or the checkpoint is acknowledged; tasks that were given back and
+// are over are taken off the books.
 void settle_leaving(Batch& batch, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const state::Stop& stop = *attempt.stop;
@@ -157,7 +160,7 @@ void settle_leaving(Batch& batch, const JobState& job) {
                                                  [](const auto& task) { return task.phase == TaskPhase::kExited; });
   if (gone) {
     batch.emit(AttemptShrunk{job.id, attempt.number, stop.keep});
-  } else if (!stop.forced && (stop.acknowledged || stop.deadline <= batch.now())) {
+  } else if (!stop.forced && (stop.acknowledged || state::grace_ends(batch.state(), attempt) <= batch.now())) {
     batch.emit(StopForced{job.id, attempt.number});
   }
 }
@@ -173,7 +176,7 @@ void settle_running(Batch& batch, JobId id) {
     settle_leaving(batch, job);
     return;
   }
-  const std::int64_t grace = grace_ms(batch.state(), job.spec);
+  const std::int64_t grace = batch.state().grace_ms(job.spec);
   if (job.cancel_requested) {
     begin_stop(batch, job, StopCause::kUser, grace);
   } else if (attempt.failure_code != 0) {
@@ -182,7 +185,7 @@ void settle_running(Batch& batch, JobId id) {
   } else if (job.spec.time_limit_s > 0 &&
              attempt.started + checked_multiply(job.spec.time_limit_s, 1000) <= batch.now()) {
     begin_stop(batch, job, StopCause::kTimeLimit, grace);
-  } else if (leave_draining_node(batch, job)) {
+  } else if (leave_draining_node(batch, job) || leave_for_maintenance(batch, job)) {
     return;
   } else if (attempt.shrinking()) {
     settle_leaving(batch, job);
@@ -292,20 +295,14 @@ void settle_job(Batch& batch, JobId id) {
   }
 }
 
-// Promotes what now fits beside what is promised, in the order of the stack: a smaller later one may pass a larger
-// earlier one.
-void promote_in(Batch& batch, QueueId id) {
-  const State& state = batch.state();
-  const QueueState& queue = state.queue(id);
-  if (queue.removed || queue.guaranteed.stated == 0) return;
-  std::vector<state::BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
-  if (planted(Bug::kPromotionOrder)) std::reverse(borrowed.begin(), borrowed.end());
-  for (const state::BorrowedKey& key : borrowed) {
-    const JobState& job = *state.job(key.job);
-    const state::Charge& charge = job.attempt->charges[key.charge];
-    if (!inside_guarantee(queue.within_usage + queue.nominated, charge.amounts, queue.guaranteed)) continue;
-    const std::uint64_t within = charge.within | std::uint64_t{1} << queue.depth;
-    batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
+// The rule of use it or lose it (state/use_or_lose.h).
+void settle_guarantees(Batch& batch) {
+  while (batch.state().next_guarantee_change() <= batch.now()) {
+    const QueueState& queue = batch.state().queue(batch.state().guarantee_times().begin()->second);
+    const bool restored = state::guarantee_due(queue).restored;
+    const QuotaAmounts left = restored ? queue.configured : state::guarantee_after_idling(queue);
+    batch.emit(GuaranteeChanged{queue.path, state::named(batch.state(), queue.guaranteed),
+                                state::named(batch.state(), left), restored});
   }
 }
 
@@ -329,7 +326,7 @@ void settle_alarm(Batch& batch) {
 void drain_replica(Batch& batch, JobId id) {
   const JobState& replica = *batch.state().job(id);
   if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
-  leave_draining_node(batch, replica);
+  if (!leave_draining_node(batch, replica)) leave_for_maintenance(batch, replica);
 }
 
 void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& victims) {
@@ -351,20 +348,23 @@ bool needs_settling(const State& state, Timestamp now) {
 }
 
 Timestamp next_timer(const State& state) {
-  const Timestamp timer = state.timers().empty() ? Timestamp::never() : state.timers().begin()->first;
-  return state.probations().empty() ? timer : std::min(timer, state.probations().begin()->first);
+  const auto first = [](const auto& times) { return times.empty() ? Timestamp::never() : times.begin()->first; };
+  return std::min({first(state.timers()), first(state.probations()), first(state.departures()),
+                   state.next_maintenance(), state.next_guarantee_change()});
 }
 
 void settle(Batch& batch) {
   State& state = batch.working_state();
   state.release_due_timers(batch.now());
+  settle_maintenance(batch);
+  settle_guarantees(batch);
   while (!state.unsettled().empty() || !state.roomier().empty()) {
     const auto jobs = state.unsettled();
     state.clear_unsettled();
     for (const JobId id : jobs) settle_job(batch, id);
     const auto roomier = state.roomier();
     state.clear_roomier();
-    for (const QueueId id : roomier) promote_in(batch, id);
+    for (const QueueId id : roomier) settle_stack(batch, id);
   }
   settle_alarm(batch);
 }

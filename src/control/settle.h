@@ -8,8 +8,10 @@
 //   asked to stop            -> forced when it acknowledged its checkpoint or its grace is over
 //   time limit reached       -> asked to stop
 //   node draining            -> asked to stop
+//   maintenance near         -> asked to stop; windows that are due begin and end
 //   claimant gone            -> its nomination is dropped and victims that still run are let off
 //   guarantee gained room    -> borrowed charges are promoted, in the order of their start
+//   guarantee not used       -> it decays, or is restored
 //   stranded GPUs over the alert -> the alarm is raised, or cleared
 //   service, array           -> replicas and elements are made real; of an updated service, replaced
 

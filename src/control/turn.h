@@ -14,6 +14,7 @@
 #include "control/batch.h"
 #include "control/commit.h"
 #include "control/handle.h"
+#include "control/node_contact.h"
 #include "control/settle.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -26,6 +27,7 @@ namespace berth::control {
 struct TurnMemory {
   std::optional<std::uint64_t> opportunity;     // State::opportunity() at the last cycle
   Timestamp ask_again_at = Timestamp::never();  // time alone may let a waiting job start, or claim victims, then
+  std::optional<Timestamp> few_silent_since;    // since when no mass loss keeps silent nodes from being given up
   bool skip_cycle = false;  // the caller's wish for the next turn: commands only, the cycle stays due
 };
 
@@ -45,6 +47,7 @@ Turn run_turn(state::State& state, Timestamp now, std::span<const Command> comma
   Batch batch(state, now);
   Turn turn;
   for (const Command& command : commands) turn.replies.push_back(handle(batch, command));
+  const Timestamp gives_up_at = review_deferred(batch, memory.few_silent_since);
   settle(batch);
   const bool due = memory.opportunity != state.opportunity() || memory.ask_again_at <= batch.now();
   if (due && !memory.skip_cycle) {
@@ -56,7 +59,7 @@ Turn run_turn(state::State& state, Timestamp now, std::span<const Command> comma
     settle(batch);
   }
   turn.again = memory.opportunity != state.opportunity();
-  turn.wake_at = std::min(next_timer(state), memory.ask_again_at);
+  turn.wake_at = std::min({next_timer(state), memory.ask_again_at, gives_up_at});
   turn.records = batch.take_records();
   turn.retired = batch.take_retired();
   return turn;

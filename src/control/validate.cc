@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMaxArguments = 10'000;
 constexpr std::size_t kMaxCommandBytes = 128 * 1024;
+constexpr std::size_t kMaxLabels = 32;
+constexpr std::size_t kMaxTerms = 16;
 constexpr std::int64_t kMaxCpuMilli = 10'000'000;
 constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
 
@@ -142,22 +144,76 @@ Result<void> check_submitted(const state::State& state, const state::QueueState&
   return {};
 }
 
-// A preferred level that is wider than the required one would never be asked.
-Result<void> check_topology(const state::State& state, const TopologyConstraint& topology) {
+Result<void> check_level(const state::State& state, const std::string& where, const std::string& level) {
   const auto& levels = state.config().topology_levels;
+  if (level == "node" || std::find(levels.begin(), levels.end(), level) != levels.end()) return {};
   std::string known;
-  for (const std::string& level : levels) known += level + ", ";
-  const auto depth = [&](const std::string& level) {
-    return level == "node" ? levels.end() : std::find(levels.begin(), levels.end(), level);
-  };
+  for (const std::string& one : levels) known += one + ", ";
+  return invalid(where + ": there is no level '" + level.substr(0, 80) + "'; known are " + known + "node");
+}
+
+// A preferred level that is wider than the required one would never be asked.
+Result<void> check_topology(const state::State& state, const std::string& where, const TopologyConstraint& topology) {
   for (const std::string& level : {topology.required, topology.preferred}) {
-    if (level.empty() || level == "node" || depth(level) != levels.end()) continue;
-    return invalid("topology: there is no level '" + level.substr(0, 80) + "'; known are " + known + "node");
+    if (level.empty()) continue;
+    if (auto ok = check_level(state, where, level); !ok) return ok;
   }
+  const auto depth = [&](const std::string& level) {
+    return state.topology().level_named(level).value_or(state.topology().levels().size());
+  };
   if (!topology.required.empty() && !topology.preferred.empty() && depth(topology.preferred) < depth(topology.required))
-    return invalid("topology: preferred '" + topology.preferred + "' is wider than required '" + topology.required +
+    return invalid(where + ": preferred '" + topology.preferred + "' is wider than required '" + topology.required +
                    "'; prefer a narrower level or leave it out");
   return {};
+}
+
+Result<void> check_group_topology(const state::State& state, const JobSpec& spec) {
+  const auto depth = [&](const std::string& level) {
+    return state.topology().level_named(level).value_or(state.topology().levels().size());
+  };
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const std::string where = "groups[" + std::to_string(i) + "].topology";
+    const TopologyConstraint& own = spec.groups[i].topology;
+    if (auto ok = check_topology(state, where, own); !ok) return ok;
+    for (const std::string& level : {own.required, own.preferred}) {
+      if (level.empty() || spec.topology.required.empty() || depth(level) >= depth(spec.topology.required)) continue;
+      return invalid(where + ": '" + level + "' is wider than '" + spec.topology.required +
+                     "', which the job requires; leave it out");
+    }
+  }
+  return {};
+}
+
+// Sorted by key, because terms look for them in that order.
+Result<void> check_labels(const std::string& where, const Labels& labels) {
+  if (labels.size() > kMaxLabels) return invalid(where + " has more than " + std::to_string(kMaxLabels) + " labels");
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto& [key, value] = labels[i];
+    if (auto ok = check_text(where, key + value); !ok) return ok;
+    if (key.empty() || key.size() > 63 || value.size() > 253 || key.find_first_of("=,") != std::string::npos) {
+      return invalid(where + ": '" + key.substr(0, 80) +
+                     "' is no label; keys have 1 to 63 characters without '=' and ',', values at most 253");
+    }
+    if (i > 0 && labels[i - 1].first >= key) return invalid(where + ": '" + key + "' is given twice");
+  }
+  return {};
+}
+
+Result<void> check_terms(const state::State& state, const std::string& what, const std::vector<AffinityTerm>& terms) {
+  if (terms.size() > kMaxTerms) return invalid(what + " lists more than " + std::to_string(kMaxTerms) + " terms");
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const std::string where = what + "[" + std::to_string(i) + "]";
+    if (terms[i].labels.empty()) return invalid(where + ".labels is empty; give at least one, such as {app: llama}");
+    if (auto ok = check_labels(where + ".labels", terms[i].labels); !ok) return ok;
+    if (auto ok = check_level(state, where + ".level", terms[i].level); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> check_affinity(const state::State& state, const JobSpec& spec) {
+  if (auto ok = check_labels("labels", spec.labels); !ok) return ok;
+  if (auto ok = check_terms(state, "affinity", spec.affinity); !ok) return ok;
+  return check_terms(state, "anti_affinity", spec.anti_affinity);
 }
 
 Result<void> check_kind(const JobSpec& spec) {
@@ -249,7 +305,9 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
     return invalid("retries must be between 0 and " + std::to_string(kMaxRetries));
   if (auto ok = check_times(spec); !ok) return ok;
   if (auto ok = check_kind(spec); !ok) return ok;
-  if (auto ok = check_topology(state, spec.topology); !ok) return ok;
+  if (auto ok = check_topology(state, "topology", spec.topology); !ok) return ok;
+  if (auto ok = check_group_topology(state, spec); !ok) return ok;
+  if (auto ok = check_affinity(state, spec); !ok) return ok;
   if (!updates) {
     if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
   }

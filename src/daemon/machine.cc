@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "control/node_contact.h"
+#include "executor/process.h"
 #include "model/document/quantity.h"
 #include "model/name.h"
 #include "telemetry/nvml.h"
@@ -65,6 +67,7 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
   auto name = name_of_node(node_name);
   if (!name) return name.error();
   machine.node.name = std::move(*name);
+  machine.node.labels.emplace_back(control::kBootLabel, executor::boot_id());
   machine.node.cpu_milli = std::max<std::int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN)) * 1000;
   machine.node.memory_mib = ::sysconf(_SC_PHYS_PAGES) / 1024 * (::sysconf(_SC_PAGESIZE) / 1024);
   std::vector<telemetry::GpuFound> found;

@@ -146,6 +146,12 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
   if (queue.attained_service) {
     if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
   }
+  if (queue.use_or_lose_s < 0 || queue.use_or_lose_s > 31'536'000) {
+    return invalid(where + ".use_or_lose must be between 1 second and one year");
+  }
+  if (queue.use_or_lose_s > 0 && stated_amounts(queue.guaranteed).empty()) {
+    return invalid(where + ".use_or_lose: the queue states no guarantee that it could lose");
+  }
   for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
     const auto ceiling = amount_named(queue.max, dim);
     if (ceiling && amount > *ceiling) {
@@ -216,12 +222,21 @@ Result<void> check_pools(const ClusterConfig& config) {
     for (const auto& queue : pool.queues) {
       if (!queues.contains(queue)) return invalid("pool '" + pool.name + "': no such queue '" + queue + "'");
     }
+    if (std::set<JobClass>(pool.classes.begin(), pool.classes.end()).size() != pool.classes.size())
+      return invalid("pool '" + pool.name + "': a class is listed twice; keep one");
   }
   std::set<std::string> levels;
   for (const auto& level : config.topology_levels) {
     if (!well_formed_name(level)) return invalid(name_rule("topology level", level));
     if (level == "node") return invalid("topology level 'node' is always there; leave it out");
     if (!levels.insert(level).second) return invalid("topology level '" + level + "' is listed twice");
+  }
+  for (const auto& pool : config.pools) {
+    if (pool.apart.empty() || pool.apart == "node" || levels.contains(pool.apart)) continue;
+    std::string known;
+    for (const auto& level : config.topology_levels) known += level + ", ";
+    return invalid("pool '" + pool.name + "': apart: there is no topology level '" + pool.apart.substr(0, 80) +
+                   "'; known are " + known + "node");
   }
   return {};
 }
@@ -252,6 +267,14 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
   }
   if (!in_range(scheduling.resize_interval_s)) {
     return invalid("scheduling.resize_interval_s must be between 0 and one year");
+  }
+  if (!in_range(scheduling.cooldown_s)) return invalid("scheduling.cooldown_s must be between 0 and one year");
+  if (!in_range(scheduling.preempt_max_loss_s)) {
+    return invalid("scheduling.preempt_max_loss_s must be between 0 and one year");
+  }
+  if (scheduling.evictions_per_hour < 0 || scheduling.evictions_per_hour > kMostEvictionsPerHour) {
+    return invalid("scheduling.evictions_per_hour must be between 0 (no limit) and " +
+                   std::to_string(kMostEvictionsPerHour));
   }
   if (!in_range(scheduling.hold_after_s)) return invalid("scheduling.hold_after_s must be between 0 and one year");
   if (scheduling.victims_per_cycle < 0 || scheduling.victims_per_cycle > 1'000'000) {

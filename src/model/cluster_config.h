@@ -11,6 +11,7 @@
 
 #include "base/fields.h"
 #include "base/result.h"
+#include "model/job.h"
 
 namespace berth {
 
@@ -27,10 +28,15 @@ struct GpuModelConfig {
 
 struct PoolConfig {
   std::string name;
-  std::vector<std::string> queues;  // only these subtrees may use it; empty: all
+  std::vector<std::string> queues = {};  // only these subtrees may use it; empty: all
+  std::vector<JobClass> classes = {};    // only jobs of these classes may use it; empty: all
+  bool burst = false;                    // it backs no guarantee: whatever runs there is borrowed
+  std::string apart = {};  // within one domain of this topology level, or `node`, runs one trust domain; empty: any
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues));
+    return std::tuple(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
+                      field("classes", &PoolConfig::classes), field("burst", &PoolConfig::burst),
+                      field("apart", &PoolConfig::apart));
   }
 };
 
@@ -79,16 +85,17 @@ struct QueueConfig {
   std::optional<std::int64_t> max_gpu_milli_per_user;     // of those
   std::optional<std::int64_t> max_submitted_per_user;     // that run or wait
   std::optional<AttainedServiceConfig> attained_service;  // leaves: instead of the order of arrival
+  std::int64_t use_or_lose_s = 0;  // so long without use halves the idle part of its guarantee; 0: never
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service));
+    return std::tuple(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service), field("use_or_lose_s", &QueueConfig::use_or_lose_s));
   }
 };
 
@@ -108,6 +115,8 @@ struct PriorityClassConfig {
 enum class NodeScore { kBestFit, kFragmentation };
 BERTH_ENUM_NAMES(NodeScore, "best-fit", "fragmentation");
 
+inline constexpr std::int64_t kMostEvictionsPerHour = 100'000;
+
 struct SchedulingConfig {
   std::int64_t min_runtime_s = 0;         // a gang is not reclaimed or preempted earlier than this after its start
   std::int64_t default_grace_s = 30;      // R82
@@ -124,6 +133,9 @@ struct SchedulingConfig {
   std::int64_t flap_losses = 3;         // a node that lost contact so often within the window is cordoned; 0: never
   std::int64_t flap_window_s = 3600;
   std::int64_t mass_loss_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
+  std::int64_t cooldown_s = 0;          // min_runtime_s of a gang that was reclaimed or preempted the last time
+  std::int64_t evictions_per_hour = 0;  // gangs that reclaim and preemption stop, at most; 0: no limit
+  std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(
@@ -137,7 +149,10 @@ struct SchedulingConfig {
         field("resize_interval_s", &SchedulingConfig::resize_interval_s),
         field("hold_after_s", &SchedulingConfig::hold_after_s), field("flap_losses", &SchedulingConfig::flap_losses),
         field("flap_window_s", &SchedulingConfig::flap_window_s),
-        field("mass_loss_percent", &SchedulingConfig::mass_loss_percent));
+        field("mass_loss_percent", &SchedulingConfig::mass_loss_percent),
+        field("cooldown_s", &SchedulingConfig::cooldown_s),
+        field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
+        field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s));
   }
 };
 

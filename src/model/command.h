@@ -42,6 +42,22 @@ struct CordonNode {
   std::string user;
   std::int64_t gone_in_s = 0;  // drains: the node goes away then, whatever runs there; 0: it stays
 };
+// Nothing runs on the nodes from `from` on for so long. They are named, or are all that have the labels and are of the
+// pool.
+struct PlanMaintenance {
+  std::string name;  // empty: berth names it
+  std::vector<std::string> nodes;
+  Labels labels;
+  std::string pool;
+  Timestamp from;  // 0: now
+  std::int64_t for_s = 0;
+  std::string reason;
+  std::string user;
+};
+struct CancelMaintenance {
+  std::string name;
+  std::string user;
+};
 // An operator or provider vouches that nothing runs on the node any more.
 struct FenceNode {
   std::string node;
@@ -78,8 +94,8 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command =
-    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
-                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint>;
+using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
+                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance>;
 
 }  // namespace berth

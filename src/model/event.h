@@ -382,12 +382,57 @@ struct ServiceUpdated {
   }
 };
 
+// What is guaranteed to a queue, by the rule of use it or lose it: less, because for long it asked for no more than
+// half of it, or all that is configured again.
+struct GuaranteeChanged {
+  std::string queue;
+  ResourceAmounts from;
+  ResourceAmounts to;
+  bool restored = false;
+  static constexpr auto fields() {
+    return std::tuple(field("queue", &GuaranteeChanged::queue), field("from", &GuaranteeChanged::from),
+                      field("to", &GuaranteeChanged::to), field("restored", &GuaranteeChanged::restored));
+  }
+};
+
+// From `from` to `to` nothing runs on the nodes; what would still run there then does not start there.
+struct MaintenancePlanned {
+  std::string name;
+  std::vector<NodeId> nodes;
+  Timestamp from;
+  Timestamp to;
+  std::string reason;
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &MaintenancePlanned::name), field("nodes", &MaintenancePlanned::nodes),
+                      field("from", &MaintenancePlanned::from), field("to", &MaintenancePlanned::to),
+                      field("reason", &MaintenancePlanned::reason), field("user", &MaintenancePlanned::user));
+  }
+};
+
+struct MaintenanceBegan {
+  std::string name;
+  static constexpr auto fields() { return std::tuple(field("name", &MaintenanceBegan::name)); }
+};
+
+// The window is over, or was cancelled: it closes its nodes no longer.
+struct MaintenanceEnded {
+  std::string name;
+  bool cancelled = false;
+  std::string user;  // who cancelled it
+  static constexpr auto fields() {
+    return std::tuple(field("name", &MaintenanceEnded::name), field("cancelled", &MaintenanceEnded::cancelled),
+                      field("user", &MaintenanceEnded::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
-                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated>;
+                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -2,6 +2,7 @@
 // A job as it is submitted. All four kinds of the design are here from the start; which of them run yet is decided
 // where jobs are validated (control/validate).
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,16 @@ BERTH_ENUM_NAMES(JobClass, "training", "inference", "dev", "batch");
 enum class Launch { kPerTask, kPerGpu, kTorchrun };
 BERTH_ENUM_NAMES(Launch, "per-task", "per-gpu", "torchrun");
 
+struct TopologyConstraint {
+  std::string required;   // level name; empty: none
+  std::string preferred;  // level name; empty: none
+  bool operator==(const TopologyConstraint&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("required", &TopologyConstraint::required),
+                      field("preferred", &TopologyConstraint::preferred));
+  }
+};
+
 struct TaskGroup {
   std::string name = "main";
   std::int32_t count = 1;
@@ -44,16 +55,17 @@ struct TaskGroup {
   std::string pool;  // empty: any pool the queue may use
   Labels node_selector;
   std::vector<std::string> tolerations;  // taint keys
+  TopologyConstraint topology;           // of this group's tasks, within what the job asks
 
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
   bool operator==(const TaskGroup&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
-                      field("min_count", &TaskGroup::min_count), field("request", &TaskGroup::request),
-                      field("command", &TaskGroup::command), field("env", &TaskGroup::env),
-                      field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image),
-                      field("launch", &TaskGroup::launch), field("pool", &TaskGroup::pool),
-                      field("node_selector", &TaskGroup::node_selector), field("tolerations", &TaskGroup::tolerations));
+    return std::tuple(
+        field("name", &TaskGroup::name), field("count", &TaskGroup::count), field("min_count", &TaskGroup::min_count),
+        field("request", &TaskGroup::request), field("command", &TaskGroup::command), field("env", &TaskGroup::env),
+        field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image), field("launch", &TaskGroup::launch),
+        field("pool", &TaskGroup::pool), field("node_selector", &TaskGroup::node_selector),
+        field("tolerations", &TaskGroup::tolerations), field("topology", &TaskGroup::topology));
   }
 };
 
@@ -83,13 +95,15 @@ struct Dependency {
   }
 };
 
-struct TopologyConstraint {
-  std::string required;   // level name; empty: none
-  std::string preferred;  // level name; empty: none
-  bool operator==(const TopologyConstraint&) const = default;
+// Near to, or away from, the tasks of jobs that have all these labels (docs/affinity.md).
+struct AffinityTerm {
+  Labels labels;      // sorted by key; at least one
+  std::string level;  // in one domain of this topology level, or `node`
+  bool required = true;
+  auto operator<=>(const AffinityTerm&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("required", &TopologyConstraint::required),
-                      field("preferred", &TopologyConstraint::preferred));
+    return std::tuple(field("labels", &AffinityTerm::labels), field("level", &AffinityTerm::level),
+                      field("required", &AffinityTerm::required));
   }
 };
 
@@ -115,6 +129,10 @@ struct JobSpec {
   std::int32_t array_size = 0;       // arrays: number of elements
   std::int32_t array_running = 0;    // arrays: at most so many at once; 0: no limit
   std::int32_t max_unavailable = 0;  // services: replicas away at once by drains and updates; 0: none stated
+  Labels labels;                     // sorted by key; what terms of other jobs go by
+  std::vector<AffinityTerm> affinity;
+  std::vector<AffinityTerm> anti_affinity;
+  bool has_terms() const { return !affinity.empty() || !anti_affinity.empty(); }
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
@@ -127,7 +145,8 @@ struct JobSpec {
                       field("held", &JobSpec::held), field("exclusive", &JobSpec::exclusive),
                       field("spread", &JobSpec::spread), field("array_size", &JobSpec::array_size),
                       field("array_running", &JobSpec::array_running),
-                      field("max_unavailable", &JobSpec::max_unavailable));
+                      field("max_unavailable", &JobSpec::max_unavailable), field("labels", &JobSpec::labels),
+                      field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity));
   }
 };
 

@@ -28,15 +28,31 @@ enum class ReasonCode {
   kArrayLimit,       // the array's own concurrency limit
   kUserLimit,        // a per-user limit
   kParent,           // runs through its replicas or elements
+  kApart,            // another trust domain runs where its pool keeps them apart
+  kAffinity,         // it has to be near jobs, or away from jobs, and no free place is
+  kMaintenance,      // a maintenance window begins before it would be gone
 };
 BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
                  "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
-                 "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent");
+                 "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
+                 "affinity", "maintenance");
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
   return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever || code == ReasonCode::kPoolClosed;
 }
+
+// Which of the rules about places it is that refuses, where a code has several.
+enum class PlaceRule {
+  kJob,       // topology: of the whole job
+  kGroup,     // topology: of one group
+  kGroups,    // topology: each group has its domain, but not beside the others
+  kAway,      // affinity: it keeps away from what runs there
+  kExcluded,  // affinity: what runs there keeps it away
+  kNear,      // affinity: nothing it has to be near runs where it fits
+  kAlone,     // affinity: its own tasks keep away from each other
+  kTogether,  // affinity: its own tasks have to be near each other
+};
 
 struct Reason {
   ReasonCode code = ReasonCode::kNone;
@@ -47,8 +63,11 @@ struct Reason {
   std::int64_t limit = 0;
   JobId job;               // whom it waits for
   std::int32_t group = 0;  // the task group that does not fit
-  DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required
-  NodeId node;
+  DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
+  NodeId node;  // apart, affinity: where it would fit but for `job`; maintenance: a node that it may not use,
+                // `limit` and `used` are the window's times
+  PlaceRule rule = PlaceRule::kJob;
+  std::string wish;  // the rule in words: "group worker", "app=web within one rack"
   bool operator==(const Reason&) const = default;
 };
 

@@ -84,6 +84,7 @@ struct QuotaAmounts {
     amounts[dim] = amount;
     stated |= 1U << dim;
   }
+  bool operator==(const QuotaAmounts&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("amounts", &QuotaAmounts::amounts), field("stated", &QuotaAmounts::stated));
   }

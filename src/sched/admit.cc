@@ -9,10 +9,11 @@ using state::State;
 
 namespace {
 
-std::optional<Reason> over_quota(const State& state, const JobState& job, const Amounts& asked) {
+std::optional<Reason> over_quota(const State& state, const JobState& job, const Amounts& asked,
+                                 const Amounts& in_burst) {
   if (auto reason = over_max(state, job.queue, asked)) return reason;
   if (auto reason = over_user_limit(state, job, asked)) return reason;
-  return over_lending(state, job.queue, asked);
+  return over_lending(state, job.queue, asked, in_burst);
 }
 
 // Whether quota on the way to the root may refuse the job on one GPU model and not on another. What it counts in the
@@ -30,17 +31,26 @@ bool depends_on_model(const State& state, QueueId queue) {
 
 }  // namespace
 
+bool may_burst(const State& state, const JobState& job) {
+  for (std::uint32_t i = 0; state.has_burst_pools() && i < state.pools().size(); ++i) {
+    if (state.pools()[i].burst && state.may_use(job.queue, job.spec.job_class, i)) return true;
+  }
+  return false;
+}
+
 Admission admit(const State& state, const JobState& job) { return admit(state, job, least_amounts(state, job.spec)); }
 
 Admission admit(const State& state, const JobState& job, const Amounts& least) {
   Admission admission;
-  if (auto reason = over_quota(state, job, least)) return {0, *reason};
+  const bool burst = may_burst(state, job);  // as long as its places are not known, all of it might be there
+  if (auto reason = over_quota(state, job, least, burst ? least : Amounts())) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
   if (!depends_on_model(state, job.queue) && !state.gpu_models().empty()) {
     return {(ModelMask{1} << state.gpu_models().size()) - 1, {}};
   }
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-    const auto reason = over_quota(state, job, amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))));
+    const Amounts asked = amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m)));
+    const auto reason = over_quota(state, job, asked, burst ? asked : Amounts());
     if (reason) {
       admission.reason = *reason;
     } else {
@@ -52,12 +62,14 @@ Admission admit(const State& state, const JobState& job, const Amounts& least) {
 }
 
 std::optional<Reason> refuses(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
-  return over_quota(state, job, state.amounts_of(job.spec, placements));
+  return over_quota(state, job, state.amounts_of(job.spec, placements),
+                    state.burst_amounts_of(job.spec, placements).value_or(Amounts()));
 }
 
 bool refuses_growth(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
   const Amounts asked = state.amounts_of(job.spec, placements);
-  if (over_max(state, job.queue, asked) || over_lending(state, job.queue, asked)) return true;
+  const Amounts in_burst = state.burst_amounts_of(job.spec, placements).value_or(Amounts());
+  if (over_max(state, job.queue, asked) || over_lending(state, job.queue, asked, in_burst)) return true;
   for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& queue = state.queue(id);
     const std::int64_t most = queue.max_gpu_milli_per_user;

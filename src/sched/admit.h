@@ -21,6 +21,9 @@ Admission admit(const state::State& state, const state::JobState& job);
 // The same where it is known what the job counts at least.
 Admission admit(const state::State& state, const state::JobState& job, const Amounts& least);
 
+// Whether the job's queue and class may use some burst pool.
+bool may_burst(const state::State& state, const state::JobState& job);
+
 // The same for a placement that is known exactly.
 std::optional<Reason> refuses(const state::State& state, const state::JobState& job,
                               std::span<const TaskPlacement> placements);

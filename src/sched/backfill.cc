@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/checked.h"
@@ -24,9 +25,9 @@ constexpr std::int64_t kLeastRenewalMs = 60'000;
 constexpr std::int64_t kMostRenewalMs = 3'600'000;
 constexpr std::size_t kMostInVain = 16;  // blocked jobs for which no start is found, in one search
 
-bool lies_within(const State& state, const JobState& job) {
-  const Amounts least = least_amounts(state, job.spec);
-  return state.guaranteed(job.queue, state.within_mask(job.queue, least));
+// What lies within its guarantees could take its places back anyway, but for those that back none.
+bool could_claim(const State& state, const JobState& job, const StartHold& hold) {
+  return lies_within(state, job) && !state.burst_amounts_of(job.spec, hold.placements);
 }
 
 // By what was known of it when it was submitted: who sleeps behind a hold then sleeps until the hold changes.
@@ -43,7 +44,22 @@ bool outranks(const JobState& job, const JobState& owner) {
 }
 
 bool lacks_places(ReasonCode code) {
-  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
+         code == ReasonCode::kApart || code == ReasonCode::kAffinity;
+}
+
+// The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them
+// where trust domains are kept apart.
+std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,
+                            std::span<const TaskPlacement> placements) {
+  std::set<NodeId> nodes;
+  const bool others = state.queue(queue).trust_domain != state.queue(owner).trust_domain;
+  for (const TaskPlacement& placement : placements) {
+    nodes.insert(placement.node);
+    if (!others || !state.pools()[state.node(placement.node).pool].apart) continue;
+    for (const NodeId node : state.kept_apart_with(placement.node)) nodes.insert(node);
+  }
+  return nodes;
 }
 
 // Removes what runs, in the order of the expected ends, and finds the shortest prefix after which the job fits: by
@@ -64,7 +80,7 @@ class PrefixSearch {
     while (low < ends_.size()) {
       high = std::min(high, ends_.size());
       remove_up_to(removed, high);
-      if ((found = places())) break;
+      if ((found = places_after(high, now))) break;
       low = high;
       low_mark = trial_.mark();
       high *= 2;
@@ -74,7 +90,7 @@ class PrefixSearch {
       trial_.rollback_to(low_mark);
       removed = low;
       remove_up_to(removed, middle);
-      if (auto earlier = places()) {
+      if (auto earlier = places_after(middle, now)) {
         found = std::move(earlier);
         high = middle;
       } else {
@@ -91,9 +107,14 @@ class PrefixSearch {
   void remove_up_to(std::size_t& removed, std::size_t count) {
     for (; removed < count; ++removed) trial_.remove(ends_[removed].job);
   }
-  std::optional<std::vector<TaskPlacement>> places() {
+  // It would start when the last of them has ended: what maintenance closes until then or after is for that time.
+  std::optional<std::vector<TaskPlacement>> places_after(std::size_t count, Timestamp now) {
+    const Trial::Mark mark = trial_.mark();
+    trial_.look_at(std::max(now, ends_[count - 1].ends));
     Reason why;
-    return fit_now(state_, job_, work_, why);
+    auto found = fit_now(state_, job_, work_, why);
+    trial_.rollback_to(mark);
+    return found;
   }
 
   Trial& trial_;
@@ -120,7 +141,7 @@ class Renewal {
         continue;
       }
       const Timestamp due = due_again(hold);
-      if (due > round_.now && still_there(hold)) {
+      if (due > round_.now && still_there(id, hold) && !overtaken(hold)) {
         keep(id, hold.placements);
         wake_at(due);
       } else if (auto renewed = work_out(id); renewed && pools_are_free(renewed->placements)) {
@@ -200,11 +221,11 @@ class Renewal {
   std::optional<HoldDecision> work_out(JobId id) {
     ++plan_.starts_worked_out;
     const Trial::Mark mark = round_.trial.mark();
-    for (const auto& [owner, placements] : kept_) round_.trial.set_aside(placements);
+    for (const auto& [owner, placements] : kept_) round_.trial.set_aside(owner, placements);
     for (const JobId owner : round_.state.start_holds()) {
       const bool other =
           owner != id && !kept_.contains(owner) && !dropped_.contains(owner) && !round_.decided.contains(owner);
-      if (other) round_.trial.set_aside(round_.state.job(owner)->start_hold->placements);
+      if (other) round_.trial.set_aside(owner, round_.state.job(owner)->start_hold->placements);
     }
     auto hold = earliest_start(round_.trial, round_.state, id, round_.now, round_.starting, round_.work);
     round_.trial.rollback_to(mark);
@@ -229,11 +250,49 @@ class Renewal {
 
   void wake_at(Timestamp when) { round_.work.ask_again_at = std::min(round_.work.ask_again_at, when); }
 
-  bool still_there(const StartHold& hold) const {
-    return std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
-      const state::NodeState& node = round_.state.node(placement.node);
-      return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
-                                               [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+  bool still_there(JobId id, const StartHold& hold) const {
+    return stays_open(id, hold) &&
+           std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+             const state::NodeState& node = round_.state.node(placement.node);
+             return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                                      [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+           });
+  }
+
+  // No maintenance was planned meanwhile that the job would run into.
+  bool stays_open(JobId id, const StartHold& hold) const {
+    if (round_.state.maintenance().empty()) return true;
+    const JobState& job = *round_.state.job(id);
+    const Trial::Mark mark = round_.trial.mark();
+    round_.trial.look_at(hold.start);
+    const bool open = std::none_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+      return closing(task_ask(round_.state, job, placement.group, kAllModels), round_.state.node(placement.node));
+    });
+    round_.trial.rollback_to(mark);
+    return open;
+  }
+
+  // Somebody who may pass starts in the places that are held, and is not expected to be gone by then.
+  bool overtaken(const StartHold& hold) const {
+    std::set<JobId> late;
+    for (const Starting& one : round_.starting) {
+      if (one.ends > hold.start) late.insert(one.job);
+    }
+    return std::any_of(plan_.decisions.begin(), plan_.decisions.end(), [&](const Decision& decision) {
+      const auto* start = std::get_if<StartDecision>(&decision);
+      return start != nullptr && late.contains(start->job) && share_a_gpu(start->placements, hold.placements);
+    });
+  }
+
+  static bool share_a_gpu(const std::vector<TaskPlacement>& some, const std::vector<TaskPlacement>& others) {
+    std::set<std::pair<NodeId, std::uint8_t>> gpus;
+    for (const TaskPlacement& placement : some) {
+      for (const std::uint8_t gpu : placement.gpus) gpus.emplace(placement.node, gpu);
+    }
+    return std::any_of(others.begin(), others.end(), [&](const TaskPlacement& placement) {
+      return std::any_of(placement.gpus.begin(), placement.gpus.end(), [&](std::uint8_t gpu) {
+        return gpus.contains({placement.node, gpu});
+      });
     });
   }
 
@@ -265,7 +324,7 @@ class Renewal {
 
 bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
   return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.start_hold->start, now) ||
-         lies_within(state, job);
+         could_claim(state, job, *owner.start_hold);
 }
 
 std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp now) {
@@ -276,13 +335,13 @@ std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp
   return owners;
 }
 
-JobId first_delayed(const State& state, const std::vector<JobId>& owners, std::span<const TaskPlacement> placements) {
+JobId first_delayed(const State& state, QueueId queue, const std::vector<JobId>& owners,
+                    std::span<const TaskPlacement> placements) {
   const auto meets = [&](JobId owner) {
+    const std::set<NodeId> nodes = in_the_way(state, queue, state.job(owner)->queue, placements);
     const auto& held = state.job(owner)->start_hold->placements;
-    return std::any_of(held.begin(), held.end(), [&](const TaskPlacement& place) {
-      return std::any_of(placements.begin(), placements.end(),
-                         [&](const TaskPlacement& wanted) { return wanted.node == place.node; });
-    });
+    return std::any_of(held.begin(), held.end(),
+                       [&](const TaskPlacement& place) { return nodes.contains(place.node); });
   };
   const auto found = std::find_if(owners.begin(), owners.end(), meets);
   return found == owners.end() ? JobId::none() : *found;
@@ -320,7 +379,7 @@ void set_held_aside(const State& state, Trial& trial, const Plan& plan) {
   std::set<JobId> settled;
   for (const Decision& decision : plan.decisions) {
     if (const auto* hold = std::get_if<HoldDecision>(&decision)) {
-      trial.set_aside(hold->placements);
+      trial.set_aside(hold->job, hold->placements);
       settled.insert(hold->job);
     }
     if (const auto* start = std::get_if<StartDecision>(&decision)) settled.insert(start->job);
@@ -328,7 +387,7 @@ void set_held_aside(const State& state, Trial& trial, const Plan& plan) {
     if (const auto* drop = std::get_if<DropHoldDecision>(&decision)) settled.insert(drop->job);
   }
   for (const JobId owner : state.start_holds()) {
-    if (!settled.contains(owner)) trial.set_aside(state.job(owner)->start_hold->placements);
+    if (!settled.contains(owner)) trial.set_aside(owner, state.job(owner)->start_hold->placements);
   }
 }
 

@@ -68,7 +68,7 @@ std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
   const auto& [places, code] = lanes_.at(lane);
   if (!places) return code;
   // One that fits and still waits does so for a hold, if its places are held.
-  const bool delays = first_delayed(state_, not_passed(state_, job, now_), *places).valid();
+  const bool delays = first_delayed(state_, job.queue, not_passed(state_, job, now_), *places).valid();
   return delays ? std::optional(ReasonCode::kBehindHold) : std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/document/quantity.h"
 #include "sched/explain.h"
 
 namespace berth::sched {
@@ -43,12 +44,16 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kSelect:
       std::erase_if(group.node_selector, [&](const auto& label) { return label.first == change.name; });
       break;
+    case ChangeKind::kGroupLevel:
+      group.topology.required = change.name;
+      break;
     case ChangeKind::kRelease:
     case ChangeKind::kPriority:
     case ChangeKind::kTimeLimit:
     case ChangeKind::kWait:
     case ChangeKind::kUncordon:
     case ChangeKind::kShareNodes:
+    case ChangeKind::kNoTerm:
     case ChangeKind::kLevel:
     case ChangeKind::kQuota:
     case ChangeKind::kEvict:
@@ -87,6 +92,13 @@ std::string raise_text(const State& state, const Raise& raise) {
          amount_text(raise.dim, raise.to - raise.from) + " more)";
 }
 
+std::string term_text(const JobSpec& spec, std::size_t at) {
+  const bool near = at < spec.affinity.size();
+  const AffinityTerm& term = near ? spec.affinity[at] : spec.anti_affinity[at - spec.affinity.size()];
+  const std::string labels = listed(term.labels, [](const auto& label) { return label.first + "=" + label.second; });
+  return std::string("it did not have to be ") + (near ? "near " : "away from ") + labels + " within one " + term.level;
+}
+
 std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
   return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
@@ -99,6 +111,12 @@ JobState changed(JobState job, const Change& change) {
   if (change.kind == ChangeKind::kTimeLimit) job.spec.time_limit_s = job.expected_s = change.to;
   if (change.kind == ChangeKind::kShareNodes) job.spec.exclusive = false;
   if (change.kind == ChangeKind::kLevel) job.spec.topology.required = change.name;
+  if (change.kind == ChangeKind::kNoTerm) {
+    const auto at = static_cast<std::size_t>(change.from);
+    const std::size_t near = job.spec.affinity.size();
+    auto& terms = at < near ? job.spec.affinity : job.spec.anti_affinity;
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(at < near ? at : at - near));
+  }
   if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
   return job;
 }
@@ -137,8 +155,8 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kPriority:
       return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
     case ChangeKind::kTimeLimit:
-      return "its time limit were " + std::to_string(change.to) + " s or less" +
-             (change.from > 0 ? " instead of " + std::to_string(change.from) + " s" : "");
+      return "its time limit were " + document::duration_text(change.to) + " or less" +
+             (change.from > 0 ? " instead of " + document::duration_text(change.from) : "");
     case ChangeKind::kWait:
       return "at " + to_iso8601(change.at) + ", as far as time limits and estimates are kept";
     case ChangeKind::kUncordon:
@@ -157,6 +175,13 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kLevel:
       if (change.name.empty()) return "it did not have to be within one " + job.spec.topology.required;
       return "it had to be within one " + change.name + " instead of one " + job.spec.topology.required;
+    case ChangeKind::kGroupLevel: {
+      const TaskGroup& one = job.spec.groups[change.group];
+      const std::string had = "group " + one.name + " did not have to be within one " + one.topology.required;
+      return change.name.empty() ? had : had + " but within one " + change.name;
+    }
+    case ChangeKind::kNoTerm:
+      return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:
       return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group;
     case ChangeKind::kTasks:

@@ -16,7 +16,7 @@ namespace berth::sched {
 enum class ChangeKind {
   kRelease,     // the job is let go
   kPriority,    // `to` instead of `from`: ahead of the head of its strict queue
-  kTimeLimit,   // `to` seconds: gone before a start that is held for somebody else
+  kTimeLimit,   // `to` seconds: gone before a start that is held for somebody else, or a maintenance window
   kWait,        // until `at`, when the running jobs that end by then are gone
   kUncordon,    // `nodes` take tasks again
   kModel,       // group `group` may also run on `name`
@@ -31,12 +31,15 @@ enum class ChangeKind {
   kMemory,      // `to` MiB per task
   kQuota,       // `raises`
   kEvict,       // `victims` leave, and what `raises` says
+  kGroupLevel,  // group `group` requires one domain of level `name`, or of none when it is empty
+  kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
 };
 }  // namespace berth::sched
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
-                 "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict");
+                 "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
+                 "group-level", "no-term");
 }  // namespace berth
 
 namespace berth::sched {

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "sched/blocking.h"
+#include "sched/neighbours.h"
 #include "sched/preempt.h"
 #include "sched/topology.h"
 
@@ -47,6 +48,8 @@ class Inquiry {
   void other_nodes(std::size_t group);
   void smaller_asks(std::size_t group);
   void wider_level();
+  void wider_group_level(std::size_t group);
+  void without_term();
   std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
                                 std::int64_t unit);
   Change raise_limits();
@@ -54,6 +57,7 @@ class Inquiry {
   void tighten(Change& change);
   std::optional<Change> evict(std::vector<Raise> raises);
   bool add_victims_below(Change& change, const Reason& why) const;
+  bool add_neighbours(Change& change, NodeId node) const;
   bool add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                             std::size_t many) const;
   std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
@@ -85,11 +89,14 @@ bool is_quota(const Reason& why) {
          why.code == ReasonCode::kUserLimit;
 }
 
+bool is_of_neighbours(ReasonCode code) { return code == ReasonCode::kApart || code == ReasonCode::kAffinity; }
+
 bool Inquiry::starts(const Change& change, Reason* why) {
   ++tries_;
   Trial trial(state_);
   if (job_.nomination) trial.lift_nomination(job_.id);
   apply(trial, state_, change, now_);
+  if (change.at > now_) trial.look_at(change.at);
   const auto refused = blocking(state_, changed(job_, change), std::max(now_, change.at), work_);
   if (refused && why != nullptr) *why = *refused;
   return !refused;
@@ -114,11 +121,13 @@ std::vector<Change> Inquiry::run() {
   } else if (why.code == ReasonCode::kEarliestStart) {
     tell(wait());
   } else if (why.code != ReasonCode::kDependency && why.code != ReasonCode::kDependencyNever) {
-    if (why.code == ReasonCode::kBehindHold) tell(time_limit());
+    if (why.code == ReasonCode::kBehindHold || !state_.maintenance().empty()) tell(time_limit());
     tell(wait());
     tell(uncordon());
     wider_level();
+    without_term();
     for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
+      wider_group_level(g);
       other_nodes(g);
       smaller_asks(g);
     }
@@ -143,7 +152,8 @@ std::optional<Change> Inquiry::priority(JobId head) {
   return std::nullopt;
 }
 
-// Who is gone by a held start may pass it, so the longest that helps ends at one of them.
+// Who is gone by a held start may pass it, and who is gone before a maintenance window may start; so the longest that
+// helps ends at one of them.
 std::optional<Change> Inquiry::time_limit() {
   const JobState* parent = state_.job(job_.parent);
   if (parent != nullptr && parent->spec.kind == JobKind::kService) return std::nullopt;
@@ -151,6 +161,7 @@ std::optional<Change> Inquiry::time_limit() {
   for (const JobId owner : state_.start_holds()) {
     lengths_s.insert((state_.job(owner)->start_hold->start - now_) / 1000);
   }
+  for (const auto& [name, window] : state_.maintenance()) lengths_s.insert((window.from - now_) / 1000);
   Change change;
   change.kind = ChangeKind::kTimeLimit;
   change.from = job_.spec.time_limit_s;
@@ -168,6 +179,7 @@ std::optional<Change> Inquiry::wait() {
     if (!row.end.is_never()) times.push_back(ends_by(row, now_));
   }
   if (job_.not_before > now_) times.push_back(job_.not_before);
+  for (const auto& [name, window] : state_.maintenance()) times.push_back(window.to);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
   const std::size_t count = std::min(times.size(), kMostEnds);
@@ -274,6 +286,35 @@ void Inquiry::wider_level() {
   }
 }
 
+void Inquiry::wider_group_level(std::size_t group) {
+  const std::int32_t required = level_range(state_, job_.spec.groups[group].topology).required;
+  const std::int32_t widest = level_range(state_, job_.spec.topology).required;
+  for (std::int32_t level = required - 1; level >= widest; --level) {
+    Change change;
+    change.kind = ChangeKind::kGroupLevel;
+    change.group = group;
+    change.name = level == widest ? std::string() : level_name(state_, level);
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
+}
+
+// The first of its required terms without which it would start.
+void Inquiry::without_term() {
+  const auto& near = job_.spec.affinity;
+  const auto& away = job_.spec.anti_affinity;
+  for (std::size_t i = 0; i < near.size() + away.size(); ++i) {
+    if (!(i < near.size() ? near[i] : away[i - near.size()]).required) continue;
+    Change change;
+    change.kind = ChangeKind::kNoTerm;
+    change.from = static_cast<std::int64_t>(i);
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
+}
+
 std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
                                        std::int64_t unit) {
   Change change;
@@ -342,7 +383,8 @@ bool Inquiry::add_raise(Change& change, const Reason& why) const {
     const QueueState& child = state_.queue(id);
     const bool limits = child.limits_lending && child.lending_limit[why.dim] != kUnlimited;
     if (missing <= 0 || state_.is_below(job_.queue, id) || !limits) continue;
-    const std::int64_t idle = child.guaranteed.amounts[why.dim] - child.usage[why.dim] - child.nominated[why.dim];
+    const std::int64_t idle = child.guaranteed.amounts[why.dim] - (child.usage[why.dim] - child.burst_usage[why.dim]) -
+                              child.nominated[why.dim];
     const std::int64_t more = std::min(missing, idle - child.lending_limit[why.dim]);
     const Raise raise{id, true, why.dim, child.lending_limit[why.dim], child.lending_limit[why.dim] + more};
     if (more <= 0 || std::find(change.raises.begin(), change.raises.end(), raise) != change.raises.end()) continue;
@@ -456,6 +498,14 @@ std::vector<NodeId> Inquiry::nearly_fitting_nodes(const Reason& why) const {
   return nodes;
 }
 
+bool Inquiry::add_neighbours(Change& change, NodeId node) const {
+  const std::size_t before = change.victims.size();
+  for (const JobId id : Neighbours(state_, job_).in_the_way(node)) {
+    if (state_.job(id)->attempt && may_leave(id, change)) change.victims.push_back(id);
+  }
+  return change.victims.size() > before;
+}
+
 bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                                    std::size_t many) const {
   const std::size_t before = change.victims.size();
@@ -470,7 +520,7 @@ bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& no
 }
 
 // A sufficient set first, along what refuses: jobs below the queue whose limit is reached, jobs on the nodes that come
-// closest. Then everyone is spared whom the job fits beside, the dearest first.
+// closest, whoever has to be away. Then everyone is spared whom the job fits beside, the dearest first.
 std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
   Change change;
   change.kind = ChangeKind::kEvict;
@@ -484,6 +534,8 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
     bool more = false;
     if (is_quota(why)) {
       more = add_victims_below(change, why);
+    } else if (is_of_neighbours(why.code) && add_neighbours(change, why.node)) {
+      more = true;
     } else {
       const auto group = static_cast<std::size_t>(why.group);
       if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(why);

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/fit.h"
 #include "sched/grow.h"
+#include "sched/neighbours.h"
 #include "sched/node_fit.h"
 #include "sched/openings.h"
 #include "sched/order.h"
@@ -35,6 +37,7 @@ struct Cycle {
   Plan plan;
   PlaceWork work;
   std::set<JobId> victims;         // chosen in this cycle
+  std::size_t evicted = 0;         // of them, those that lose all they have
   std::vector<Starting> starting;  // by this cycle
   std::set<JobId> decided;         // started or nominated by it
   Questions questions;
@@ -72,11 +75,15 @@ std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, co
   const auto& placements = job.nomination->placements;
   const auto refusal = refuses(cycle.state, job, placements);
   if (refusal && refusal->code != ReasonCode::kQueueLending) return std::nullopt;
+  if (!Neighbours(cycle.state, job).allow(placements)) return std::nullopt;
   std::map<NodeId, Taken> taken;
+  std::vector<TaskAsk> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(cycle.state, job, g, kAllModels));
   for (const TaskPlacement& placement : placements) {
     const state::NodeState& node = cycle.state.node(placement.node);
     Taken& here = taken[placement.node];
     here.add(placement);
+    if (closing(asks[placement.group], node)) return std::nullopt;
     if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return std::nullopt;
     if (node.available_memory_mib() < here.memory_mib) return std::nullopt;
     for (const std::uint8_t gpu : placement.gpus) {
@@ -90,8 +97,12 @@ std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, co
 
 // What was promised to the claimant is free for this cycle, and trials mark nothing: who sleeps has to be told.
 void stir_sleepers(State& state, const JobState& claimant) {
+  if (planted(Bug::kSleepersNotTold)) return;
   state::WaitLists& waits = state.waits();
-  for (const TaskPlacement& placement : claimant.nomination->placements) waits.ease(placement.node);
+  for (const TaskPlacement& placement : claimant.nomination->placements) {
+    waits.ease(placement.node);
+    for (const NodeId node : state.kept_apart_with(placement.node)) waits.ease(node);
+  }
   for (QueueId q = claimant.queue; q.valid(); q = state.queue(q).parent) waits.ease(q);
   waits.mark_changed();
 }
@@ -129,12 +140,12 @@ void serve_nominations(Cycle& cycle) {
 
 // Step 6: who must leave. The victims keep what they hold until they are gone; the claimant is promised its places.
 bool nominate(Cycle& cycle, JobId id) {
-  const auto limit = static_cast<std::size_t>(cycle.state.config().scheduling.victims_per_cycle);
-  if (cycle.victims.size() >= limit) return false;
-  const VictimSearch search{cycle.state, cycle.now, cycle.victims, limit - cycle.victims.size()};
+  const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
+  const VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
+  cycle.evicted += static_cast<std::size_t>(std::count(decision->keeps.begin(), decision->keeps.end(), 0U));
   cycle.decided.insert(id);
   cycle.trial.nominate(id, decision->placements);
   cycle.plan.decisions.emplace_back(std::move(*decision));
@@ -143,7 +154,8 @@ bool nominate(Cycle& cycle, JobId id) {
 
 bool is_of_places(ReasonCode code) {
   return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
-         code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed;
+         code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed || code == ReasonCode::kApart ||
+         code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance;
 }
 
 // Steps 4 and 5, unless somebody who asked the same was refused before.
@@ -153,7 +165,8 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
     why = admission.reason;
     return std::nullopt;
   }
-  const bool alike = job.spec.groups.size() == 1;
+  // Near somebody who starts in this cycle there may be places yet.
+  const bool alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();
   const Questions::Id question = cycle.questions.id_of(job, admission.models);
   if (const auto& refused = cycle.openings.refused(question); alike && refused) {
     why = *refused;
@@ -172,10 +185,9 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     start(cycle, id, std::move(*placements));
     return;
   }
-  // Nobody leaves for a job that its own user's limit holds back, nor for one that finds its places beside a hold.
+  // Nobody leaves for a job that would find its places but for a hold.
   const bool delays = why.code == ReasonCode::kBehindHold;
-  const bool claims = !delays && !is_never(why.code) && why.code != ReasonCode::kUserLimit &&
-                      may_claim(cycle.state, job, cycle.questions.least(job));
+  const bool claims = !delays && !is_never(why.code) && may_claim(cycle.state, job, cycle.questions.least(job));
   if (claims && nominate(cycle, id)) return;
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.

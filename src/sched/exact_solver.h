@@ -32,10 +32,16 @@ class ExactSolver {
       if (job.attempt && !imagined_.gone.contains(job.id)) {
         const auto kept = imagined_.kept.find(job.id);
         const std::size_t tasks = kept == imagined_.kept.end() ? job.attempt->tasks.size() : kept->second;
-        for (std::size_t t = 0; t < tasks; ++t) take(job.attempt->tasks[t].placement, job.queue);
+        for (std::size_t t = 0; t < tasks; ++t) {
+          take(job.attempt->tasks[t].placement, job.queue);
+          others_.push_back({&job, job.attempt->tasks[t].placement.node.index(), false});
+        }
       }
       if (job.nomination) {
-        for (const TaskPlacement& placement : job.nomination->placements) promise(placement, job.queue);
+        for (const TaskPlacement& placement : job.nomination->placements) {
+          promise(placement, job.queue);
+          others_.push_back({&job, placement.node.index(), true});
+        }
       }
     });
   }
@@ -114,7 +120,11 @@ class ExactSolver {
       if (std::find(node.spec.labels.begin(), node.spec.labels.end(), label) == node.spec.labels.end()) return false;
     }
     for (const PoolConfig& pool : state_.config().pools) {
-      if (pool.name != node.spec.pool || pool.queues.empty()) continue;
+      if (pool.name != node.spec.pool) continue;
+      const JobClass job_class = imagined_.job.spec.job_class;
+      if (!pool.classes.empty() && std::find(pool.classes.begin(), pool.classes.end(), job_class) == pool.classes.end())
+        return false;
+      if (pool.queues.empty()) continue;
       const std::string path = imagined_.job.spec.queue + "/";
       if (std::none_of(pool.queues.begin(), pool.queues.end(),
                        [&](const std::string& top) { return path.starts_with(top + "/"); }))
@@ -141,7 +151,7 @@ class ExactSolver {
       Room& room = nodes_[n];
       const bool fits = room.takes_tasks && allowed(group, state_.nodes()[n]) &&
                         has(room.cpu, group.request.cpu_milli) && has(room.memory, group.request.memory_mib);
-      if (!fits || !in_one_domain(n)) continue;
+      if (!fits || !in_one_domain(n) || !group_in_one_domain(task, n) || !beside_others(n)) continue;
       if (imagined_.job.spec.exclusive && (room.touched || room.own)) continue;
       if (on_node(task, n, group)) return true;
     }
@@ -171,6 +181,89 @@ class ExactSolver {
     if (required.empty()) return true;
     const auto place = place_of(n, required);
     return !place.empty() && (own_nodes_.empty() || place == place_of(own_nodes_.front(), required));
+  }
+
+  // Tasks are put group after group, so those of the same group are the last ones.
+  bool group_in_one_domain(std::size_t task, std::size_t n) const {
+    const std::string& required = imagined_.job.spec.groups[tasks_[task]].topology.required;
+    if (required.empty()) return true;
+    const auto place = place_of(n, required);
+    const bool first = task == 0 || tasks_[task - 1] != tasks_[task];
+    return !place.empty() && (first || place == place_of(own_nodes_.back(), required));
+  }
+
+  // A task of somebody else that is there, or is promised a place.
+  struct Other {
+    const state::JobState* job;
+    std::size_t node;
+    bool promised;
+  };
+
+  static bool means(const AffinityTerm& term, const JobSpec& spec) {
+    return std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& label) {
+      return std::find(spec.labels.begin(), spec.labels.end(), label) != spec.labels.end();
+    });
+  }
+  bool together(std::size_t a, std::size_t b, const std::string& level) const {
+    const auto place = place_of(a, level);
+    return !place.empty() && place == place_of(b, level);
+  }
+  bool trusts(const Other& other) const {
+    return state_.queue(other.job->queue).trust_domain == state_.queue(imagined_.job.queue).trust_domain;
+  }
+
+  bool beside_others(std::size_t n) const { return apart(n) && away(n) && near(n); }
+
+  bool apart(std::size_t n) const {
+    const std::string& pool = state_.nodes()[n].spec.pool;
+    for (const PoolConfig& one : state_.config().pools) {
+      if (one.name != pool || one.apart.empty()) continue;
+      for (const Other& other : others_) {
+        const bool beside =
+            other.node == n || (state_.nodes()[other.node].spec.pool == pool && together(n, other.node, one.apart));
+        if (beside && !trusts(other)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool away(std::size_t n) const {
+    const JobSpec& spec = imagined_.job.spec;
+    for (const Other& other : others_) {
+      if (!trusts(other)) continue;
+      for (const AffinityTerm& term : spec.anti_affinity) {
+        if (term.required && means(term, other.job->spec) && together(n, other.node, term.level)) return false;
+      }
+      for (const AffinityTerm& term : other.job->spec.anti_affinity) {
+        if (term.required && means(term, spec) && together(n, other.node, term.level)) return false;
+      }
+    }
+    for (const AffinityTerm& term : spec.anti_affinity) {
+      if (!term.required || !means(term, spec)) continue;
+      for (const std::size_t own : own_nodes_) {
+        if (together(n, own, term.level)) return false;
+      }
+    }
+    return true;
+  }
+
+  // The first of its like may stand in any domain, and those that start with it beside it.
+  bool near(std::size_t n) const {
+    const JobSpec& spec = imagined_.job.spec;
+    for (const AffinityTerm& term : spec.affinity) {
+      if (!term.required) continue;
+      bool anywhere = false;
+      bool here = false;
+      for (const Other& other : others_) {
+        if (other.promised || !trusts(other) || !means(term, other.job->spec)) continue;
+        anywhere = anywhere || !place_of(other.node, term.level).empty();
+        here = here || together(n, other.node, term.level);
+      }
+      const bool first = !anywhere && means(term, spec) && !place_of(n, term.level).empty() &&
+                         (own_nodes_.empty() || together(n, own_nodes_.front(), term.level));
+      if (!here && !first) return false;
+    }
+    return true;
   }
 
   bool on_node(std::size_t task, std::size_t n, const TaskGroup& group) {
@@ -286,6 +379,7 @@ class ExactSolver {
   const state::State& state_;
   const Imagined& imagined_;
   std::vector<Room> nodes_;
+  std::vector<Other> others_;
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> used_;
   std::vector<std::size_t> tasks_;
   std::vector<Amounts> own_;            // of each task that is put

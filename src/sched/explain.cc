@@ -1,7 +1,9 @@
 #include "sched/explain.h"
 
 #include <algorithm>
+#include <set>
 
+#include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/blocking.h"
 #include "sched/explain_queue.h"
@@ -35,8 +37,43 @@ std::string gpus_text(std::int64_t milli) { return amount_text(kDimGpu, milli) +
 
 std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
 
-void describe_quota(const State& state, const JobState& job, std::vector<std::string>& details) {
-  const Amounts asked = least_amounts(state, job.spec);
+// "4 GPUs", "1 CPU", "64 GiB of memory"
+std::string counted(std::size_t dim, std::int64_t amount) {
+  if (dim == kDimMemory) return amount_text(dim, amount) + " of memory";
+  if (dim == kDimCpu) return amount_text(dim, amount) + (amount == kMilli ? " CPU" : " CPUs");
+  return gpus_text(amount);
+}
+
+bool is_one(std::size_t dim, std::int64_t amount) { return dim == kDimMemory || amount == kMilli; }
+
+// Where GPUs are not what is short, CPU or memory is; a refusal counts GPUs only.
+Reason with_what_is_short(const State& state, const JobState& job, Reason reason) {
+  const bool of_amounts = reason.code == ReasonCode::kGpusBusy || reason.code == ReasonCode::kFragmented;
+  if (!of_amounts || reason.limit < reason.asked) return reason;
+  const auto index = static_cast<std::size_t>(reason.group);
+  const TaskAsk ask = task_ask(state, job, index, kAllModels);
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  for (const state::NodeState& node : state.nodes()) {
+    if (!node.takes_tasks() || !could_hold(state, ask, node)) continue;
+    cpu_milli += std::max<std::int64_t>(0, node.available_cpu_milli());
+    memory_mib += std::max<std::int64_t>(0, node.available_memory_mib());
+  }
+  const TaskGroup& group = job.spec.groups[index];
+  const std::int64_t cpu_asked = group.least() * group.request.cpu_milli;
+  const std::int64_t memory_asked = group.least() * group.request.memory_mib;
+  const bool lacks_memory = cpu_milli >= cpu_asked && memory_mib < memory_asked;
+  if (!lacks_memory && reason.asked > 0 && cpu_milli >= cpu_asked) return reason;
+  reason.dim = lacks_memory ? kDimMemory : kDimCpu;
+  reason.asked = lacks_memory ? memory_asked : cpu_asked;
+  reason.limit = lacks_memory ? memory_mib : cpu_milli;
+  return reason;
+}
+
+void describe_quota(const State& state, const JobState& job, const Reason& reason, std::vector<std::string>& details) {
+  Amounts asked = least_amounts(state, job.spec);
+  // An exclusive job counts all that its nodes have.
+  if (reason.code == ReasonCode::kQueueMax) asked[reason.dim] = std::max(asked[reason.dim], reason.asked);
   for (QueueId id = job.queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& queue = state.queue(id);
     for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
@@ -59,7 +96,8 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
     const TaskAsk ask = task_ask(state, job, g, kAllModels);
     std::int64_t allowed = 0;
     std::int64_t cordoned = 0;
-    std::int64_t free_gpus = 0;
+    const bool wants_gpus = group.request.gpus > 0;
+    std::int64_t idle = 0;  // CPUs, where no GPUs are asked
     std::int64_t most_free = 0;
     for (const state::NodeState& node : state.nodes()) {
       if (!could_hold(state, ask, node)) continue;
@@ -68,19 +106,26 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
         continue;
       }
       ++allowed;
-      const auto here = std::count_if(node.gpus.begin(), node.gpus.end(),
-                                      [](const state::GpuSlot& gpu) { return gpu.available_milli() == kMilli; });
-      free_gpus += here;
+      const auto whole = std::count_if(node.gpus.begin(), node.gpus.end(),
+                                       [](const state::GpuSlot& gpu) { return gpu.available_milli() == kMilli; });
+      const std::int64_t here = wants_gpus ? whole : std::max<std::int64_t>(0, node.available_cpu_milli());
+      idle += here;
       most_free = std::max<std::int64_t>(most_free, here);
     }
-    std::string line = "group " + group.name + ": " + std::to_string(group.least()) + " task" +
-                       (group.least() == 1 ? "" : "s") + " of " + gpus_text(group.request.total_gpu_milli()) + "; " +
-                       std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
+    std::string line =
+        "group " + group.name + ": " + std::to_string(group.least()) + " task" + (group.least() == 1 ? "" : "s") +
+        " of " + (wants_gpus ? gpus_text(group.request.total_gpu_milli()) : counted(kDimCpu, group.request.cpu_milli)) +
+        "; " + std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
     if (cordoned > 0)
       line +=
           " (" + std::to_string(cordoned) + " more " + (cordoned == 1 ? "is" : "are") + " cordoned or out of contact)";
-    line += "; " + std::to_string(free_gpus) + (free_gpus == 1 ? " whole GPU is" : " whole GPUs are") +
-            " free there, at most " + std::to_string(most_free) + " on one node";
+    if (wants_gpus) {
+      line += "; " + std::to_string(idle) + (idle == 1 ? " whole GPU is" : " whole GPUs are") +
+              " free there, at most " + std::to_string(most_free) + " on one node";
+    } else {
+      line += "; " + counted(kDimCpu, idle) + (idle == kMilli ? " is" : " are") + " free there, at most " +
+              amount_text(kDimCpu, most_free) + " on one node";
+    }
     details.push_back(line);
   }
 }
@@ -92,18 +137,62 @@ std::string closed_nodes(const State& state, const JobState& job, ReasonCode cod
                          code == ReasonCode::kNeverFits;
   std::int64_t cordoned = 0;
   std::int64_t lost = 0;
+  std::int64_t maintained = 0;
   for (const state::NodeState& node : state.nodes()) {
     if (!of_places || node.takes_tasks()) continue;
     for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
       if (!could_hold(state, job, g, node)) continue;
-      ++(node.cordoned || node.draining ? cordoned : lost);
+      ++(node.cordoned || node.draining ? cordoned : node.status == NodeStatus::kReady ? maintained : lost);
       break;
     }
   }
   const auto nodes = [](std::int64_t count, const std::string& what) {
     return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
   };
-  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") + (lost > 0 ? nodes(lost, "out of contact") : "");
+  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") +
+         (maintained > 0 ? nodes(maintained, "under maintenance") : "") +
+         (lost > 0 ? nodes(lost, "out of contact") : "");
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return text;
+}
+
+// "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
+// with nodes to the job, or nothing.
+std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
+  std::vector<std::string> names;
+  if (!pool.admits(job.spec.job_class)) {
+    for (const JobClass one : pool.classes) names.emplace_back(name_of(one));
+    return "pool " + pool.name + " takes only jobs of class " + listed(names) + ", and this one is of class " +
+           std::string(name_of(job.spec.job_class));
+  }
+  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
+  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
+  for (const QueueId queue : pool.queues) names.push_back(state.queue(queue).path);
+  return "pool " + pool.name + " is for queue" + (names.size() == 1 ? " " : "s ") + listed(names) + " only";
+}
+
+std::vector<std::string> pool_rules(const State& state, const JobState& job) {
+  std::set<std::uint32_t> with_nodes;
+  for (const state::NodeState& node : state.nodes()) with_nodes.insert(node.pool);
+  std::vector<std::string> rules;
+  for (const std::uint32_t index : with_nodes) {
+    std::string rule = pool_rule(state, job, state.pools()[index]);
+    if (!rule.empty()) rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+// What no node of the open pools can ever hold, one of a closed pool might.
+std::string closed_pools(const State& state, const JobState& job, ReasonCode code) {
+  if (code != ReasonCode::kPoolClosed && code != ReasonCode::kNeverFits) return {};
+  std::string text;
+  for (const std::string& rule : pool_rules(state, job)) text += "; " + rule;
+  return text;
 }
 
 Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
@@ -124,14 +213,15 @@ void describe_others(const State& state, const JobState& job, const Reason& firs
   PlaceWork work;
   Reason why;
   if (!place(state, job, kAllModels, work, why))
-    details.push_back("were there quota: " + sentence(state, why));
+    details.push_back("were there quota: " + sentence(state, with_what_is_short(state, job, why)));
   else
     details.push_back("were there quota, it would find its places");
 }
 
 bool claims_help(ReasonCode code) {
   return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kGpusBusy ||
-         code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+         code == ReasonCode::kFragmented || code == ReasonCode::kTopology || code == ReasonCode::kApart ||
+         code == ReasonCode::kAffinity;
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
@@ -161,13 +251,15 @@ namespace {
 
 // "it asks 64 GPUs within one rack; z1/b1/r3 comes closest: 52 are free there, 48 of them in pieces its tasks can use"
 std::string topology_sentence(const State& state, const Reason& reason) {
+  if (reason.rule == PlaceRule::kGroups)
+    return "each of its groups finds the domain that it requires, but not beside the others";
   if (!reason.domain.valid() && !reason.node.valid())
     return "enough is free, but no node is in a domain of the level it requires";
   const bool node = reason.node.valid();
   const auto& levels = state.topology().levels();
   const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
   const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
-  std::string text = "it asks ";
+  std::string text = reason.rule == PlaceRule::kGroup ? "its " + reason.wish + " asks " : "it asks ";
   if (reason.asked > 0) text += gpus_text(reason.asked) + " ";
   text += "within one " + level;
   if (is_never(reason.code)) return text + ", and no " + level + " could hold that, even if it were empty";
@@ -179,6 +271,70 @@ std::string topology_sentence(const State& state, const Reason& reason) {
   else if (reason.limit >= reason.asked)
     text += ", but with too little CPU or memory beside them";
   return text;
+}
+
+// Of a job that others wait for and that can never start, because what it waits for itself has failed.
+std::string hopeless_dependency(const State& state, JobId id) {
+  constexpr int kMostLinks = 64;
+  std::string text;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const JobState* job = state.job(id);
+    if (job == nullptr || job->attempt) return {};
+    if (const auto broken = state.broken_dependency(*job)) {
+      return text + ", which can never start: it depends on the success of " + job_name(*broken) +
+             ", which did not succeed";
+    }
+    const auto waits = std::find_if(job->spec.dependencies.begin(), job->spec.dependencies.end(), [&](const auto& one) {
+      return one.kind == DependencyKind::kAfterOk && state.job(one.job) != nullptr;
+    });
+    if (waits == job->spec.dependencies.end()) return {};
+    id = waits->job;
+    text += ", which waits for " + job_name(id);
+  }
+  return {};
+}
+
+std::string level_text(const State& state, std::size_t level) {
+  return level == state.topology().levels().size() ? "node" : state.topology().levels()[level];
+}
+
+std::string apart_sentence(const State& state, const Reason& reason) {
+  const state::PoolState& pool = state.pools()[state.node(reason.node).pool];
+  std::string text = "it would fit on node " + state.node(reason.node).spec.name + ", but pool " + pool.name +
+                     " keeps trust domains apart within one " + level_text(state, *pool.apart);
+  if (reason.job.valid()) text += ", and " + job_name(reason.job) + " of another one is there";
+  return text;
+}
+
+std::string affinity_sentence(const State& state, const Reason& reason) {
+  const std::string there = "it would fit on node " + state.node(reason.node).spec.name + ", but ";
+  const std::string who = reason.job.valid() ? job_name(reason.job) : std::string("somebody");
+  switch (reason.rule) {
+    case PlaceRule::kAway:
+      return there + "keeps away from " + reason.wish + ", and " + who + " is there";
+    case PlaceRule::kExcluded:
+      return there + who + " keeps jobs like it away within one " + reason.wish;
+    case PlaceRule::kAlone:
+      return "its tasks keep away from each other (" + reason.wish + "), and too few such places have room";
+    case PlaceRule::kTogether:
+      return "its tasks have to be together (" + reason.wish + "), and no such place has room for all";
+    case PlaceRule::kNear:
+    case PlaceRule::kJob:
+    case PlaceRule::kGroup:
+    case PlaceRule::kGroups:
+      return there + "has to be near " + reason.wish + ", and nothing like that with room beside it is there";
+  }
+  return {};
+}
+
+// "node n1 is under maintenance from T to U, and the job might still run then: it has no time limit"
+std::string maintenance_sentence(const State& state, const Reason& reason) {
+  const std::string node = "node " + state.node(reason.node).spec.name + " is under maintenance ";
+  const std::string until = to_iso8601({reason.used});
+  if (reason.limit <= state.asked_at().ms) return node + "until " + until;
+  return node + "from " + to_iso8601({reason.limit}) + " to " + until + ", and the job might still run then: it " +
+         (reason.asked == 0 ? std::string("has no time limit")
+                            : "may run for " + document::duration_text(reason.asked));
 }
 
 }  // namespace
@@ -197,7 +353,7 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kEarliestStart:
       return "it does not start before " + to_iso8601({reason.limit});
     case ReasonCode::kDependency:
-      return "it waits for " + job_name(reason.job);
+      return "it waits for " + job_name(reason.job) + hopeless_dependency(state, reason.job);
     case ReasonCode::kDependencyNever:
       return "it depends on the success of " + job_name(reason.job) + ", which did not succeed";
     case ReasonCode::kQueueMax:
@@ -205,13 +361,16 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kQueueLending:
       return quota("has, after what its queues keep for themselves,");
     case ReasonCode::kPoolClosed:
-      return "no node of a pool that its queue may use has the labels it asks for and taints it tolerates";
+      return "no node of a pool that it may use has the labels it asks for and taints it tolerates";
     case ReasonCode::kGpusBusy:
-      return "the job asks " + gpus_text(reason.asked) + " and " + amount_text(kDimGpu, reason.limit) +
-             (reason.limit == kMilli ? " is" : " are") + " free where it may run";
-    case ReasonCode::kFragmented:
-      return gpus_text(reason.limit) + (reason.limit == kMilli ? " is" : " are") +
-             " free where it may run, but not together as its tasks need them";
+    case ReasonCode::kFragmented: {
+      const std::string is = is_one(reason.dim, reason.limit) ? " is" : " are";
+      if (reason.asked == 0 || reason.limit < reason.asked) {
+        return "the job asks " + counted(reason.dim, reason.asked) + " and " + amount_text(reason.dim, reason.limit) +
+               is + " free where it may run";
+      }
+      return counted(reason.dim, reason.limit) + is + " free where it may run, but not together as its tasks need them";
+    }
     case ReasonCode::kTopology:
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
@@ -235,6 +394,12 @@ std::string sentence(const State& state, const Reason& reason) {
       return queue_name(state, reason.queue) + " lets one user have " + amount_text(reason.dim, reason.limit) + " " +
              dim_name(state, reason.dim) + ", its user has " + amount_text(reason.dim, reason.used) +
              ", and the job asks " + amount_text(reason.dim, reason.asked);
+    case ReasonCode::kApart:
+      return apart_sentence(state, reason);
+    case ReasonCode::kAffinity:
+      return affinity_sentence(state, reason);
+    case ReasonCode::kMaintenance:
+      return maintenance_sentence(state, reason);
     case ReasonCode::kParent:
       return "it runs through its replicas or elements";
   }
@@ -257,7 +422,9 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   }
   state.pass_deadlines(now);
   explanation.reason = blocking_reason(state, *job, now);
-  explanation.summary = sentence(state, explanation.reason) + closed_nodes(state, *job, explanation.reason.code);
+  const ReasonCode code = explanation.reason.code;
+  explanation.summary = sentence(state, with_what_is_short(state, *job, explanation.reason)) +
+                        closed_nodes(state, *job, code) + closed_pools(state, *job, code);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);
@@ -271,8 +438,9 @@ Explanation explain(State& state, JobId id, Timestamp now) {
                                   to_iso8601(state.urgent_from(job->spec)) + " on");
   }
   if (!job->is_parent()) {
-    describe_quota(state, *job, explanation.details);
+    describe_quota(state, *job, explanation.reason, explanation.details);
     describe_fleet(state, *job, explanation.details);
+    append(explanation.details, pool_rules(state, *job));
     describe_others(state, *job, explanation.reason, explanation.details);
     append(explanation.details, explain_turn(state, *job, now));
     if (job->start_hold) {

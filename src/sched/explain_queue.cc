@@ -5,11 +5,15 @@
 
 #include "base/checked.h"
 #include "model/document/quantity.h"
+#include "sched/admit.h"
+#include "sched/backfill.h"
 #include "sched/explain.h"
 #include "sched/order.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
 #include "state/attained_service.h"
+#include "state/back_off.h"
+#include "state/use_or_lose.h"
 
 namespace berth::sched {
 
@@ -103,10 +107,9 @@ struct Claims {
 
 Claims count_claims(const State& state, const JobState& job, Timestamp now) {
   Claims claims;
-  const std::int64_t least_ms = checked_multiply(state.config().scheduling.min_runtime_s, 1000);
   const auto count = [&](std::int64_t& kind, const JobState& other) {
     ++kind;
-    if (other.attempt->started + least_ms > now) ++claims.young;
+    if (may_be_stopped_from(state, other) > now) ++claims.young;
   };
   const state::QueueState& leaf = state.queue(job.queue);
   for (const auto& [priority, jobs] : leaf.running) {
@@ -153,7 +156,28 @@ std::string no_room_within(const State& state, const JobState& job) {
   return {};
 }
 
-std::string jobs(std::int64_t count) { return std::to_string(count) + (count == 1 ? " job" : " jobs"); }
+std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string why_nobody_leaves(const SchedulingConfig& rules, const Claims& claims, const PlaceWork& work, bool gave_way,
+                              bool beside_holds, bool one) {
+  if (work.too_dear) {
+    return "more than " + document::duration_text(rules.preempt_max_loss_s) +
+           " of unsaved GPU time would be lost for each GPU that it gains";
+  }
+  if (work.left_out && rules.evictions_per_hour > 0) {
+    return "at most " + std::to_string(rules.evictions_per_hour) + " jobs are stopped within an hour";
+  }
+  if (claims.young > 0)
+    return (one ? "it has" : std::to_string(claims.young) + " of them have") +
+           std::string(" not run the minimum time yet");
+  const std::string without = "without " + std::string(one ? "it" : "all of them") + " it would still not fit";
+  if (beside_holds) return without + " beside the starts that are held for others";
+  if (gave_way)
+    return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
+  return without;
+}
 
 }  // namespace
 
@@ -161,18 +185,23 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
   const SchedulingConfig& rules = state.config().scheduling;
   PlaceWork work;
   const std::set<JobId> nobody;
-  const VictimSearch search{state, now, nobody, static_cast<std::size_t>(rules.victims_per_cycle)};
+  const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0)};
   const bool may = may_claim(state, job, least_amounts(state, job.spec));
   if (const auto decision = may ? find_victims(search, job.id, work) : std::nullopt) {
-    std::string line = "it may claim its place: " + jobs(static_cast<std::int64_t>(decision->victims.size())) +
-                       " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
+    std::string line =
+        "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
+        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
       line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
-      if (decision->keeps[i] > 0) line += " down to " + std::to_string(decision->keeps[i]) + " tasks";
+      if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
     }
     return {line};
   }
   std::vector<std::string> lines;
+  if (const Timestamp from = state::may_claim_from(job); may && from > now) {
+    return {"it may stop nobody before " + to_iso8601(from) +
+            ": it has come to its own end soon after its start; until then it starts where GPUs are idle"};
+  }
   const std::string no_room = no_room_within(state, job);
   const Claims claims = count_claims(state, job, now);
   if (!rules.reclaim) {
@@ -181,33 +210,71 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
     lines.push_back("it cannot reclaim: " +
                     (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
   }
+  if (may_burst(state, job) && rules.reclaim)
+    lines.push_back("nobody leaves a burst pool for a guarantee, because it backs none");
   if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
   const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower + claims.behind : 0);
   if (all > 0) {
-    const bool spares = claims.young == 0 && has_given_way(job);
-    lines.push_back("it cannot claim its place from the " + jobs(all) + " that borrow or are of lower priority" +
-                    (claims.behind > 0 ? " or have had more GPU time" : "") +
-                    (claims.young > 0
-                         ? ": " + std::to_string(claims.young) + " of them have not run the minimum time yet"
-                     : spares ? ": it has given way before and stops nobody who stands higher, and without the others "
-                                "it would still not fit"
-                              : ": without all of them it would still not fit"));
+    const bool one = all == 1;
+    const bool beside_holds = !not_passed(state, job, now).empty();
+    lines.push_back("it cannot claim its place from the " + counted(all, "job") + " that " +
+                    (one ? "borrows or is" : "borrow or are") + " of lower priority" +
+                    (claims.behind > 0 ? one ? " or has had more GPU time" : " or have had more GPU time" : "") + ": " +
+                    why_nobody_leaves(rules, claims, work, has_given_way(job), beside_holds, one));
   }
   return lines;
 }
 
 namespace {
 
+// What is configured, where less of it counts, and what the rule of use it or lose it will do next.
+std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
+  if (queue.use_or_lose_ms == 0) return {};
+  std::vector<std::string> lines;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    const std::int64_t left = queue.guaranteed.amounts[dim];
+    const std::int64_t configured = queue.configured.amounts[dim];
+    if (!queue.configured.states(dim) || left == configured) continue;
+    lines.push_back(dim_name(state, dim) + ": " + amount_text(dim, configured) + " are configured, and " +
+                    amount_text(dim, configured - left) + " of them do not count, because they were not asked for");
+  }
+  const std::string window = document::duration_text(queue.use_or_lose_ms / 1000);
+  const state::GuaranteeDue due = state::guarantee_due(queue);
+  if (due.at.is_never()) {
+    lines.push_back("use it or lose it, " + window + ": it asks for enough of its guarantee to keep what is left");
+  } else if (due.restored) {
+    lines.push_back("use it or lose it, " + window + ": it asks for more than what is left since " +
+                    to_iso8601(queue.guarantee_use.wanting_since) + "; all of it counts again at " +
+                    to_iso8601(due.at));
+  } else {
+    const QuotaAmounts next = state::guarantee_after_idling(queue);
+    std::string change;
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      if (!next.states(dim) || next.amounts[dim] == queue.guaranteed.amounts[dim]) continue;
+      change += (change.empty() ? "" : ", ") + amount_text(dim, queue.guarantee_use.idle_peak[dim]) + " + " +
+                amount_text(dim, queue.guaranteed.amounts[dim] - queue.guarantee_use.idle_peak[dim]) +
+                " / 2 = " + amount_text(dim, next.amounts[dim]) + " " + dim_name(state, dim);
+    }
+    lines.push_back("use it or lose it, " + window + ": it asks for no more than half of its guarantee since " +
+                    to_iso8601(queue.guarantee_use.idle_since) + "; at " + to_iso8601(due.at) + " " + change +
+                    " are left");
+  }
+  return lines;
+}
+
 // One line for a dimension with a guarantee: what of it is used, idle, lent or kept back, and what is borrowed.
 std::string guarantee_line(const State& state, const QueueState& queue, std::size_t dim) {
   const std::int64_t guaranteed = queue.guaranteed.amounts[dim];
   const std::int64_t within = queue.within_usage[dim];
   const std::int64_t borrowed = queue.usage[dim] - within;
-  const std::int64_t idle = std::max<std::int64_t>(0, guaranteed - queue.usage[dim] - queue.nominated[dim]);
+  const std::int64_t backed = queue.usage[dim] - queue.burst_usage[dim];
+  const std::int64_t idle = std::max<std::int64_t>(0, guaranteed - backed - queue.nominated[dim]);
   std::string line = dim_name(state, dim) + ": guaranteed " + amount_text(dim, guaranteed) + ", " +
                      amount_text(dim, within) + " used within";
   if (queue.nominated[dim] > 0) line += ", " + amount_text(dim, queue.nominated[dim]) + " promised";
-  line += ", " + amount_text(dim, borrowed) + " borrowed, " + amount_text(dim, idle) + " idle";
+  line += ", " + amount_text(dim, borrowed) + " borrowed" +
+          (queue.burst_usage[dim] > 0 ? " (" + amount_text(dim, queue.burst_usage[dim]) + " in burst pools)" : "") +
+          ", " + amount_text(dim, idle) + " idle";
   if (queue.limits_lending && queue.lending_limit[dim] != kUnlimited) {
     const std::int64_t lent = std::min(idle, queue.lending_limit[dim]);
     line += " (" + amount_text(dim, lent) + " may be lent, " + amount_text(dim, idle - lent) + " kept back)";
@@ -262,6 +329,7 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
     lines.push_back(dim_name(state, dim) + ": max " + amount_text(dim, queue.max[dim]) + ", " +
                     amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or promised");
   }
+  for (std::string& line : use_or_lose_lines(state, queue)) lines.push_back(std::move(line));
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all that runs in it is borrowed");
   if (queue.id == state.root()) return lines;

@@ -39,10 +39,10 @@ std::optional<std::vector<TaskPlacement>> fit_beside_holds(Trial& trial, State& 
   auto placements = fit_now(state, job, work, why);
   if (!placements || state.start_holds().empty()) return placements;
   const std::vector<JobId> owners = not_passed(state, job, now);
-  const JobId delayed = first_delayed(state, owners, *placements);
+  const JobId delayed = first_delayed(state, job.queue, owners, *placements);
   if (!delayed.valid()) return placements;
   const Trial::Mark mark = trial.mark();
-  for (const JobId owner : owners) trial.set_aside(state.job(owner)->start_hold->placements);
+  for (const JobId owner : owners) trial.set_aside(owner, state.job(owner)->start_hold->placements);
   Reason beside;
   placements = fit_now(state, job, work, beside);
   trial.rollback_to(mark);

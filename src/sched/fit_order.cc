@@ -55,7 +55,7 @@ bool FitOrder::skip_to_fitting(Stream& stream) {
   for (; stream.at != stream.end; ++stream.at) {
     ++scored_;
     if (stream.at->second < group.request.memory_mib) continue;
-    if (group.node_selector.empty() || has_labels(group, state_.node(stream.at->first.second).spec)) return true;
+    if (!judged_by_node(ask_) || suits(ask_, state_.node(stream.at->first.second))) return true;
   }
   return false;
 }
@@ -89,7 +89,7 @@ std::optional<NodeId> FitOrder::next_untouched() {
     const NodeState& node = state_.nodes()[next_node_++];
     ++scored_;
     if (!node.takes_tasks() || !ask_.classes[state_.node_index().class_of(node.id).index()]) continue;
-    if (has_labels(ask_.group, node.spec) && try_node(ask_, node, {})) return node.id;
+    if (suits(ask_, node) && try_node(ask_, node, {})) return node.id;
   }
   return std::nullopt;
 }

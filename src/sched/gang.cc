@@ -29,7 +29,11 @@ class GroupPlacing {
       for (const NodeId node : gang.state_.topology().domain(region.domain).nodes) offer(node);
     } else {
       for (const auto& [node, taken] : gang.taken_) offer(node);
-      if (loss_ == nullptr) {
+      if (gang.neighbours_.choosy()) {
+        for (const NodeState& node : gang.state_.nodes()) {
+          if (!gang.taken_.contains(node.id)) offer(node.id);
+        }
+      } else if (loss_ == nullptr) {
         order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
       } else {
         for (const auto& [node, taken] : gang.taken_) offered_.insert(node);
@@ -41,22 +45,51 @@ class GroupPlacing {
 
   // Adds one task, or says that none fits.
   bool add() {
+    while (auto placement = next()) {
+      // A task of its own may have closed the node since it was looked at.
+      if (!gang_.neighbours_.allows(placement->node)) continue;
+      take(std::move(*placement));
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  // Takes the best out of `ready_`.
+  std::optional<TaskPlacement> next() {
     if (last_) offer_after_last();
     if (!fresh_ && order_) draw();
     if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
       ready_.insert(std::move(*fresh_));
       fresh_.reset();
     }
-    if (ready_.empty()) return false;
-    auto best = ready_.extract(ready_.begin());
-    TaskPlacement& placement = best.mapped();
-    last_ = Last{placement.node, !gang_.taken_.contains(placement.node)};
-    gang_.taken_[placement.node].add(placement);
-    gang_.placements_.push_back(std::move(placement));
-    return true;
+    if (ready_.empty() && whole_fleet_ && gang_.neighbours_.matter()) offer_untouched();
+    if (ready_.empty()) return std::nullopt;
+    return std::move(ready_.extract(ready_.begin()).mapped());
   }
 
- private:
+  void take(TaskPlacement placement) {
+    const NodeId node = placement.node;
+    last_ = Last{node, !gang_.taken_.contains(node)};
+    gang_.taken_[node].add(placement);
+    gang_.neighbours_.enter(node, +1);
+    gang_.placements_.push_back(std::move(placement));
+  }
+
+  // Nodes that are liked otherwise now.
+  void offer_again(NodeId node) {
+    const std::vector<NodeId> touched = gang_.neighbours_.touched_by(node);
+    const auto is_touched = [&](const auto& one) {
+      return one.first.node != node && std::binary_search(touched.begin(), touched.end(), one.first.node);
+    };
+    std::vector<NodeId> again;
+    for (const auto& one : ready_) {
+      if (is_touched(one)) again.push_back(one.first.node);
+    }
+    std::erase_if(ready_, is_touched);
+    for (const NodeId other : again) offer(other);
+  }
+
   void offer(NodeId id) {
     const NodeState& node = gang_.state_.node(id);
     if (!allowed(node)) return;
@@ -68,6 +101,7 @@ class GroupPlacing {
     const std::int64_t loss = loss_ == nullptr ? 0 : least_loss(*loss_, ask_, node, there, *placement);
     Fit fit = fit_of(ask_, node, there, *placement);
     fit.loss = loss;
+    fit.dislike = gang_.neighbours_.dislike(id);
     ready_.emplace(fit, std::move(*placement));
   }
 
@@ -75,6 +109,7 @@ class GroupPlacing {
   void offer_after_last() {
     const Last last = *std::exchange(last_, std::nullopt);
     offer(last.node);
+    if (gang_.neighbours_.prefers()) offer_again(last.node);
     if (whole_fleet_ && last.untouched) replace(last.node);
   }
 
@@ -102,13 +137,13 @@ class GroupPlacing {
 
   bool allowed(const NodeState& node) const {
     return node.takes_tasks() && ask_.classes[gang_.state_.node_index().class_of(node.id).index()] &&
-           has_labels(ask_.group, node.spec);
+           suits(ask_, node) && gang_.neighbours_.allows(node.id);
   }
 
   // The tightest node that the gang has not touched.
   void draw() {
     while (const auto id = order_->next()) {
-      if (gang_.taken_.contains(*id)) continue;
+      if (gang_.taken_.contains(*id) || !gang_.neighbours_.allows(*id)) continue;
       const NodeState& node = gang_.state_.node(*id);
       auto placement = try_node(ask_, node, {});
       // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
@@ -138,9 +173,10 @@ class GroupPlacing {
   std::optional<Last> last_;  // the task that was added last, as long as nothing has followed from it
 };
 
-Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, NodeScore score)
-    : state_(state), job_(job), work_(work), score_(score) {
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models));
+Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, NodeScore score, Pools pools,
+           Besides besides)
+    : state_(state), job_(job), work_(work), score_(score), neighbours_(state, job, besides) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models, pools));
 }
 
 const state::PlacementLoss* Gang::loss_of(std::size_t group) {
@@ -174,6 +210,7 @@ void Gang::rollback_to(std::size_t mark) {
     const TaskPlacement& placement = placements_.back();
     const auto taken = taken_.find(placement.node);
     taken->second.remove(placement);
+    neighbours_.enter(placement.node, -1);
     if (taken->second.tasks == 0) taken_.erase(taken);
   }
 }

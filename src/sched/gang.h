@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/job.h"
+#include "sched/neighbours.h"
 #include "sched/node_fit.h"
 #include "sched/place.h"
 #include "state/state.h"
@@ -29,11 +30,12 @@ using Counts = std::vector<std::int32_t>;
 class Gang {
  public:
   Gang(const state::State& state, const state::JobState& job, ModelMask models, PlaceWork& work,
-       NodeScore score = NodeScore::kBestFit);
+       NodeScore score = NodeScore::kBestFit, Pools pools = Pools::kAny, Besides besides = Besides::kAll);
 
   const state::State& state() const { return state_; }
   const JobSpec& spec() const { return job_.spec; }
   const TaskAsk& ask(std::size_t group) const { return asks_[group]; }
+  const Neighbours& neighbours() const { return neighbours_; }
   PlaceWork& work() { return work_; }
 
   // Adds up to `count` tasks of the group and says how many it were.
@@ -41,6 +43,7 @@ class Gang {
   // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit.
   bool add_all(const Counts& counts, const Region& region, std::size_t& short_of);
 
+  const std::vector<TaskPlacement>& placements() const { return placements_; }
   std::size_t mark() const { return placements_.size(); }
   void rollback_to(std::size_t mark);
   Counts counts_since(std::size_t mark) const;
@@ -54,6 +57,7 @@ class Gang {
   const state::JobState& job_;
   PlaceWork& work_;
   NodeScore score_;
+  Neighbours neighbours_;
   // What the group's tasks cost the fleet where, or null where nodes are not scored.
   const state::PlacementLoss* loss_of(std::size_t group);
 

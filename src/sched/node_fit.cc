@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/checked.h"
 #include "base/planted.h"
 #include "sched/near_gpus.h"
 #include "sched/place.h"
+#include "state/replicas.h"
 
 namespace berth::sched {
 
@@ -131,16 +133,51 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
   return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
 }
 
-TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models) {
+std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const NodeState& node) {
+  if (!ask.stay) return std::nullopt;
+  const Stay& stay = *ask.stay;
+  for (const state::ClosedSpan& span : node.maintenance) {
+    const bool over = span.to <= stay.start;
+    const bool gone = stay.gone <= span.from || (stay.moves && stay.start + stay.least_ms <= span.from);
+    if (!over && !gone) return span;
+  }
+  return std::nullopt;
+}
+
+bool suits(const TaskAsk& ask, const NodeState& node) {
+  return has_labels(ask.group, node.spec) && !closing(ask, node);
+}
+
+namespace {
+
+Stay stay_of(const State& state, const state::JobState& job) {
+  Stay stay;
+  stay.start = state.asked_at();
+  const std::int64_t limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
+  if (limit_ms > 0) stay.gone = (job.attempt ? job.attempt->started : stay.start) + limit_ms;
+  stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
+  stay.least_ms = checked_multiply(state.config().scheduling.min_runtime_s, 1000) + state.grace_ms(job.spec);
+  return stay;
+}
+
+}  // namespace
+
+TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models,
+                 Pools pools) {
   const TaskGroup& group = job.spec.groups[group_index];
-  TaskAsk ask{group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {},
-              {}};
+  TaskAsk ask{
+      group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {}, {},
+      {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
   ask.spread = job.spec.spread;
+  if (!state.maintenance().empty()) ask.stay = stay_of(state, job);
   for (const state::NodeClass& one : state.node_index().classes()) {
-    const bool in_pool = group.pool.empty() || group.pool == state.pools()[one.pool].name;
-    ask.classes.push_back(in_pool && may_use_pool(state, job.queue, one.pool) && tolerates(group, one.taints));
+    const state::PoolState& pool = state.pools()[one.pool];
+    const bool in_pool = group.pool.empty() || group.pool == pool.name;
+    const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
+    ask.classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
+                          tolerates(group, one.taints));
   }
   return ask;
 }

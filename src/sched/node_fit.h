@@ -27,6 +27,16 @@ struct Taken {
   void remove(const TaskPlacement& placement);
 };
 
+// From when to when a task would be there, as far as maintenance windows ask. What is not known to be gone before a
+// window may start there only if it can be moved without a loss: it saves when it is asked to leave, or is a replica of
+// a service.
+struct Stay {
+  Timestamp start;
+  Timestamp gone = Timestamp::never();  // by its time limit
+  bool moves = false;
+  std::int64_t least_ms = 0;  // of a task that moves: its minimum run time and its grace
+};
+
 // One task of a group of a job, with what follows from the job and the fleet worked out once.
 struct TaskAsk {
   const TaskGroup& group;
@@ -36,9 +46,22 @@ struct TaskAsk {
   bool exclusive = false;
   bool spread = false;
   std::vector<bool> classes;  // by NodeClassId: pool and taints allow it
+  std::optional<Stay> stay;   // while maintenance is planned
 };
 
-TaskAsk task_ask(const state::State& state, const state::JobState& job, std::size_t group, ModelMask models);
+// Which pools are looked at: those that back guarantees, those that do not, or both.
+enum class Pools { kAny, kOrdinary, kBurst };
+
+TaskAsk task_ask(const state::State& state, const state::JobState& job, std::size_t group, ModelMask models,
+                 Pools pools = Pools::kAny);
+
+// The maintenance window that closes the node to the task, or nothing.
+std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const state::NodeState& node);
+
+// Whether nodes of one class differ to the task by what the node index does not know: labels and windows.
+inline bool judged_by_node(const TaskAsk& ask) { return !ask.group.node_selector.empty() || ask.stay; }
+// And then, whether the node is one of those it may use.
+bool suits(const TaskAsk& ask, const state::NodeState& node);
 
 // The GPU models that a request names; all of them when it names none.
 ModelMask allowed_models(const state::State& state, const TaskRequest& request);
@@ -56,9 +79,11 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState
 std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
                         const Taken& taken, TaskPlacement& placement);
 
-// What it costs the fleet, where that is asked, then what would stay free on the node: GPUs first, then CPU. Less is a
-// better fit; spread jobs prefer nodes without their own. Of equal fits the node that has been known longest is taken.
+// Where it stands best by the terms that it prefers, what it costs the fleet, where that is asked, then what would stay
+// free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their own. Of equal
+// fits the node that has been known longest is taken.
 struct Fit {
+  std::int64_t dislike = 0;
   std::int32_t own_tasks = 0;
   std::int64_t loss = 0;
   std::int64_t gpu_milli_left = 0;

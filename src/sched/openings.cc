@@ -15,7 +15,7 @@ using state::State;
 void Openings::add(const State& state, const LaneKey& key, const JobState& job, const Amounts& asked,
                    Questions::Id question, const Sleeper* stirred) {
   Lane lane{key, {}, &asked, stirred, may_claim(state, job, asked), false};
-  if (job.spec.groups.size() == 1) {
+  if (job.spec.groups.size() == 1 && job.spec.affinity.empty()) {
     lane.question = question;
     refusal(question);
   }
@@ -32,8 +32,9 @@ bool Openings::is_open(const State& state, const Lane& lane) const {
   if (lane.shut) return false;
   if (lane.claims) return true;
   if (lane.question && refusals_[*lane.question]) return false;
-  if (over_max(state, lane.key.queue, *lane.asked)) return false;
-  return lane.stirred == nullptr || !nodes_are_taken(state, lane.key, *lane.stirred);
+  const bool closed = over_max(state, lane.key.queue, *lane.asked) ||
+                      (lane.stirred != nullptr && nodes_are_taken(state, lane.key, *lane.stirred));
+  return !closed || may_claim_by_now(state, lane.key);
 }
 
 bool Openings::none(const State& state) {

@@ -4,8 +4,8 @@
 // What is bound or promised in a cycle only takes: places that were refused to one job stay refused, until the cycle
 // ends, to all that ask the same, and a ceiling that is reached stays reached. So nobody searches for such places
 // again, and when nothing is open any more, and nobody left could claim victims, the rest need not be asked at all.
-// For places that holds for jobs of one task group; where several have to fit beside each other, what somebody else
-// takes may even help.
+// For places that holds for jobs of one task group; where several have to fit beside each other, or near somebody, what
+// somebody else takes may even help.
 
 #include <cstddef>
 #include <optional>

@@ -5,6 +5,7 @@
 
 #include "base/planted.h"
 #include "sched/gang.h"
+#include "sched/quota.h"
 #include "sched/topology.h"
 
 namespace berth::sched {
@@ -47,7 +48,7 @@ FleetFit fleet_fit(const State& state, const TaskAsk& ask) {
 // Milli-GPUs that are available on nodes and models that the group may use.
 std::int64_t available_to(const State& state, const TaskAsk& ask) {
   std::int64_t milli = 0;
-  if (ask.group.node_selector.empty()) {
+  if (!judged_by_node(ask)) {
     for (std::size_t c = 0; c < ask.classes.size(); ++c) {
       for (std::size_t m = 0; m < kMaxGpuModels && ask.classes[c]; ++m) {
         if ((ask.models >> m & 1U) == 0) continue;
@@ -59,12 +60,38 @@ std::int64_t available_to(const State& state, const TaskAsk& ask) {
   }
   for (const NodeState& node : state.nodes()) {
     const bool allowed = node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()];
-    if (!allowed || !has_labels(ask.group, node.spec)) continue;
+    if (!allowed || !suits(ask, node)) continue;
     for (const state::GpuSlot& gpu : node.gpus) {
       if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
     }
   }
   return milli;
+}
+
+// The window without which the fleet, were it empty, would hold what the group asks; of several the first that is over.
+std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& ask) {
+  if (!ask.stay) return std::nullopt;
+  std::int64_t slots = 0;
+  std::optional<std::pair<state::ClosedSpan, NodeId>> first;
+  for (const NodeState& node : state.nodes()) {
+    const state::NodeShape& shape = state.node_index().shape_of(node.id);
+    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    const bool allowed = node.status != NodeStatus::kLost && ask.classes[shape.node_class.index()];
+    if (!allowed || here == 0 || !has_labels(ask.group, node.spec)) continue;
+    const auto span = closing(ask, node);
+    if (!span)
+      slots += here;
+    else if (!first || span->to < first->first.to)
+      first = {*span, node.id};
+  }
+  if (!first || slots >= ask.group.least()) return std::nullopt;
+  Reason reason;
+  reason.code = ReasonCode::kMaintenance;
+  reason.node = first->second;
+  reason.limit = first->first.from.ms;
+  reason.used = first->first.to.ms;
+  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->start) / 1000;
+  return reason;
 }
 
 // Distinguishes "never", "busy" and "enough in total, but in the wrong places".
@@ -76,7 +103,10 @@ Reason reason_for(const State& state, const JobState& job, std::size_t index) {
   reason.asked = ask.group.least() * ask.group.request.total_gpu_milli();
   reason.limit = available_to(state, ask);
   const FleetFit fleet = fleet_fit(state, ask);
-  if (!fleet.fits) {
+  if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
+    reason = *closed;
+    reason.group = static_cast<std::int32_t>(index);
+  } else if (!fleet.fits) {
     reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
   } else {
     reason.code = reason.limit >= reason.asked && reason.asked > 0 ? ReasonCode::kFragmented : ReasonCode::kGpusBusy;
@@ -90,78 +120,136 @@ Counts counts_of(const JobSpec& spec, bool full) {
   return counts;
 }
 
+using Regions = std::vector<Region>;  // where each group may grow
+
 // The least counts, wherever they fit. Here and below nobody may ask `why` not.
-std::optional<Region> place_anywhere(Gang& gang, const JobState& job, Reason* why) {
+std::optional<Regions> place_anywhere(Gang& gang, const JobState& job, Reason* why) {
   const Counts least = counts_of(job.spec, false);
   std::size_t short_of = 0;
-  if (gang.add_all(least, {}, short_of)) return Region{};
-  if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Region{};
+  if (gang.add_all(least, {}, short_of)) return Regions(least.size());
+  if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Regions(least.size());
   if (why != nullptr) *why = reason_for(gang.state(), job, short_of);
   return std::nullopt;
 }
 
-// The fleet may refuse it too; what is never possible goes before what is not possible now.
-Reason levels_refuse(Gang& gang, const JobState& job, const LevelRange& range) {
-  std::size_t short_of = 0;
-  const bool fleet_holds = gang.add_all(counts_of(job.spec, false), {}, short_of);
-  gang.rollback_to(0);
-  const Reason fleet = fleet_holds ? Reason() : reason_for(gang.state(), job, short_of);
-  if (is_never(fleet.code) || range.required == kAnywhere) return fleet;
+// Why so many tasks of the groups fit no domain of the level that is required of them.
+Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range) {
   Gang any_model(gang.state(), job, kAllModels, gang.work());
-  const bool never = !some_domain_could_hold(any_model, range);
-  if (!never && !fleet_holds) return fleet;
-  Reason why = closest_domain(gang, range);
-  if (never) why.code = ReasonCode::kNeverFits;
+  Reason why = closest_domain(gang, least, range);
+  if (!some_domain_could_hold(any_model, least, range)) why.code = ReasonCode::kNeverFits;
   return why;
 }
 
+// The job as a whole would find its domain: which of its groups does not, by itself or beside the others.
+Reason groups_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
+  Reason why;
+  why.code = ReasonCode::kTopology;
+  why.rule = PlaceRule::kGroups;
+  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
+    if (levels.groups[g].required == kAnywhere) continue;
+    Counts least(levels.groups.size());
+    least[g] = job.spec.groups[g].least();
+    const bool fits = place_by_topology(gang, least, levels).has_value();
+    gang.rollback_to(0);
+    if (fits) continue;
+    why = level_refuses(gang, job, least, levels.groups[g]);
+    why.rule = PlaceRule::kGroup;
+    why.wish = "group " + job.spec.groups[g].name;
+    why.group = static_cast<std::int32_t>(g);
+    return why;
+  }
+  return why;
+}
+
+// The fleet may refuse it too; what is never possible goes before what is not possible now.
+Reason levels_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
+  const Counts least = counts_of(job.spec, false);
+  std::size_t short_of = 0;
+  const bool fleet_holds = gang.add_all(least, {}, short_of);
+  gang.rollback_to(0);
+  const Reason fleet = fleet_holds ? Reason() : reason_for(gang.state(), job, short_of);
+  if (is_never(fleet.code)) return fleet;
+  const bool whole =
+      !levels.groups.empty() && place_by_topology(gang, least, {levels.job, {}, levels.required}).has_value();
+  gang.rollback_to(0);
+  if (whole) return groups_refuse(gang, job, levels);
+  if (levels.job.required == kAnywhere) return fleet;
+  const Reason why = level_refuses(gang, job, least, levels.job);
+  return is_never(why.code) || fleet_holds ? why : fleet;
+}
+
 // All of it within the levels that the job asks for, else the least counts.
-std::optional<Region> place_within_levels(Gang& gang, const JobState& job, Reason* why) {
-  const LevelRange range = level_range(gang.state(), job.spec.topology);
+std::optional<Regions> place_within_levels(Gang& gang, const JobState& job, const JobLevels& levels, Reason* why) {
   if (why != nullptr) why->code = ReasonCode::kTopology;
-  if (!range.known) return std::nullopt;
+  if (!levels.known()) return std::nullopt;
   for (const bool full : {true, false}) {
-    if (auto region = place_by_topology(gang, counts_of(job.spec, full), range)) return region;
+    if (auto regions = place_by_topology(gang, counts_of(job.spec, full), levels)) return regions;
     if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;
   }
-  if (why != nullptr) *why = levels_refuse(gang, job, range);
+  if (why != nullptr) *why = levels_refuse(gang, job, levels);
   return std::nullopt;
 }
 
-std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
-                                                   ModelMask models, PlaceWork& work, Reason* why) {
-  Gang gang(state, job, models, work, score);
-  const bool levels = job.spec.topology != TopologyConstraint();
-  const auto region = levels ? place_within_levels(gang, job, why) : place_anywhere(gang, job, why);
-  if (!region) return std::nullopt;
+bool place_all(Gang& gang, const JobState& job, Reason* why) {
+  const JobLevels levels = job_levels(gang);
+  const auto regions = levels.any() ? place_within_levels(gang, job, levels, why) : place_anywhere(gang, job, why);
+  if (!regions) return false;
   const Counts placed = gang.counts_since(0);
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], *region);
+    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], (*regions)[g]);
   }
-  return std::move(gang).in_rank_order();
+  return true;
+}
+
+// It would find its places if nobody had to be near or away from anybody: the first rule that closes one of them.
+Reason neighbours_refuse(const State& state, const JobState& job, const Gang& relaxed) {
+  Neighbours neighbours(state, job);
+  for (const TaskPlacement& placement : relaxed.placements()) {
+    if (!neighbours.allows(placement.node)) return neighbours.why_closed(placement.node);
+    neighbours.enter(placement.node, +1);
+  }
+  return neighbours.why_closed(relaxed.placements().front().node);  // they are not together
+}
+
+// Neighbours are told as the reason where places would be found without them.
+void blame_neighbours(const State& state, const JobState& job, ModelMask models, PlaceWork& work, Reason& why) {
+  for (const Besides besides : {Besides::kTerms, Besides::kNobody}) {
+    Gang relaxed(state, job, models, work, NodeScore::kBestFit, Pools::kAny, besides);
+    if (!place_all(relaxed, job, nullptr)) continue;
+    why = neighbours_refuse(state, job, relaxed);
+    return;
+  }
+}
+
+std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
+                                                   ModelMask models, Pools pools, PlaceWork& work, Reason* why) {
+  Gang gang(state, job, models, work, score, pools);
+  if (place_all(gang, job, why)) return std::move(gang).in_rank_order();
+  if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
+  return std::nullopt;
 }
 
 // Whether tasks of several sizes fit beside each other depends on where the first of them go. It must not depend on the
 // mix of requests, which changes while a refused gang sleeps (sched/waking.h): best fit says whether such a gang fits.
 std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const JobState& job, ModelMask models,
-                                                     PlaceWork& work, Reason* why) {
+                                                     Pools pools, PlaceWork& work, Reason* why) {
   const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
   if (score == NodeScore::kBestFit || job.spec.groups.size() == 1) {
-    return place_by(score, state, job, models, work, why);
+    return place_by(score, state, job, models, pools, work, why);
   }
-  auto fitting = place_by(NodeScore::kBestFit, state, job, models, work, why);
+  auto fitting = place_by(NodeScore::kBestFit, state, job, models, pools, work, why);
   if (!fitting) return std::nullopt;
-  auto scored = place_by(score, state, job, models, work, nullptr);
+  auto scored = place_by(score, state, job, models, pools, work, nullptr);
   return scored ? std::move(scored) : std::move(fitting);
 }
 
-}  // namespace
-
-bool may_use_pool(const State& state, QueueId queue, std::uint32_t pool) {
-  const auto& queues = state.pools()[pool].queues;
-  return queues.empty() ||
-         std::any_of(queues.begin(), queues.end(), [&](QueueId top) { return state.is_below(queue, top); });
+// What lies within its guarantees is within only where they are backed, so it goes to ordinary pools if it can; what
+// borrows goes to burst pools first, so that the room that backs guarantees stays free.
+Pools first_choice(const State& state, const JobState& job) {
+  return lies_within(state, job) ? Pools::kOrdinary : Pools::kBurst;
 }
+
+}  // namespace
 
 bool could_hold(const State& state, const JobState& job, std::size_t group, const NodeState& node) {
   return could_hold(state, task_ask(state, job, group, kAllModels), node);
@@ -172,44 +260,60 @@ bool could_hold(const State& state, const TaskAsk& ask, const NodeState& node) {
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
-std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models) {
+std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models, Pools pools) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const TaskGroup& group = job.spec.groups[g];
     const std::int64_t asked = group.least() * group.request.total_gpu_milli();
-    if (asked == 0 || !group.node_selector.empty()) continue;
-    lacking = std::max(lacking, asked - available_to(state, task_ask(state, job, g, models)));
+    const TaskAsk ask = task_ask(state, job, g, models, pools);
+    if (asked == 0 || judged_by_node(ask)) continue;
+    lacking = std::max(lacking, asked - available_to(state, ask));
   }
   return lacking;
 }
 
 std::optional<std::vector<TaskPlacement>> place(const State& state, const JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why) {
-  return place_gang(state, job, models, work, &why);
+  if (state.has_burst_pools()) {
+    if (auto first = place_gang(state, job, models, first_choice(state, job), work, nullptr)) return first;
+  }
+  return place_gang(state, job, models, Pools::kAny, work, &why);
 }
+
+namespace {
+
+// Around a task of the group where a level is required of it, else around any task; nothing if its node has moved.
+std::optional<Region> region_to_grow(const State& state, const JobState& job, const JobLevels& levels, std::size_t g) {
+  const bool own = !levels.groups.empty() && levels.groups[g].required > levels.job.required;
+  for (const state::TaskState& task : job.attempt->tasks) {
+    if (own && task.placement.group != g) continue;
+    return region_around(state, task.placement.node, own ? levels.groups[g].required : levels.job.required);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::vector<TaskPlacement> place_more(const State& state, const JobState& job, const std::vector<std::int32_t>& counts,
                                       PlaceWork& work) {
-  const NodeId home = job.attempt->tasks.front().placement.node;
-  const LevelRange range = level_range(state, job.spec.topology);
-  if (!range.known) return {};
-  Region region;
-  if (range.required == node_level(state)) {
-    region.node = home;
-  } else if (range.required != kAnywhere) {
-    for (const DomainId id : state.topology().of_node(home)) {
-      if (std::cmp_equal(state.topology().domain(id).level, range.required)) region.domain = id;
+  const auto more_in = [&](Pools pools) {
+    Gang gang(state, job, kAllModels, work, NodeScore::kBestFit, pools);
+    const JobLevels levels = job_levels(gang);
+    if (!levels.known()) return std::vector<TaskPlacement>();
+    for (std::size_t g = 0; g < counts.size(); ++g) {
+      if (const auto region = region_to_grow(state, job, levels, g)) gang.add(g, counts[g], *region);
     }
-    if (!region.domain.valid()) return {};  // its node has moved
+    return std::move(gang).in_rank_order();
+  };
+  if (state.has_burst_pools()) {
+    if (auto first = more_in(first_choice(state, job)); !first.empty()) return first;
   }
-  Gang gang(state, job, kAllModels, work);
-  for (std::size_t g = 0; g < counts.size(); ++g) gang.add(g, counts[g], region);
-  return std::move(gang).in_rank_order();
+  return more_in(Pools::kAny);
 }
 
 std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
-                                                    PlaceWork& work) {
-  return place_gang(state, job, models, work, nullptr);
+                                                    Pools pools, PlaceWork& work) {
+  return place_gang(state, job, models, pools, work, nullptr);
 }
 
 }  // namespace berth::sched

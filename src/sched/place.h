@@ -1,6 +1,9 @@
 #pragma once
 // Placement of a whole gang on what is available now: filter nodes, then best fit, then devices. All or nothing: either
 // every task group gets at least its least count, or nothing is placed.
+//
+// Where there are burst pools, a gang that lies within its guarantees goes to the other pools if it fits there, and one
+// that borrows to burst pools; only where that does not do it goes anywhere.
 
 #include <cstdint>
 #include <optional>
@@ -21,6 +24,7 @@ struct PlaceWork {
   // The first time at which a victim has run its minimum, of those that a claimant would fit without.
   Timestamp ask_again_at = Timestamp::never();
   bool left_out = false;  // some claimant had more victims than the budget
+  bool too_dear = false;  // the last claimant's victims would lose more than a preemption may cost
   bool hopeless = false;  // the last claimant would not fit if everybody left who may be stopped for it
 };
 
@@ -29,9 +33,9 @@ struct PlaceWork {
 std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
                                                 PlaceWork& work, Reason& why);
 
-// The same where nobody asks why.
+// The same in these pools, where nobody asks why.
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
-                                                    ModelMask models, PlaceWork& work);
+                                                    ModelMask models, Pools pools, PlaceWork& work);
 
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
 // its required level in which it runs.
@@ -40,7 +44,8 @@ std::vector<TaskPlacement> place_more(const state::State& state, const state::Jo
 
 // The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
 // much is freed. Nothing for groups that select by label, whose nodes would have to be walked.
-std::int64_t gpu_milli_short(const state::State& state, const state::JobState& job, ModelMask models);
+std::int64_t gpu_milli_short(const state::State& state, const state::JobState& job, ModelMask models,
+                             Pools pools = Pools::kAny);
 
 // Drops tasks beyond their group's least count, the last ones first, until `fits` holds for the rest. False when it
 // does not hold even for the least counts; the placements are then of no use.
@@ -61,8 +66,5 @@ bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fit
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
 // The same where many nodes are asked about; for `ask` all models are allowed.
 bool could_hold(const state::State& state, const TaskAsk& ask, const state::NodeState& node);
-
-// Whether a queue may use a pool.
-bool may_use_pool(const state::State& state, QueueId queue, std::uint32_t pool);
 
 }  // namespace berth::sched

@@ -10,9 +10,13 @@
 #include "base/checked.h"
 #include "base/planted.h"
 #include "sched/admit.h"
+#include "sched/backfill.h"
+#include "sched/neighbours.h"
 #include "sched/quota.h"
+#include "sched/share.h"
 #include "sched/vacated.h"
 #include "state/attained_service.h"
+#include "state/back_off.h"
 #include "state/replicas.h"
 
 namespace berth::sched {
@@ -24,6 +28,7 @@ using state::State;
 using state::Trial;
 
 constexpr std::int32_t kBehindAllLevels = 1'000;
+constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looked at again after so long
 
 // All of a job, or the last tasks of an elastic gang. One that could lose either stands in the lists twice: with what
 // it can give back, and later with the rest.
@@ -39,7 +44,8 @@ struct Victim {
   std::int64_t gpu_milli = 0;
   // Of a job in the claimant's queue, if that orders by attained service; the others stand behind all.
   std::int32_t level = kBehindAllLevels;
-  std::uint64_t within = 0;  // of its least part, by depth
+  std::uint64_t within = 0;   // of its least part, by depth
+  Fraction side_share{0, 1};  // of growth: what its side of the tree has of the fleet
 
   bool whole() const { return keep == 0; }
 };
@@ -49,10 +55,19 @@ struct Claim {
   StopCause cause = StopCause::kReclaim;
   bool whole = false;
   std::uint32_t keep = 0;
+  Fraction side_share{0, 1};  // of growth that gives way to whoever has less
+};
+
+// Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
+// whoever it is, so that the claimant would be no better than who leaves.
+struct Reach {
+  bool reclaim = true;
+  Pools pools = Pools::kAny;
 };
 
 // Those who may be stopped for a claimant, the first to go first: now, and when they have run their minimum.
 struct Candidates {
+  bool spares_growth = false;  // of a side that has less than the claimant's would have; that changes by starts alone
   std::vector<Victim> ripe;
   std::vector<Victim> young;
   Timestamp next_ripe = Timestamp::never();
@@ -104,6 +119,49 @@ void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& c
     const auto [claim, fresh] = claims.try_emplace(key.job, Claim{StopCause::kReclaim, false, keep});
     claim->second.whole = claim->second.whole || key.charge == 0;
   }
+}
+
+bool has_growth(const JobState& job) { return job.attempt && job.attempt->base_tasks() < tasks_of(job); }
+
+// What is bound and promised below the queue, and that much more, of the fleet, over the weight. What was used before
+// does not count here: a claim must not come to hold by time alone.
+Fraction share_with(const State& state, QueueId queue, const Amounts& more) {
+  const state::QueueState& q = state.queue(queue);
+  return dominant_share(state, state::shared_part(q.usage + q.nominated + more), q.weight);
+}
+
+// The largest share that the least part of the claimant could make its side have, on whatever model it starts.
+Fraction share_at_most(const State& state, const JobState& claimant, QueueId side, const Amounts& asked) {
+  Fraction most = share_with(state, side, asked);
+  for (std::size_t m = 0; m < state.gpu_models().size() && asked[kDimGpu] > 0; ++m) {
+    const GpuModelId model(static_cast<std::uint16_t>(m));
+    const Fraction share = share_with(state, side, amounts_on(state, claimant.spec, model));
+    if (most < share) most = share;
+  }
+  return most;
+}
+
+// Borrowed growth of other queues gives way where the claimant's side, with its least part, would have no more of the
+// fleet than the growing side has. Says whether some was spared.
+bool add_growth_of_richer(const State& state, const JobState& claimant, const Amounts& asked,
+                          std::map<JobId, Claim>& claims) {
+  bool spared = false;
+  for (const JobId id : state.elastic()) {
+    const JobState& job = *state.job(id);
+    if (job.queue == claimant.queue || !has_growth(job) || claims.contains(id)) continue;
+    const Siblings sides = below_common_ancestor(state, claimant.queue, job.queue);
+    const std::uint32_t keep = borrowed_from(job, state.queue(sides.victim).depth);
+    if (keep == tasks_of(job)) continue;
+    const Fraction ours = share_at_most(state, claimant, sides.claimant, asked);
+    const Fraction theirs = share_with(state, sides.victim, {});
+    // What an exclusive job will count is not known before it has its nodes.
+    if (claimant.spec.exclusive || ours.infinite() || theirs < ours) {
+      spared = true;
+      continue;
+    }
+    claims.emplace(id, Claim{StopCause::kReclaim, false, keep, theirs});
+  }
+  return spared;
 }
 
 // Whether the running job of the claimant's queue and priority may be stopped for it, now or when it has had more
@@ -161,8 +219,7 @@ void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vecto
 
 // When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
 Timestamp ripe_at(const State& state, const JobState& victim, const JobState& claimant, StopCause cause) {
-  const Timestamp old_enough =
-      victim.attempt->started + checked_multiply(state.config().scheduling.min_runtime_s, 1000);
+  const Timestamp old_enough = may_be_stopped_from(state, victim);
   if (cause != StopCause::kPreempt || victim.priority < claimant.priority) return old_enough;
   return std::max(old_enough, state::behind_level_from(state.queue(claimant.queue), victim, claimant.level));
 }
@@ -201,25 +258,33 @@ bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std
 
 class Gathering {
  public:
-  Gathering(const VictimSearch& search, const JobState& claimant, PlaceWork& work)
+  Gathering(const VictimSearch& search, const JobState& claimant, bool reclaims, PlaceWork& work)
       : search_(search),
         state_(search.state),
         claimant_(claimant),
+        reclaims_(reclaims),
         asked_(least_amounts(search.state, claimant.spec)),
         least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
+        frees_places_(Neighbours(search.state, claimant).matter()),
         careful_(has_given_way(claimant)),
+        own_only_(over_user_limit(search.state, claimant, asked_).has_value()),
         most_(most_within(search.state, claimant.queue, asked_)),
         work_(work) {}
 
   Candidates run() && {
     std::map<JobId, Claim> claims = preempted(state_, claimant_);
-    reclaim(claims);
+    if (reclaims_) reclaim(claims);
+    if (reclaims_ && state_.config().scheduling.reclaim)
+      found_.spares_growth = add_growth_of_richer(state_, claimant_, asked_, claims);
     for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
-    found_.left_out = found_.ripe.size() > search_.budget;
+    const auto shrinking = static_cast<std::size_t>(
+        std::count_if(found_.ripe.begin(), found_.ripe.end(), [](const Victim& one) { return !one.whole(); }));
+    const std::size_t most = shrinking + search_.budget;  // who gives back goes first, and is not counted
+    found_.left_out = found_.ripe.size() > most;
     if (found_.left_out) {
-      const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(search_.budget);
+      const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
       std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), goes_first);
-      found_.ripe.resize(search_.budget);
+      found_.ripe.resize(most);
     }
     std::sort(found_.ripe.begin(), found_.ripe.end(), goes_first);
     return std::move(found_);
@@ -254,7 +319,8 @@ class Gathering {
 
   // A job of another branch that has not grown and is of no service.
   void consider(const state::RunningRow& row) {
-    if (row.stopping || (asked_[kDimGpu] > 0 && row.gpu_milli == 0) || is_spoken_for(row.job)) return;
+    if (own_only_ || row.stopping || is_spoken_for(row.job)) return;
+    if (asked_[kDimGpu] > 0 && row.gpu_milli == 0 && !frees_places_) return;
     if (careful_ && !at_least_as_within(most_, row.within)) return;
     const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
     add({row.job, StopCause::kReclaim, 0, row.tasks, row.priority, false, loss, row.order, row.gpu_milli,
@@ -265,15 +331,18 @@ class Gathering {
   void consider(const JobState& job, const Claim& claim) {
     ++work_.victims_looked_up;
     if (job.phase != JobPhase::kRunning || is_spoken_for(job.id)) return;
+    if (own_only_ && job.spec.user != claimant_.spec.user) return;
     const state::QueueState& leaf = state_.queue(claimant_.queue);
     const Seq order = job.attempt->charges.front().order;
     const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
-    const bool shrinks = claim.keep < tasks_of(job) && (asked_[kDimGpu] == 0 || growth > 0);
+    const bool shrinks = claim.keep < tasks_of(job) && (asked_[kDimGpu] == 0 || growth > 0 || frees_places_);
     if (shrinks) {
       found_.ripe.push_back({job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
+      found_.ripe.back().side_share = claim.side_share;
     }
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
-    if (!claim.whole || (asked_[kDimGpu] > 0 && milli == 0)) return;  // frees none of what is short
+    if (own_only_ || !claim.whole) return;
+    if (asked_[kDimGpu] > 0 && milli == 0 && !frees_places_) return;  // frees none of what is short
     const std::uint64_t within = job.attempt->charges.front().within;
     if (careful_ && !at_least_as_within(most_, within)) return;
     const Fraction loss{loss_of_stopping(job, search_.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
@@ -301,21 +370,43 @@ class Gathering {
   const VictimSearch& search_;
   const State& state_;
   const JobState& claimant_;
+  bool reclaims_;
   Amounts asked_;
   std::int64_t least_run_ms_;
+  bool frees_places_;  // who leaves does, whatever he holds
   bool careful_;
+  bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
   std::uint64_t most_;
   PlaceWork& work_;
   Candidates found_;
   std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
 };
 
-// Asks whether the claimant fits when this or that list of victims is gone. Lists that begin alike cost only the
-// difference: the trial is rolled back to what they have in common.
+// Until when the last of them may take to leave: what maintenance closes before then is of no use to the claimant.
+Timestamp gone_by(const State& state, const std::vector<Victim>& victims) {
+  std::int64_t longest_ms = 0;
+  for (const Victim& victim : victims) longest_ms = std::max(longest_ms, state.grace_ms(state.job(victim.job)->spec));
+  return state.asked_at() + longest_ms;
+}
+
+// Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
+// whom it may not pass. Lists that begin alike cost only the difference: the trial is rolled back to what they have in
+// common.
 class Without {
  public:
-  Without(const VictimSearch& search, JobId claimant, PlaceWork& work)
-      : state_(search.state), claimant_(claimant), work_(work), trial_(search.state) {}
+  Without(const VictimSearch& search, JobId claimant, Pools pools, PlaceWork& work)
+      : state_(search.state), claimant_(claimant), pools_(pools), work_(work), trial_(search.state) {
+    const JobState& job = *state_.job(claimant);
+    for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
+      used_before_.emplace(q, state_.queue(q).usage + state_.queue(q).nominated);
+    }
+    for (const JobId owner : not_passed(state_, job, search.now)) {
+      trial_.set_aside(owner, state_.job(owner)->start_hold->placements);
+    }
+  }
+
+  // Before anybody is removed.
+  void look_at(Timestamp when) { trial_.look_at(when); }
 
   // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
   // guarantee on the very models that the claimant would take.
@@ -334,7 +425,8 @@ class Without {
   bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
     const JobState& job = *state_.job(claimant_);
     std::uint64_t within = 0;
-    for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
+    const bool burst = state_.burst_amounts_of(job.spec, placements).has_value();
+    for (QueueId q = job.queue; q != state_.root() && !burst; q = state_.queue(q).parent) {
       const bool inside = would_be_within(state_, q, state_.amounts_of(job.spec, placements));
       if (inside) within |= std::uint64_t{1} << state_.queue(q).depth;
     }
@@ -347,8 +439,8 @@ class Without {
     const JobState& job = *state_.job(claimant_);
     const Admission admission = admit(state_, job);
     if (admission.models == 0) return std::nullopt;
-    if (gpu_milli_short(state_, job, admission.models) > 0) return std::nullopt;
-    return try_place(state_, job, admission.models, work_);
+    if (gpu_milli_short(state_, job, admission.models, pools_) > 0) return std::nullopt;
+    return try_place(state_, job, admission.models, pools_, work_);
   }
 
   // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
@@ -357,8 +449,16 @@ class Without {
     return std::all_of(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& one) {
       if (one.cause != StopCause::kReclaim) return true;
       const QueueId theirs = state_.job(one.job)->queue;
-      return would_be_within(state_, below_common_ancestor(state_, ours, theirs).claimant, exact);
+      const QueueId side = below_common_ancestor(state_, ours, theirs).claimant;
+      return would_be_within(state_, side, exact) || (!one.whole() && has_no_more(side, exact, one.side_share));
     });
+  }
+
+  // Counted as it is before anybody leaves.
+  bool has_no_more(QueueId side, const Amounts& exact, const Fraction& than) const {
+    const state::SharedAmounts amounts = state::shared_part(used_before_.at(side) + exact);
+    const Fraction share = dominant_share(state_, amounts, state_.queue(side).weight);
+    return !share.infinite() && !(than < share);
   }
 
   void remove(const std::vector<Victim>& victims, std::size_t count) {
@@ -388,9 +488,11 @@ class Without {
 
   State& state_;
   JobId claimant_;
+  Pools pools_;
   PlaceWork& work_;
   Trial trial_;
-  std::vector<Removed> removed_;  // in order
+  std::map<QueueId, Amounts> used_before_;  // and promised, on the claimant's way to the root
+  std::vector<Removed> removed_;            // in order
 };
 
 // Those of the victims that hold something on a node where the claimant would run.
@@ -524,6 +626,22 @@ std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victim
   return victims;
 }
 
+// Whether those who would be preempted lose more than the claimant's GPUs may cost. What is reclaimed does not count:
+// an owner gets what it is guaranteed whatever others lose.
+bool too_dear(const State& state, const std::vector<Victim>& victims, const std::vector<TaskPlacement>& gained,
+              Timestamp now) {
+  const std::int64_t most_s = state.config().scheduling.preempt_max_loss_s;
+  if (most_s == 0) return false;
+  std::int64_t gpu_milli = 0;
+  for (const TaskPlacement& task : gained) gpu_milli += static_cast<std::int64_t>(task.gpus.size()) * task.gpu_milli;
+  Int128 lost_gpu_ms = 0;
+  for (const Victim& victim : victims) {
+    if (victim.whole() && victim.cause == StopCause::kPreempt)
+      lost_gpu_ms += loss_of_stopping(*state.job(victim.job), now);
+  }
+  return lost_gpu_ms * kMilli > Int128{most_s} * 1000 * std::max(gpu_milli, kMilli);
+}
+
 }  // namespace
 
 bool has_given_way(const JobState& job) {
@@ -542,31 +660,63 @@ std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now) {
   return row.gpu_milli == 0 ? ms : static_cast<std::int64_t>(Int128{ms} * row.gpu_milli / kMilli);
 }
 
+std::size_t eviction_budget(const State& state, Timestamp now, std::size_t already) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  std::int64_t most = rules.victims_per_cycle;
+  if (rules.evictions_per_hour > 0) most = std::min(most, state.evictions().left(rules.evictions_per_hour, now));
+  const auto limit = static_cast<std::size_t>(most);
+  return limit - std::min(limit, already);
+}
+
+Timestamp may_be_stopped_from(const State& state, const JobState& job) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  const std::int64_t least_s =
+      job.evicted_last() ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
+  return job.attempt->started + checked_multiply(least_s, 1000);
+}
+
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
   const SchedulingConfig& rules = state.config().scheduling;
   const state::QueueState& leaf = state.queue(job.queue);
+  const auto any_growth = [&](const auto& gives_way) {
+    return std::any_of(state.elastic().begin(), state.elastic().end(),
+                       [&](JobId id) { return has_growth(*state.job(id)) && gives_way(*state.job(id)); });
+  };
+  if (const auto limit = over_user_limit(state, job, asked)) {
+    return limit->dim != kDims && any_growth([&](const JobState& other) { return other.spec.user == job.spec.user; });
+  }
   if (rules.preempt && !leaf.running.empty() && leaf.running.begin()->first < job.priority) return true;
   const bool last = static_cast<std::size_t>(job.level) > leaf.service_thresholds.size();
   if (rules.preempt && !leaf.service_thresholds.empty() && !last && leaf.running.contains(job.priority)) return true;
-  const auto may_shrink = [&](JobId id) {
-    const JobState& other = *state.job(id);
-    return other.queue == job.queue && other.priority <= job.priority && other.attempt->base_tasks() < tasks_of(other);
+  const auto in_our_queue = [&](const JobState& other) {
+    return other.queue == job.queue && other.priority <= job.priority;
   };
-  if (rules.preempt && std::any_of(state.elastic().begin(), state.elastic().end(), may_shrink)) return true;
+  if (rules.preempt && any_growth(in_our_queue)) return true;
   if (!rules.reclaim) return false;
+  if (any_growth([&](const JobState& other) { return other.queue != job.queue; })) return true;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
     if (would_be_within(state, q, asked)) return true;
   }
   return false;
 }
 
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+namespace {
+
+std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch& search, JobId claimant,
+                                         PlaceWork& work) {
   const JobState& job = *search.state.job(claimant);
   const State& state = search.state;
-  const Candidates found = Gathering(search, job, work).run();
-  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels);
-  work.left_out = work.left_out || found.left_out;
   work.hopeless = false;
+  work.too_dear = false;
+  if (const Timestamp from = state::may_claim_from(job); from > search.now) {
+    work.ask_again_at = std::min(work.ask_again_at, from);
+    return std::nullopt;
+  }
+  const Candidates found = Gathering(search, job, reach.reclaim, work).run();
+  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
+  work.left_out = work.left_out || found.left_out;
+  if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
+  if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Vacated vacated(state, job, work);
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
   // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
@@ -574,11 +724,13 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   leave(state, vacated, found.ripe);
   const bool ripe_might_do = vacated.might_fit() && least_prefix(found.ripe, lacking) <= found.ripe.size();
   leave(state, vacated, found.young);
-  work.hopeless = !found.left_out && !vacated.might_fit();
-  if (work.hopeless || (found.ripe.empty() && found.young.empty())) return std::nullopt;
+  const bool in_vain = !found.left_out && !vacated.might_fit();
+  work.hopeless = in_vain && !found.spares_growth;
+  if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
   std::size_t least = 0;
   std::optional<std::size_t> enough;
-  Without without(search, claimant, work);
+  Without without(search, claimant, reach.pools, work);
+  if (!state.maintenance().empty()) without.look_at(gone_by(state, found.ripe));
   if (ripe_might_do) {
     stay(state, vacated, found.young);
     least = least_to_leave(state, vacated, found.ripe);
@@ -600,13 +752,32 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   EvictDecision decision;
   decision.claimant = claimant;
   decision.placements = *without.fit(victims, victims.size());
-  if (has_given_way(job) && !without.outranks(victims, decision.placements)) return std::nullopt;
+  work.too_dear = too_dear(state, victims, decision.placements, search.now);
+  if (work.too_dear) {  // until they have saved
+    work.ask_again_at = std::min(work.ask_again_at, search.now + kSavedByMs);
+    return std::nullopt;
+  }
+  if (has_given_way(job) && !without.outranks(victims, decision.placements)) {
+    work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
+    return std::nullopt;
+  }
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
     decision.causes.push_back(victim.cause);
     decision.keeps.push_back(victim.keep);
     if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
   }
+  return decision;
+}
+
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+  if (!search.state.has_burst_pools()) return find_within({}, search, claimant, work);
+  if (auto decision = find_within({true, Pools::kOrdinary}, search, claimant, work)) return decision;
+  const bool hopeless = work.hopeless;
+  auto decision = find_within({false, Pools::kAny}, search, claimant, work);
+  work.hopeless = work.hopeless && hopeless;
   return decision;
 }
 

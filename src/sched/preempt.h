@@ -6,10 +6,20 @@
 // proof, on a trial, that the claimant then fits; the set is minimal: with any victim left out, the claimant would not
 // fit.
 //
+// Who keeps coming to its own end soon after its start may stop nobody until it has waited long (state/back_off.h): it
+// would do so at every try.
+//
 // Shrinking comes first. What an elastic gang has beyond its least counts is given back before anybody is evicted, as
 // few tasks as do, the last ones first, and without regard to the minimum run time, because no work ends. Reclaim takes
 // of it what is borrowed; a gang whose least part is within stays, whatever it has grown by. Preemption takes it also
-// for a claimant of the same priority: what somebody needs to run at all goes before what makes others faster.
+// for a claimant of the same priority: what somebody needs to run at all goes before what makes others faster. So does
+// reclaim without a guarantee, of borrowed growth alone, where the claimant's side below the lowest common ancestor
+// would have no more of the fleet over its weight, with the claimant's least part, than the growing side has (what is
+// bound and promised; sched/share.h). For a claimant that its user's limit holds back, only that user's growth counts.
+//
+// What stands in burst pools is borrowed everywhere. It is reclaimed where it uses up a ceiling that the claimant is
+// below, but nobody is reclaimed for its places: a claimant takes those that back guarantees. Preemption within a queue
+// takes places of any pool.
 //
 // Termination. For fixed demand and capacity every eviction raises a potential that is bounded, and nothing lowers it;
 // so there are finitely many. It is the pair, the first outweighing the second, of
@@ -22,8 +32,10 @@
 // guarantee of each went in a circle: each gang stopped the small one of its own queue, which reclaimed from the other
 // gang. So who gave way before (once stopped by reclaim or preempt) stops only those whom it outranks; who did not
 // lowers the first number by starting. What a claimant is promised within a guarantee is kept for it: nobody is
-// promoted into it, nor starts within it. Levels of what runs change with time, but each job's rises at most once per
-// threshold and falls once, when it is promoted. potential_property_test holds all of it against random trees.
+// promoted into it, nor starts within it. A least part that is within at a child takes the room at the parent from what
+// is within there and borrows at a child (control/stacks.h), where its rank then is higher than theirs were. Levels of
+// what runs change with time, but each job's rises at most once per threshold and falls once, when it is promoted.
+// potential_property_test holds all of it against random trees.
 
 #include <optional>
 #include <set>
@@ -40,11 +52,17 @@ struct VictimSearch {
   state::State& state;
   Timestamp now;
   const std::set<JobId>& spoken_for;  // already victims in this cycle
-  std::size_t budget;                 // at most so many victims
+  std::size_t budget;                 // at most so many that lose all they have
 };
 
 // The eviction that makes the waiting job fit, or nothing.
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work);
+
+// How many more gangs may be stopped now: by this cycle, which has stopped `already`, and within the hour.
+std::size_t eviction_budget(const state::State& state, Timestamp now, std::size_t already);
+
+// When the running job has run its minimum, which is longer for one that was reclaimed or preempted the last time.
+Timestamp may_be_stopped_from(const state::State& state, const state::JobState& job);
 
 // Whether a search for victims could find any at all, now or when time has passed: somebody of lower priority, or who
 // may come to stand on a higher level, runs in the same queue, or the job, which counts `asked` at least, lies inside a

@@ -9,7 +9,7 @@ std::uint32_t Questions::asker_of(QueueId queue) {
   std::uint32_t& asker = askers_[queue.index()];
   if (asker != kUnknown) return asker;
   Asker full{state_.queue(queue).trust_domain, {}};
-  for (std::uint32_t i = 0; i < state_.pools().size(); ++i) full.second.push_back(may_use_pool(state_, queue, i));
+  for (std::uint32_t i = 0; i < state_.pools().size(); ++i) full.second.push_back(state_.is_open_to(queue, i));
   asker = known_askers_.try_emplace(std::move(full), static_cast<std::uint32_t>(known_askers_.size())).first->second;
   return asker;
 }

@@ -26,7 +26,7 @@ class Questions {
   const Amounts& least(const state::JobState& job);
 
  private:
-  // Whose tasks share GPUs, and, by index, which pools the queue may use.
+  // Whose tasks share GPUs, and, by index, which pools the queue may use; the shape tells the class.
   using Asker = std::pair<TrustDomainId, std::vector<bool>>;
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 

@@ -1,6 +1,7 @@
 #include "sched/quota.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/checked.h"
@@ -119,16 +120,31 @@ namespace {
 std::int64_t kept_back(const QueueState& child, std::size_t dim) {
   if (!child.guaranteed.states(dim) || child.lending_limit[dim] == kUnlimited) return 0;
   const std::int64_t reserved = std::max<std::int64_t>(0, child.guaranteed.amounts[dim] - child.lending_limit[dim]);
-  return std::max<std::int64_t>(0, reserved - child.usage[dim] - child.nominated[dim]);
+  const std::int64_t used = child.usage[dim] - child.burst_usage[dim];
+  return std::max<std::int64_t>(0, reserved - used - child.nominated[dim]);
 }
 
-std::int64_t capacity_of(const State& state, const QueueState& queue, std::size_t dim) {
-  return queue.id == state.root() ? std::min(queue.max[dim], state.capacity()[dim]) : queue.max[dim];
+// Something that children share, and what of it is used and asked.
+struct Shared {
+  std::int64_t capacity = 0;
+  std::int64_t used = 0;
+  std::int64_t asked = 0;
+};
+
+// The parent's ceiling, below which everything counts, and the part of the fleet that backs guarantees; the smaller one
+// first.
+std::array<Shared, 2> shared_by_children(const State& state, const QueueState& parent, std::size_t dim,
+                                         const Amounts& asked, const Amounts& in_burst) {
+  const std::int64_t used = parent.usage[dim] + parent.nominated[dim];
+  const Shared ceiling{parent.max[dim], used, asked[dim]};
+  const Shared fleet{state.capacity()[dim] - state.burst_capacity()[dim], used - parent.burst_usage[dim],
+                     asked[dim] - in_burst[dim]};
+  return ceiling.capacity < fleet.capacity ? std::array{ceiling, fleet} : std::array{fleet, ceiling};
 }
 
 }  // namespace
 
-std::optional<Reason> over_lending(const State& state, QueueId queue, const Amounts& asked) {
+std::optional<Reason> over_lending(const State& state, QueueId queue, const Amounts& asked, const Amounts& in_burst) {
   for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& parent = state.queue(state.queue(id).parent);
     if (parent.keepers.empty()) continue;
@@ -139,18 +155,17 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
         if (sibling != id) kept += kept_back(state.queue(sibling), dim);
       }
       if (kept == 0) continue;
-      // Where the parent has no ceiling of its own, the fleet is what its children share.
-      const std::int64_t capacity = std::min(capacity_of(state, parent, dim), state.capacity()[dim]);
-      const std::int64_t used = parent.usage[dim] + parent.nominated[dim];
-      if (used + asked[dim] + kept <= capacity) continue;
-      Reason reason;
-      reason.code = ReasonCode::kQueueLending;
-      reason.queue = parent.id;
-      reason.dim = static_cast<std::uint32_t>(dim);
-      reason.asked = asked[dim];
-      reason.used = used;
-      reason.limit = capacity - kept;
-      return reason;
+      for (const Shared& shared : shared_by_children(state, parent, dim, asked, in_burst)) {
+        if (shared.asked == 0 || shared.used + shared.asked <= shared.capacity - kept) continue;
+        Reason reason;
+        reason.code = ReasonCode::kQueueLending;
+        reason.queue = parent.id;
+        reason.dim = static_cast<std::uint32_t>(dim);
+        reason.asked = shared.asked;
+        reason.used = shared.used;
+        reason.limit = shared.capacity - kept;
+        return reason;
+      }
     }
   }
   return std::nullopt;
@@ -159,6 +174,10 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
   return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
+}
+
+bool lies_within(const State& state, const state::JobState& job) {
+  return state.guaranteed(job.queue, state.within_mask(job.queue, least_amounts(state, job.spec)));
 }
 
 Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId victim) {

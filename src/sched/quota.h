@@ -26,10 +26,15 @@ std::optional<Reason> over_user_limit(const state::State& state, const state::Jo
 std::optional<Reason> over_user_limit(const state::QueueState& queue, const std::string& user, const Amounts& asked);
 
 // What siblings keep for themselves: the first ancestor whose idle guarantees are not lent to `queue`, or nothing.
-std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked);
+// Guarantees are kept of what backs them: `in_burst`, the part of `asked` in burst pools, only counts below ceilings.
+std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked,
+                                   const Amounts& in_burst);
 
 // Whether `asked` more at `queue` would lie inside its guarantee, promises included.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
+
+// Whether the job at its least size lies inside the guarantees of all queues that state one, promises left out.
+bool lies_within(const state::State& state, const state::JobState& job);
 
 // The children of the lowest common ancestor of two queues on the way to each; both none() when one is below the other.
 struct Siblings {

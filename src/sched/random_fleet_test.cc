@@ -69,6 +69,8 @@ struct Fleet {
     config.scheduling.score = seed % 2 == 0 ? NodeScore::kBestFit : NodeScore::kFragmentation;
     config.scheduling.hold_after_s = random.between(0, 120);
     config.pools = {{"p", {}}, {"q", {"a"}}};
+    config.pools[1].burst = seed % 3 == 0;
+    if (seed % 5 == 0) config.pools[0].classes = {JobClass::kTraining, JobClass::kBatch};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
     for (std::int64_t i = 0; i < count; ++i) register_node("n" + std::to_string(i));
@@ -98,6 +100,9 @@ struct Fleet {
     JobSpec spec;
     spec.name = "job";
     spec.queue = (random.chance(500) ? "a/t" : "b/t") + std::to_string(random.below(3));
+    if (random.chance(100)) spec.job_class = JobClass::kDev;
+    if (random.chance(300)) spec.time_limit_s = random.between(10, 900);
+    if (random.chance(200)) spec.checkpoint.on_signal = true;
     if (random.chance(200)) spec.priority_class = random.chance(500) ? "production" : "dev";
     spec.user = random.chance(700) ? "ann" : "bob";
     if (random.chance(200)) spec.deadline = now + random.between(0, 600) * 1000;
@@ -135,6 +140,7 @@ struct Fleet {
 
   void cycle() {
     control::Batch batch(state, now);
+    control::settle(batch);  // as a turn does: windows that are over are over for everybody
     control::commit(batch, sched::run_cycle(state, now));
     control::settle(batch);
   }
@@ -162,6 +168,15 @@ struct Fleet {
     if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kUnknown, ""});
     if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kReady, ""});
     if (random.chance(50)) command(ReportNodeStatus{name, NodeStatus::kLost, ""});
+    if (random.chance(80)) {
+      PlanMaintenance plan;
+      plan.nodes = {name};
+      plan.from = now + random.between(-10'000, 900'000);
+      plan.for_s = random.between(30, 600);
+      command(plan);
+    }
+    if (const auto& windows = state.maintenance(); !windows.empty() && random.chance(100))
+      command(CancelMaintenance{windows.begin()->first, "op"});
   }
 
   void live() {
@@ -180,17 +195,18 @@ struct LinearSearch {
   const JobState& job;
   ModelMask models;
   NodeScore score;
+  sched::Pools pools;
   std::map<NodeId, Taken> taken;
   std::vector<TaskPlacement> placements;
 
   bool add(std::size_t group) {
-    const TaskAsk ask = sched::task_ask(state, job, group, models);
+    const TaskAsk ask = sched::task_ask(state, job, group, models, pools);
     const bool scored = score == NodeScore::kFragmentation && !ask.exclusive;
     const state::PlacementLoss loss(state.fragmentation(), state.request_of(ask.group.request));
     std::optional<std::pair<Fit, TaskPlacement>> best;
     for (const NodeState& node : state.nodes()) {
       const bool known = ask.classes[state.node_index().class_of(node.id).index()];
-      if (!node.takes_tasks() || !known || !sched::has_labels(ask.group, node.spec)) continue;
+      if (!node.takes_tasks() || !known || !sched::suits(ask, node)) continue;
       auto placement = sched::try_node(ask, node, taken[node.id]);
       if (!placement) continue;
       const std::int64_t lost = scored ? sched::least_loss(loss, ask, node, taken[node.id], *placement) : 0;
@@ -206,8 +222,8 @@ struct LinearSearch {
 };
 
 std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models,
-                                                     NodeScore score) {
-  LinearSearch search{state, job, models, score, {}, {}};
+                                                     NodeScore score, sched::Pools pools) {
+  LinearSearch search{state, job, models, score, pools, {}, {}};
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
       if (!search.add(g)) return std::nullopt;
@@ -225,13 +241,21 @@ std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const J
 }
 
 // A gang of several groups fits if it does so by best fit, and goes by the score where it can.
-std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
+std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models,
+                                                     sched::Pools pools) {
   const NodeScore score = state.config().scheduling.score;
-  if (job.spec.groups.size() == 1) return place_slow(state, job, models, score);
-  auto fitting = place_slow(state, job, models, NodeScore::kBestFit);
+  if (job.spec.groups.size() == 1) return place_slow(state, job, models, score, pools);
+  auto fitting = place_slow(state, job, models, NodeScore::kBestFit, pools);
   if (!fitting) return std::nullopt;
-  auto scored = place_slow(state, job, models, score);
+  auto scored = place_slow(state, job, models, score, pools);
   return scored ? scored : fitting;
+}
+
+// Within the guarantees outside burst pools, beyond them in burst pools, and where that does not do it anywhere.
+std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
+  const sched::Pools first = sched::lies_within(state, job) ? sched::Pools::kOrdinary : sched::Pools::kBurst;
+  auto placements = state.has_burst_pools() ? place_slow(state, job, models, first) : std::nullopt;
+  return placements ? placements : place_slow(state, job, models, sched::Pools::kAny);
 }
 
 // What of `node` would be free, summed the slow way.
@@ -470,7 +494,7 @@ TEST_CASE("jobs are asked in the order that its definition gives, whatever start
         REQUIRE_EQ(next->value(), expected->id.value());
         linear.asked.insert(expected->id);
         sched::PlaceWork work;
-        const auto placements = sched::try_place(fleet.state, *expected, sched::kAllModels, work);
+        const auto placements = sched::try_place(fleet.state, *expected, sched::kAllModels, sched::Pools::kAny, work);
         if (placements && fleet.random.chance(600)) {
           trial.place(expected->id, *placements);
           ++started;
@@ -514,7 +538,7 @@ TEST_CASE("a claimant that fits once some have left is never counted out, and on
             trial.remove(other);
             vacated.leave(*fleet.state.job(other), 0, tasks_of(other));
           }
-          fits = sched::try_place(fleet.state, job, sched::kAllModels, work).has_value();
+          fits = sched::try_place(fleet.state, job, sched::kAllModels, sched::Pools::kAny, work).has_value();
         }
         CAPTURE(seed);
         CAPTURE(step);

@@ -34,11 +34,11 @@ std::int64_t slots_in(const TaskAsk& ask, const Domain& domain) {
   return slots;
 }
 
-std::int64_t slots_on(const TaskAsk& ask, const State& state, const NodeState& node) {
+std::int64_t slots_on(const Gang& gang, const TaskAsk& ask, const NodeState& node) {
   const TaskRequest& request = ask.group.request;
-  const bool allowed = node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()];
-  if (!allowed || !has_labels(ask.group, node.spec)) return 0;
-  std::int64_t slots = ask.exclusive ? 1 : kUnlimited;
+  const bool allowed = node.takes_tasks() && ask.classes[gang.state().node_index().class_of(node.id).index()];
+  if (!allowed || !suits(ask, node) || !gang.neighbours().allows(node.id)) return 0;
+  std::int64_t slots = ask.exclusive || gang.neighbours().alone_on(node.id) ? 1 : kUnlimited;
   if (request.cpu_milli > 0) slots = std::min(slots, node.available_cpu_milli() / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, node.available_memory_mib() / request.memory_mib);
   if (request.gpus == 0) return slots;
@@ -58,7 +58,7 @@ Counts slots_of(const Gang& gang, const Region& region) {
   Counts slots;
   for (std::size_t g = 0; g < gang.spec().groups.size(); ++g) {
     const std::int64_t here = region.node.valid()
-                                  ? slots_on(gang.ask(g), gang.state(), gang.state().node(region.node))
+                                  ? slots_on(gang, gang.ask(g), gang.state().node(region.node))
                                   : slots_in(gang.ask(g), gang.state().topology().domain(region.domain));
     slots.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(here, std::numeric_limits<std::int32_t>::max())));
   }
@@ -220,22 +220,128 @@ std::optional<Region> around(const State& state, const Region& region, std::int3
   return std::nullopt;
 }
 
-// On the tightest node that holds all and lies in a domain of the required level: that domain.
-std::optional<Region> place_on_a_node(Gang& gang, const Counts& counts, std::int32_t required) {
-  std::size_t first = 0;
-  while (first < counts.size() && counts[first] == 0) ++first;
-  std::int64_t milli = 0;
-  for (std::size_t g = 0; g < counts.size(); ++g) milli += counts[g] * gang.spec().groups[g].request.total_gpu_milli();
-  if (first == counts.size() || milli > static_cast<std::int64_t>(kMaxGpusPerNode) * kMilli) return std::nullopt;
-  FitOrder order(gang.state(), gang.ask(first), gang.work().nodes_scored);
-  while (const auto node = order.next()) {
-    const Region region{{}, *node};
-    std::size_t short_of = 0;
-    const auto wide = around(gang.state(), region, required);
-    if (wide && holds_all(slots_of(gang, region), counts) && gang.add_all(counts, region, short_of)) return wide;
-  }
-  return std::nullopt;
+// A region and its level.
+struct Part {
+  Region region;
+  std::int32_t level = kAnywhere;
+};
+
+bool contains(const State& state, const Part& part, const Region& region) {
+  const auto wide = around(state, region, part.level);
+  return wide && *wide == part.region;
 }
+
+constexpr std::int32_t kMostTries = 256;  // of places for groups that have levels of their own
+
+// The tasks of a gang within its levels.
+class Levelled {
+ public:
+  Levelled(Gang& gang, const Counts& counts, const JobLevels& levels)
+      : gang_(gang), counts_(counts), levels_(levels), regions_(counts.size()), rest_(counts) {
+    for (std::size_t g = 0; g < levels.groups.size(); ++g) {
+      if (levels.groups[g].preferred == kAnywhere || counts[g] == 0) continue;
+      own_.push_back(g);
+      rest_[g] = 0;
+    }
+    const auto size = [&](std::size_t g) {
+      return counts[g] * std::max<std::int64_t>(1, gang.spec().groups[g].request.total_gpu_milli());
+    };
+    std::stable_sort(own_.begin(), own_.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  }
+
+  std::optional<std::vector<Region>> place() {
+    const auto put = [&](const Part& part) {
+      return own_.empty() ? put_in(part, levels_.job, counts_) : groups_in(part, 0);
+    };
+    const auto accept = [&](const Part& part) {
+      const Region wide = *around(gang_.state(), part.region, levels_.job.required);
+      for (std::size_t g = 0; g < regions_.size(); ++g) {
+        const bool own = !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required && counts_[g] > 0;
+        if (!own) regions_[g] = wide;
+      }
+      return true;
+    };
+    const auto put_where_required = [&](const Part& part) {
+      return std::all_of(levels_.required.begin(), levels_.required.end(),
+                         [&](std::int32_t level) { return around(gang_.state(), part.region, level).has_value(); }) &&
+             put(part);
+    };
+    if (!try_levels(counts_, levels_.job, {}, put_where_required, accept)) return std::nullopt;
+    return std::move(regions_);
+  }
+
+ private:
+  // Puts the tasks into one part after the other, from the preferred level outwards, until the rest accepts one.
+  template <class Put, class Accept>
+  bool try_levels(const Counts& counts, const LevelRange& range, const Part& inside, const Put& put,
+                  const Accept& accept) {
+    const State& state = gang_.state();
+    const auto attempt = [&](const Part& part) {
+      const std::size_t mark = gang_.mark();
+      if (around(state, part.region, range.required) && put(part) && accept(part)) return true;
+      gang_.rollback_to(mark);
+      return false;
+    };
+    for (std::int32_t level = std::max(range.preferred, inside.level); level >= std::max(range.required, inside.level);
+         --level) {
+      if (level == inside.level) {
+        if (attempt(inside)) return true;
+      } else if (level == node_level(state)) {
+        if (try_nodes(counts, inside, attempt)) return true;
+      } else {
+        for (const DomainId id : candidates(gang_, level, counts)) {
+          if (contains(state, inside, {id, {}}) && attempt({{id, {}}, level})) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // The nodes that have room for all, the tightest first.
+  template <class Attempt>
+  bool try_nodes(const Counts& counts, const Part& inside, const Attempt& attempt) {
+    std::size_t first = 0;
+    while (first < counts.size() && counts[first] == 0) ++first;
+    std::int64_t milli = 0;
+    for (std::size_t g = 0; g < counts.size(); ++g)
+      milli += counts[g] * gang_.spec().groups[g].request.total_gpu_milli();
+    if (first == counts.size() || milli > static_cast<std::int64_t>(kMaxGpusPerNode) * kMilli) return false;
+    FitOrder order(gang_.state(), gang_.ask(first), gang_.work().nodes_scored);
+    while (const auto node = order.next()) {
+      const Part part{{{}, *node}, node_level(gang_.state())};
+      if (inside.level != kAnywhere && !contains(gang_.state(), inside, part.region)) continue;
+      if (holds_all(slots_of(gang_, part.region), counts) && attempt(part)) return true;
+    }
+    return false;
+  }
+
+  bool put_in(const Part& part, const LevelRange& range, const Counts& counts) {
+    return place_in(gang_, part.region, part.level, range.preferred, counts);
+  }
+
+  // The groups from `next` on that have levels of their own, then the others.
+  bool groups_in(const Part& part, std::size_t next) {
+    if (next == own_.size()) return is_none(rest_) || put_in(part, levels_.job, rest_);
+    const std::size_t g = own_[next];
+    Counts counts(counts_.size());
+    counts[g] = counts_[g];
+    const LevelRange& range = levels_.groups[g];
+    const auto put = [&](const Part& own) { return tries_++ < kMostTries && put_in(own, range, counts); };
+    const auto accept = [&](const Part& own) {
+      if (range.required > levels_.job.required) regions_[g] = *around(gang_.state(), own.region, range.required);
+      return groups_in(part, next + 1);
+    };
+    return try_levels(counts, range, part, put, accept);
+  }
+
+  Gang& gang_;
+  const Counts& counts_;
+  const JobLevels& levels_;
+  std::vector<Region> regions_;
+  std::vector<std::size_t> own_;  // groups with levels of their own, the largest first
+  Counts rest_;                   // of the others
+  std::int32_t tries_ = 0;
+};
 
 }  // namespace
 
@@ -261,32 +367,50 @@ LevelRange level_range(const State& state, const TopologyConstraint& topology) {
   return range;
 }
 
-std::optional<Region> place_by_topology(Gang& gang, const Counts& counts, const LevelRange& range) {
-  const State& state = gang.state();
-  for (std::int32_t level = range.preferred; level >= range.required; --level) {
-    if (level == kAnywhere) {
-      if (place_in(gang, {}, level, range.preferred, counts)) return Region{};
-    } else if (level == node_level(state)) {
-      if (auto wide = place_on_a_node(gang, counts, range.required)) return wide;
-    } else {
-      for (const DomainId id : candidates(gang, level, counts)) {
-        const auto wide = around(state, {id, {}}, range.required);
-        if (wide && place_in(gang, {id, {}}, level, range.preferred, counts)) return wide;
-      }
-    }
-  }
-  return std::nullopt;
+bool JobLevels::known() const {
+  return job.known && std::all_of(groups.begin(), groups.end(), [](const LevelRange& one) { return one.known; });
 }
 
-Reason closest_domain(Gang& gang, const LevelRange& range) {
+JobLevels job_levels(const Gang& gang) {
+  const State& state = gang.state();
+  const JobSpec& spec = gang.spec();
+  JobLevels levels{level_range(state, spec.topology), {}, {}};
+  if (levels.job.required != kAnywhere) levels.required.push_back(levels.job.required);
+  const auto narrow = [&](const LevelRange& by) {
+    if (by.required != kAnywhere) levels.required.push_back(by.required);
+    levels.job.known = levels.job.known && by.known;
+    levels.job.required = std::max(levels.job.required, by.required);
+    levels.job.preferred = std::max({levels.job.required, levels.job.preferred, by.preferred});
+  };
+  if (const auto together = gang.neighbours().together()) {
+    const auto level = static_cast<std::int32_t>(*together);
+    narrow({level, level});
+  }
+  const bool asked = std::any_of(spec.groups.begin(), spec.groups.end(),
+                                 [](const TaskGroup& group) { return group.topology != TopologyConstraint(); });
+  if (!asked) return levels;
+  if (spec.groups.size() == 1) {
+    narrow(level_range(state, spec.groups.front().topology));
+  } else {
+    for (const TaskGroup& group : spec.groups) levels.groups.push_back(level_range(state, group.topology));
+  }
+  return levels;
+}
+
+std::optional<std::vector<Region>> place_by_topology(Gang& gang, const Counts& counts, const JobLevels& levels) {
+  return Levelled(gang, counts, levels).place();
+}
+
+std::optional<Region> region_around(const State& state, NodeId node, std::int32_t level) {
+  return around(state, {{}, node}, level);
+}
+
+Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range) {
   const State& state = gang.state();
   Reason reason;
   reason.code = ReasonCode::kTopology;
-  Counts least;
-  for (const TaskGroup& group : gang.spec().groups) {
-    least.push_back(group.least());
-    reason.asked += group.least() * group.request.total_gpu_milli();
-  }
+  for (std::size_t g = 0; g < least.size(); ++g)
+    reason.asked += least[g] * gang.spec().groups[g].request.total_gpu_milli();
   std::optional<std::tuple<std::int64_t, std::int64_t>> best;
   const auto consider = [&](const Region& region, std::int64_t room) {
     const Counts slots = slots_of(gang, region);
@@ -316,7 +440,7 @@ Reason closest_domain(Gang& gang, const LevelRange& range) {
   return reason;
 }
 
-bool some_domain_could_hold(const Gang& gang, const LevelRange& range) {
+bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range) {
   const State& state = gang.state();
   const auto holds = [&](const auto& shapes) {
     for (std::size_t g = 0; g < gang.spec().groups.size(); ++g) {
@@ -325,7 +449,7 @@ bool some_domain_could_hold(const Gang& gang, const LevelRange& range) {
         if (gang.ask(g).classes[shape.node_class.index()] && there > 0)
           slots += std::min<std::int64_t>(slots_when_empty(gang.ask(g), shape), gang.ask(g).group.count) * there;
       }
-      if (slots < gang.ask(g).group.least()) return false;
+      if (slots < least[g]) return false;
     }
     return true;
   };

@@ -6,7 +6,9 @@
 // 2. The narrowest level wins: the levels are tried from the preferred one outwards, up to the required one or, where
 //    none is required, the whole fleet. A gang that requires a level and prefers none prefers one node.
 // 3. Of several domains of a level that hold it the one with the least room is taken, so that wide room stays whole.
-// 4. What has to be wider than preferred is cut as little as possible: of each domain's children the tightest that
+// 4. A group that has levels of its own goes, within the domain of the job, into one of its own by the same rules, the
+//    largest such group first; if the others find no room then, it tries the next one, a bounded number of times.
+// 5. What has to be wider than preferred is cut as little as possible: of each domain's children the tightest that
 //    holds all the rest, else the one that holds most of it. For tasks of one size these are the fewest parts, level by
 //    level.
 //
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/reason.h"
 #include "sched/gang.h"
@@ -32,20 +35,36 @@ struct LevelRange {
 inline constexpr std::int32_t kAnywhere = -1;
 
 LevelRange level_range(const state::State& state, const TopologyConstraint& topology);
+
+// The levels that a job asks for as a whole, and those that groups ask for within. What the only group of a job asks
+// for is asked of the job; so is being together, where its terms of affinity ask for that (sched/neighbours.h).
+struct JobLevels {
+  LevelRange job;
+  std::vector<LevelRange> groups;  // by group; none where no group asks anything
+  // All levels that are required of the job: a domain of the narrowest need not lie in one of the others.
+  std::vector<std::int32_t> required;
+
+  bool any() const { return job.preferred != -1 || !groups.empty(); }
+  bool known() const;
+};
+JobLevels job_levels(const Gang& gang);
 std::int32_t node_level(const state::State& state);
 // "rack", "node"; "" for kAnywhere.
 std::string level_name(const state::State& state, std::int32_t level);
 
-// Adds all the tasks within the range and returns the region of the required level that holds them, or leaves the gang
-// as it was.
-std::optional<Region> place_by_topology(Gang& gang, const Counts& counts, const LevelRange& range);
+// Adds all the tasks within the levels and returns the region in which each group may grow: the domain of the level
+// that is required of it. Or leaves the gang as it was.
+std::optional<std::vector<Region>> place_by_topology(Gang& gang, const Counts& counts, const JobLevels& levels);
 
-// Why a gang that fits the fleet fits no domain of the required level: the domain that comes closest. `asked` is what
-// the gang asks at least in milli-GPUs, `limit` what is available to it there, `used` what of that comes in pieces of
-// its tasks.
-Reason closest_domain(Gang& gang, const LevelRange& range);
+// The domain of the level that the node lies in, if it lies in one.
+std::optional<Region> region_around(const state::State& state, NodeId node, std::int32_t level);
 
-// Whether some domain of the required level, were it empty, holds what each group asks at least.
-bool some_domain_could_hold(const Gang& gang, const LevelRange& range);
+// Why `least` tasks of each group, which fit the fleet, fit no domain of the required level: the domain that comes
+// closest. `asked` is what they ask in milli-GPUs, `limit` what is available to them there, `used` what of that comes
+// in pieces of the tasks.
+Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range);
+
+// Whether some domain of the required level, were it empty, holds so many tasks of each group.
+bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range);
 
 }  // namespace berth::sched

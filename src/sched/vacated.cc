@@ -14,6 +14,7 @@ using state::State;
 
 Vacated::Vacated(const State& state, const JobState& claimant, PlaceWork& work) : state_(state) {
   if (claimant.spec.groups.size() != 1 || claimant.spec.exclusive || planted(Bug::kGangPartial)) return;
+  if (Neighbours(state, claimant).matter()) return;
   asks_.push_back(task_ask(state, claimant, 0, kAllModels));
   const std::int32_t least = claimant.spec.groups.front().least();
   least_ = least;
@@ -70,7 +71,7 @@ std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
   const TaskRequest& request = ask.group.request;
   const NodeState& node = state_.node(id);
   if (!node.takes_tasks() || !ask.classes[state_.node_index().class_of(id).index()]) return 0;
-  if (!has_labels(ask.group, node.spec)) return 0;
+  if (!suits(ask, node)) return 0;
   std::int64_t slots = least_;
   if (request.cpu_milli > 0) slots = std::min(slots, vacated.cpu_milli / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, vacated.memory_mib / request.memory_mib);

@@ -5,7 +5,8 @@
 //
 // The count is never too low: it leaves out topology. So "no" is the truth, and "yes" has to be tried. And what
 // somebody takes of what is free, and would give back, never makes it higher. Only jobs of one group that are not
-// exclusive are counted, whatever they ask; for others the answer is always yes.
+// exclusive are counted, whatever they ask, and only where nothing keeps them near or away from others; for others the
+// answer is always yes.
 
 #include <array>
 #include <cstdint>

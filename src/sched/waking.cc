@@ -8,6 +8,7 @@
 #include "sched/fit.h"
 #include "sched/fit_order.h"
 #include "sched/gang.h"
+#include "sched/neighbours.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
 #include "state/trial.h"
@@ -61,6 +62,15 @@ bool waits_plainly(const Sleep& sleep) {
 
 constexpr std::size_t kMostNodesAsked = 8;
 
+}  // namespace
+
+bool may_claim_by_now(const State& state, const LaneKey& lane) {
+  const JobState& first = *state.job(state.queue(lane.queue).lanes.at(lane.shape).begin()->job);
+  return may_claim(state, first, least_amounts(state, first.spec));
+}
+
+namespace {
+
 // Whether what has stirred the lane since it slept is gone again: a ceiling that it slept by refuses it, whatever GPUs
 // it would get, or the nodes that became freer are taken; and there is still no guarantee to claim on. Then it would
 // sleep as before.
@@ -69,10 +79,10 @@ bool is_refused_again(const State& state, const LaneKey& lane, const Sleeper& sl
   bool refused = nodes_are_taken(state, lane, sleeper);
   for (const QuotaNeed& need : sleep.quota) {
     const bool room = has_room(state, need);
-    if (need.within && room) return false;
+    if (room && (need.within || !need.user.empty())) return false;  // below his limit again, somebody may claim
     refused = refused || (!need.within && need.any_model && need.user.empty() && !room);
   }
-  return refused;
+  return refused && !may_claim_by_now(state, lane);
 }
 
 // A lane, and by what it slept if it is still on its lists.
@@ -149,9 +159,11 @@ bool meets_lending_limits(const State& state, QueueId queue) {
 }
 
 // Refusals whose end can be told from the marks: a ceiling, or places for tasks that are all alike. Whether a gang of
-// several groups fits depends on the order in which its groups are placed, so more room elsewhere is not the only way.
+// several groups fits depends on the order in which its groups are placed, so more room elsewhere is not the only way;
+// nor is it where others, who may come or go elsewhere, decide where a job may be.
 bool can_sleep(const State& state, const JobState& job, const Reason& why) {
   if (meets_lending_limits(state, job.queue)) return false;
+  if (Neighbours(state, job).has_terms()) return false;
   switch (why.code) {
     case ReasonCode::kQueueMax:
     case ReasonCode::kUserLimit:
@@ -161,7 +173,9 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
     case ReasonCode::kTopology:
     case ReasonCode::kNeverFits:
     case ReasonCode::kPoolClosed:
+    case ReasonCode::kMaintenance:
     case ReasonCode::kBehindHold:
+    case ReasonCode::kApart:
       return job.spec.groups.size() == 1;
     default:
       return false;
@@ -215,7 +229,8 @@ class Probe {
 
   static bool is_one_task(const JobState& job) {
     return job.spec.groups.size() == 1 && job.spec.groups.front().count == 1 && !job.spec.exclusive &&
-           job.spec.topology == TopologyConstraint();
+           job.spec.topology == TopologyConstraint() && job.spec.groups.front().topology == TopologyConstraint() &&
+           job.spec.affinity.empty();
   }
 
   // Saves most of the searches: whether one of the loosest nodes would do. With holds the very place matters.
@@ -240,7 +255,7 @@ class Probe {
 
   std::optional<Reason> behind_holds(const LaneKey& lane, const JobState& first, const Asked& asked,
                                      const std::vector<TaskPlacement>& placements) {
-    const JobId delayed = first_delayed(state_, not_passed(state_, first, now_), placements);
+    const JobId delayed = first_delayed(state_, first.queue, not_passed(state_, first, now_), placements);
     if (!delayed.valid() || fits_beside(first, asked, placements)) return std::nullopt;
     if (state_.queue(lane.queue).policy == QueuePolicy::kStrict) return behind_hold(state_, delayed);
     std::int64_t refused_length_s = length_s(first);
@@ -261,11 +276,11 @@ class Probe {
   // Where all holds that the job may not pass are respected.
   bool fits_beside(const JobState& job, const Asked& asked, const std::vector<TaskPlacement>& placements) {
     std::vector<JobId> owners = not_passed(state_, job, now_);
-    if (!first_delayed(state_, owners, placements).valid()) return true;
+    if (!first_delayed(state_, job.queue, owners, placements).valid()) return true;
     const auto [known, fresh] = beside_.try_emplace({asked.id, std::move(owners)}, false);
     if (!fresh) return known->second;
     const Trial::Mark mark = trial_.mark();
-    for (const JobId owner : known->first.second) trial_.set_aside(state_.job(owner)->start_hold->placements);
+    for (const JobId owner : known->first.second) trial_.set_aside(owner, state_.job(owner)->start_hold->placements);
     Reason why;
     known->second = place(state_, job, asked.models, work_, why).has_value();
     trial_.rollback_to(mark);
@@ -289,9 +304,9 @@ namespace {
 // How a refused job sleeps, or nothing if it could claim victims now.
 std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& why, Timestamp now, PlaceWork& work) {
   const Amounts least = least_amounts(state, job.spec);
-  const bool by_user = why.code == ReasonCode::kUserLimit;  // for which nobody leaves
-  const bool behind = why.code == ReasonCode::kBehindHold;  // for which nobody leaves either, while it is so
-  const bool claims = !by_user && !is_never(why.code) && may_claim(state, job, least);
+  const bool by_user = why.code == ReasonCode::kUserLimit;
+  const bool behind = why.code == ReasonCode::kBehindHold;  // for which nobody leaves, while it is so
+  const bool claims = !is_never(why.code) && may_claim(state, job, least);
   Sleep sleep;
   if (!claims && can_sleep(state, job, why)) {
     sleep.quota = quota_needs(state, job, least);
@@ -299,14 +314,15 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& w
     sleep.holds = behind;
     return sleep;
   }
-  sleep.holds = behind;
+  sleep.holds = behind || (claims && !not_passed(state, job, now).empty());
   if (claims && !behind) {
     PlaceWork claim;
     const std::set<JobId> nobody;
-    const auto budget = static_cast<std::size_t>(state.config().scheduling.victims_per_cycle);
-    const bool succeeds = find_victims({state, now, nobody, budget}, job.id, claim).has_value();
+    const bool succeeds = find_victims({state, now, nobody, eviction_budget(state, now, 0)}, job.id, claim).has_value();
     work.nodes_scored += claim.nodes_scored;
-    if (succeeds || claim.left_out) return std::nullopt;
+    // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
+    const bool by_order = job.spec.groups.size() > 1 || Neighbours(state, job).has_terms();
+    if (succeeds || by_order || claim.left_out || claim.too_dear) return std::nullopt;
     sleep.until = claim.ask_again_at;
     // What not even all victims together would make possible stays so as long as nothing is given back.
     sleep.any_easing = claim.hopeless;

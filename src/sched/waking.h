@@ -26,6 +26,9 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp
 // hold one of its tasks now: then it would be refused again.
 bool nodes_are_taken(const state::State& state, const state::LaneKey& lane, const state::WaitLists::Sleeper& sleeper);
 
+// Whether the first of the lane may stop others now: those who took what has become free may stand behind it.
+bool may_claim_by_now(const state::State& state, const state::LaneKey& lane);
+
 // The first job of the lane that may be asked now, or none().
 JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/planted.h"
 
 namespace berth::state {
 
@@ -46,6 +47,7 @@ std::int32_t level_of(const QueueState& leaf, const JobState& job, Timestamp now
 Timestamp behind_level_from(const QueueState& leaf, const JobState& job, std::int32_t level) {
   const auto index = static_cast<std::size_t>(level);
   if (leaf.service_thresholds.empty() || index > leaf.service_thresholds.size()) return Timestamp::never();
+  if (planted(Bug::kLevelIgnored)) return job.attempt->started;
   if (promoted(leaf, job, job.attempt->started)) return Timestamp::never();
   if (index == 0) return job.attempt->started;
   const std::int64_t missing = leaf.service_thresholds[index - 1] - job.past_service;

@@ -1,6 +1,7 @@
 // State::audit: every sum and index recomputed from the primary facts, and compared.
 
 #include "state/state.h"
+#include "state/use_or_lose.h"
 
 namespace berth::state {
 
@@ -15,12 +16,15 @@ struct NodeSums {
   std::vector<std::int64_t> nominated_milli;
   std::size_t tasks = 0;
   std::int32_t holders = 0;
+  std::map<QueueId, std::int32_t> tenants;
 };
 
 struct QueueSums {
   Amounts usage;
   Amounts within;
   Amounts nominated;
+  Amounts burst;
+  Amounts demand;
   std::size_t borrowed = 0;
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
@@ -42,6 +46,7 @@ std::optional<std::string> State::audit() const {
   std::set<JobId> elastic;
   std::set<JobId> nominated;
   std::set<JobId> start_holds;
+  PresenceIndex presences;
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
@@ -65,6 +70,8 @@ std::optional<std::string> State::audit() const {
       for (const TaskState& task : job.attempt->tasks) {
         NodeSums& sums = nodes[task.placement.node.index()];
         ++sums.holders;
+        ++sums.tenants[job.queue];
+        presences.bind(job.queue, job.spec, task.placement.node, +1);
         sums.cpu += task.placement.cpu_milli;
         sums.memory += task.placement.memory_mib;
         for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
@@ -74,6 +81,7 @@ std::optional<std::string> State::audit() const {
         for (const QueueId q : path) {
           const bool within = (charge.within >> queue(q).depth & 1U) != 0;
           queues[q.index()].usage += charge.amounts;
+          if (charge.burst) queues[q.index()].burst += *charge.burst;
           if (within)
             queues[q.index()].within += charge.amounts;
           else
@@ -90,6 +98,8 @@ std::optional<std::string> State::audit() const {
       nominated.insert(job.id);
       for (const TaskPlacement& placement : job.nomination->placements) {
         NodeSums& sums = nodes[placement.node.index()];
+        ++sums.tenants[job.queue];
+        presences.promise(job.queue, job.spec, placement.node, +1);
         sums.nominated_cpu += placement.cpu_milli;
         sums.nominated_memory += placement.memory_mib;
         for (const std::uint8_t gpu : placement.gpus) sums.nominated_milli[gpu] += placement.gpu_milli;
@@ -102,7 +112,10 @@ std::optional<std::string> State::audit() const {
     }
     if (job.in_pending) {
       ++queues[job.queue.index()].pending;
-      for (const QueueId q : path) ++queues[q.index()].pending_below;
+      for (const QueueId q : path) {
+        ++queues[q.index()].pending_below;
+        if (queue(q).use_or_lose_ms > 0) queues[q.index()].demand += demand_of(*this, job.spec);
+      }
     }
     const bool waits =
         job.phase == JobPhase::kPending && !job.attempt && !job.held && job.open_dependencies == 0 && !job.is_parent();
@@ -123,6 +136,17 @@ std::optional<std::string> State::audit() const {
   if (elastic != elastic_) return "the set of elastic jobs differs";
   if (start_holds != start_holds_) return "the set of jobs that places are held for differs";
   if (nominated != nominated_) return "the set of nominated jobs differs";
+  std::vector<std::pair<std::multiset<ClosedSpan>, std::int32_t>> closed(nodes_.size());
+  for (const auto& [window_name, window] : maintenance_) {
+    for (const NodeId id : window.nodes) {
+      closed[id.index()].first.insert({window.from, window.to});
+      if (window.begun) ++closed[id.index()].second;
+    }
+  }
+  for (const NodeState& node : nodes_) {
+    if (node.maintenance != closed[node.id.index()].first || node.maintained != closed[node.id.index()].second)
+      return "node " + node.spec.name + ": its maintenance differs";
+  }
   for (const NodeState& node : nodes_) {
     const NodeSums& sums = nodes[node.id.index()];
     const std::string name = "node " + node.spec.name + ": ";
@@ -133,6 +157,7 @@ std::optional<std::string> State::audit() const {
     if (node.nominated_memory_mib != sums.nominated_memory) return name + "nominated memory differs";
     if (node.tasks.size() != sums.tasks) return name + "the set of tasks differs";
     if (node.holders != sums.holders) return name + "the number of tasks that hold something differs";
+    if (std::map(node.tenants.begin(), node.tenants.end()) != sums.tenants) return name + "the queues on it differ";
     for (std::size_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].free_milli != kMilli - sums.milli[g])
         return name + "free share of GPU " + std::to_string(g) + " differs";
@@ -147,6 +172,7 @@ std::optional<std::string> State::audit() const {
   domains.configure(config_.topology_levels);
   for (const NodeState& node : nodes_) domains.install(node, scratch);
   if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
+  if (!(presences_ == presences)) return "the index of what affinity goes by differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {
     const QueueSums& sums = queues[queue.id.index()];
@@ -154,6 +180,9 @@ std::optional<std::string> State::audit() const {
     if (!(queue.usage == sums.usage)) return name + "usage differs";
     if (!(queue.within_usage == sums.within)) return name + "usage within the guarantee differs";
     if (!(queue.nominated == sums.nominated)) return name + "nominated usage differs";
+    if (!(queue.burst_usage == sums.burst)) return name + "usage in burst pools differs";
+    if (!(queue.demand == sums.demand)) return name + "what waits below it asks for something else";
+    if (guarantee_due(queue).at != queue.guarantee_use.due) return name + "its guarantee changes at another time";
     if (queue.users != sums.users) return name + "what its users have differs";
     if (queue.borrowed.size() != sums.borrowed) return name + "the stack of borrowed charges differs";
     std::size_t in_lanes = 0;

@@ -5,6 +5,7 @@
 #include "base/codec.h"
 #include "base/planted.h"
 #include "state/state.h"
+#include "state/use_or_lose.h"
 
 namespace berth::state {
 
@@ -62,6 +63,19 @@ struct SavedPast {
   }
 };
 
+struct SavedGuarantee {
+  QueueId queue;
+  std::vector<std::int64_t> left;
+  Timestamp idle_since;
+  std::vector<std::int64_t> idle_peak;
+  Timestamp wanting_since;
+  static constexpr auto fields() {
+    return std::tuple(field("queue", &SavedGuarantee::queue), field("left", &SavedGuarantee::left),
+                      field("idle_since", &SavedGuarantee::idle_since), field("idle_peak", &SavedGuarantee::idle_peak),
+                      field("wanting_since", &SavedGuarantee::wanting_since));
+  }
+};
+
 }  // namespace
 
 template <class Writer>
@@ -100,6 +114,21 @@ void State::write(Writer& out) const {
   out.put(fragmentation_.save());
   out.put(fragmentation_alarm_);
   out.put(starts_sought_);
+  std::vector<SavedGuarantee> guarantees;
+  for (const QueueState& queue : queues_) {
+    if (queue.use_or_lose_ms == 0) continue;
+    const GuaranteeUse& use = queue.guarantee_use;
+    const auto& left = queue.guaranteed.amounts.of;
+    guarantees.push_back({queue.id,
+                          {left.begin(), left.end()},
+                          use.idle_since,
+                          {use.idle_peak.of.begin(), use.idle_peak.of.end()},
+                          use.wanting_since});
+  }
+  out.put(guarantees);
+  out.put_varint(maintenance_.size());
+  for (const auto& [name, window] : maintenance_) out.put(window);
+  out.put(evictions_.save());
 }
 
 std::string State::save() const {
@@ -141,10 +170,7 @@ Result<State> State::load(std::string_view bytes) {
     state.queue_paths_.emplace(queue_paths[i], QueueId(static_cast<std::uint32_t>(i)));
   }
   state.configure_queues(state.config_);
-  for (const PoolConfig& pool : state.config_.pools) {
-    const std::uint32_t index = state.pool_index(pool.name);
-    for (const std::string& path : pool.queues) state.pools_[index].queues.push_back(state.queue_paths_.at(path));
-  }
+  state.configure_pools();
   state.configure_topology();
   std::vector<SavedNode> nodes;
   in.get(nodes);
@@ -198,7 +224,7 @@ Result<State> State::load(std::string_view bytes) {
       }
     }
     if (stored.nomination) {
-      state.nominate_tasks(stored.nomination->placements, +1);
+      state.nominate_tasks(stored, stored.nomination->placements, +1);
       state.nominate_queues(stored, stored.nomination->amounts, +1);
     }
   }
@@ -235,8 +261,42 @@ Result<State> State::load(std::string_view bytes) {
     in.get(state.fragmentation_alarm_);
   }
   if (!in.at_end()) in.get(state.starts_sought_);  // likewise
+  std::vector<SavedGuarantee> guarantees;
+  std::vector<Maintenance> windows;
+  if (!in.at_end()) {  // likewise
+    in.get(guarantees);
+    in.get(windows);
+  }
+  for (Maintenance& window : windows) {
+    for (const NodeId id : window.nodes) {
+      if (!id.valid() || id.index() >= state.nodes_.size()) return damaged;
+      state.node_mut(id).maintenance.insert({window.from, window.to});
+      if (window.begun) ++state.node_mut(id).maintained;
+      state.refresh_in_indexes(id);
+    }
+    state.maintenance_times_.emplace(window.begun ? window.to : window.from, window.name);
+    std::string name = window.name;
+    state.maintenance_.emplace(std::move(name), std::move(window));
+  }
+  std::vector<Timestamp> evictions;
+  if (!in.at_end()) in.get(evictions);  // likewise
+  if (!std::is_sorted(evictions.begin(), evictions.end())) return damaged;
+  state.evictions_.load(std::move(evictions));
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
+  state.touched_loads_.clear();
+  for (const SavedGuarantee& saved : guarantees) {
+    if (!saved.queue.valid() || saved.queue.index() >= state.queues_.size() || saved.left.size() != kDims ||
+        saved.idle_peak.size() != kDims) {
+      return damaged;
+    }
+    QueueState& queue = state.queue_mut(saved.queue);
+    std::copy(saved.left.begin(), saved.left.end(), queue.guaranteed.amounts.of.begin());
+    std::copy(saved.idle_peak.begin(), saved.idle_peak.end(), queue.guarantee_use.idle_peak.of.begin());
+    queue.guarantee_use.idle_since = saved.idle_since;
+    queue.guarantee_use.wanting_since = saved.wanting_since;
+    state.set_guarantee_due(queue, guarantee_due(queue).at);
+  }
   state.unsettled_.clear();
   state.roomier_.clear();
   return state;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "model/document/quantity.h"
 
 namespace berth::state {
 
@@ -19,13 +20,6 @@ Estimate learned_estimate(const State& state, const JobSpec& spec, std::int64_t 
 bool runs_until_stopped(const State& state, const JobState& job) {
   const JobState* parent = state.job(job.parent);
   return job.spec.kind == JobKind::kService || (parent != nullptr && parent->spec.kind == JobKind::kService);
-}
-
-std::string duration_text(std::int64_t seconds) {
-  const std::int64_t minutes = (seconds + 59) / 60;
-  if (seconds < 120) return std::to_string(seconds) + " s";
-  if (minutes < 120) return std::to_string(minutes) + " min";
-  return std::to_string(minutes / 60) + " h" + (minutes % 60 == 0 ? "" : " " + std::to_string(minutes % 60) + " min");
 }
 
 }  // namespace
@@ -72,12 +66,13 @@ std::string estimate_text(const Estimate& estimate) {
     case EstimateSource::kNone:
       return "unknown";
     case EstimateSource::kTimeLimit:
-      return duration_text(estimate.seconds) + " (its time limit)";
+      return document::duration_text(estimate.seconds) + " (its time limit)";
     case EstimateSource::kStated:
-      return duration_text(estimate.seconds) + " (stated)";
+      return document::duration_text(estimate.seconds) + " (stated)";
     case EstimateSource::kLearned:
-      return duration_text(estimate.seconds) + " (learned from " + std::to_string(estimate.learned.runs) +
-             " jobs alike in " + std::string(name_of(estimate.learned.likeness)) + ")";
+      return document::duration_text(estimate.seconds) + " (learned from " + std::to_string(estimate.learned.runs) +
+             (estimate.learned.runs == 1 ? " job alike in " : " jobs alike in ") +
+             std::string(name_of(estimate.learned.likeness)) + ")";
   }
   return {};
 }

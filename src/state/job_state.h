@@ -32,10 +32,11 @@ struct Charge {
   Seq order = 0;
   std::uint32_t first_task = 0;
   std::uint32_t tasks = 0;
+  std::optional<Amounts> burst;  // the part of the amounts that is in burst pools; such a charge is within nowhere
   static constexpr auto fields() {
     return std::tuple(field("amounts", &Charge::amounts), field("within", &Charge::within),
                       field("order", &Charge::order), field("first_task", &Charge::first_task),
-                      field("tasks", &Charge::tasks));
+                      field("tasks", &Charge::tasks), field("burst", &Charge::burst));
   }
 };
 
@@ -188,7 +189,8 @@ struct JobState {
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
-  Timestamp timer = Timestamp::never();  // when control has to look at it next
+  Timestamp timer = Timestamp::never();      // when control has to look at it next
+  Timestamp departure = Timestamp::never();  // when it has to be asked to leave for maintenance
   bool in_pending = false;
   bool urgent = false;                 // while it waits: its deadline is near
   std::int32_t level = 0;              // while it waits: of attained service (state/attained_service.h)
@@ -198,6 +200,9 @@ struct JobState {
   bool is_elastic() const {
     return std::any_of(spec.groups.begin(), spec.groups.end(),
                        [](const TaskGroup& group) { return group.least() < group.count; });
+  }
+  bool evicted_last() const {  // for a claimant
+    return !past.empty() && (past.back().cause == StopCause::kReclaim || past.back().cause == StopCause::kPreempt);
   }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/planted.h"
@@ -32,6 +33,13 @@ struct GpuSlot {
   }
 };
 
+// A maintenance window as one of its nodes sees it.
+struct ClosedSpan {
+  Timestamp from;
+  Timestamp to;
+  auto operator<=>(const ClosedSpan&) const = default;
+};
+
 struct NodeState {
   NodeId id;
   NodeSpec spec;
@@ -51,9 +59,14 @@ struct NodeState {
   std::vector<GpuSlot> gpus;
   std::set<std::int32_t> ports;                     // master ports in use
   std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not over
+  std::multiset<ClosedSpan> maintenance;            // windows that are not over, the first to begin first
+  std::int32_t maintained = 0;                      // so many of them have begun
   std::int32_t holders = 0;  // tasks that hold something here: one that is over holds it until its attempt is
+  std::vector<std::pair<QueueId, std::int32_t>> tenants;  // those tasks, and those that are promised, by their queue
 
-  bool takes_tasks() const { return status == NodeStatus::kReady && (!cordoned || planted(Bug::kCordonIgnored)); }
+  bool takes_tasks() const {
+    return status == NodeStatus::kReady && maintained == 0 && (!cordoned || planted(Bug::kCordonIgnored));
+  }
   std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, free_cpu_milli - nominated_cpu_milli); }
   std::int64_t available_memory_mib() const {
     return std::max<std::int64_t>(0, free_memory_mib - nominated_memory_mib);

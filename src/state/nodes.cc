@@ -18,7 +18,7 @@ std::uint32_t State::pool_index(const std::string& name) {
   for (std::uint32_t i = 0; i < pools_.size(); ++i) {
     if (pools_[i].name == name) return i;
   }
-  pools_.push_back({name, {}});
+  pools_.push_back(PoolState{name});
   return static_cast<std::uint32_t>(pools_.size() - 1);
 }
 
@@ -30,6 +30,7 @@ void State::install_node(NodeState& node) {
   node.nominated_cpu_milli = 0;
   node.nominated_memory_mib = 0;
   node.holders = 0;
+  node.tenants.clear();
   node.gpus.clear();
   for (const Gpu& gpu : node.spec.gpus) {
     GpuSlot slot;
@@ -60,6 +61,7 @@ void State::configure_topology() {
 
 void State::recount_capacity() {
   capacity_ = {};
+  burst_capacity_ = {};
   for (const NodeState& node : nodes_) count_capacity(node, +1);
 }
 
@@ -74,10 +76,14 @@ void State::count_capacity(const NodeState& node, int sign) {
     amounts[kDimGpuEquivalent] += kMilli * models_[gpu.model.index()].weight_permille;
     amounts[dim_of(gpu.model)] += kMilli;
   }
-  if (sign > 0)
+  const bool burst = pools_[node.pool].burst;
+  if (sign > 0) {
     capacity_ += amounts;
-  else
+    if (burst) burst_capacity_ += amounts;
+  } else {
     capacity_ -= amounts;
+    if (burst) burst_capacity_ -= amounts;
+  }
 }
 
 // Remembers when contact was lost; what was put off is settled either way.
@@ -111,6 +117,7 @@ void State::on(const NodeRegistered& event) {
   if (!same) {
     node.spec = event.spec;
     install_node(node);
+    presences_.forget(node.id);
     if (!fresh) count_again(node);
   }
   count_capacity(node, +1);
@@ -130,8 +137,9 @@ void State::count_again(const NodeState& node) {
     }
   }
   for (const JobId id : nominated_) {
-    for (const TaskPlacement& placement : existing(id).nomination->placements) {
-      if (placement.node == node.id) nominate_task(placement, +1);
+    const JobState& job = existing(id);
+    for (const TaskPlacement& placement : job.nomination->placements) {
+      if (placement.node == node.id) nominate_task(job, placement, +1);
     }
   }
 }
@@ -166,7 +174,10 @@ void State::on(const NodeCordoned& event) {
   node.cordon_why = event.cordoned ? event.why : std::string();
   node.gone_at = event.cordoned ? event.gone_at : Timestamp();
   if (!event.cordoned) node.contact_losses.clear();
-  for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
+  for (const auto& [job, task] : node.tasks) {
+    unsettled_.insert(job);
+    reset_timer(existing(job));
+  }
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
 }
@@ -194,9 +205,9 @@ void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> place
   }
 }
 
-void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) {
+void State::nominate_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign) {
   for (std::size_t i = 0; i < placements.size(); ++i) {
-    nominate_task(placements[i], sign);
+    nominate_task(job, placements[i], sign);
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
     refresh_in_indexes(placements[i].node);
@@ -207,6 +218,8 @@ void State::nominate_tasks(std::span<const TaskPlacement> placements, int sign) 
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   node.holders += sign;
+  count_tenant(node, job.queue, sign);
+  presences_.bind(job.queue, job.spec, node.id, sign);
   node.free_cpu_milli -= sign * placement.cpu_milli;
   node.free_memory_mib -= sign * placement.memory_mib;
   BERTH_CHECK(node.free_cpu_milli >= 0);
@@ -224,8 +237,36 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
   }
 }
 
-void State::nominate_task(const TaskPlacement& placement, int sign) {
+// Whoever held back another trust domain may have been the last to do so.
+void State::count_tenant(NodeState& node, QueueId queue, int sign) {
+  const auto mine =
+      std::find_if(node.tenants.begin(), node.tenants.end(), [&](const auto& one) { return one.first == queue; });
+  if (mine == node.tenants.end()) {
+    node.tenants.emplace_back(queue, sign);
+    return;
+  }
+  mine->second += sign;
+  if (mine->second != 0) return;
+  node.tenants.erase(mine);
+  for (const NodeId other : kept_apart_with(node.id)) ease(other);
+}
+
+std::vector<NodeId> State::kept_apart_with(NodeId id) const {
+  const auto apart = pools_[node(id).pool].apart;
+  if (!apart) return {};
+  for (const DomainId domain : topology_.of_node(id)) {
+    if (topology_.domain(domain).level != *apart) continue;
+    std::vector<NodeId> nodes = topology_.domain(domain).nodes;
+    std::erase_if(nodes, [&](NodeId other) { return node(other).pool != node(id).pool; });
+    return nodes;
+  }
+  return {id};
+}
+
+void State::nominate_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
+  count_tenant(node, job.queue, sign);
+  presences_.promise(job.queue, job.spec, node.id, sign);
   node.nominated_cpu_milli += sign * placement.cpu_milli;
   node.nominated_memory_mib += sign * placement.memory_mib;
   for (const std::uint8_t index : placement.gpus) {

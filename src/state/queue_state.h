@@ -51,6 +51,14 @@ struct UserUsage {
   bool operator==(const UserUsage&) const = default;
 };
 
+// How a queue uses its guarantee (state/use_or_lose.h).
+struct GuaranteeUse {
+  Timestamp idle_since = Timestamp::never();     // it asks for no more than half of it since then
+  Amounts idle_peak;                             // the most that it has asked for in that time
+  Timestamp wanting_since = Timestamp::never();  // it asks for more than it since then
+  Timestamp due = Timestamp::never();            // an index: when it changes if nothing else does
+};
+
 struct QueueState {
   QueueId id;
   QueueId parent;
@@ -59,7 +67,9 @@ struct QueueState {
   bool removed = false;
   std::vector<QueueId> children;
   std::vector<QueueId> keepers;  // those of the children that limit what they lend
-  QuotaAmounts guaranteed;
+  QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/use_or_lose.h)
+  QuotaAmounts configured;
+  std::int64_t use_or_lose_ms = 0;  // never: 0
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
   bool limits_lending = false;
@@ -76,6 +86,9 @@ struct QueueState {
   Amounts usage;                                        // of everything bound below, terminating included
   Amounts within_usage;                                 // the part that is within this queue's guarantee
   Amounts nominated;                                    // promised to claimants below
+  Amounts burst_usage;                                  // the part of `usage` that is in burst pools
+  Amounts demand;                                       // what waits below, at least; only with use_or_lose
+  GuaranteeUse guarantee_use;                           // likewise
   std::set<BorrowedKey> borrowed;                       // charges below that are not within here
   std::set<PendingKey> pending;                         // leaves: jobs that wait
   std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot

@@ -37,8 +37,15 @@ TrustDomainId State::trust_domain_id(const std::string& name) {
 }
 
 void State::configure_limits(QueueState& queue, const QueueConfig& config) {
-  queue.guaranteed = {};
-  resolve(config.guaranteed, *this, [&](std::size_t dim, std::int64_t amount) { queue.guaranteed.state(dim, amount); });
+  QuotaAmounts configured;
+  resolve(config.guaranteed, *this, [&](std::size_t dim, std::int64_t amount) { configured.state(dim, amount); });
+  const std::int64_t window_ms = checked_multiply(config.use_or_lose_s, 1000);
+  // What it has lost comes back when an operator says something new about it, not with every other change.
+  if (!(configured == queue.configured) || window_ms != queue.use_or_lose_ms) {
+    queue.guaranteed = queue.configured = configured;
+    queue.use_or_lose_ms = window_ms;
+    forget_guarantee_use(queue);
+  }
   queue.max = Amounts::unlimited();
   resolve(config.max, *this, [&](std::size_t dim, std::int64_t amount) { queue.max[dim] = amount; });
   queue.lending_limit = Amounts::unlimited();
@@ -90,6 +97,48 @@ void State::configure_queues(const ClusterConfig& config) {
     if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
   }
+  for (QueueState& queue : queues_) {
+    if (!queue.removed) continue;
+    queue.configured = {};
+    queue.use_or_lose_ms = 0;
+    forget_guarantee_use(queue);
+  }
+}
+
+// A pool that is no longer configured keeps its number, and is open to all.
+void State::configure_pools() {
+  has_burst_pools_ = false;
+  for (PoolState& pool : pools_) pool = PoolState{pool.name};
+  for (const PoolConfig& pool : config_.pools) {
+    PoolState& mine = pools_[pool_index(pool.name)];
+    for (const std::string& path : pool.queues) mine.queues.push_back(queue_paths_.at(path));
+    mine.classes = pool.classes;
+    mine.burst = pool.burst;
+    const auto& levels = config_.topology_levels;
+    if (!pool.apart.empty())
+      mine.apart = static_cast<std::size_t>(std::find(levels.begin(), levels.end(), pool.apart) - levels.begin());
+    has_burst_pools_ = has_burst_pools_ || pool.burst;
+  }
+}
+
+bool State::is_open_to(QueueId queue_id, std::uint32_t pool) const {
+  const auto& tops = pools_[pool].queues;
+  return tops.empty() || std::any_of(tops.begin(), tops.end(), [&](QueueId top) { return is_below(queue_id, top); });
+}
+
+bool State::may_use(QueueId queue_id, JobClass job_class, std::uint32_t pool) const {
+  return pools_[pool].admits(job_class) && is_open_to(queue_id, pool);
+}
+
+void State::on(const GuaranteeChanged& event) {
+  QueueState& queue = queue_mut(queue_paths_.find(event.queue)->second);
+  queue.guaranteed = {};
+  resolve(event.to, *this, [&](std::size_t dim, std::int64_t amount) { queue.guaranteed.state(dim, amount); });
+  forget_guarantee_use(queue);
+  touched_loads_.insert(queue.id);
+  roomier_.insert(queue.id);
+  waits_.wake_all();
+  ++opportunity_;
 }
 
 void State::on(const ClusterConfigured& event) {
@@ -108,11 +157,7 @@ void State::on(const ClusterConfigured& event) {
     models_[model_id(model.name).index()].weight_permille = model.weight_permille;
   }
   configure_queues(event.config);
-  for (PoolState& pool : pools_) pool.queues.clear();
-  for (const PoolConfig& pool : event.config.pools) {
-    PoolState& mine = pools_[pool_index(pool.name)];
-    for (const std::string& path : pool.queues) mine.queues.push_back(queue_paths_.at(path));
-  }
+  configure_pools();
   configure_topology();
   recount_capacity();
   recount_charges();
@@ -123,6 +168,14 @@ void State::on(const ClusterConfigured& event) {
     job.level = level_of(queue(job.queue), job, now_);
     list_pending(job);
     waits_.wake({job.queue, job.shape});
+  }
+  for (QueueState& queue : queues_) {
+    queue.demand = {};
+    if (queue.use_or_lose_ms > 0) touched_loads_.insert(queue.id);
+  }
+  for (const JobId id : waiting) count_demand(existing(id), +1);
+  if (!maintenance_.empty()) {
+    for (const JobId id : running_) reset_departure(existing(id));
   }
   const bool remembers = config_.scheduling.usage_half_life_s > 0;
   for (QueueState& queue : queues_) {
@@ -138,6 +191,7 @@ void State::recount_charges() {
     queue.usage = {};
     queue.within_usage = {};
     queue.nominated = {};
+    queue.burst_usage = {};
     queue.borrowed.clear();
     queue.running_below = 0;
     queue.users.clear();
@@ -151,6 +205,7 @@ void State::recount_charges() {
         placements.push_back(job.attempt->tasks[charge.first_task + t].placement);
       }
       charge.amounts = amounts_of(job.spec, placements);
+      charge.burst = burst_amounts_of(job.spec, placements);
       charge_queues(job, charge, i, +1);
     }
   }
@@ -188,6 +243,17 @@ Amounts State::amounts_of(const JobSpec&, std::span<const TaskPlacement> placeme
   return amounts;
 }
 
+std::optional<Amounts> State::burst_amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const {
+  if (!has_burst_pools_) return std::nullopt;
+  std::optional<Amounts> amounts;
+  for (const TaskPlacement& placement : placements) {
+    if (!is_burst(placement.node)) continue;
+    if (!amounts) amounts.emplace();
+    *amounts += amounts_of(spec, {&placement, 1});
+  }
+  return amounts;
+}
+
 std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts) const {
   std::uint64_t mask = 1;  // the root guarantees what it has
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
@@ -213,6 +279,8 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
     const bool within = (charge.within >> q.depth & 1U) != 0;
     const BorrowedKey key{charge.order, job.id, index};
     count_user(q, job.spec.user, {index == 0 ? 1 : 0, charge.amounts[kDimGpu], 0}, sign);
+    if (charge.burst && sign > 0) q.burst_usage += *charge.burst;
+    if (charge.burst && sign < 0) q.burst_usage -= *charge.burst;
     if (sign > 0) {
       q.usage += charge.amounts;
       if (within)

@@ -28,7 +28,8 @@ RunningRow running_row(const JobState& job) {
   row.within = first.within;
   row.order = first.order;
   row.tasks = static_cast<std::uint32_t>(attempt.tasks.size());
-  row.plain = attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid();
+  row.plain =
+      attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() && !job.evicted_last();
   row.on_signal = job.spec.checkpoint.on_signal;
   row.stopping = job.phase != JobPhase::kRunning;
   return row;

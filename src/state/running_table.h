@@ -26,7 +26,7 @@ struct RunningRow {
   std::uint64_t within = 0;            // of the first charge: bit = depth
   Seq order = 0;                       // of the first charge
   std::uint32_t tasks = 0;
-  bool plain = false;      // one charge, nothing grown, of no service or array
+  bool plain = false;      // one charge, nothing grown, of no service or array, not evicted the last time
   bool on_signal = false;  // it saves when it is asked to leave
   bool stopping = false;
   bool operator==(const RunningRow&) const = default;

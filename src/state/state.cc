@@ -7,7 +7,9 @@
 #include "base/hash.h"
 #include "base/planted.h"
 #include "state/attained_service.h"
+#include "state/back_off.h"
 #include "state/estimate.h"
+#include "state/grace.h"
 #include "state/replicas.h"
 
 namespace berth::state {
@@ -47,6 +49,7 @@ void State::apply(const EventRecord& record) {
   last_seq_ = record.seq;
   now_ = std::max(now_, record.time);
   std::visit([this](const auto& event) { on(event); }, record.event);
+  note_loads();
   if (!changes_nothing_held(record.event)) waits_.mark_changed();
   if (offers_victims(record.event)) waits_.ease_victims();
 }
@@ -92,10 +95,15 @@ std::uint64_t shape_of(const JobSpec& spec) {
   for (const TaskGroup& group : spec.groups) {
     hash.add(encode(group.request)).add(encode(group.node_selector)).add(encode(group.tolerations)).add(group.pool);
     hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
+    hash.add(encode(group.topology));
   }
   hash.add(encode(spec.topology))
+      .add(static_cast<std::uint64_t>(spec.job_class))
       .add(static_cast<std::uint64_t>(spec.exclusive))
-      .add(static_cast<std::uint64_t>(spec.spread));
+      .add(static_cast<std::uint64_t>(spec.spread))
+      .add(encode(spec.labels))
+      .add(encode(spec.affinity))
+      .add(encode(spec.anti_affinity));
   return hash.digest();
 }
 
@@ -108,9 +116,20 @@ Timestamp State::urgent_from(const JobSpec& spec) const {
   return Timestamp{checked_subtract(spec.deadline->ms, checked_multiply(ahead_s, 1000))};
 }
 
-// Equal for jobs of a queue of which one cannot start when the other cannot.
+// Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone.
 std::uint64_t State::lane_of(const JobState& job) const {
-  const std::uint64_t shape = shape_of(job.spec);
+  std::uint64_t shape = shape_of(job.spec);
+  // While windows are planned, one job may be gone before when another is not.
+  if (!maintenance_.empty()) {
+    const bool moves = job.spec.checkpoint.on_signal || service_of(*this, job) != nullptr;
+    shape = Hasher()
+                .add(shape)
+                .add(static_cast<std::uint64_t>(moves))
+                .add(static_cast<std::uint64_t>(job.spec.time_limit_s))
+                .add(static_cast<std::uint64_t>(moves ? grace_ms(job.spec) : 0))
+                .digest();
+  }
+  if (may_claim_from(job).ms > 0) shape = Hasher().add(shape).add(job.id.value()).digest();
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (queue(q).limits_users()) return Hasher().add(shape).add(job.spec.user).digest();
   }
@@ -146,10 +165,12 @@ void State::insert_pending(JobState& job) {
     return;
   }
   job.in_pending = true;
+  job.shape = lane_of(job);
   job.urgent = urgent_from(job.spec) <= now_;
   job.level = level_of(queue(job.queue), job, now_);
   list_pending(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
+  count_demand(job, +1);
   waits_.wake({job.queue, job.shape});
   ++opportunity_;
 }
@@ -164,10 +185,12 @@ void State::remove_pending(JobState& job) {
   strike_pending(job);
   job.waited_ms = waited_ms(job, now_);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
+  count_demand(job, -1);
   job.in_pending = false;
 }
 
 void State::pass_deadlines(Timestamp now) {
+  asked_at_ = now;
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
     JobState& job = existing(deadlines_.begin()->second);
     strike_pending(job);
@@ -188,7 +211,7 @@ void State::reset_timer(JobState& job) {
   if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
   job.timer = Timestamp::never();
   if (job.attempt && job.attempt->stop) {
-    if (!job.attempt->stop->forced && !planted(Bug::kTimerLost)) job.timer = job.attempt->stop->deadline;
+    if (!job.attempt->stop->forced && !planted(Bug::kTimerLost)) job.timer = grace_ends(*this, *job.attempt);
   }
   if (job.attempt && !job.attempt->stopping() && job.spec.time_limit_s > 0) {
     job.timer = std::min(job.timer, job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000));
@@ -201,6 +224,10 @@ void State::reset_timer(JobState& job) {
 void State::release_due_timers(Timestamp now) {
   for (; !probations_.empty() && probations_.begin()->first <= now; probations_.erase(probations_.begin())) {
     if (const JobState* replica = jobs_.find(probations_.begin()->second)) unsettle_service(*replica);
+  }
+  for (; !departures_.empty() && departures_.begin()->first <= now; departures_.erase(departures_.begin())) {
+    existing(departures_.begin()->second).departure = Timestamp::never();
+    unsettled_.insert(departures_.begin()->second);
   }
   std::vector<JobId> due;
   for (const auto& [when, id] : timers_) {
@@ -276,7 +303,6 @@ void State::notify_dependents(JobId id) {
 }
 
 void State::index_job(JobState& job) {
-  job.shape = lane_of(job);
   count_submitted(job, +1);
   for (const Dependency& dependency : job.spec.dependencies) dependents_[dependency.job].insert(job.id);
   count_open_dependencies(job);
@@ -287,6 +313,7 @@ void State::index_job(JobState& job) {
     if (job.is_elastic()) elastic_.insert(job.id);
     put_on_probation(job);
     list_running(job, +1);
+    reset_departure(job);
   }
   if (job.nomination) nominated_.insert(job.id);
   if (job.start_hold) start_holds_.insert(job.id);
@@ -408,7 +435,7 @@ void State::on(const Nominated& event) {
   nomination.victims = event.victims;
   nomination.cause = event.cause;
   nomination.amounts = amounts_of(job.spec, event.placements);
-  nominate_tasks(event.placements, +1);
+  nominate_tasks(job, event.placements, +1);
   nominate_queues(job, nomination.amounts, +1);
   drop_start_hold(job);
   job.nomination = std::move(nomination);
@@ -417,7 +444,7 @@ void State::on(const Nominated& event) {
 
 void State::drop_nomination(JobState& job) {
   if (!job.nomination) return;
-  nominate_tasks(job.nomination->placements, -1);
+  nominate_tasks(job, job.nomination->placements, -1);
   nominate_queues(job, job.nomination->amounts, -1);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
@@ -433,6 +460,18 @@ void State::on(const NominationDropped& event) {
   unsettled_.insert(event.job);
   ++opportunity_;
 }
+
+namespace {
+
+// The queues at which the charge is not within though it is at their child: it may have the room there of what is
+// within and borrows at a child.
+void add_contended(const State& state, QueueId leaf, const Charge& charge, std::set<QueueId>& queues) {
+  for (QueueId q = state.queue(leaf).parent; q.valid() && q != state.root(); q = state.queue(q).parent) {
+    if ((charge.within >> state.queue(q).depth & 3U) == 2U) queues.insert(q);
+  }
+}
+
+}  // namespace
 
 void State::on(const AttemptStarted& event) {
   JobState& job = existing(event.job);
@@ -452,6 +491,7 @@ void State::on(const AttemptStarted& event) {
   drop_start_hold(job);
   Charge charge;
   charge.amounts = amounts_of(job.spec, event.placements);
+  charge.burst = burst_amounts_of(job.spec, event.placements);
   charge.within = event.within;
   charge.order = last_seq_;
   charge.tasks = static_cast<std::uint32_t>(event.placements.size());
@@ -460,20 +500,29 @@ void State::on(const AttemptStarted& event) {
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
     attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
   }
+  reset_departure(job);
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.insert(attempt.master_port);
   attempt.charges.push_back(charge);
   charge_queues(job, charge, 0, +1);
+  add_contended(*this, job.queue, charge, roomier_);
   note_usage(job.queue);
+  touch_load(job.queue);
   running_.insert(job.id);
   if (job.is_elastic()) elastic_.insert(job.id);
   put_on_probation(job);
   list_running(job, +1);
+  if (!job.spec.labels.empty()) ++opportunity_;  // somebody may have waited to be near it
   // Who waits where this one may fall behind by its service has to find out when.
   const QueueState& leaf = queue(job.queue);
   if (!leaf.service_thresholds.empty() && !leaf.pending.empty()) ++opportunity_;
   reset_timer(job);
   notify_dependents(job.id);
-  if (job.parent.valid()) unsettled_.insert(job.parent);
+  if (!job.parent.valid()) return;
+  unsettled_.insert(job.parent);
+  JobState& parent = existing(job.parent);
+  if (parent.attempts > 0) return;
+  parent.attempts = 1;  // a service or array has started when its first part has
+  notify_dependents(parent.id);
 }
 
 void State::on(const AttemptGrown& event) {
@@ -482,6 +531,7 @@ void State::on(const AttemptGrown& event) {
   AttemptState& attempt = *job.attempt;
   Charge charge;
   charge.amounts = amounts_of(job.spec, event.placements);
+  charge.burst = burst_amounts_of(job.spec, event.placements);
   charge.within = event.within;
   charge.order = last_seq_;
   charge.first_task = static_cast<std::uint32_t>(attempt.tasks.size());
@@ -498,7 +548,12 @@ void State::on(const AttemptGrown& event) {
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
   running_table_.set(job);
   note_usage(job.queue);
+  touch_load(job.queue);
+  reset_departure(job);
   wake_claimants(queue(job.queue), job.priority);
+  // Other queues may have a claim to growth, now that there is some.
+  if (attempt.charges.size() == 2) waits_.wake_all();
+  if (queue(root()).pending_below > 0) ++opportunity_;
 }
 
 // Takes the tasks from `keep` on off the books; a charge that is cut in two keeps its first part.
@@ -508,6 +563,7 @@ void State::cut_charges(JobState& job, std::uint32_t keep) {
     const auto index = static_cast<std::uint32_t>(attempt.charges.size() - 1);
     Charge& last = attempt.charges.back();
     charge_queues(job, last, index, -1);
+    if (planted(Bug::kShrinkNotBooked)) charge_queues(job, last, index, +1);
     if (last.first_task >= keep) {
       attempt.charges.pop_back();
       continue;
@@ -516,6 +572,7 @@ void State::cut_charges(JobState& job, std::uint32_t keep) {
     std::vector<TaskPlacement> rest;
     for (std::uint32_t t = last.first_task; t < keep; ++t) rest.push_back(attempt.tasks[t].placement);
     last.amounts = amounts_of(job.spec, rest);
+    last.burst = burst_amounts_of(job.spec, rest);
     charge_queues(job, last, index, +1);
   }
 }
@@ -543,6 +600,8 @@ void State::on(const AttemptShrunk& event) {
   job.phase = JobPhase::kRunning;
   running_table_.set(job);
   note_usage(job.queue);
+  touch_load(job.queue);
+  reset_departure(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
   }
@@ -555,9 +614,15 @@ void State::on(const ChargePromoted& event) {
   JobState& job = existing(event.job);
   Charge& charge = job.attempt->charges[event.charge];
   charge_queues(job, charge, event.charge, -1);
+  const std::uint64_t lost = charge.within & ~event.within;
   charge.within = event.within;
   charge_queues(job, charge, event.charge, +1);
   running_table_.set(job);
+  for (QueueId q = job.queue; q != root(); q = queue(q).parent) {
+    if ((lost >> queue(q).depth & 1U) != 0) roomier_.insert(q);
+  }
+  if (lost != 0) ++opportunity_;  // others may claim it from here on
+  add_contended(*this, job.queue, charge, roomier_);
 }
 
 void State::on(const TaskStarted& event) {
@@ -600,7 +665,10 @@ void State::on(const StopBegan& event) {
   stop.keep = event.keep;
   job.attempt->stop = stop;
   running_table_.set(job);
+  const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
+  if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
   reset_timer(job);
+  reset_departure(job);
   unsettled_.insert(job.id);
 }
 
@@ -611,6 +679,7 @@ void State::on(const StopCancelled& event) {
   job.attempt->stop.reset();
   running_table_.set(job);
   reset_timer(job);
+  reset_departure(job);
   unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
   unsettle_service(job);
   ++opportunity_;
@@ -695,6 +764,7 @@ void State::on(const AttemptEnded& event) {
   }
   list_running(job, -1);
   job.attempt.reset();
+  reset_departure(job);
   job.phase = JobPhase::kPending;
   job.waiting_since = now_;
   running_.erase(job.id);
@@ -721,8 +791,11 @@ void State::learn_run_time(const JobState& job, Outcome outcome) {
 void State::on(const JobRequeued& event) {
   JobState& job = existing(event.job);
   job.not_before = event.not_before;
+  job.shape = lane_of(job);
   if (!planted(Bug::kPendingLost)) enter_line(job);
+  touch_load(job.queue);  // not when its attempt ended: then it did not wait yet
   reset_timer(job);
+  unsettle_service(job);  // which may be at another version by now
 }
 
 void State::on(const JobFinished& event) {
@@ -731,6 +804,7 @@ void State::on(const JobFinished& event) {
   drop_nomination(job);
   drop_start_hold(job);
   remove_pending(job);
+  touch_load(job.queue);
   count_submitted(job, -1);
   if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
   for (const Dependency& dependency : job.spec.dependencies) {
@@ -797,7 +871,7 @@ void State::drop_start_hold(JobState& job) {
   job.start_hold.reset();
   start_holds_.erase(job.id);
   starts_sought_.reset();
-  waits_.ease_holds();
+  if (!planted(Bug::kHoldNotTold)) waits_.ease_holds();
   ++opportunity_;
 }
 

@@ -8,6 +8,7 @@
 // 3. Nothing here decides. What may follow from the state is computed by sched and control.
 // 4. Trials (state/trial.h) change nodes and queues tentatively and take everything back.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -22,11 +23,13 @@
 #include "base/timestamp.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "state/eviction_rate.h"
 #include "state/fragmentation/fragmentation_index.h"
 #include "state/job_state.h"
 #include "state/job_table.h"
 #include "state/node_index.h"
 #include "state/node_state.h"
+#include "state/presence_index.h"
 #include "state/queue_state.h"
 #include "state/run_times.h"
 #include "state/running_table.h"
@@ -42,7 +45,32 @@ struct GpuModelState {
 
 struct PoolState {
   std::string name;
-  std::vector<QueueId> queues;  // subtrees that may use it; empty: all
+  std::vector<QueueId> queues = {};    // subtrees that may use it; empty: all
+  std::vector<JobClass> classes = {};  // of jobs that may use it; empty: all
+  bool burst = false;
+  // The topology level within whose domains it runs one trust domain; the number of levels for the node.
+  std::optional<std::size_t> apart = {};
+
+  bool admits(JobClass job_class) const {
+    return classes.empty() || std::find(classes.begin(), classes.end(), job_class) != classes.end();
+  }
+};
+
+// A maintenance window that is not over.
+struct Maintenance {
+  std::string name;
+  std::vector<NodeId> nodes;
+  Timestamp from;
+  Timestamp to;
+  std::string reason;
+  std::string user;
+  bool begun = false;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &Maintenance::name), field("nodes", &Maintenance::nodes),
+                      field("from", &Maintenance::from), field("to", &Maintenance::to),
+                      field("reason", &Maintenance::reason), field("user", &Maintenance::user),
+                      field("begun", &Maintenance::begun));
+  }
 };
 
 struct KeyEntry {
@@ -87,7 +115,12 @@ class State {
   const std::set<NodeId>& deferred_losses() const { return deferred_losses_; }
   const NodeIndex& node_index() const { return node_index_; }
   const TopologyIndex& topology() const { return topology_; }
+  const PresenceIndex& presences() const { return presences_; }
+  // Where tasks of another trust domain may not run beside those of this node: all nodes of its pool that are in its
+  // domain of the pool's level, or itself where it is in none; none where its pool keeps nobody apart.
+  std::vector<NodeId> kept_apart_with(NodeId node) const;
   const FragmentationIndex& fragmentation() const { return fragmentation_; }
+  const EvictionRate& evictions() const { return evictions_; }       // where their rate is limited
   bool fragmentation_alarm() const { return fragmentation_alarm_; }  // raised and not cleared since
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
@@ -97,7 +130,32 @@ class State {
   const std::vector<GpuModelState>& gpu_models() const { return models_; }
   std::optional<GpuModelId> gpu_model_named(std::string_view name) const;
   const std::vector<std::string>& trust_domains() const { return trust_domains_; }
-  const Amounts& capacity() const { return capacity_; }  // of nodes that are not lost
+  const Amounts& capacity() const { return capacity_; }              // of nodes that are not lost
+  const Amounts& burst_capacity() const { return burst_capacity_; }  // the part of it in burst pools
+  bool has_burst_pools() const { return has_burst_pools_; }
+  bool is_burst(NodeId id) const { return pools_[node(id).pool].burst; }
+  // Whether the pool is for the queue; and whether jobs of the queue and class may use it.
+  bool is_open_to(QueueId queue, std::uint32_t pool) const;
+  bool may_use(QueueId queue, JobClass job_class, std::uint32_t pool) const;
+
+  // Maintenance windows that are not over, by name.
+  const std::map<std::string, Maintenance, std::less<>>& maintenance() const { return maintenance_; }
+  // When the first of them begins or ends; never() if none will.
+  Timestamp next_maintenance() const {
+    return maintenance_times_.empty() ? Timestamp::never() : maintenance_times_.begin()->first;
+  }
+  const std::set<std::pair<Timestamp, std::string>>& maintenance_times() const { return maintenance_times_; }
+  // When the job has to be asked to leave for a window of one of its nodes, by running jobs that are not gone before.
+  const std::set<std::pair<Timestamp, JobId>>& departures() const { return departures_; }
+  std::int64_t grace_ms(const JobSpec& spec) const;
+  // The `now` of the cycle or explanation that looks at the state: what starts would start then (sched/closing.h).
+  Timestamp asked_at() const { return asked_at_; }
+
+  // When the guarantee of the first queue changes by the rule of use it or lose it, if nothing else does.
+  Timestamp next_guarantee_change() const {
+    return guarantee_times_.empty() ? Timestamp::never() : guarantee_times_.begin()->first;
+  }
+  const std::set<std::pair<Timestamp, QueueId>>& guarantee_times() const { return guarantee_times_; }
 
   const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
   const FinishedJob* finished(JobId id) const { return finished_.find(id); }
@@ -155,6 +213,8 @@ class State {
 
   // What `placements` of a job count, by the GPU models they sit on.
   Amounts amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
+  // The part of it that is in burst pools, if there is any.
+  std::optional<Amounts> burst_amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
   // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`.
   std::uint64_t within_mask(QueueId queue, const Amounts& amounts) const;
   // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
@@ -203,6 +263,10 @@ class State {
   void on(const StartHoldDropped& event);
   void on(const StartsSought& event);
   void on(const ServiceUpdated& event);
+  void on(const GuaranteeChanged& event);
+  void on(const MaintenancePlanned& event);
+  void on(const MaintenanceBegan& event);
+  void on(const MaintenanceEnded& event);
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
@@ -213,9 +277,10 @@ class State {
 
   // The choke points: every change of what is bound goes through these.
   void bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
-  void nominate_tasks(std::span<const TaskPlacement> placements, int sign);
+  void nominate_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
   void bind_task(const JobState& job, const TaskPlacement& placement, int sign);  // leaves the node index to the caller
-  void nominate_task(const TaskPlacement& placement, int sign);                   // likewise
+  void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);  // likewise
+  void count_tenant(NodeState& node, QueueId queue, int sign);
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
   void nominate_queues(const JobState& job, const Amounts& amounts, int sign);
   void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
@@ -229,6 +294,14 @@ class State {
     if (trials_ == 0) waits_.ease(node);
   }
   void note_usage(QueueId queue);  // after a change of what is bound below it
+  void count_demand(const JobState& job, int sign);
+  void touch_load(QueueId queue);  // what is bound or waits below it has changed for good
+  void note_loads();               // of those that were touched, when the event is over
+  void note_load(QueueState& queue);
+  void set_guarantee_due(QueueState& queue, Timestamp due);
+  void forget_guarantee_use(QueueState& queue);
+  void relist_waiting();  // their lanes have changed
+  void reset_departure(JobState& job);
   void release_attempt(JobState& job);
   void cut_charges(JobState& job, std::uint32_t keep);
   void wake_claimants(const QueueState& leaf, std::int32_t priority);
@@ -255,6 +328,7 @@ class State {
 
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
+  void configure_pools();
   GpuModelId model_id(const std::string& name);
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
@@ -281,14 +355,18 @@ class State {
   std::set<NodeId> deferred_losses_;
   NodeIndex node_index_;
   TopologyIndex topology_;
+  PresenceIndex presences_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
+  EvictionRate evictions_;  // kept while their rate is limited
   std::vector<QueueState> queues_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;
   std::vector<GpuModelState> models_;
   std::vector<std::string> trust_domains_;
   Amounts capacity_;
+  Amounts burst_capacity_;
+  bool has_burst_pools_ = false;
 
   std::map<std::string, KeyEntry, std::less<>> keys_;  // user '\n' key
   std::set<std::pair<Timestamp, std::string>> key_ages_;
@@ -310,7 +388,13 @@ class State {
   std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
   std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
   WaitLists waits_;
-  std::uint32_t trials_ = 0;  // that are under way
+  std::map<std::string, Maintenance, std::less<>> maintenance_;
+  std::set<std::pair<Timestamp, std::string>> maintenance_times_;
+  std::set<std::pair<Timestamp, JobId>> departures_;
+  Timestamp asked_at_;
+  std::set<std::pair<Timestamp, QueueId>> guarantee_times_;
+  std::set<QueueId> touched_loads_;  // leaves
+  std::uint32_t trials_ = 0;         // that are under way
   std::uint64_t opportunity_ = 0;
 };
 

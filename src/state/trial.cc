@@ -17,7 +17,7 @@ void Trial::bind(JobId id, const Undo& entry, int sign) {
 
 void Trial::nominate(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
-  state_.nominate_tasks(entry.placements, sign);
+  state_.nominate_tasks(job, entry.placements, sign);
   state_.nominate_queues(job, entry.amounts, sign);
 }
 
@@ -34,7 +34,8 @@ void Trial::bind_more(JobId id, std::span<const TaskPlacement> placements, std::
   entry.first_charge = index;
   Charge charge;
   charge.amounts = state_.amounts_of(job.spec, placements);
-  charge.within = state_.within_mask(job.queue, charge.amounts);
+  charge.burst = state_.burst_amounts_of(job.spec, placements);
+  charge.within = charge.burst ? 1 : state_.within_mask(job.queue, charge.amounts);
   charge.order = std::numeric_limits<Seq>::max();
   charge.tasks = static_cast<std::uint32_t>(placements.size());
   entry.charges.push_back(charge);
@@ -80,6 +81,7 @@ void Trial::shrink(JobId id, std::uint32_t keep) {
     std::vector<TaskPlacement> placements;
     for (std::uint32_t t = rest.first_task; t < keep; ++t) placements.push_back(attempt.tasks[t].placement);
     rest.amounts = state_.amounts_of(job.spec, placements);
+    rest.burst = state_.burst_amounts_of(job.spec, placements);
     entry.shrunk = rest;
   }
   bind(id, entry, -1);
@@ -102,11 +104,9 @@ void Trial::nominate(JobId id, std::span<const TaskPlacement> placements) {
   undo_.push_back(std::move(entry));
 }
 
-void Trial::set_aside(std::span<const TaskPlacement> placements) {
-  Undo entry;
-  entry.step = Step::kSetAside;
-  entry.placements = {placements.begin(), placements.end()};
-  state_.nominate_tasks(entry.placements, +1);
+void Trial::set_aside(JobId owner, std::span<const TaskPlacement> placements) {
+  Undo entry{Step::kSetAside, owner, {placements.begin(), placements.end()}};
+  state_.nominate_tasks(*state_.job(owner), entry.placements, +1);
   undo_.push_back(std::move(entry));
 }
 
@@ -156,10 +156,18 @@ void Trial::uncordon(NodeId id) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::look_at(Timestamp when) {
+  Undo entry;
+  entry.step = Step::kLookedAt;
+  entry.when = std::exchange(state_.asked_at_, when);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
+  if (entry.step == Step::kLookedAt) state_.asked_at_ = entry.when;
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
 }
 
@@ -182,12 +190,13 @@ void Trial::rollback_to(Mark mark) {
         nominate(entry.job, entry, -1);
         break;
       case Step::kSetAside:
-        state_.nominate_tasks(entry.placements, -1);
+        state_.nominate_tasks(*state_.job(entry.job), entry.placements, -1);
         break;
       case Step::kMaxSet:
       case Step::kLendingSet:
       case Step::kUserLimitSet:
       case Step::kUncordoned:
+      case Step::kLookedAt:
         undo_change(entry);
         break;
     }

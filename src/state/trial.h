@@ -39,14 +39,16 @@ class Trial {
   void lift_nomination(JobId job);
   // Promises the places to a waiting job, as the Nominated event will.
   void nominate(JobId job, std::span<const TaskPlacement> placements);
-  // Keeps the places from everybody, as a hold does.
-  void set_aside(std::span<const TaskPlacement> placements);
+  // Keeps the places for a waiting job from everybody, as its hold does.
+  void set_aside(JobId owner, std::span<const TaskPlacement> placements);
   // What an operator could change: one limit of a queue, and whether a node takes tasks.
   void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
   void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   // What one user may have: jobs where dim is kDims, else milli-GPUs. A limit that is stated stays stated.
   void set_user_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   void uncordon(NodeId node);
+  // Asks what would start then.
+  void look_at(Timestamp when);
 
   void rollback_to(Mark mark);
 
@@ -65,7 +67,8 @@ class Trial {
     kMaxSet,
     kLendingSet,
     kUserLimitSet,
-    kUncordoned
+    kUncordoned,
+    kLookedAt
   };
   struct Undo {
     Step step = Step::kPlaced;
@@ -79,6 +82,7 @@ class Trial {
     std::size_t dim = 0;
     std::int64_t before = 0;
     NodeId node = {};
+    Timestamp when = {};
   };
   void undo_change(const Undo& entry);
   void bind(JobId job, const Undo& entry, int sign);

@@ -26,7 +26,7 @@ struct Bound {
 };
 constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kNone, 100'000},
-    {Bug::kReclaimWithin, 1'000},
+    {Bug::kReclaimWithin, 100'000},
     {Bug::kGangPartial, 1'000},
     {Bug::kMaxOnlyAtLeaf, 20'000},
     {Bug::kNominationIgnored, 20'000},
@@ -40,11 +40,20 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kLateReport, 20'000},
     {Bug::kUnknownFreed, 2'000},
     {Bug::kPromotionOrder, 5'000},
-    {Bug::kVictimsNotLetOff, 2'000},
+    {Bug::kVictimsNotLetOff, 20'000},
     {Bug::kDoubleStart, 1'000},
     {Bug::kEffectsBeforeAppend, 1'000},
     {Bug::kPromotionNotBilled, 20'000},
     {Bug::kLostIsIdle, 20'000},
+    {Bug::kHoldNotTold, 2'000'000},
+    {Bug::kSleepersNotTold, 3'000'000},
+    {Bug::kGrowsTooFar, 2'000},
+    {Bug::kShrinkNotBooked, 20'000},
+    {Bug::kUpdateAllAtOnce, 100'000},
+    {Bug::kLevelIgnored, 10'000},
+    {Bug::kFlapIgnored, 100'000},
+    {Bug::kMassLossIgnored, 2'000'000},
+    {Bug::kNoticeIgnored, 500'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size());
 

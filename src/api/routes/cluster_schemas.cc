@@ -68,12 +68,14 @@ Schema queue() {
                  {"weight", integer("Its share of what is left beyond guarantees.")},
                  {"policy", word_of<QueuePolicy>("Whether a job that cannot start blocks those behind it.")},
                  {"trust_domain", text("Its trust domain; may be the parent's.")},
-                 {"guaranteed", amounts("What it always gets back, as far as stated.")},
+                 {"guaranteed", amounts("What it always gets back, as far as stated, by the configuration.")},
+                 {"effective", amounts("What of it counts now; less where it was not used for long.")},
                  {"max", amounts("What it never exceeds, as far as stated.")},
                  {"lending_limit", amounts("What of its guarantee others may use, as far as stated.")},
                  {"usage", amounts("What is bound below it.")},
                  {"within", amounts("The part of it that is within its guarantee.")},
                  {"borrowed_gpus", number("GPUs beyond its guarantee.")},
+                 {"burst_gpus", number("GPUs of burst pools, all of them borrowed.")},
                  {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
                  {"pending", integer("Jobs that wait below it and may be asked.")},
                  {"running", integer("Jobs that run below it.")},
@@ -104,6 +106,9 @@ Schema node() {
                  {"cordoned", boolean("It takes no new tasks.")},
                  {"draining", boolean("What runs on it is moved away.")},
                  {"why", text("What berth itself keeps it out for, or does not give it up for; may be empty.")},
+                 {"maintenance", list("Windows that are not over, the first to begin first.",
+                                      object("A window.", {{"from", time("When nothing runs there any more.")},
+                                                           {"to", time("When it takes tasks again.")}}))},
                  {"labels", map("Its labels.", text("A value."))},
                  {"taints", list("What jobs have to tolerate to run on it.",
                                  object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}))},
@@ -118,6 +123,28 @@ Schema node() {
                  {"tasks", list("Tasks bound to it.",
                                 object("A task.", {{"job", integer("The job.")}, {"task", integer("Its number.")}}))},
                  {"lease", integer("How often it has registered.")}});
+}
+
+Schema window() {
+  return object("A maintenance window.", {{"name", text("Its name.")},
+                                          {"nodes", list("Its nodes.", text("A node."))},
+                                          {"from", time("When nothing runs there any more.")},
+                                          {"to", time("When they take tasks again.")},
+                                          {"reason", text("What it is for; may be empty.")},
+                                          {"user", text("Who planned it.")},
+                                          {"begun", boolean("It lasts now.")},
+                                          {"jobs_there", integer("Jobs that still run on its nodes.")}});
+}
+
+Schema window_request() {
+  return closed(object("A new maintenance window: nodes by name, or by pool and labels.",
+                       {{"name?", text("Its name; berth finds one if absent.")},
+                        {"nodes?", list("Nodes.", text("A node."))},
+                        {"labels?", map("All nodes with these labels.", text("A value."))},
+                        {"pool?", text("All nodes of this pool.")},
+                        {"from?", time("When it begins; now if absent.")},
+                        {"for_s", integer("How long it lasts, in seconds.")},
+                        {"reason?", text("What it is for.")}}));
 }
 
 Schema usage() {
@@ -174,6 +201,13 @@ void add_cluster_schemas(boost::json::object& schemas) {
                                           {"seq", integer("The last event that the list reflects.")}});
   schemas["NodeChanged"] = object("A command about a node that was taken.",
                                   {{"name", text("The node.")}, {"unchanged", boolean("It already was as asked.")}});
+  schemas["Maintenance"] = window();
+  schemas["MaintenanceList"] =
+      object("Maintenance windows.", {{"items", list("The windows, by name.", reference("Maintenance"))},
+                                      {"seq", integer("The last event that the list reflects.")}});
+  schemas["MaintenanceRequest"] = window_request();
+  schemas["MaintenanceChanged"] = object("A command about a window that was taken.",
+                                         {{"name", text("The window.")}, {"unchanged", boolean("It was planned so.")}});
   schemas["Usage"] = usage();
   schemas["Event"] = event();
   schemas["EventList"] = object("A page of events.", {{"items", list("The events, in order.", reference("Event"))},

@@ -57,8 +57,22 @@ Schema group_members() {
                      {"tolerations?", words("Keys of taints that it bears.")}});
 }
 
+Schema topology(std::string_view description) {
+  return closed(object(description, {{"required?", text("All in one domain of this level.")},
+                                     {"preferred?", text("In one domain of this level if possible.")}}));
+}
+
+Schema terms(std::string_view description) {
+  return list(description,
+              closed(object("One rule.", {{"labels", values("Jobs that have all of these.")},
+                                          {"level", text("In one domain of this topology level, or node.")},
+                                          {"required?", boolean("If false, a wish; true if absent.")}})));
+}
+
 Schema task_group() {
-  Schema group = object("Tasks that are alike.", {{"name?", text("The group's name.")}});
+  Schema group = object("Tasks that are alike.", {{"name?", text("The group's name.")},
+                                                  {"topology?", topology("How close the tasks of the group have to "
+                                                                         "be, within what the job asks.")}});
   add_members(group, group_members());
   return closed(group);
 }
@@ -74,9 +88,7 @@ Schema job() {
        {"class?", word_of<JobClass>("What it is for; training if absent.")},
        {"priority?", text("A priority class.")},
        {"groups?", list("Its task groups.", reference("TaskGroupDocument"))},
-       {"topology?", closed(object("How close its tasks have to be.",
-                                   {{"required?", text("All in one domain of this level.")},
-                                    {"preferred?", text("In one domain of this level if possible.")}}))},
+       {"topology?", topology("How close its tasks have to be.")},
        {"time_limit?", duration("It is stopped after this time.")},
        {"estimate?", duration("How long it will probably run.")},
        {"checkpoint?", closed(object("How it saves its work.",
@@ -96,6 +108,9 @@ Schema job() {
        {"spread?", boolean("One task per node as far as possible.")},
        {"array?", closed(object("Elements of an array job.", {{"size", integer("How many, up to 1000000.")},
                                                               {"running?", integer("At most so many at once.")}}))},
+       {"labels?", values("What the rules of other jobs go by.")},
+       {"affinity?", terms("Near tasks of such jobs.")},
+       {"anti_affinity?", terms("Away from tasks of such jobs.")},
        {"max_unavailable?", integer("Of a service: so many replicas may be away at once by drains and updates.")}});
   add_members(job, group_members());
   return closed(job);
@@ -124,6 +139,7 @@ Schema queue() {
                         {"trust_domain?", text("The parent's if absent.")},
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
                         {"attained_service?", closed(attained_service())},
+                        {"use_or_lose?", duration("So long without use halves the idle part of its guarantee.")},
                         {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
                         {"max_submitted_per_user?", integer("Jobs of one user below it, at most.")},
@@ -151,6 +167,11 @@ Schema scheduling() {
                                                "which the alarm is raised; 0: never.")},
               {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
               {"flap_window?", duration("The window.")},
+              {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
+              {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "
+                                              "limit.")},
+              {"preempt_max_loss?", duration("Unsaved GPU time lost per GPU that a preemption gains, at most; 0: no "
+                                             "limit.")},
               {"mass_loss?", integer("With so many percent of the nodes silent at once none is given up; 0: each by "
                                      "itself.")},
               {"resize_interval?", duration("A gang grows no sooner than this after its size "
@@ -161,7 +182,12 @@ Schema config() {
   const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
                                                       {"memory?", size("Memory of one.")}}));
   const Schema pool = closed(
-      object("A pool of nodes.", {{"name", text("Its name.")}, {"queues?", words("Only these subtrees may use it.")}}));
+      object("A pool of nodes.",
+             {{"name", text("Its name.")},
+              {"queues?", words("Only these subtrees may use it.")},
+              {"classes?", list("Only jobs of these classes may use it; not empty.", word_of<JobClass>("A class."))},
+              {"burst?", boolean("It backs no guarantee: whatever runs there is borrowed.")},
+              {"apart?", text("Within one domain of this topology level, or node, it runs one trust domain.")}}));
   const Schema priority = closed(object("A priority class.", {{"value", integer("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
   return closed(object(

@@ -154,7 +154,7 @@ json::object identity(const ShownJob& shown) {
                     {"gpus", from_thousandths(gpu_milli_of(job.spec))},
                     {"tasks_total", tasks_of(job.spec)},
                     {"attempt", current_attempt(job)},
-                    {"attempts", job.attempts},
+                    {"attempts", job.is_parent() ? 0 : job.attempts},
                     {"failures", job.failures}};
   if (shown.outcome) view["outcome"] = text(name_of(*shown.outcome));
   if (shown.finished) view["finished"] = to_iso8601(*shown.finished);

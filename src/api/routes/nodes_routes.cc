@@ -116,7 +116,7 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
   if (std::string_view(action.name) == "drain") {
     parameters.push_back(http::query_parameter("gone_in_s",
                                                "The node goes away in so many seconds: what runs there has no longer "
-                                               "to save; 0 or absent: it stays.",
+                                               "to save; absent: it stays.",
                                                http::ParameterType::kInteger));
   }
   router.add({.method = Method::kPost,
@@ -130,7 +130,7 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                       .tags = {"nodes"},
                       .parameters = parameters},
               .handler = [&service, action](const Request& request, const Responder& to) {
-                const auto gone_in = integer_of(request, "gone_in_s", 0, 0, control::kMaxSeconds);
+                const auto gone_in = integer_of(request, "gone_in_s", 0, 1, control::kMaxSeconds);
                 if (!gone_in) {
                   to.fail(gone_in.error());
                   return;

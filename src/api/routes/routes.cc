@@ -44,6 +44,7 @@ http::Router make_router(Service& service) {
   add_job_log_routes(router, service);
   add_queue_routes(router, service);
   add_node_routes(router, service);
+  add_maintenance_routes(router, service);
   add_usage_routes(router, service);
   add_event_routes(router, service);
   add_snapshot_routes(router, service);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <set>
 
 #include "api/routes/json_text.h"
 
@@ -90,6 +91,14 @@ json::array taints_view(const std::vector<Taint>& taints) {
   return view;
 }
 
+json::array spans_view(const NodeState& node) {
+  json::array view;
+  for (const state::ClosedSpan& span : node.maintenance) {
+    view.push_back(json::object{{"from", to_iso8601(span.from)}, {"to", to_iso8601(span.to)}});
+  }
+  return view;
+}
+
 std::int64_t healthy_free_milli(const NodeState& node) {
   std::int64_t milli = 0;
   for (const state::GpuSlot& slot : node.gpus) milli += slot.healthy ? slot.free_milli : 0;
@@ -165,6 +174,7 @@ json::object node_view(const ShownNode& shown) {
           {"cordoned", node.cordoned},
           {"draining", node.draining},
           {"why", text(why)},
+          {"maintenance", spans_view(node)},
           {"labels", labels_view(node.spec.labels)},
           {"taints", taints_view(node.spec.taints)},
           {"topology", json::array(shown.domains.begin(), shown.domains.end())},
@@ -179,9 +189,22 @@ json::object node_view(const ShownNode& shown) {
           {"lease", node.lease}};
 }
 
+json::object window_view(const State& state, const state::Maintenance& window) {
+  json::array nodes;
+  std::set<JobId> jobs;
+  for (const NodeId id : window.nodes) {
+    nodes.emplace_back(state.node(id).spec.name);
+    for (const auto& [job, task] : state.node(id).tasks) jobs.insert(job);
+  }
+  return {{"name", window.name},         {"nodes", std::move(nodes)}, {"from", to_iso8601(window.from)},
+          {"to", to_iso8601(window.to)}, {"reason", window.reason},   {"user", window.user},
+          {"begun", window.begun},       {"jobs_there", jobs.size()}};
+}
+
 json::object queue_view(const State& state, const QueueState& queue) {
   const Amounts borrowed = queue.usage - queue.within_usage;
-  const auto& guaranteed = queue.guaranteed;
+  const auto& guaranteed = queue.configured;
+  const auto& effective = queue.guaranteed;
   return {
       {"path", queue.path},
       {"parent", queue.parent.valid() ? state.queue(queue.parent).path : std::string()},
@@ -191,11 +214,13 @@ json::object queue_view(const State& state, const QueueState& queue) {
       {"policy", text(name_of(queue.policy))},
       {"trust_domain", queue.trust_domain.valid() ? state.trust_domains()[queue.trust_domain.index()] : std::string()},
       {"guaranteed", amounts_view(state, guaranteed.amounts, [&](std::size_t dim) { return guaranteed.states(dim); })},
+      {"effective", amounts_view(state, effective.amounts, [&](std::size_t dim) { return effective.states(dim); })},
       {"max", limits_view(state, queue.max)},
       {"lending_limit", limits_view(state, queue.lending_limit)},
       {"usage", usage_amounts_view(state, queue.usage)},
       {"within", usage_amounts_view(state, queue.within_usage)},
       {"borrowed_gpus", from_thousandths(borrowed[kDimGpu])},
+      {"burst_gpus", from_thousandths(queue.burst_usage[kDimGpu])},
       {"nominated_gpus", from_thousandths(queue.nominated[kDimGpu])},
       {"pending", queue.pending_below},
       {"running", queue.running_below},

@@ -69,6 +69,8 @@ struct ShownNode {
 ShownNode show_node(const state::State& state, const state::NodeState& node);
 boost::json::object node_view(const ShownNode& shown);
 
+boost::json::object window_view(const state::State& state, const state::Maintenance& window);
+
 // The root, which no document names, is left out.
 boost::json::object queue_view(const state::State& state, const state::QueueState& queue);
 boost::json::array queue_views(const state::State& state);

@@ -69,7 +69,7 @@ void FakeBackend::happen(const Due& due) {
       node.standing = Standing::kUnknown;
       arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kUnknown, "no contact"});
     } else if (due.what == What::kLeaseOver) {
-      if (node.alive) end_all_on(due.node, due.when, ExitReason::kKilled);
+      if (node.alive) end_all_on(due.node, due.when, ExitReason::kNodeLost);
     } else {
       node.standing = Standing::kLost;
       node.waiting.clear();

@@ -8,9 +8,9 @@
 //  2. A report is delayed, repeated and reordered as the faults in force say; reports about nodes keep their order. One
 //     that is lost with the control plane is made again by `reconnect`, until its exit was forgotten by effect.
 //  3. A node out of contact holds back its reports, and effects wait for it. After `unknown_after_ms` the backend
-//  reports
-//     it unknown. Its supervisor kills every task when `lease_ms` have passed without contact; only `kill_margin_ms`
-//     later, when its tasks are provably dead, is it reported lost, and what waited for it is dropped.
+//     reports it unknown. Its supervisor kills every task when `lease_ms` have passed without contact, and reports it
+//     as lost with the node; only `kill_margin_ms` later, when its tasks are provably dead, is it reported lost, and
+//     what waited for it is dropped.
 //  4. A dead node's tasks are dead at once, whatever the control plane believes. When it boots within its lease, its
 //     supervisor reports them as lost with it.
 

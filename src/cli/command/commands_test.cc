@@ -62,6 +62,42 @@ TEST_CASE("exit codes: each status of the server has its own") {
   }
 }
 
+TEST_CASE("maintenance: names or selects nodes, and says what is wrong before it asks the server") {
+  MaintenanceOptions add;
+  add.action = "add";
+  add.nodes = {"n1", "n2"};
+  add.duration = "2h";
+  add.from = "2026-12-01T06:00:00Z";
+  const auto planned =
+      outcome_of(add, {answer_with("201 Created", R"({"name": "maintenance-1", "unchanged": false})")});
+  REQUIRE(planned.code);
+  CHECK(planned.out == "maintenance maintenance-1 is planned\n");
+  CHECK(planned.requests[0].ends_with(R"({"nodes":["n1","n2"],"from":"2026-12-01T06:00:00.000Z","for_s":7200})"));
+  add.nodes = {"pool=big", "zone=east"};
+  const auto selected = outcome_of(add, {answer_with("201 Created", R"({"name": "m", "unchanged": false})")});
+  REQUIRE(selected.code);
+  CHECK(selected.requests[0].find(R"("pool":"big")") != std::string::npos);
+  CHECK(selected.requests[0].find(R"("labels":{"zone":"east"})") != std::string::npos);
+  add.nodes = {"n1", "pool=big"};
+  CHECK_FALSE(outcome_of(add, {}).code);
+  add.nodes = {"n1"};
+  add.duration = "2";
+  CHECK_FALSE(outcome_of(add, {}).code);
+  MaintenanceOptions cancel;
+  cancel.action = "cancel";
+  CHECK_FALSE(outcome_of(cancel, {}).code);
+  cancel.name = "december";
+  const auto cancelled = outcome_of(cancel, {ok(R"({"name": "december", "unchanged": false})")});
+  REQUIRE(cancelled.code);
+  CHECK(cancelled.requests[0].starts_with("DELETE /v1/maintenance/december"));
+  const auto listed = outcome_of(
+      MaintenanceOptions(), {ok(R"({"items": [{"name": "m", "nodes": ["n1", "n2"], "from": "2026-12-01T06:00:00.000Z",
+               "to": "2026-12-01T08:00:00.000Z", "reason": "disks", "begun": false, "jobs_there": 3}], "seq": 9})")});
+  REQUIRE(listed.code);
+  CHECK(listed.out.find("m     2026-12-01 06:00:00Z  2026-12-01 08:00:00Z  planned           3  n1,n2  disks") !=
+        std::string::npos);
+}
+
 TEST_CASE("submit: sends the document under its key, and says the job's number") {
   const auto outcome = outcome_of(SubmitOptions{job_of("true"), Format::kTable},
                                   {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});

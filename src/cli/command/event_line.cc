@@ -6,6 +6,7 @@
 #include "cli/command/job_words.h"
 #include "cli/output.h"
 #include "cli/when.h"
+#include "model/document/quantity.h"
 
 namespace berth::cli {
 namespace {
@@ -65,6 +66,26 @@ std::string fragmentation_alarm(const Json& event) {
          gpus("unusable_milli") + " of " + gpus("idle_milli") + " idle GPUs are expected to be of no use";
 }
 
+std::string amounts(const Json& value) {
+  std::vector<std::string> parts;
+  const auto milli = [](const Json& amount) { return document::milli_text(amount.to_number<std::int64_t>()); };
+  if (has(value, "gpu_milli")) parts.push_back(milli(at(value, "gpu_milli")) + " GPUs");
+  if (has(value, "cpu_milli")) parts.push_back(milli(at(value, "cpu_milli")) + " CPUs");
+  if (has(value, "memory_mib")) parts.push_back(document::memory_text(integer(value, "memory_mib")));
+  if (const auto* models = at(value, "model_gpu_milli").if_object()) {
+    for (const auto& model : *models) parts.push_back(milli(model.value()) + " " + std::string(model.key()));
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string guarantee_changed(const Json& event) {
+  return "queue " + show(event, "queue") + " is guaranteed " + amounts(at(event, "to")) +
+         (is_true(event, "restored") ? " again, as configured" : ", not used for long; it was ") +
+         (is_true(event, "restored") ? "" : amounts(at(event, "from")));
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -112,6 +133,18 @@ constexpr std::array kTellings{
     Telling{"start-hold-dropped",
             [](const Json& e) { return job(e) + " has no start held any more" + colon(show(e, "why")); }},
     Telling{"starts-sought", [](const Json&) { return std::string("starts to hold were looked for"); }},
+    Telling{"guarantee-changed", &guarantee_changed},
+    Telling{"maintenance-planned",
+            [](const Json& e) {
+              return "maintenance " + show(e, "name") + " planned" + by(e) + " from " + clock_text(show(e, "from")) +
+                     " to " + clock_text(show(e, "to")) + " on " +
+                     counted(std::to_string(items(e, "nodes").size()), "node") + colon(show(e, "reason"));
+            }},
+    Telling{"maintenance-began", [](const Json& e) { return "maintenance " + show(e, "name") + " begins"; }},
+    Telling{"maintenance-ended",
+            [](const Json& e) {
+              return "maintenance " + show(e, "name") + (is_true(e, "cancelled") ? " cancelled" : " is over") + by(e);
+            }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
     Telling{"fragmentation-alarm", &fragmentation_alarm},
 };

@@ -37,6 +37,7 @@ Result<int> run(const NodeActionOptions& options, Session& session) {
   if (!options.gone_in.empty()) {
     const auto seconds = document::parse_duration_s(options.gone_in);
     if (!seconds) return invalid("--gone-in: " + seconds.error().message);
+    if (*seconds == 0) return invalid("--gone-in: it has 1 second at least; to say that the node is gone, fence it");
     gone_in_s = std::to_string(*seconds);
   }
   const Words words = words_of(options.action);

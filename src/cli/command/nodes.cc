@@ -4,6 +4,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 #include "model/document/quantity.h"
 
 namespace berth::cli {
@@ -15,6 +16,12 @@ std::string condition(const Json& node) {
     words += ", draining";
   else if (is_true(node, "cordoned"))
     words += ", cordoned";
+  // The first window to begin, and whether it lasts.
+  if (const auto& windows = items(node, "maintenance"); !windows.empty()) {
+    const auto from = from_iso8601(show(windows.front(), "from"));
+    words += from && *from <= clock_now() ? ", maintenance until " + clock_text(show(windows.front(), "to"))
+                                          : ", maintenance from " + clock_text(show(windows.front(), "from"));
+  }
   const std::string why = show(node, "why");
   return why.empty() ? words : words + " (" + why + ")";
 }

@@ -27,6 +27,13 @@ std::string gpus_of(const Json& amounts) {
   return text;
 }
 
+// "8", or where it was not used for long, what is left: "4 of 8".
+std::string guaranteed_gpus(const Json& queue) {
+  const std::string configured = gpus_of(at(queue, "guaranteed"));
+  const std::string effective = gpus_of(at(queue, "effective"));
+  return !has(queue, "effective") || configured == effective ? configured : effective + " of " + configured;
+}
+
 std::string rest_of(const Json& amounts) {
   std::vector<std::string> parts;
   if (number(amounts, "cpus") > 0) parts.push_back(show(amounts, "cpus") + " CPUs");
@@ -41,6 +48,7 @@ std::vector<Column> columns(bool wide) {
   if (wide) {
     columns.push_back({"WEIGHT", Align::kRight});
     columns.push_back({"LENDS", Align::kRight});
+    columns.push_back({"BURST", Align::kRight});
     for (const char* title : {"GUARANTEED CPU, MEMORY", "USED CPU, MEMORY", "POLICY", "TRUST DOMAIN"}) {
       columns.push_back({title});
     }
@@ -53,7 +61,7 @@ std::string table(const boost::json::array& queues, bool tree, bool wide, std::s
   Table table(columns(wide));
   for (const Json& queue : queues) {
     std::vector<std::string> cells{tree ? branch(queue) : show(queue, "path"),
-                                   gpus_of(at(queue, "guaranteed")),
+                                   guaranteed_gpus(queue),
                                    gpus_of(at(queue, "max")),
                                    show(at(queue, "usage"), "gpus"),
                                    show(queue, "borrowed_gpus"),
@@ -63,6 +71,7 @@ std::string table(const boost::json::array& queues, bool tree, bool wide, std::s
     if (wide) {
       cells.push_back(show(queue, "weight"));
       cells.push_back(gpus_of(at(queue, "lending_limit")));
+      cells.push_back(show(queue, "burst_gpus"));
       cells.push_back(rest_of(at(queue, "guaranteed")));
       cells.push_back(rest_of(at(queue, "usage")));
       cells.push_back(show(queue, "policy"));

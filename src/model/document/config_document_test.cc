@@ -39,6 +39,8 @@ void add_queues(Random& random, ClusterConfig& config, const std::string& parent
     if (random.chance(300)) queue.trust_domain = "domain-" + std::to_string(random.below(3));
     if (random.chance(300)) queue.policy = QueuePolicy::kStrict;
     if (random.chance(200)) queue.attained_service = {{random.between(1, 9), random.between(10, 99'999)}, 3600};
+    const bool states = queue.guaranteed != ResourceAmounts();
+    if (states && random.chance(300)) queue.use_or_lose_s = random.between(1, 999'999);
     config.queues.push_back(queue);
     if (depth < 3 && !queue.attained_service) add_queues(random, config, queue.path + "/", depth + 1);
   }
@@ -49,6 +51,11 @@ ClusterConfig random_config(Random& random) {
   config.name = "demo-" + std::to_string(random.below(9));
   config.gpu_models = {{"H100", random.between(1, 3000), random.between(0, 100'000)}, {"a.b_c-9", 500, 0}};
   if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
+  if (config.pools.size() > 1) {
+    if (random.chance(300)) config.pools[1].classes = {JobClass::kInference, JobClass::kDev};
+    config.pools[1].burst = random.chance(300);
+    if (random.chance(500)) config.pools[1].apart = "node";
+  }
   if (random.chance(500)) config.topology_levels = {"zone", "block", "rack"};
   if (random.chance(700)) config.priority_classes = {{"high", 1000, false}, {"low", -5, true}};
   if (random.chance(500)) {
@@ -119,6 +126,22 @@ TEST_CASE("a queue may order its jobs by what they have had") {
   CHECK_NE(refused("[1h]", ", queues: {b: {}}").find("this one has queues below it"), std::string::npos);
 }
 
+TEST_CASE("a pool may be for some classes, or back no guarantee; a guarantee may be lost that is not used") {
+  const auto config = read_config(R"(pools: [{name: online, classes: [inference, dev]}, {name: spot, burst: true}]
+queues: {a: {guaranteed: {gpus: 8}, use_or_lose: 7d}}
+)",
+                                  "cluster.yaml");
+  REQUIRE_MESSAGE(config.has_value(), config.error().message);
+  CHECK(config->pools[0].classes == std::vector{JobClass::kInference, JobClass::kDev});
+  CHECK_FALSE(config->pools[0].burst);
+  CHECK(config->pools[1].burst);
+  CHECK_EQ(config->queues[0].use_or_lose_s, 7 * 86'400);
+  CHECK_NE(refusal("pools: [{name: p, classes: []}]\n").find("classes is empty"), std::string::npos);
+  CHECK_NE(refusal("pools: [{name: p, classes: [fun]}]\n").find("fun"), std::string::npos);
+  CHECK_NE(refusal("pools: [{name: p, classes: [dev, dev]}]\n").find("listed twice"), std::string::npos);
+  CHECK_NE(refusal("queues: {a: {use_or_lose: 7d}}\n").find("1:27: queue 'a'.use_or_lose"), std::string::npos);
+}
+
 TEST_CASE("what is not mentioned is as in the default configuration") {
   const auto config = read_config("queues: {default: {}}\n", "cluster.yaml");
   REQUIRE(config.has_value());
@@ -178,7 +201,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, queues"},
+       "attained_service, use_or_lose, queues"},
       {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
       {"queues: {a: {weight: 1.5}}\n",
        "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},

@@ -75,6 +75,9 @@ class ConfigReader {
       body.map({
           {"name", [&](const Value& v) { pool.name = v.name(); }},
           {"queues", [&](const Value& v) { pool.queues = v.strings(); }},
+          {"apart", [&](const Value& v) { pool.apart = v.string(); }},
+          {"classes", [&](const Value& v) { read_classes(v, pool); }},
+          {"burst", [&](const Value& v) { pool.burst = v.boolean(); }},
       });
       if (pool.name.empty()) body.refuse("a pool needs a name");
       places_.note("pool '" + pool.name + "'", body.node().at);
@@ -84,6 +87,11 @@ class ConfigReader {
       }
       config_.pools.push_back(std::move(pool));
     });
+  }
+
+  static void read_classes(const Value& value, PoolConfig& pool) {
+    value.each_item([&](const Value& item) { pool.classes.push_back(item.word<JobClass>()); });
+    if (pool.classes.empty()) value.refuse("classes is empty, so that nobody could use the pool; leave it out for all");
   }
 
   void read_topology(const Value& value) {
@@ -151,12 +159,18 @@ class ConfigReader {
           {"max_gpus_per_user", [&](const Value& v) { queue.max_gpu_milli_per_user = v.milli(); }},
           {"max_submitted_per_user", [&](const Value& v) { queue.max_submitted_per_user = v.integer(0, kMax32); }},
           {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
+          {"use_or_lose", [&](const Value& v) { read_use_or_lose(v, queue); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
     const std::string path = queue.path;
     config_.queues.push_back(std::move(queue));
     if (below != nullptr) read_queues(Value(body.reading(), *below, body.path()), path);
+  }
+
+  void read_use_or_lose(const Value& value, QueueConfig& queue) {
+    queue.use_or_lose_s = value.duration_s();
+    places_.note("queue '" + queue.path + "'.use_or_lose", value.node().at);
   }
 
   void read_attained_service(const Value& value, QueueConfig& queue) {
@@ -214,10 +228,16 @@ class ConfigReader {
         {"resize_interval", [&](const Value& v) { scheduling.resize_interval_s = v.duration_s(); }},
         {"flap_losses", [&](const Value& v) { scheduling.flap_losses = v.integer(0, 1000); }},
         {"flap_window", [&](const Value& v) { scheduling.flap_window_s = v.duration_s(); }},
+        {"cooldown", [&](const Value& v) { scheduling.cooldown_s = v.duration_s(); }},
+        {"evictions_per_hour",
+         [&](const Value& v) { scheduling.evictions_per_hour = v.integer(0, kMostEvictionsPerHour); }},
+        {"preempt_max_loss", [&](const Value& v) { scheduling.preempt_max_loss_s = v.duration_s(); }},
         {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
     });
     for (const Entry& entry : value.node().entries) {
       if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
+      if (entry.key == "cooldown") places_.note("scheduling.cooldown_s", entry.at);
+      if (entry.key == "preempt_max_loss") places_.note("scheduling.preempt_max_loss_s", entry.at);
       if (entry.key == "usage_half_life") places_.note("scheduling.usage_half_life_s", entry.at);
       if (entry.key == "hold_after") places_.note("scheduling.hold_after_s", entry.at);
       if (entry.key == "deadline_slack") places_.note("scheduling.deadline_slack_s", entry.at);

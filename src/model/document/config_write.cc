@@ -49,6 +49,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.max_jobs_per_user) map.set("max_jobs_per_user", integer_node(*queue.max_jobs_per_user));
   if (queue.max_gpu_milli_per_user) map.set("max_gpus_per_user", plain_node(milli_text(*queue.max_gpu_milli_per_user)));
   if (queue.max_submitted_per_user) map.set("max_submitted_per_user", integer_node(*queue.max_submitted_per_user));
+  if (queue.use_or_lose_s > 0) map.set("use_or_lose", plain_node(duration_text(queue.use_or_lose_s)));
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   return map;
 }
@@ -64,12 +65,21 @@ Node gpu_models_node(const ClusterConfig& config) {
   return map;
 }
 
+Node classes_node(const PoolConfig& pool) {
+  Node list = list_node();
+  for (const JobClass one : pool.classes) list.items.push_back(string_node(name_of(one)));
+  return list;
+}
+
 Node pools_node(const ClusterConfig& config) {
   Node list = list_node();
   for (const PoolConfig& pool : config.pools) {
     Node body = map_node();
     body.set("name", string_node(pool.name));
     if (!pool.queues.empty()) body.set("queues", strings_node(pool.queues));
+    if (!pool.apart.empty()) body.set("apart", string_node(pool.apart));
+    if (!pool.classes.empty()) body.set("classes", classes_node(pool));
+    if (pool.burst) body.set("burst", boolean_node(true));
     list.items.push_back(std::move(body));
   }
   return list;
@@ -125,6 +135,15 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.flap_window_s != plain.flap_window_s) {
     map.set("flap_window", plain_node(duration_text(scheduling.flap_window_s)));
   }
+  if (all || scheduling.cooldown_s != plain.cooldown_s) {
+    map.set("cooldown", plain_node(duration_text(scheduling.cooldown_s)));
+  }
+  if (all || scheduling.evictions_per_hour != plain.evictions_per_hour) {
+    map.set("evictions_per_hour", integer_node(scheduling.evictions_per_hour));
+  }
+  if (all || scheduling.preempt_max_loss_s != plain.preempt_max_loss_s) {
+    map.set("preempt_max_loss", plain_node(duration_text(scheduling.preempt_max_loss_s)));
+  }
   if (all || scheduling.mass_loss_percent != plain.mass_loss_percent) {
     map.set("mass_loss", integer_node(scheduling.mass_loss_percent));
   }
@@ -178,8 +197,12 @@ Lines lines_of(const ClusterConfig& config) {
   lines["cluster"] = leaf_text(string_node(config.name));
   lines["topology"] = leaf_text(strings_node(config.topology_levels));
   if (!config.gpu_models.empty()) flatten(gpu_models_node(config), "gpu_models", lines);
-  for (const PoolConfig& pool : config.pools)
+  for (const PoolConfig& pool : config.pools) {
     lines["pools." + pool.name + ".queues"] = leaf_text(strings_node(pool.queues));
+    if (!pool.apart.empty()) lines["pools." + pool.name + ".apart"] = leaf_text(string_node(pool.apart));
+    if (!pool.classes.empty()) lines["pools." + pool.name + ".classes"] = leaf_text(classes_node(pool));
+    if (pool.burst) lines["pools." + pool.name + ".burst"] = "true";
+  }
   if (!config.priority_classes.empty()) flatten(priority_classes_node(config), "priority_classes", lines);
   for (const QueueConfig& queue : config.queues)
     flatten(queue_node(queue, Defaults::kShown), "queues." + queue.path, lines);

@@ -43,6 +43,7 @@ TaskGroup random_group(Random& random) {
   if (random.chance(300)) group.pool = "big";
   if (random.chance(300)) group.node_selector = {{"arch", "x86"}, {"zone", random_word(random)}};
   if (random.chance(300)) group.tolerations = {"spot"};
+  if (random.chance(300)) group.topology = {"rack", random.chance(500) ? "node" : ""};
   return group;
 }
 
@@ -60,6 +61,10 @@ JobSpec random_job(Random& random) {
     if (groups > 1 || random.chance(200)) spec.groups.back().name = "g" + std::to_string(i);
   }
   if (random.chance(400)) spec.topology = {"rack", "block"};
+  if (random.chance(300)) spec.labels = {{"app", random_word(random)}, {"tier", "front"}};
+  if (random.chance(300)) spec.affinity = {{{{"app", random_word(random)}}, "node", random.chance(500)}};
+  if (random.chance(300))
+    spec.anti_affinity = {{{{"app", "x"}, {"tier", "front"}}, "rack", true}, {{{"app", "y"}}, "node", false}};
   if (random.chance(400)) spec.time_limit_s = random.between(1, 10'000'000);
   if (random.chance(400)) spec.estimate_s = random.between(1, 10'000'000);
   if (random.chance(500)) spec.checkpoint = {true, static_cast<std::int32_t>(random.between(10, 15)), 45, 600};
@@ -202,7 +207,11 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"groups: [{queue: a}]\n",
        "job.yaml:1:11: groups[0]: there is no key 'queue'; known are tasks, min_tasks, gpus, "
        "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
-       "node_selector, tolerations, name"},
+       "node_selector, tolerations, name, topology"},
+      {"affinity: [{labels: {app: x}, weight: 3}]\n",
+       "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
+      {"anti_affinity: [{required: 1}]\n",
+       "job.yaml:1:28: anti_affinity[0].required: '1' is not a yes or no; give true or false"},
       {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 1000000"},
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},
@@ -211,6 +220,22 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
     CAPTURE(text);
     CHECK_EQ(refusal(text), message);
   }
+}
+
+TEST_CASE("labels, terms and the levels of groups") {
+  const JobSpec job = read(R"(labels: {tier: front, app: web}
+affinity: [{labels: {app: cache}, level: rack}]
+anti_affinity: [{labels: {tier: front, app: web}, level: node, required: false}]
+topology: {required: block}
+groups:
+  - {name: a, command: [x], topology: {required: rack, preferred: node}}
+  - {name: b, command: [x]}
+)");
+  CHECK(job.labels == Labels{{"app", "web"}, {"tier", "front"}});
+  CHECK(job.affinity == std::vector<AffinityTerm>{{{{"app", "cache"}}, "rack", true}});
+  CHECK(job.anti_affinity == std::vector<AffinityTerm>{{{{"app", "web"}, {"tier", "front"}}, "node", false}});
+  CHECK(job.groups[0].topology == TopologyConstraint{"rack", "node"});
+  CHECK(job.groups[1].topology == TopologyConstraint());
 }
 
 TEST_CASE("any job reads back from its YAML and from its JSON") {

@@ -104,19 +104,30 @@ struct GroupReader {
   }
 };
 
+void read_topology(const Value& value, TopologyConstraint& topology) {
+  value.map({{"required", [&](const Value& v) { topology.required = v.string(); }},
+             {"preferred", [&](const Value& v) { topology.preferred = v.string(); }}});
+}
+
+// At the top of a document `topology` is the job's; only an item of `groups` has one of its own.
 void read_groups(const Value& value, std::vector<TaskGroup>& groups) {
   value.each_item([&](const Value& item) {
     GroupReader reader;
     std::vector<Key> keys = reader.keys();
     keys.push_back({"name", [&](const Value& v) { reader.group.name = v.string(); }});
+    keys.push_back({"topology", [&](const Value& v) { read_topology(v, reader.group.topology); }});
     item.map(keys);
     groups.push_back(reader.finish(item));
   });
 }
 
-void read_topology(const Value& value, TopologyConstraint& topology) {
-  value.map({{"required", [&](const Value& v) { topology.required = v.string(); }},
-             {"preferred", [&](const Value& v) { topology.preferred = v.string(); }}});
+void read_terms(const Value& value, std::vector<AffinityTerm>& terms) {
+  value.each_item([&](const Value& item) {
+    AffinityTerm& term = terms.emplace_back();
+    item.map({{"labels", [&](const Value& v) { term.labels = labels(v); }},
+              {"level", [&](const Value& v) { term.level = v.string(); }},
+              {"required", [&](const Value& v) { term.required = v.boolean(); }}});
+  });
 }
 
 void read_signal(const Value& value, CheckpointContract& checkpoint) {
@@ -169,6 +180,9 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
       {"exclusive", [&](const Value& v) { spec.exclusive = v.boolean(); }},
       {"spread", [&](const Value& v) { spec.spread = v.boolean(); }},
       {"array", [&](const Value& v) { read_array(v, spec); }},
+      {"labels", [&](const Value& v) { spec.labels = labels(v); }},
+      {"affinity", [&](const Value& v) { read_terms(v, spec.affinity); }},
+      {"anti_affinity", [&](const Value& v) { read_terms(v, spec.anti_affinity); }},
       {"max_unavailable", [&](const Value& v) { spec.max_unavailable = count(v, 1, kMaxTasksPerJob); }},
   };
 }

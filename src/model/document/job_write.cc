@@ -59,22 +59,38 @@ void set_group(Node& map, const TaskGroup& group) {
   set_strings(map, "tolerations", group.tolerations);
 }
 
-void set_groups(Node& map, const std::vector<TaskGroup>& groups) {
-  if (groups.size() == 1 && groups.front().name == TaskGroup().name) return set_group(map, groups.front());
-  Node list = list_node();
-  for (const TaskGroup& group : groups) {
-    Node& item = list.items.emplace_back(map_node());
-    item.set("name", string_node(group.name));
-    set_group(item, group);
-  }
-  map.set("groups", std::move(list));
-}
-
 Node topology_node(const TopologyConstraint& topology) {
   Node map = map_node();
   set_text(map, "required", topology.required);
   set_text(map, "preferred", topology.preferred);
   return map;
+}
+
+// One that is called as if it had no name, and has nothing that only an item of `groups` has, stands at the top.
+void set_groups(Node& map, const std::vector<TaskGroup>& groups) {
+  const bool flat =
+      groups.size() == 1 && groups.front().name == TaskGroup().name && groups.front().topology == TopologyConstraint();
+  if (flat) return set_group(map, groups.front());
+  Node list = list_node();
+  for (const TaskGroup& group : groups) {
+    Node& item = list.items.emplace_back(map_node());
+    item.set("name", string_node(group.name));
+    set_group(item, group);
+    set_map(item, "topology", topology_node(group.topology));
+  }
+  map.set("groups", std::move(list));
+}
+
+void set_terms(Node& map, std::string_view key, const std::vector<AffinityTerm>& terms) {
+  if (terms.empty()) return;
+  Node list = list_node();
+  for (const AffinityTerm& term : terms) {
+    Node& item = list.items.emplace_back(map_node());
+    set_pairs(item, "labels", term.labels);
+    set_text(item, "level", term.level);
+    if (!term.required) item.set("required", plain_node("false"));
+  }
+  map.set(key, std::move(list));
 }
 
 Node checkpoint_node(const CheckpointContract& checkpoint) {
@@ -126,6 +142,9 @@ Node job_node(const JobSpec& spec) {
   set_flag(map, "exclusive", spec.exclusive);
   set_flag(map, "spread", spec.spread);
   set_map(map, "array", array_node(spec));
+  set_pairs(map, "labels", spec.labels);
+  set_terms(map, "affinity", spec.affinity);
+  set_terms(map, "anti_affinity", spec.anti_affinity);
   if (spec.max_unavailable != 0) map.set("max_unavailable", integer_node(spec.max_unavailable));
   return map;
 }

@@ -26,7 +26,7 @@ JobOutcome completed(std::int64_t submit_ms, std::int64_t start_ms, std::int64_t
 RunMeasures measured(const std::vector<JobOutcome>& jobs, const std::vector<FleetSample>& fleet = {},
                      const std::vector<ArrivalSample>& arrivals = {}, const std::vector<FairnessSample>& fairness = {},
                      std::int64_t end_ms = 0) {
-  return measure_run({jobs, fleet, arrivals, fairness, 10'000, end_ms});
+  return measure_run({jobs, fleet, arrivals, fairness, 10'000, end_ms, {}});
 }
 
 TEST_CASE("waiting is completion - submission - useful run, so that a stopped job waits") {

@@ -184,7 +184,11 @@ RunMeasures measure_run(const MeasureInput& run) {
   measures.max_share_gap_pct = fairness.max_gap_pct;
   measures.guarantee_violation_s = fairness.violation_s;
   measures.guarantee_shortfall_gpu_h = fairness.shortfall_gpu_h;
-  measures.guarantee_breached_s = static_cast<double>(run.guarantee_breached_ms) / 1000;
+  measures.guarantee_unserved_s = static_cast<double>(run.guarantees_breached.unserved_ms) / 1000;
+  measures.guarantee_leaving_s = static_cast<double>(run.guarantees_breached.leaving_ms) / 1000;
+  measures.guarantee_no_place_s = static_cast<double>(run.guarantees_breached.no_place_ms) / 1000;
+  measures.guarantee_breached_s =
+      measures.guarantee_unserved_s + measures.guarantee_leaving_s + measures.guarantee_no_place_s;
   return measures;
 }
 

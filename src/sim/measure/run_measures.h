@@ -45,6 +45,9 @@ struct RunMeasures {
   double guarantee_violation_s = 0;  // queue-seconds below min(guarantee, demand)
   double guarantee_shortfall_gpu_h = 0;
   double guarantee_breached_s = 0;  // queue-seconds in which a job waits that would lie within the guarantee
+  double guarantee_unserved_s = 0;  // of these: it would fit if the borrowers left, and nobody leaves for it
+  double guarantee_leaving_s = 0;   // of these: its victims are leaving
+  double guarantee_no_place_s = 0;  // of these: it would not fit if all borrowers left
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
   std::int64_t moves = 0;
@@ -61,7 +64,7 @@ struct MeasureInput {
   std::int64_t capacity_gpu_milli = 0;
   std::int64_t end_ms = 0;
   std::int64_t dropped = 0;  // arrivals without an outcome that were tried once and did not fit
-  std::int64_t guarantee_breached_ms = 0;
+  BreachTimes guarantees_breached = {};
 };
 
 RunMeasures measure_run(const MeasureInput& run);

@@ -37,6 +37,13 @@ struct QueueSample {
   static constexpr std::size_t kNoParent = static_cast<std::size_t>(-1);
 };
 
+// Summed over queues, while a job waits that would lie within the guarantee: by why it waits (sim/simulate/breach.h).
+struct BreachTimes {
+  std::int64_t unserved_ms = 0;
+  std::int64_t leaving_ms = 0;
+  std::int64_t no_place_ms = 0;
+};
+
 struct FairnessSample {
   std::int64_t at_ms = 0;
   std::int64_t capacity_milli = 0;

@@ -144,6 +144,12 @@ const std::vector<Metric>& metrics() {
        by_clock<&M::guarantee_shortfall_gpu_h>},
       {"guarantee_breached_s", "guarantees breached", "Fairness", MetricUnit::kSeconds, Better::kLower,
        by_clock<&M::guarantee_breached_s>},
+      {"guarantee_unserved_s", "guarantees breached, unserved", "Fairness", MetricUnit::kSeconds, Better::kLower,
+       by_clock<&M::guarantee_unserved_s>},
+      {"guarantee_leaving_s", "guarantees breached, victims leaving", "Fairness", MetricUnit::kSeconds, Better::kLower,
+       by_clock<&M::guarantee_leaving_s>},
+      {"guarantee_no_place_s", "guarantees breached, no place", "Fairness", MetricUnit::kSeconds, Better::kLower,
+       by_clock<&M::guarantee_no_place_s>},
       {"preemptions", "preemptions", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::preemptions>},
       {"restarts", "restarts", "Cost", MetricUnit::kCount, Better::kLower, by_clock<&M::restarts>},
       {"moves", "moves", "Cost", MetricUnit::kCount, Better::kNeither, by_clock<&M::moves>},
@@ -158,14 +164,8 @@ std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs) {
   std::vector<MeasuredRun> measured;
   measured.reserve(runs.size());
   for (const RunResult& run : runs) {
-    const MeasureInput input{run.jobs,
-                             run.fleet,
-                             run.arrivals,
-                             run.fairness,
-                             run.capacity_gpu_milli,
-                             run.end_ms,
-                             run.dropped,
-                             run.guarantee_breached_ms};
+    const MeasureInput input{run.jobs,   run.fleet,   run.arrivals,           run.fairness, run.capacity_gpu_milli,
+                             run.end_ms, run.dropped, run.guarantees_breached};
     measured.push_back({&run, measure_run(input)});
   }
   return measured;

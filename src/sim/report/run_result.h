@@ -46,8 +46,8 @@ struct RunResult {
   std::vector<ArrivedJob> arrived;                       // empty for a run by the clock
   std::shared_ptr<const std::vector<JobOutcome>> asked;  // what `arrived` points into; shared by runs
   std::vector<FairnessSample> fairness;                  // may be empty
-  std::int64_t guarantee_breached_ms = 0;                // of all queues, while a job waits that lies within
-  std::vector<GanttBar> gantt;                           // may be empty
+  BreachTimes guarantees_breached = {};
+  std::vector<GanttBar> gantt;  // may be empty
 };
 
 // A reason may name the job, so that there may be as many as jobs: after the first twenty they are "other reasons".

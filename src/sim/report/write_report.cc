@@ -59,7 +59,7 @@ std::string aligned(const Rows& rows) {
   return text;
 }
 
-constexpr std::array<std::string_view, 20> kTerminalMetrics = {"gpu_allocation_pct",
+constexpr std::array<std::string_view, 23> kTerminalMetrics = {"gpu_allocation_pct",
                                                                "gpu_allocation_at_100_pct",
                                                                "fragmentation_pct",
                                                                "mean_wait_s",
@@ -78,7 +78,10 @@ constexpr std::array<std::string_view, 20> kTerminalMetrics = {"gpu_allocation_p
                                                                "waiting_at_end",
                                                                "running_at_end",
                                                                "guarantee_violation_s",
-                                                               "guarantee_breached_s"};
+                                                               "guarantee_breached_s",
+                                                               "guarantee_unserved_s",
+                                                               "guarantee_leaving_s",
+                                                               "guarantee_no_place_s"};
 
 std::string cell_text(const std::vector<MeasuredRun>& runs, const std::string& policy, const Metric& metric) {
   std::vector<double> values;

@@ -26,6 +26,18 @@ std::string gpus_text(const TaskPlacement& placement) {
   return text;
 }
 
+std::string tasks_text(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " task" : " tasks"); }
+
+std::string guarantee_text(const ResourceAmounts& amounts) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (amounts.gpu_milli) add(document::milli_text(*amounts.gpu_milli) + " GPUs");
+  if (amounts.cpu_milli) add(document::milli_text(*amounts.cpu_milli) + " CPUs");
+  if (amounts.memory_mib) add(document::memory_text(*amounts.memory_mib));
+  for (const auto& [model, milli] : amounts.model_gpu_milli) add(document::milli_text(milli) + " " + model);
+  return text;
+}
+
 }  // namespace
 
 std::string Stage::name_of_job(JobId job) const {
@@ -40,6 +52,15 @@ std::string Stage::places_text(const std::vector<TaskPlacement>& placements) con
     text += (text.empty() ? "" : " ") + world_.durable().node(placement.node).spec.name + gpus_text(placement);
   }
   return text;
+}
+
+// What a charge has won or lost against what was known of it.
+std::string Stage::restacked_text(const ChargePromoted& event) {
+  std::uint64_t& within = charges_.at(event.job).at(event.charge).within;
+  const bool lost = (within & ~event.within) != 0;
+  within = event.within;
+  if (lost) return " is now borrowed";
+  return event.guaranteed ? " is now within" : " is now within at one more level";
 }
 
 void Stage::on_records(std::span<const EventRecord> records, const state::State& durable) {
@@ -70,7 +91,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     std::string victims;
     for (std::size_t i = 0; i < e4->victims.size(); ++i) {
       victims += " " + name(e4->victims[i]);
-      if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " down to " + std::to_string(e4->keeps[i]) + " tasks";
+      if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " down to " + tasks_text(e4->keeps[i]);
     }
     line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" + std::string(name_of(e4->cause)) +
          " from" + victims + ")");
@@ -79,16 +100,18 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e6 = std::get_if<AttemptStarted>(&event)) {
     line(name(e6->job) + (e6->attempt == 1 ? " starts on " : " starts again on ") + places_text(e6->placements) +
          (e6->guaranteed ? ", within" : ", borrowed"));
+    charges_[e6->job] = {{0, e6->within}};
+    tasks_[e6->job] = e6->placements.size();
   } else if (const auto* e7 = std::get_if<ChargePromoted>(&event)) {
-    line(name(e7->job) + (e7->guaranteed ? " is now within" : " is now within at one more level"));
+    line(name(e7->job) + restacked_text(*e7));
   } else if (const auto* e8 = std::get_if<TaskExited>(&event)) {
     if (e8->code != 0) {
       line("task " + std::to_string(e8->task) + " of " + name(e8->job) +
            " is over: " + std::string(name_of(e8->reason)) + ", code " + std::to_string(e8->code));
     }
   } else if (const auto* e9 = std::get_if<StopBegan>(&event)) {
-    const std::string what = e9->keep == 0 ? " is asked to stop: "
-                                           : " is asked to give back all but " + std::to_string(e9->keep) + " tasks: ";
+    const std::string what =
+        e9->keep == 0 ? " is asked to stop: " : " is asked to give back all but " + tasks_text(e9->keep) + ": ";
     line(name(e9->job) + what + std::string(name_of(e9->cause)) +
          (e9->claimant.valid() ? " for " + name(e9->claimant) : "") + ", grace " +
          duration_text(e9->deadline - record.time));
@@ -121,9 +144,26 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* grown = std::get_if<AttemptGrown>(&event)) {
     line(name(grown->job) + " grows to " + places_text(grown->placements) +
          (grown->guaranteed ? ", within" : ", borrowed"));
+    charges_[grown->job].push_back({tasks_[grown->job], grown->within});
+    tasks_[grown->job] += grown->placements.size();
+  } else if (const auto* guarantee = std::get_if<GuaranteeChanged>(&event)) {
+    line("queue " + guarantee->queue + " is guaranteed " + guarantee_text(guarantee->to) +
+         (guarantee->restored
+              ? " again: for long it asked for more than " + guarantee_text(guarantee->from)
+              : " instead of " + guarantee_text(guarantee->from) + ": for long it asked for no more than half of it"));
+  } else if (const auto* planned = std::get_if<MaintenancePlanned>(&event)) {
+    std::string nodes;
+    for (const NodeId node : planned->nodes) nodes += " " + durable.node(node).spec.name;
+    line("maintenance " + planned->name + " of" + nodes + " is planned from " +
+         duration_text(planned->from.ms - kBeginMs) + " to " + duration_text(planned->to.ms - kBeginMs));
+  } else if (const auto* began = std::get_if<MaintenanceBegan>(&event)) {
+    line("maintenance " + began->name + " begins");
+  } else if (const auto* over = std::get_if<MaintenanceEnded>(&event)) {
+    line("maintenance " + over->name + (over->cancelled ? " is cancelled" : " is over"));
   } else if (const auto* shrunk = std::get_if<AttemptShrunk>(&event)) {
-    line(name(shrunk->job) + " goes on with " + std::to_string(shrunk->keep) +
-         (shrunk->keep == 1 ? " task" : " tasks"));
+    line(name(shrunk->job) + " goes on with " + tasks_text(shrunk->keep));
+    tasks_[shrunk->job] = shrunk->keep;
+    std::erase_if(charges_[shrunk->job], [&](const Charge& charge) { return charge.first_task >= shrunk->keep; });
   }
 }
 

@@ -56,6 +56,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
   if (auto ok = read_amounts(line, "max", queue.max); !ok) return ok;
   if (auto ok = read_amounts(line, "lending", queue.lending_limit); !ok) return ok;
   if (auto ok = read_option(line, "weight", parse_integer, queue.weight); !ok) return ok;
+  if (auto ok = read_option(line, "use-or-lose", parse_seconds, queue.use_or_lose_s); !ok) return ok;
   const std::pair<const char*, std::optional<std::int64_t>*> counts[] = {
       {"jobs-per-user", &queue.max_jobs_per_user}, {"submitted-per-user", &queue.max_submitted_per_user}};
   for (const auto& [key, limit] : counts) {
@@ -99,6 +100,15 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     PoolConfig pool;
     pool.name = line.names.at(1);
     if (const std::string* queues = line.option("queues")) pool.queues = split(*queues, ',');
+    if (const std::string* level = line.option("apart")) pool.apart = *level;
+    if (const std::string* classes = line.option("classes")) {
+      for (const std::string& name : split(*classes, ',')) {
+        const auto known = enum_from_name<JobClass>(name);
+        if (!known) return invalid("no job class '" + name + "'");
+        pool.classes.push_back(*known);
+      }
+    }
+    pool.burst = has_name(line, "burst");
     config.pools.push_back(pool);
     return {};
   }
@@ -131,6 +141,9 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, "deadline-slack", parse_seconds, rules.deadline_slack_s); !ok) return ok;
     if (auto ok = read_option(line, "flap-losses", parse_integer, rules.flap_losses); !ok) return ok;
     if (auto ok = read_option(line, "flap-window", parse_seconds, rules.flap_window_s); !ok) return ok;
+    if (auto ok = read_option(line, "cooldown", parse_seconds, rules.cooldown_s); !ok) return ok;
+    if (auto ok = read_option(line, "evictions-per-hour", parse_integer, rules.evictions_per_hour); !ok) return ok;
+    if (auto ok = read_option(line, "preempt-max-loss", parse_seconds, rules.preempt_max_loss_s); !ok) return ok;
     if (auto ok = read_option(line, "mass-loss", parse_integer, rules.mass_loss_percent); !ok) return ok;
     if (auto ok = read_option(line, "resize-interval", parse_seconds, rules.resize_interval_s); !ok) return ok;
     return read_option(line, "preempt", parse_on_off, rules.preempt);
@@ -185,6 +198,7 @@ Stage::Done Stage::act(const std::string& verb, const Line& line, const std::vec
   if (verb == "share") return explain_share(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
+  if (verb == "maintenance") return maintenance(line);
   for (const char* fault : {"lose", "return", "kill-node", "boot", "fence", "cordon", "uncordon", "drain"}) {
     if (verb == fault) return node_fault(verb, line);
   }
@@ -291,6 +305,7 @@ Stage::Done Stage::node_fault(const std::string& verb, const Line& line) {
     if (verb == "drain") {
       CordonNode drain{name, true, true, "operator", 0};
       if (auto ok = read_option(line, "gone-in", parse_seconds, drain.gone_in_s); !ok) return ok;
+      if (drain.gone_in_s == 0 && line.option("gone-in") != nullptr) return invalid("gone-in is 1 s at least");
       world_.send(drain);
     }
   }
@@ -319,6 +334,59 @@ Result<JobId> Stage::job_named(const std::string& name) const {
   return found;
 }
 
+namespace {
+
+// app:web,tier:front
+Labels labels_in(const std::string& text) {
+  Labels labels;
+  for (const std::string& one : split(text, ',')) {
+    const auto parts = split(one, ':');
+    labels.emplace_back(parts.front(), parts.back());
+  }
+  std::sort(labels.begin(), labels.end());
+  return labels;
+}
+
+// labels=LABELS, and near, away, likes and dislikes=LABELS@LEVEL
+void read_affinity(const Line& line, JobSpec& spec) {
+  if (const std::string* labels = line.option("labels")) spec.labels = labels_in(*labels);
+  const auto read = [&](const char* key, bool required, std::vector<AffinityTerm>& terms) {
+    const std::string* text = line.option(key);
+    if (text == nullptr) return;
+    const auto parts = split(*text, '@');
+    terms.push_back({labels_in(parts.front()), parts.back(), required});
+  };
+  read("near", true, spec.affinity);
+  read("likes", false, spec.affinity);
+  read("away", true, spec.anti_affinity);
+  read("dislikes", false, spec.anti_affinity);
+}
+
+// NAME:TASKSxGPUS or NAME:TASKSxGPUS@LEVEL: another group of the job, by itself within one domain of the level.
+Result<void> add_groups(const std::string& text, JobSpec& spec) {
+  for (const std::string& one : split(text, ',')) {
+    const std::size_t colon = one.find(':');
+    const std::size_t times = one.find('x', colon);
+    const std::size_t at = one.find('@');
+    if (colon == std::string::npos || times == std::string::npos) return invalid("also is NAME:TASKSxGPUS[@LEVEL]");
+    TaskGroup group = spec.groups.front();
+    group.name = one.substr(0, colon);
+    const auto tasks = parse_integer(one.substr(colon + 1, times - colon - 1));
+    const auto gpus = parse_integer(one.substr(times + 1, at - times - 1));
+    if (!tasks || !gpus) return invalid("also is NAME:TASKSxGPUS[@LEVEL]");
+    group.count = static_cast<std::int32_t>(*tasks);
+    group.min_count = 0;
+    group.request.gpus = static_cast<std::int32_t>(*gpus);
+    group.request.gpu_milli = static_cast<std::int32_t>(kMilli);
+    group.topology = {};
+    if (at != std::string::npos) group.topology.required = one.substr(at + 1);
+    spec.groups.push_back(group);
+  }
+  return {};
+}
+
+}  // namespace
+
 Stage::Done Stage::submit(const Line& line) {
   JobSpec spec;
   spec.name = line.names[1];
@@ -329,6 +397,11 @@ Stage::Done Stage::submit(const Line& line) {
   if (const std::string* queue = line.option("queue")) spec.queue = *queue;
   if (const std::string* user = line.option("user")) spec.user = *user;
   if (const std::string* priority = line.option("priority")) spec.priority_class = *priority;
+  if (const std::string* job_class = line.option("class")) {
+    const auto known = enum_from_name<JobClass>(*job_class);
+    if (!known) return invalid("no job class '" + *job_class + "'");
+    spec.job_class = *known;
+  }
   if (const std::string* model = line.option("model")) group.request.gpu_models = split(*model, ',');
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
   if (const std::string* level = line.option("within")) spec.topology.required = *level;
@@ -396,7 +469,12 @@ Stage::Done Stage::submit(const Line& line) {
   }
   if (has_name(line, "ignores-signal")) script.leave_after_ms = -1;
   if (has_name(line, "cannot-start")) script.starts = false;
+  if (const std::string* level = line.option("group-within")) group.topology.required = *level;
   spec.groups.push_back(group);
+  if (const std::string* groups = line.option("also")) {
+    if (auto ok = add_groups(*groups, spec); !ok) return ok;
+  }
+  read_affinity(line, spec);
   std::string key;
   if (const std::string* text = line.option("key")) key = *text;
   behaviours_.insert_or_assign(spec.name, behaviour);
@@ -469,6 +547,45 @@ Stage::Done Stage::die(const Line& line) {
   return {};
 }
 
+Stage::Done Stage::maintenance(const Line& line) {
+  const std::string& what = line.names[1];
+  if (what == "list") {
+    for (const auto& [name, window] : world_.durable().maintenance()) {
+      std::string nodes;
+      for (const NodeId node : window.nodes) nodes += " " + world_.durable().node(node).spec.name;
+      say(name + ":" + nodes + " from " + duration_text(window.from - kBegin) + " to " +
+          duration_text(window.to - kBegin) + (window.begun ? ", has begun" : ""));
+    }
+    return {};
+  }
+  if (what == "cancel" && line.names.size() == 3) {
+    ask(CancelMaintenance{line.names[2], "operator"});
+    world_.advance_to(world_.now());
+    return {};
+  }
+  if (what != "add") return invalid("maintenance add NODES for=TIME, list, or cancel NAME");
+  PlanMaintenance plan;
+  plan.user = "operator";
+  for (std::size_t i = 2; i < line.names.size(); ++i) {
+    for (const std::string& name : expand_names(line.names[i])) plan.nodes.push_back(name);
+  }
+  if (const std::string* name = line.option("name")) plan.name = *name;
+  if (const std::string* pool = line.option("pool")) plan.pool = *pool;
+  if (const std::string* label = line.option("label")) {
+    const auto parts = split(*label, ':');
+    plan.labels.emplace_back(parts.front(), parts.back());
+  }
+  if (const std::string* from = line.option("from")) {
+    const auto at = parse_duration(*from);
+    if (!at) return at.error();
+    plan.from = kBegin + *at;
+  }
+  if (auto ok = read_option(line, "for", parse_seconds, plan.for_s); !ok) return ok;
+  ask(plan);
+  world_.advance_to(world_.now());
+  return {};
+}
+
 // --- what is shown ---
 
 void Stage::list_jobs() {
@@ -492,6 +609,8 @@ void Stage::list_queues() {
                        sched::amount_text(kDimGpu, queue.within_usage[kDimGpu]) + " within";
     if (queue.guaranteed.states(kDimGpu)) {
       line += ", guaranteed " + sched::amount_text(kDimGpu, queue.guaranteed.amounts[kDimGpu]);
+      if (!(queue.configured == queue.guaranteed))
+        line += " of " + sched::amount_text(kDimGpu, queue.configured.amounts[kDimGpu]);
     }
     if (queue.max[kDimGpu] != kUnlimited) line += ", max " + sched::amount_text(kDimGpu, queue.max[kDimGpu]);
     say(line + "; " + std::to_string(queue.pending_below) + " waiting");
@@ -510,7 +629,8 @@ void Stage::list_nodes() {
     std::string line = node.spec.name + ": " + std::string(name_of(node.status)) +
                        (node.draining   ? ", draining"
                         : node.cordoned ? ", cordoned"
-                                        : "");
+                                        : "") +
+                       (node.maintained > 0 ? ", under maintenance" : "");
     std::vector<std::uint8_t> free;
     for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].healthy && node.gpus[g].free_milli == kMilli) free.push_back(g);

@@ -29,6 +29,7 @@ class Stage : private Witness {
   Done submit(const Line& line);
   Done node_fault(const std::string& verb, const Line& line);
   Done gpu_health(const Line& line);
+  Done maintenance(const Line& line);
   Done run(const Line& line);
   Done die(const Line& line);
   Done exit(const Line& line);
@@ -43,6 +44,7 @@ class Stage : private Witness {
   void ask(Command command);
   Result<JobId> job_named(const std::string& name) const;
   std::string name_of_job(JobId job) const;
+  std::string restacked_text(const ChargePromoted& event);
   std::string places_text(const std::vector<TaskPlacement>& placements) const;
   void say(std::string line) { said_.push_back(std::move(line)); }
   void tell(const EventRecord& record, const state::State& durable);
@@ -61,6 +63,12 @@ class Stage : private Witness {
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
   std::map<JobId, std::string> told_holds_;  // the last that was told of each job
+  struct Charge {
+    std::size_t first_task = 0;
+    std::uint64_t within = 0;
+  };
+  std::map<JobId, std::vector<Charge>> charges_;  // of the last attempt
+  std::map<JobId, std::size_t> tasks_;            // so many
   std::string submitting_;
   std::vector<std::string> said_;
   ClusterConfig config_;

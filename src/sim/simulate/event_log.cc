@@ -26,8 +26,10 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
     texts.emplace_back("a job's dependencies, hold, earliest start and deadline are set aside");
   }
   if (!spec.topology.required.empty() || !spec.topology.preferred.empty() || spec.exclusive || spec.spread ||
-      any_group([](const TaskGroup& group) { return !group.pool.empty() || !group.node_selector.empty(); })) {
-    texts.emplace_back("a job's wishes about nodes are set aside: topology, pool, labels, exclusive, spread");
+      spec.has_terms() || any_group([](const TaskGroup& group) {
+        return !group.pool.empty() || !group.node_selector.empty() || group.topology != TopologyConstraint();
+      })) {
+    texts.emplace_back("a job's wishes about nodes are set aside: topology, affinity, pool, labels, exclusive, spread");
   }
   if (any_group([](const TaskGroup& group) { return group.least() < group.count; })) {
     texts.emplace_back("an elastic job is taken with all its tasks");

@@ -1,6 +1,7 @@
 #include "sim/simulate/recorder.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace berth::sim {
@@ -50,15 +51,34 @@ void Recorder::waits(std::uint32_t job, int sign) {
   }
 }
 
+void Recorder::book_breaches(std::int64_t now_ms) {
+  BreachTimes& times = result_.guarantees_breached;
+  for (Line& line : lines_) {
+    const std::int64_t ms = now_ms - std::exchange(line.last_ms, now_ms);
+    if (!line.breached) continue;
+    switch (*line.breached) {
+      case Breach::kUnserved:
+        times.unserved_ms += ms;
+        break;
+      case Breach::kLeaving:
+        times.leaving_ms += ms;
+        break;
+      case Breach::kNoPlace:
+        times.no_place_ms += ms;
+        break;
+    }
+  }
+}
+
 // Exact, at each instant at which nothing more can start: a guarantee is breached while a job waits that would lie
 // within it.
-void Recorder::judge_guarantees(std::int64_t now_ms) {
+void Recorder::judge_guarantees(std::int64_t now_ms, const WhyBreached& why) {
+  book_breaches(now_ms);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     Line& line = lines_[i];
-    if (line.breached) result_.guarantee_breached_ms += now_ms - line.last_ms;
-    line.last_ms = now_ms;
-    line.breached =
+    const bool breached =
         !line.waiting.empty() && line.usage_milli + *line.waiting.begin() <= workload_.tree[i].guaranteed_milli;
+    line.breached = breached ? std::optional(why(i)) : std::nullopt;
   }
 }
 
@@ -165,10 +185,10 @@ void Recorder::sample_fairness(std::int64_t now_ms) {
   samples.push_back(fairness_now(now_ms));
 }
 
-void Recorder::sample(std::int64_t now_ms) {
+void Recorder::sample(std::int64_t now_ms, const WhyBreached& why) {
   if (!changed_) return;
   changed_ = false;
-  judge_guarantees(now_ms);
+  judge_guarantees(now_ms, why);
   now_.at_ms = now_ms;
   now_.fragmented_gpu_milli = view_.fragmented_gpu_milli();
   if (!result_.fleet.empty() && result_.fleet.back().at_ms == now_ms) {
@@ -183,7 +203,7 @@ RunResult Recorder::finish() {
   std::int64_t end_ms = result_.fleet.empty() ? 0 : result_.fleet.back().at_ms;
   for (const WorkloadJob& job : workload_.jobs) end_ms = std::max(end_ms, job.submit_ms);
   result_.end_ms = end_ms;
-  judge_guarantees(end_ms);
+  book_breaches(end_ms);
   for (std::uint32_t index = 0; index < workload_.jobs.size(); ++index) {
     JobOutcome& outcome = result_.jobs[index];
     if (outcome.ending == Ending::kCompleted) continue;

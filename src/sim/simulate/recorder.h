@@ -3,6 +3,7 @@
 // which node when.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "model/event.h"
 #include "sim/report/run_result.h"
+#include "sim/simulate/breach.h"
 #include "sim/simulate/fleet_view.h"
 #include "sim/simulate/progress.h"
 #include "sim/simulate/workload.h"
@@ -26,8 +28,10 @@ class Recorder {
   void on_record(const EventRecord& record);
   // The job was not let in: it can never fit, or the product refused it.
   void refuse(std::uint32_t job, const std::string& why);
-  // One sample of everything, if anything changed since the last.
-  void sample(std::int64_t now_ms);
+  // One sample of everything, if anything changed since the last. `why` says of a queue whose guarantee is breached, by
+  // place in the tree, what for.
+  using WhyBreached = std::function<Breach(std::size_t)>;
+  void sample(std::int64_t now_ms, const WhyBreached& why);
   // The run ends with its last change: nothing that is still due after it, such as the timer of a save, matters.
   RunResult finish();
 
@@ -36,10 +40,11 @@ class Recorder {
     std::int64_t usage_milli = 0;
     std::int64_t waiting_milli = 0;       // of jobs that their queues' max lets run
     std::multiset<std::int64_t> waiting;  // the same, job by job; only where there is a guarantee
-    std::int64_t last_ms = 0;             // until then `breached_ms` is summed up
-    bool breached = false;                // since then one of them would lie within the guarantee
+    std::int64_t last_ms = 0;             // until then breaches are summed up
+    std::optional<Breach> breached;       // since then one of them would lie within the guarantee
   };
-  void judge_guarantees(std::int64_t now_ms);
+  void book_breaches(std::int64_t now_ms);
+  void judge_guarantees(std::int64_t now_ms, const WhyBreached& why);
   void waits(std::uint32_t job, int sign);
   void holds(std::uint32_t job, int sign);
   void draw(std::uint32_t job, JobId id, std::int64_t now_ms);

@@ -68,6 +68,11 @@ class ControlPlane {
     meter_.apply(record);
   }
 
+  // Of the queue at that place of the tree.
+  Breach why_breached(std::size_t place) {
+    return breach_of(state_, state_.queue_at(order_.workload.config.queues[place].path)->id);
+  }
+
   const state::State& state() const { return state_; }
   Submissions& submissions() { return submissions_; }
   FleetView& view() { return view_; }
@@ -106,7 +111,7 @@ class ClockRun {
     for (const NodeSpec& node : plane_.order().workload.nodes) fleet_.add_node(node, now_);
     while (true) {
       if (auto settled = settle(); !settled) return settled.error();
-      recorder_.sample(now_.ms);
+      recorder_.sample(now_.ms, [this](std::size_t place) { return plane_.why_breached(place); });
       const Timestamp next = std::min({next_submission(), fleet_.next_due(), wake_at_});
       if (next.is_never()) break;
       now_ = std::max(now_, next);

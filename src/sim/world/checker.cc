@@ -67,6 +67,53 @@ std::uint32_t Checker::model_index(const std::string& name) {
   return static_cast<std::uint32_t>(models_.size() - 1);
 }
 
+QuotaAmounts Checker::guarantee_of(const ResourceAmounts& named) {
+  QuotaAmounts guarantee;
+  if (named.gpu_milli) guarantee.state(kDimGpu, *named.gpu_milli);
+  if (named.cpu_milli) guarantee.state(kDimCpu, *named.cpu_milli);
+  if (named.memory_mib) guarantee.state(kDimMemory, *named.memory_mib);
+  for (const auto& [model, milli] : named.model_gpu_milli) guarantee.state(kDimFirstModel + model_index(model), milli);
+  return guarantee;
+}
+
+// More than half of what is guaranteed of some kind of GPU, or of anything where no GPUs are.
+bool Checker::is_busy(const QueueView& queue) {
+  bool of_gpus = false;
+  for (std::size_t d = 0; d < kDims; ++d)
+    of_gpus = of_gpus || (queue.guaranteed.states(d) && d != kDimCpu && d != kDimMemory);
+  for (std::size_t d = 0; d < kDims; ++d) {
+    const bool judged = queue.guaranteed.states(d) && of_gpus == (d != kDimCpu && d != kDimMemory);
+    if (judged && queue.usage[d] > queue.guaranteed.amounts[d] / 2) return true;
+  }
+  return false;
+}
+
+void Checker::on(const GuaranteeChanged& event) {
+  count(event.restored ? "guarantee restored" : "guarantee decayed");
+  const auto found = queue_of_.find(event.queue);
+  if (found == queue_of_.end()) return breach("P3", "a guarantee of no queue changes");
+  QueueView& queue = queues_[found->second];
+  const QuotaAmounts left = guarantee_of(event.to);
+  const std::string who = "the guarantee of '" + queue.path + "' ";
+  require(guarantee_of(event.from) == queue.guaranteed, "P3", who + "was not what it is said to have been");
+  require(queue.use_or_lose_ms > 0 && now_ - queue.guarantee_since >= queue.use_or_lose_ms, "P3",
+          who + "changes before a window is over");
+  for (std::size_t d = 0; d < kDims; ++d) {
+    require(left.states(d) == queue.configured.states(d), "P3", who + "is of something else than it was");
+    if (!left.states(d)) continue;
+    const std::int64_t amount = left.amounts[d];
+    const bool right = event.restored ? amount == queue.configured.amounts[d]
+                                      : amount <= queue.guaranteed.amounts[d] && amount >= 0 &&
+                                            amount >= std::min(queue.usage[d], queue.guaranteed.amounts[d]);
+    require(right, "P3", who + "becomes less than is used, or not what is configured");
+  }
+  require(event.restored || (!is_busy(queue) && now_ - queue.busy_at >= queue.use_or_lose_ms), "P3",
+          who + "decays though more than half of it was used");
+  queue.guaranteed = left;
+  queue.guarantee_since = now_;
+  roomier_.insert(found->second);
+}
+
 void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
   const auto resolve = [this](const ResourceAmounts& named, const auto& set) {
     if (named.gpu_milli) set(kDimGpu, *named.gpu_milli);
@@ -74,10 +121,14 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
     if (named.memory_mib) set(kDimMemory, *named.memory_mib);
     for (const auto& [model, milli] : named.model_gpu_milli) set(kDimFirstModel + model_index(model), milli);
   };
-  queue.guaranteed = {};
+  const QuotaAmounts configured = guarantee_of(config.guaranteed);
+  if (!(configured == queue.configured) || config.use_or_lose_s * 1000 != queue.use_or_lose_ms) {
+    queue.guaranteed = queue.configured = configured;
+    queue.use_or_lose_ms = config.use_or_lose_s * 1000;
+    queue.guarantee_since = now_;
+  }
   queue.max = Amounts::unlimited();
   queue.lending = Amounts::unlimited();
-  resolve(config.guaranteed, [&](std::size_t d, std::int64_t amount) { queue.guaranteed.state(d, amount); });
   resolve(config.max, [&](std::size_t d, std::int64_t amount) { queue.max[d] = amount; });
   resolve(config.lending_limit, [&](std::size_t d, std::int64_t amount) { queue.lending[d] = amount; });
   queue.strict = config.policy == QueuePolicy::kStrict;
@@ -114,6 +165,11 @@ void Checker::on(const ClusterConfigured& event) {
     set_limits(queue, config);
     roomier_.insert(found->second);
   }
+  for (QueueView& queue : queues_) {
+    if (!queue.removed) continue;
+    queue.configured = {};
+    queue.use_or_lose_ms = 0;
+  }
   recount();
 }
 
@@ -127,7 +183,10 @@ void Checker::recount() {
   for (auto& [id, job] : jobs_) {
     for (std::uint32_t c = 0; c < job.charges.size(); ++c) {
       ChargeView& one = job.charges[c];
-      one.amounts = amounts_of({job.placements.begin() + one.first, job.placements.begin() + one.first + one.tasks});
+      const std::vector<TaskPlacement> tasks{job.placements.begin() + one.first,
+                                             job.placements.begin() + one.first + one.tasks};
+      one.amounts = amounts_of(tasks);
+      one.burst = in_burst(tasks);
       charge(job, one, c, +1);
     }
     if (!job.nomination) continue;
@@ -149,59 +208,6 @@ void Checker::install(NodeView& node) {
     view.healthy = gpu.healthy;
     node.gpus.push_back(view);
   }
-}
-
-void Checker::on(const NodeRegistered& event) {
-  if (event.node.index() == nodes_.size()) nodes_.emplace_back();
-  if (event.node.index() >= nodes_.size()) return breach("P8", "a node's id is skipped");
-  NodeView& node = nodes_[event.node.index()];
-  require(event.lease == node.lease + 1, "P9", "leases of node " + event.spec.name + " do not follow each other");
-  count(event.lease == 1 ? "node joined" : "node back");
-  node.lease = event.lease;
-  count_fleet(node, -1);
-  node.status = NodeStatus::kReady;
-  if (node.spec == event.spec) return count_fleet(node, +1);
-  node.spec = event.spec;
-  install(node);
-  count_fleet(node, +1);
-  for (const auto& [id, job] : jobs_) {
-    for (const TaskPlacement& placement : job.placements) {
-      if (placement.node == event.node) bind(job, placement, +1);
-    }
-    if (!job.nomination) continue;
-    for (const TaskPlacement& placement : job.nomination->placements) {
-      if (placement.node == event.node) promise(placement, +1);
-    }
-  }
-}
-
-void Checker::on(const NodeStatusChanged& event) {
-  NodeView& node = nodes_[event.node.index()];
-  count_fleet(node, -1);
-  node.status = event.status;
-  count_fleet(node, +1);
-  count("node " + std::string(name_of(event.status)) + (event.loss_deferred ? ", loss deferred" : ""));
-  if (event.status != NodeStatus::kLost) return;
-  for (const auto& [key, execution] : fleet_.executions()) {
-    if (execution.phase == backend::Execution::Phase::kLive && fleet_.node_name(execution.node) == node.spec.name) {
-      breach("P9", "node " + node.spec.name + " is given up while " + text_of(key.job) + " lives there");
-    }
-  }
-}
-
-void Checker::on(const NodeCordoned& event) {
-  count(event.why.empty() ? "cordon" : "held out");
-  nodes_[event.node.index()].cordoned = event.cordoned;
-  nodes_[event.node.index()].draining = event.cordoned && event.draining;
-  nodes_[event.node.index()].gone_at = event.cordoned ? event.gone_at : Timestamp();
-}
-
-void Checker::on(const GpuHealthChanged& event) {
-  NodeView& node = nodes_[event.node.index()];
-  count_fleet(node, -1);
-  node.gpus[event.gpu].healthy = event.healthy;
-  count_fleet(node, +1);
-  node.spec.gpus[event.gpu].healthy = event.healthy;
 }
 
 // --- sums ---
@@ -280,6 +286,7 @@ void Checker::charge(const JobView& job, const ChargeView& one, std::uint32_t in
   for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
     QueueView& queue = queues_[q];
     integrate(queue);
+    if (is_busy(queue)) queue.busy_at = now_;
     const bool within = (one.within >> queue.depth & 1U) != 0;
     if (sign > 0) {
       queue.usage += one.amounts;
@@ -295,6 +302,7 @@ void Checker::charge(const JobView& job, const ChargeView& one, std::uint32_t in
         queue.borrowed.erase({one.order, job.id, index});
       roomier_.insert(q);
     }
+    if (is_busy(queue)) queue.busy_at = now_;
     if (q == 0) break;
   }
 }
@@ -318,10 +326,11 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
   return true;
 }
 
-std::uint64_t Checker::within_of(std::uint32_t queue, const Amounts& amounts) const {
+// What is in burst pools is within nowhere.
+std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge) const {
   std::uint64_t mask = 1;
-  for (std::uint32_t q = queue; q != 0; q = queues_[q].parent) {
-    if (fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, amounts))
+  for (std::uint32_t q = job.queue; q != 0 && !charge.burst; q = queues_[q].parent) {
+    if (fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, charge.amounts))
       mask |= std::uint64_t{1} << queues_[q].depth;
   }
   return mask;
@@ -390,7 +399,8 @@ void Checker::on_effect(const Effect& effect, const state::State&) {
 
 void Checker::check_promotions(const QueueView& queue) {
   for (const auto& [order, id, index] : queue.borrowed) {
-    require(!fits_guarantee(queue, queue.within + queue.nominated, jobs_.at(id).charges[index].amounts), "P3",
+    const ChargeView& one = jobs_.at(id).charges[index];
+    require(one.burst || !fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
             text_of(id) + " stays borrowed in '" + queue.path + "' though there is room");
   }
 }
@@ -413,8 +423,10 @@ void Checker::check_deadlines(Timestamp now) {
 
 void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
   check_deadlines(now);
+  check_windows(now);
   for (const std::uint32_t queue : roomier_) check_promotions(queues_[queue]);
   roomier_.clear();
+  for (const std::uint32_t q : contended_) breach("P3", "room in '" + queues_[q].path + "' was taken for nobody");
   for (const JobId id : complete_) breach("P13", text_of(id) + " has no task left and does not end");
   for (const JobId id : failing_) {
     const auto job = jobs_.find(id);
@@ -438,6 +450,10 @@ void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
     require(handled, "P13", text_of(id) + " was cancelled and goes on");
   }
   cancelling_.clear();
+  for (const std::size_t node : flapping_) {
+    breach("P9", "node " + nodes_[node].spec.name + " came and went too often and is not kept out");
+  }
+  flapping_.clear();
 }
 
 }  // namespace berth::sim

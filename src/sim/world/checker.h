@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,10 @@ class Checker : public Witness {
     bool strict = false;
     std::optional<AttainedServiceConfig> attained_service;
     QuotaAmounts guaranteed;
+    QuotaAmounts configured;
+    std::int64_t use_or_lose_ms = 0;
+    Timestamp guarantee_since;  // when it was last configured or changed
+    Timestamp busy_at;          // when it last used more than half of it
     Amounts max = Amounts::unlimited();
     Amounts lending = Amounts::unlimited();
     std::string domain;
@@ -78,6 +83,9 @@ class Checker : public Witness {
     bool cordoned = false;
     bool draining = false;
     Timestamp gone_at;
+    std::multiset<std::pair<Timestamp, Timestamp>> windows;  // of maintenance, that are not over
+    std::int32_t maintained = 0;                             // so many have begun
+    std::vector<Timestamp> losses;                           // of contact, since it was last let in
     std::uint64_t lease = 0;
     std::int64_t cpu = 0;  // bound
     std::int64_t memory = 0;
@@ -89,6 +97,7 @@ class Checker : public Witness {
     Amounts amounts;
     std::uint64_t within = 0;
     bool guaranteed = false;
+    bool burst = false;  // some of it is in a burst pool
     Seq order = 0;
     std::uint32_t first = 0;
     std::uint32_t tasks = 0;
@@ -115,6 +124,7 @@ class Checker : public Witness {
     std::uint32_t queue = 0;
     std::int32_t priority = 0;
     JobId parent;
+    std::int32_t index = 0;  // of a replica or element
     bool held = false;
     bool cancelled = false;
     Timestamp submitted;
@@ -144,7 +154,16 @@ class Checker : public Witness {
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
     Timestamp held_start;
     std::int64_t ran_ms = 0;        // in ended attempts
+    bool evicted_last = false;      // for a claimant
     std::int64_t past_service = 0;  // as far as it is booked, in milli-GPU x ms
+    std::int32_t own_ends = 0;      // in a row, since its last long run, which counts as one
+    Timestamp claims_from;          // it may stop others from then on
+  };
+  struct WindowView {
+    std::vector<NodeId> nodes;
+    Timestamp from;
+    Timestamp to;
+    bool begun = false;
   };
   struct Submission {
     std::string user;
@@ -211,11 +230,25 @@ class Checker : public Witness {
   void on(const StartHoldDropped& event);
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
+  void on(const GuaranteeChanged& event);
+  void on(const MaintenancePlanned& event);
+  void on(const MaintenanceBegan& event);
+  void on(const MaintenanceEnded& event);
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
   std::uint32_t model_index(const std::string& name);
   void set_limits(QueueView& queue, const QueueConfig& config);
+  QuotaAmounts guarantee_of(const ResourceAmounts& named);
+  static bool is_busy(const QueueView& queue);
+  const PoolConfig* pool_of(NodeId node) const;
+  bool in_burst(const std::vector<TaskPlacement>& placements) const;
+  bool closed_to(const JobView& job, const NodeView& node) const;
+  std::int64_t grace_ms(const JobView& job) const;
+  bool is_replica(const JobView& job) const;
+  bool departs(const JobView& job) const;
+  void check_windows(Timestamp now);
+  void check_departures();
   void install(NodeView& node);
   void recount();
   void bind(const JobView& job, const TaskPlacement& placement, int sign);
@@ -227,19 +260,37 @@ class Checker : public Witness {
   void drop_nomination(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
-  std::uint64_t within_of(std::uint32_t queue, const Amounts& amounts) const;
+  std::uint64_t within_of(const JobView& job, const ChargeView& charge) const;
   bool guaranteed(std::uint32_t queue, std::uint64_t within) const;
   bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;
   bool promised_elsewhere(JobId victim, JobId claimant) const;
+  bool has_no_more(std::uint32_t one, std::uint32_t other) const;
+  void check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within);
 
   void check_counts(const JobView& job, const std::vector<TaskPlacement>& placements);
   void check_topology(const JobView& job, const std::vector<TaskPlacement>& placements);
+  void check_groups(const JobView& job, const std::vector<TaskPlacement>& placements);
+  void check_neighbours(const JobView& job, std::span<const TaskPlacement> placements);
+  bool near(NodeId a, NodeId b, const std::string& level) const;
+  bool in_a_domain(NodeId node, const std::string& level) const;
+  std::string apart_in(const std::string& pool) const;
+  bool apart_from_others(const JobView& job, NodeId node) const;
+  std::vector<NodeId> meant_by(const AffinityTerm& term, const JobView& job) const;
+  bool may_stand(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const;
+  bool stands_by_itself(const JobView& job) const;
+  bool is_open(const JobView& job, std::size_t node) const;
   std::vector<std::string> domain_of(const NodeSpec& node, const std::string& level) const;
   void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);
   void check_eviction(const JobView& victim, const StopBegan& event);
+  std::int64_t minimum_ms(const JobView& victim) const;
+  std::int64_t evictions_left() const;
+  void check_replacement(const JobView& replica);
+  std::int32_t away_of(const JobView& service) const;
+  bool many_are_silent() const;
+  void set_status(std::size_t node, NodeStatus status);
   void check_disruption(const JobView& replica);
   void check_shrink(const JobView& victim, const StopBegan& event);
   static std::uint32_t borrowed_from(const JobView& job, std::uint32_t depth);
@@ -255,7 +306,7 @@ class Checker : public Witness {
   void check_fleet();
   void check_waiting(Timestamp now);
   bool dependencies_met(const JobView& job) const;
-  bool may_use_pool(std::uint32_t queue, const std::string& pool) const;
+  bool may_use_pool(const JobView& job, const std::string& pool) const;
   Removable nothing_removable() const;
   Removable removable_for(const JobView& job, Timestamp now) const;
   Amounts least_amounts(const JobView& job, std::uint32_t model) const;
@@ -268,6 +319,7 @@ class Checker : public Witness {
   bool answerable(const JobView& job, Timestamp now) const;
   bool over_quota(const JobView& job, const Amounts& asked) const;
   void check_claim(const JobView& job, Timestamp now);
+  void note_own_end(JobView& job);
 
   void require(bool holds, const char* promise, const std::string& what) {
     if (!holds) breach(promise, what);
@@ -287,10 +339,12 @@ class Checker : public Witness {
   std::vector<QueueView> queues_;
   std::map<std::string, std::uint32_t, std::less<>> queue_of_;
   std::vector<NodeView> nodes_;
+  std::map<std::string, WindowView> windows_;
   std::map<JobId, JobView> jobs_;
   std::map<JobId, Outcome> finished_;
   JobId last_job_;
   Timestamp now_;
+  std::vector<Timestamp> evictions_;  // for claimants, while their rate is limited
   Seq seq_ = 0;
   bool fragmentation_alarm_ = false;
   Seq last_cycle_ = 0;  // that decided something
@@ -307,6 +361,8 @@ class Checker : public Witness {
   std::set<JobId> on_notice_;                        // victims that could still be let off
   std::set<JobId> cancelling_;
   std::set<std::uint32_t> roomier_;
+  std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
+  std::set<std::size_t> flapping_;     // nodes that are back and have to be kept out
 
   std::map<std::uint64_t, Submission> expected_;
   std::map<std::pair<std::string, std::string>, JobId> answered_;

@@ -1,7 +1,9 @@
 // The fold of the checker over the lives of jobs, and what each of their events may not break.
 
 #include <algorithm>
+#include <array>
 
+#include "base/checked.h"
 #include "sim/world/checker.h"
 
 namespace berth::sim {
@@ -31,6 +33,7 @@ void Checker::on(const JobSubmitted& event) {
   job.queue = queue->second;
   job.priority = event.priority;
   job.parent = event.parent;
+  job.index = event.index;
   job.held = event.spec.held;
   job.submitted = now_;
   if (const auto parent = jobs_.find(event.parent); parent != jobs_.end()) job.submitted = parent->second.submitted;
@@ -55,6 +58,7 @@ void Checker::on(const JobPriorityChanged& event) {
 void Checker::on(const JobCancelRequested& event) {
   count("cancel");
   if (JobView* job = live(event.job, "a cancel")) {
+    if (event.user == "berth") check_replacement(*job);  // not what a user cancels
     job->cancelled = true;
     cancelling_.insert(job->id);
   }
@@ -145,6 +149,7 @@ void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>&
                 std::to_string(group.count) + " tasks of a group");
   }
   check_topology(job, placements);
+  check_groups(job, placements);
 }
 
 // The names of a node's places down to the level; empty where it has none there.
@@ -180,7 +185,10 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
   const std::string where = text_of(job.id) + " on " + node.spec.name;
-  require(node.status == NodeStatus::kReady && !node.cordoned, "P1", where + ": the node takes no tasks");
+  require(node.status == NodeStatus::kReady && !node.cordoned && node.maintained == 0, "P1",
+          where + ": the node takes no tasks");
+  require(!closed_to(job, node), "maintenance", where + ": it is not gone before the window");
+  require(may_use_pool(job, node.spec.pool), "P1", where + ": its queue and class may not use the pool");
   require(node.cpu <= node.spec.cpu_milli && node.memory <= node.spec.memory_mib, "P1",
           where + ": CPU or memory over capacity");
   require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
@@ -198,6 +206,46 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
                 std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
                     request.gpu_models.end(),
             "P2", where + ": not a GPU model it asked for");
+  }
+}
+
+std::int64_t Checker::grace_ms(const JobView& job) const {
+  return (job.spec.checkpoint.grace_s > 0 ? job.spec.checkpoint.grace_s : config_.scheduling.default_grace_s) * 1000;
+}
+
+bool Checker::is_replica(const JobView& job) const {
+  const auto parent = jobs_.find(job.parent);
+  return parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
+}
+
+// Whether a window of the node begins before the job, started now, is gone or has run its minimum and can be moved.
+bool Checker::closed_to(const JobView& job, const NodeView& node) const {
+  const bool moves = job.spec.checkpoint.on_signal || is_replica(job);
+  const Timestamp begins = job.running ? job.started : now_;
+  return std::any_of(node.windows.begin(), node.windows.end(), [&](const auto& window) {
+    const auto& [from, to] = window;
+    const bool gone = job.spec.time_limit_s > 0 && begins + job.spec.time_limit_s * 1000 <= from;
+    return to > now_ && !gone && !(moves && now_ + config_.scheduling.min_runtime_s * 1000 + grace_ms(job) <= from);
+  });
+}
+
+// Whether it is time for the job to leave for a window of one of its nodes.
+bool Checker::departs(const JobView& job) const {
+  for (std::size_t t = 0; t < job.placements.size(); ++t) {
+    if (job.over[t]) continue;
+    for (const auto& [from, to] : nodes_[job.placements[t].node.index()].windows) {
+      const bool gone = job.spec.time_limit_s > 0 && job.started + job.spec.time_limit_s * 1000 <= from;
+      if (!gone && from.ms - grace_ms(job) <= now_.ms) return true;
+    }
+  }
+  return false;
+}
+
+// P13 for windows: who has to leave is asked to, but for replicas that their service cannot spare.
+void Checker::check_departures() {
+  for (const auto& [id, job] : jobs_) {
+    const bool may_stay = !job.running || job.stopping() || is_replica(job);
+    require(may_stay || !departs(job), "P13", text_of(id) + " runs on though a window begins");
   }
 }
 
@@ -232,16 +280,19 @@ void Checker::on(const AttemptStarted& event) {
           text_of(event.job) + " starts though it is held, cancelled, too early or depends on another");
   check_no_life(event.job, "starts");
   check_counts(*job, event.placements);
+  check_neighbours(*job, event.placements);
   if (violation_) return;
   job->held_nodes.clear();
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);
+  one.burst = in_burst(event.placements);
+  if (one.burst) count("started in a burst pool");
   one.order = seq_;
   one.tasks = static_cast<std::uint32_t>(event.placements.size());
   one.since = now_;
   check_max(*job, one.amounts);
-  require(event.within == within_of(job->queue, one.amounts), "P3",
+  require(event.within == within_of(*job, one), "P3",
           text_of(event.job) + " is marked within or borrowed against the stack of its queues");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " is billed as guaranteed though it is not, or the reverse");
@@ -250,6 +301,9 @@ void Checker::on(const AttemptStarted& event) {
   one.guaranteed = event.guaranteed;
   job->running = true;
   job->attempts = event.attempt;
+  if (const auto parent = jobs_.find(job->parent); parent != jobs_.end()) {
+    parent->second.attempts = std::max(parent->second.attempts, 1U);
+  }
   job->started = now_;
   job->placements = event.placements;
   job->over.assign(event.placements.size(), false);
@@ -273,14 +327,16 @@ void Checker::on(const AttemptGrown& event) {
   count("grown");
   ChargeView one;
   one.amounts = amounts_of(event.placements);
+  one.burst = in_burst(event.placements);
   one.order = seq_;
   one.first = static_cast<std::uint32_t>(job->placements.size());
   one.tasks = static_cast<std::uint32_t>(event.placements.size());
   one.since = now_;
   check_max(*job, one.amounts);
-  require(event.within == within_of(job->queue, one.amounts), "P3", "growth is marked against the stack");
+  require(event.within == within_of(*job, one), "P3", "growth is marked against the stack");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " grows as guaranteed though it is not, or the reverse");
+  check_neighbours(*job, event.placements);
   require(!job->stop, "P2", text_of(event.job) + " grows while it is asked to stop");
   one.within = event.within;
   one.guaranteed = event.guaranteed;
@@ -297,22 +353,47 @@ void Checker::on(const AttemptGrown& event) {
   charge(*job, one, static_cast<std::uint32_t>(job->charges.size() - 1), +1);
 }
 
-// Room goes to the oldest borrowed charge that fits into it.
+// Who is within at a queue loses that only to what a lowered guarantee leaves no room for, or to one that is within at
+// the queue's child, as it is not itself.
+void Checker::check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within) {
+  for (std::uint32_t q = job.queue, child = 0; q != 0; child = q, q = queues_[q].parent) {
+    const QueueView& queue = queues_[q];
+    const std::uint64_t bit = std::uint64_t{1} << queue.depth;
+    if ((one.within & bit) == 0 || (within & bit) != 0) continue;
+    count("demoted");
+    bool exceeded = false;
+    for (std::size_t d = 0; d < kDims; ++d) {
+      if (queue.guaranteed.stated == 0 || queue.guaranteed.states(d))
+        exceeded = exceeded || queue.within[d] > queue.guaranteed.amounts[d];
+    }
+    if (exceeded) continue;
+    require(child != 0 && (within & bit << 1U) == 0, "P3", text_of(job.id) + " loses a guarantee it was within");
+    contended_.insert(q);
+  }
+}
+
+// Room goes to the oldest borrowed charge that fits into it; what was taken from another to who is within at the child.
 void Checker::on(const ChargePromoted& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a promotion");
   if (job == nullptr) return;
-  count("promoted");
   ChargeView& one = job->charges[event.charge];
-  require((event.within & one.within) == one.within, "P3", text_of(event.job) + " loses a guarantee it was within");
+  check_demotion(*job, one, event.within);
+  if ((event.within & ~one.within) != 0) count("promoted");
   for (std::uint32_t q = job->queue; q != 0; q = queues_[q].parent) {
     const QueueView& queue = queues_[q];
     const std::uint64_t bit = std::uint64_t{1} << queue.depth;
     if ((event.within & bit) == 0 || (one.within & bit) != 0) continue;
-    require(fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
+    require(!one.burst && fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
             text_of(event.job) + " is promoted in '" + queue.path + "' without room");
+    if (contended_.erase(q) == 1) {
+      require(event.charge == 0 && q != job->queue && (event.within & bit << 1U) != 0, "P3",
+              text_of(event.job) + " takes the room of another in '" + queue.path + "' and borrows below");
+      continue;
+    }
     for (const auto& [order, other, index] : queue.borrowed) {
       if (order >= one.order) break;
-      require(!fits_guarantee(queue, queue.within + queue.nominated, jobs_.at(other).charges[index].amounts), "P3",
+      const ChargeView& older = jobs_.at(other).charges[index];
+      require(older.burst || !fits_guarantee(queue, queue.within + queue.nominated, older.amounts), "P3",
               text_of(event.job) + " is promoted in '" + queue.path + "' before the older " + text_of(other));
     }
   }
@@ -375,12 +456,30 @@ bool Checker::outserved(const JobView& victim, const JobView& claimant) const {
   });
 }
 
+std::int64_t Checker::minimum_ms(const JobView& victim) const {
+  const SchedulingConfig& rules = config_.scheduling;
+  return 1000 * (victim.evicted_last ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s);
+}
+
+std::int64_t Checker::evictions_left() const {
+  constexpr std::int64_t kHourMs = 3'600'000;
+  const std::int64_t limit = config_.scheduling.evictions_per_hour;
+  if (limit == 0) return kMostEvictionsPerHour;
+  return limit -
+         std::count_if(evictions_.begin(), evictions_.end(), [&](Timestamp when) { return now_ - when < kHourMs; });
+}
+
 void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const std::string who = text_of(victim.id);
   if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
-  require(event.keep > 0 || now_ - victim.started >= config_.scheduling.min_runtime_s * 1000, "P5",
-          who + " is evicted before its minimum run time");
+  if (event.keep == 0) {
+    require(now_ - victim.started >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
+    require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
+    if (config_.scheduling.evictions_per_hour > 0) evictions_.push_back(now_);
+  }
   const JobView& claimant = jobs_.at(event.claimant);
+  require(claimant.claims_from <= now_, "P5",
+          who + " is evicted for " + text_of(claimant.id) + ", which has just come to its own end");
   const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
   require(event.cause == justified, "P5",
           who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
@@ -416,9 +515,35 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
       others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
     }
   }
+  const bool by_share = event.keep > 0 && has_no_more(mine, theirs);
+  if (by_share) count("stop: growth of who has more");
   require(
-      fits_guarantee(queues_[mine], others, claimant.nomination->amounts), "P3",
+      by_share || fits_guarantee(queues_[mine], others, claimant.nomination->amounts), "P3",
       who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
+}
+
+// Whether what is bound and promised below the one is no more of the fleet, over the weight, than below the other.
+bool Checker::has_no_more(std::uint32_t one, std::uint32_t other) const {
+  const auto share = [&](std::uint32_t q) {
+    const auto config = std::find_if(config_.queues.begin(), config_.queues.end(),
+                                     [&](const QueueConfig& queue) { return queue.path == queues_[q].path; });
+    std::array<std::int64_t, 3> there{};
+    for (const NodeView& node : nodes_) {
+      if (node.status == NodeStatus::kLost) continue;
+      for (const GpuView& gpu : node.gpus) there[0] += gpu.healthy ? kMilli * weights_[gpu.model] : 0;
+      there[1] += node.spec.cpu_milli;
+      there[2] += node.spec.memory_mib;
+    }
+    const Amounts used = queues_[q].usage + queues_[q].nominated;
+    const std::array<std::int64_t, 3> mine{used[kDimGpuEquivalent], used[kDimCpu], used[kDimMemory]};
+    Fraction most{0, 1};
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const Fraction part{mine[i], checked_multiply(there[i], config->weight)};
+      if (mine[i] > 0 && there[i] > 0 && most < part) most = part;
+    }
+    return most;
+  };
+  return !share(one).infinite() && !(share(other) < share(one));
 }
 
 void Checker::on(const StopBegan& event) {
@@ -433,7 +558,6 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kPreempt:
       check_eviction(*job, event);
       if (event.keep == 0) on_notice_.insert(job->id);
-      if (event.keep > 0) check_shrink(*job, event);
       break;
     case StopCause::kDrain:
       require(std::any_of(job->placements.begin(), job->placements.end(),
@@ -460,12 +584,16 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kTaskFailed:
       require(job->failed, "P5", text_of(event.job) + " is stopped for a failure that it did not have");
       break;
-    case StopCause::kConsolidate:
     case StopCause::kMaintenance:
+      require(departs(*job), "P5", text_of(event.job) + " is stopped for maintenance that is not near");
+      check_disruption(*job);
+      break;
+    case StopCause::kConsolidate:
     case StopCause::kNodeLost:
     case StopCause::kShrink:
       break;
   }
+  if (event.keep > 0) check_shrink(*job, event);
   job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count, event.keep};
   deadlines_.emplace(event.deadline, job->id);
 }
@@ -483,13 +611,28 @@ std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
 void Checker::check_disruption(const JobView& replica) {
   const auto service = jobs_.find(replica.parent);
   if (service == jobs_.end() || service->second.spec.max_unavailable == 0 || !replica.serves()) return;
-  std::int32_t away = service->second.spec.groups.front().count;
-  for (const auto& [id, other] : jobs_) {
-    if (other.parent == replica.parent && other.serves()) --away;
-  }
   count("drain of a limited replica");
-  require(away < service->second.spec.max_unavailable, "P5",
+  require(away_of(service->second) < service->second.spec.max_unavailable, "P5",
           text_of(replica.id) + " is drained though as many replicas are away as its service allows");
+}
+
+std::int32_t Checker::away_of(const JobView& service) const {
+  std::int32_t away = service.spec.groups.front().count;
+  for (const auto& [id, other] : jobs_) {
+    if (other.parent == service.id && other.serves()) --away;
+  }
+  return away;
+}
+
+// An update takes replicas that serve one after another, or as many at once as may be away.
+void Checker::check_replacement(const JobView& replica) {
+  const auto parent = jobs_.find(replica.parent);
+  if (parent == jobs_.end() || parent->second.spec.kind != JobKind::kService || !replica.serves()) return;
+  const JobView& service = parent->second;
+  if (service.cancelled || replica.index >= service.spec.groups.front().count) return;
+  count("replica replaced");
+  require(away_of(service) < std::max(1, service.spec.max_unavailable), "P5",
+          text_of(replica.id) + " is replaced though as many replicas are away as its service allows");
 }
 
 void Checker::on(const ServiceUpdated& event) {
@@ -532,7 +675,9 @@ void Checker::on(const AttemptShrunk& event) {
       continue;
     }
     one.tasks = event.keep - one.first;
-    one.amounts = amounts_of({job->placements.begin() + one.first, job->placements.begin() + event.keep});
+    const std::vector<TaskPlacement> rest{job->placements.begin() + one.first, job->placements.begin() + event.keep};
+    one.amounts = amounts_of(rest);
+    one.burst = in_burst(rest);
     charge(*job, one, static_cast<std::uint32_t>(c), +1);
   }
   for (std::size_t t = event.keep; t < job->placements.size(); ++t) bind(*job, job->placements[t], -1);
@@ -563,7 +708,11 @@ void Checker::on(const StopForced& event) {
   if (job == nullptr) return;
   count("forced");
   if (!job->stop) return breach("P5", text_of(event.job) + " is killed without having been asked to stop");
-  require(job->stop->acknowledged || job->stop->deadline <= now_, "P5",
+  const bool loses_node = std::any_of(job->placements.begin(), job->placements.end(), [&](const auto& placement) {
+    const Timestamp gone_at = nodes_[placement.node.index()].gone_at;
+    return gone_at.ms > 0 && gone_at <= now_;
+  });
+  require(job->stop->acknowledged || job->stop->deadline <= now_ || loses_node, "P5",
           text_of(event.job) + " is killed within its grace");
   job->stop->forced = true;
   on_notice_.erase(job->id);
@@ -575,6 +724,14 @@ void Checker::on(const CheckpointReported& event) {
   count("checkpoint");
   if (job->stop) job->stop->acknowledged = true;
   on_notice_.erase(job->id);
+}
+
+// A short run that ended by itself makes it wait sixteen times 1 s, 2 s, 4 s ... 5 min before it may stop others.
+void Checker::note_own_end(JobView& job) {
+  const bool was_long = now_ - job.started >= 600'000;
+  job.own_ends = was_long ? 1 : job.own_ends + 1;
+  const std::int64_t pause_ms = std::min<std::int64_t>(300'000, std::int64_t{1000} << std::min(job.own_ends - 1, 16));
+  job.claims_from = was_long ? Timestamp() : now_ + 16 * pause_ms;
 }
 
 void Checker::on(const AttemptEnded& event) {
@@ -589,11 +746,13 @@ void Checker::on(const AttemptEnded& event) {
   }
   for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
+  job->evicted_last = job->stopping() && evicts_for_claimant(job->stop->cause);
   if (job->stopping() && !job->cancelled) {
     require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
   }
   job->ran_ms += now_ - job->started;
+  if (event.outcome != Outcome::kPreempted && event.outcome != Outcome::kNodeLost) note_own_end(*job);
   job->running = false;
   job->placements.clear();
   job->charges.clear();

@@ -15,6 +15,7 @@ void Checker::check_from_scratch(const state::State& durable, const billing::Met
   check_integrals();
   check_meter(meter);
   check_fleet();
+  check_departures();
   if (quiet) check_waiting(now);
 }
 
@@ -42,6 +43,7 @@ void Checker::check_sums(const state::State& durable) {
     if (theirs == nullptr) continue;
     require(theirs->usage == usage[q] && theirs->within_usage == within[q] && theirs->nominated == queues_[q].nominated,
             "P10", "the usage of queue '" + queues_[q].path + "' differs from the sum of its jobs");
+    require(theirs->guaranteed == queues_[q].guaranteed, "P10", "the guarantee of '" + queues_[q].path + "' differs");
   }
   require(durable.nodes().size() == nodes_.size(), "P10", "the number of nodes differs");
   for (std::size_t n = 0; n < std::min(nodes_.size(), durable.nodes().size()); ++n) {
@@ -143,10 +145,14 @@ void Checker::check_fleet() {
   }
 }
 
-bool Checker::may_use_pool(std::uint32_t queue, const std::string& pool) const {
+bool Checker::may_use_pool(const JobView& job, const std::string& pool) const {
   for (const PoolConfig& config : config_.pools) {
-    if (config.name != pool || config.queues.empty()) continue;
-    const std::string path = queues_[queue].path + "/";
+    if (config.name != pool) continue;
+    const auto& classes = config.classes;
+    if (!classes.empty() && std::find(classes.begin(), classes.end(), job.spec.job_class) == classes.end())
+      return false;
+    if (config.queues.empty()) continue;
+    const std::string path = queues_[job.queue].path + "/";
     return std::any_of(config.queues.begin(), config.queues.end(),
                        [&](const std::string& top) { return path.starts_with(top + "/"); });
   }
@@ -217,12 +223,12 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
 std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint32_t model,
                             const Removable::Node& away) const {
   const TaskGroup& group = job.spec.groups.front();
-  if (node.status != NodeStatus::kReady || node.cordoned) return 0;
+  if (node.status != NodeStatus::kReady || node.cordoned || node.maintained > 0 || closed_to(job, node)) return 0;
   const bool tolerated = std::all_of(node.spec.taints.begin(), node.spec.taints.end(), [&](const Taint& taint) {
     return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
   });
   if (!tolerated || (!group.pool.empty() && group.pool != node.spec.pool)) return 0;
-  if (!may_use_pool(job.queue, node.spec.pool)) return 0;
+  if (!may_use_pool(job, node.spec.pool)) return 0;
   std::int64_t count = group.count;
   const auto limit = [&](std::int64_t free, std::int64_t each) {
     if (each > 0) count = std::min(count, std::max<std::int64_t>(free, 0) / each);
@@ -236,12 +242,17 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
 bool Checker::fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held) const {
   const TaskGroup& group = job.spec.groups.front();
   const auto& names = group.request.gpu_models;
+  std::vector<bool> open;
+  for (std::size_t n = 0; n < nodes_.size(); ++n) open.push_back(is_open(job, n));
   for (std::uint32_t model = 0; model < models_.size(); ++model) {
     if (!names.empty() && std::find(names.begin(), names.end(), models_[model]) == names.end()) continue;
     std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if there is one
-    const std::string& level = job.spec.topology.required;
+    // Of the only group's level and the job's the narrower one counts; the group's is never the wider.
+    const std::string& level = group.topology.required.empty() ? job.spec.topology.required : group.topology.required;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      if (held.contains(n)) continue;
+      if (held.contains(n) || !open[n]) continue;
+      const std::string& wider = job.spec.topology.required;
+      if (!wider.empty() && domain_of(nodes_[n].spec, wider).empty()) continue;
       const auto domain = level.empty() ? std::vector<std::string>() : domain_of(nodes_[n].spec, level);
       if (level.empty() || !domain.empty()) tasks[domain] += slots(job, nodes_[n], model, removable.nodes[n]);
     }
@@ -255,7 +266,7 @@ bool Checker::fits(const JobView& job, const Removable& removable, const std::se
 bool Checker::answerable(const JobView& job, Timestamp now) const {
   const bool parent = job.spec.kind == JobKind::kArray || job.spec.kind == JobKind::kService;
   if (job.running || parent || job.held || job.cancelled || job.nomination || job.not_before > now) return false;
-  if (!dependencies_met(job) || queues_[job.queue].strict) return false;
+  if (!dependencies_met(job) || queues_[job.queue].strict || !stands_by_itself(job)) return false;
   return job.spec.groups.size() == 1 && !job.spec.exclusive && job.spec.groups.front().node_selector.empty();
 }
 
@@ -270,6 +281,16 @@ std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) cons
     const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.held_start;
     if (id == job.id || owner.running || ends_before || job.priority > owner.priority) continue;
     held.insert(owner.held_nodes.begin(), owner.held_nodes.end());
+    if (queues_[owner.queue].domain == queues_[job.queue].domain) continue;
+    for (const std::size_t held_node : owner.held_nodes) {
+      const std::string& pool = nodes_[held_node].spec.pool;
+      const std::string level = apart_in(pool);
+      for (std::size_t n = 0; n < nodes_.size() && !level.empty(); ++n) {
+        const bool beside = nodes_[n].spec.pool == pool && near(NodeId(static_cast<std::uint32_t>(n)),
+                                                                NodeId(static_cast<std::uint32_t>(held_node)), level);
+        if (beside) held.insert(n);
+      }
+    }
   }
   return held;
 }
@@ -295,8 +316,7 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
     // borrows, and lose its place to a borrower of the same cycle; its claim is due at the next opportunity.
     if (victim.charges.front().order > last_cycle_) continue;
     const std::uint32_t depth = queues_[siblings(job.queue, victim.queue).second].depth;
-    const bool whole = (victim.charges.front().within >> depth & 1U) == 0 &&
-                       now - victim.started >= config_.scheduling.min_runtime_s * 1000;
+    const bool whole = (victim.charges.front().within >> depth & 1U) == 0 && now - victim.started >= minimum_ms(victim);
     if (!whole && victim.charges.back().order > last_cycle_) continue;
     const std::uint32_t from = whole ? 0 : borrowed_from(victim, depth);
     const bool frees = from < victim.placements.size() &&
@@ -317,15 +337,24 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
 
 // P3: a job inside the guarantees of all its queues that fits beside what is not borrowed is promised a place.
 void Checker::check_claim(const JobView& job, Timestamp now) {
-  if (!config_.scheduling.reclaim || models_.size() != 1) return;
+  if (!config_.scheduling.reclaim || models_.size() != 1 || job.claims_from > now) return;
+  const bool needs_others = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(),
+                                        [](const AffinityTerm& term) { return term.required; });
+  if (needs_others) return;       // they may be among those who would leave
+  if (!windows_.empty()) return;  // by the time that its victims have left, it might not be gone before one of them
   const Amounts asked = least_amounts(job, 0);
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
     if (!fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, asked)) return;
   }
   const Removable removable = removable_for(job, now);
-  if (removable.jobs == 0 || removable.jobs > config_.scheduling.victims_per_cycle) return;
+  if (removable.jobs == 0 || removable.jobs > std::min(config_.scheduling.victims_per_cycle, evictions_left())) return;
   count(job.spec.groups.front().least() > 1 ? "claim of a gang checked" : "claim checked");
-  require(!fits(job, removable), "P3",
+  std::set<std::size_t> burst;  // nobody leaves those for a guarantee
+  for (std::size_t n = 0; n < nodes_.size(); ++n) {
+    const PoolConfig* pool = pool_of(NodeId(static_cast<std::uint32_t>(n)));
+    if (pool != nullptr && pool->burst) burst.insert(n);
+  }
+  require(!fits(job, removable, burst), "P3",
           text_of(job.id) + " lies within its guarantee and waits, though borrowers could leave");
 }
 

@@ -1,6 +1,7 @@
 #include "sim/world/simulation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/hash.h"
@@ -64,6 +65,8 @@ void Simulation::build_nodes() {
     spec.cpu_milli = 64'000;
     spec.memory_mib = 256 * 1024;
     if (!config_.pools.empty() && random_.chance(300)) spec.pool = config_.pools.front().name;
+    Random apart(seed_ ^ (0x9001ULL + n));
+    if (config_.pools.size() > 1 && shape_.policies && apart.chance(400)) spec.pool = config_.pools.back().name;
     if (!config_.topology_levels.empty()) place_node(spec);
     if (!shape_.exact && random_.chance(50)) spec.taints.push_back({"spot", ""});
     const std::size_t model = random_.below(config_.gpu_models.size());
@@ -142,12 +145,28 @@ void Simulation::choose_policies(ClusterConfig& config) {
   config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
   if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
+  for (PoolConfig& pool : config.pools) {
+    if (!apart.chance(300)) continue;
+    pool.apart = config.topology_levels.empty() || apart.chance(300) ? "node" : apart.chance(500) ? "rack" : "block";
+  }
+  if (apart.chance(200)) config.scheduling.cooldown_s = apart.between(1, 1800);
+  if (apart.chance(100)) config.scheduling.evictions_per_hour = apart.between(1, 20);
+  if (apart.chance(200)) config.scheduling.preempt_max_loss_s = apart.between(1, 3600);
   for (QueueConfig& queue : config.queues) {
     const bool leaf = std::find(leaves_.begin(), leaves_.end(), queue.path) != leaves_.end();
     if (!leaf || !apart.chance(250)) continue;
     const std::int64_t first_gpu_s = apart.between(1, 2000);
     queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
   }
+  for (QueueConfig& queue : config.queues) {
+    if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.use_or_lose_s = apart.between(30, 3600);
+  }
+  if (shape_.exact || !apart.chance(500)) return;
+  PoolConfig extra{"extra"};
+  extra.burst = apart.chance(600);
+  if (apart.chance(400)) extra.classes.push_back(static_cast<JobClass>(apart.below(4)));
+  if (apart.chance(200)) extra.queues.push_back(pick(apart, config.queues).path);
+  config.pools.push_back(std::move(extra));
 }
 
 const std::string& Simulation::some_node() { return pick(random_, node_names_); }
@@ -181,6 +200,23 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
+// With numbers of their own, as above: labels, terms of affinity, levels of groups.
+void Simulation::choose_neighbours(JobSpec& spec) {
+  Random apart(seed_ ^ (steps_ << 20U));
+  if (!shape_.policies || !apart.chance(400)) return;
+  const bool levels = !config_.topology_levels.empty();
+  const auto level = [&]() -> std::string {
+    return !levels || apart.chance(400) ? "node" : apart.chance(600) ? "rack" : "block";
+  };
+  const auto app = [&] { return Labels{{"app", apart.chance(500) ? "a" : "b"}}; };
+  if (apart.chance(700)) spec.labels = app();
+  if (apart.chance(300)) spec.affinity.push_back({app(), level(), apart.chance(600)});
+  if (apart.chance(300)) spec.anti_affinity.push_back({app(), level(), apart.chance(600)});
+  for (TaskGroup& group : spec.groups) {
+    if (levels && spec.topology == TopologyConstraint() && apart.chance(400)) group.topology.required = level();
+  }
+}
+
 JobSpec Simulation::random_job() {
   JobSpec spec;
   spec.name = "job";
@@ -198,6 +234,10 @@ JobSpec Simulation::random_job() {
     spec.array_size = static_cast<std::int32_t>(random_.between(1, 20));
     spec.array_running = static_cast<std::int32_t>(random_.between(0, 4));
   }
+  if (Random apart(seed_ ^ (steps_ << 16U)); apart.chance(400)) {
+    spec.job_class = static_cast<JobClass>(apart.below(4));
+    if (apart.chance(100)) spec.groups.back().pool = pick(apart, config_.pools).name;
+  }
   if (random_.chance(500)) spec.priority_class = pick(random_, config_.priority_classes).name;
   if (random_.chance(300)) spec.time_limit_s = random_.between(10, 3600);
   if (random_.chance(300)) spec.retries = static_cast<std::int32_t>(random_.between(1, 4));
@@ -210,6 +250,7 @@ JobSpec Simulation::random_job() {
     spec.topology.required = pick(random_, std::vector<std::string>{"block", "rack", "rack", "node"});
   if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
     spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
+  choose_neighbours(spec);
   if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
   if (random_.chance(100)) {
     if (const auto other = some_job()) {
@@ -289,7 +330,28 @@ void Simulation::touch_a_job() {
   }
 }
 
+// Some windows are near, some are of many nodes, and some overlap.
+void Simulation::plan_maintenance(Random& apart) {
+  const auto& planned = world_.durable().maintenance();
+  if (!planned.empty() && apart.chance(300)) {
+    auto window = planned.begin();
+    std::advance(window, static_cast<std::ptrdiff_t>(apart.below(planned.size())));
+    world_.send(CancelMaintenance{window->first, "operator"});
+    return;
+  }
+  PlanMaintenance plan;
+  plan.user = "operator";
+  plan.from = world_.now() + apart.between(-60, 1800) * kSecond;
+  plan.for_s = apart.between(30, 7200);
+  if (apart.chance(100))
+    plan.pool = pick(apart, config_.pools).name;
+  else
+    for (std::int64_t n = apart.between(1, 3); n > 0; --n) plan.nodes.push_back(pick(apart, node_names_));
+  world_.send(plan);
+}
+
 void Simulation::touch_a_node() {
+  if (Random apart(seed_ ^ (steps_ << 24U)); shape_.policies && apart.chance(300)) plan_maintenance(apart);
   const std::string& node = some_node();
   switch (random_.below(5)) {
     case 0: {
@@ -454,6 +516,10 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   // That several groups never fit together is not seen by the reason, which looks at one at a time.
   if ((reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology) && job.spec.groups.size() > 1)
     return true;
+  // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
+  const bool by_itself =
+      reason.rule == PlaceRule::kNear || reason.rule == PlaceRule::kAlone || reason.rule == PlaceRule::kTogether;
+  if (reason.code == ReasonCode::kAffinity && by_itself) return true;
   // A limit that is below what the job asks alone is for ever, too.
   if (reason.code == ReasonCode::kQueueMax) return reason.asked > reason.limit;
   return reason.code == ReasonCode::kQueueLending || reason.code == ReasonCode::kHeld;

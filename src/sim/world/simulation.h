@@ -48,11 +48,13 @@ class Simulation {
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
   JobSpec random_job();
   void random_requests(JobSpec& spec);
+  void choose_neighbours(JobSpec& spec);
   backend::TaskScript script_of(const StartTask& start) const;
 
   void submit();
   void repeat_submission();
   void touch_a_job();
+  void plan_maintenance(Random& apart);
   void touch_a_node();
   void break_something();
   void ask_nonsense();

@@ -1,0 +1,25 @@
+#pragma once
+// Maintenance windows: from then to then nothing runs on these nodes.
+//
+// 1. Before the window only such jobs start there as are gone by then (sched/node_fit.h). Those that run there and are
+//    not are asked to leave one grace of theirs before it begins, so that they are gone when it does; a service keeps
+//    who must serve until others can.
+// 2. While it lasts the nodes take no tasks. At its end they take tasks again by themselves, unless they are cordoned.
+// 3. Windows overlap as they like: a node is open when none of them lasts.
+
+#include "control/batch.h"
+#include "control/handle.h"
+#include "model/command.h"
+
+namespace berth::control {
+
+Result<Reply> plan_maintenance(Batch& batch, const PlanMaintenance& command);
+Result<Reply> cancel_maintenance(Batch& batch, const CancelMaintenance& command);
+
+// Windows begin and end that are due.
+void settle_maintenance(Batch& batch);
+
+// Whether the attempt has to be asked to leave now.
+bool departs_for_maintenance(const state::State& state, const state::JobState& job, Timestamp now);
+
+}  // namespace berth::control

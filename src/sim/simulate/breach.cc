@@ -1,0 +1,77 @@
+#include "sim/simulate/breach.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sched/fit.h"
+#include "sched/quota.h"
+#include "state/trial.h"
+
+namespace berth::sim {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+using state::Trial;
+
+bool is_below(const State& state, QueueId queue, QueueId top) {
+  while (queue.valid() && queue != top) queue = state.queue(queue).parent;
+  return queue.valid();
+}
+
+// The first waiting job of each shape and leaf below the queue that would lie within its guarantee beside all that runs
+// or is promised there.
+void add_entitled(const State& state, QueueId id, const QueueState& top, std::vector<JobId>& jobs) {
+  const QueueState& queue = state.queue(id);
+  for (const QueueId child : queue.children) add_entitled(state, child, top, jobs);
+  for (const auto& [shape, lane] : queue.lanes) {
+    const auto first = std::find_if(lane.begin(), lane.end(),
+                                    [&](const state::PendingKey& key) { return !state.job(key.job)->nomination; });
+    if (first == lane.end()) continue;
+    const Amounts asked = sched::least_amounts(state, state.job(first->job)->spec);
+    if (inside_guarantee(top.usage + top.nominated, asked, top.guaranteed)) jobs.push_back(first->job);
+  }
+}
+
+// Whoever borrows on another side of the tree.
+void remove_borrowers(const State& state, QueueId queue, Trial& trial) {
+  const std::vector<JobId> running(state.running().begin(), state.running().end());
+  for (const JobId id : running) {
+    const JobState& job = *state.job(id);
+    const QueueId theirs = sched::below_common_ancestor(state, queue, job.queue).victim;
+    if (!theirs.valid()) continue;
+    if ((job.attempt->charges.front().within >> state.queue(theirs).depth & 1U) == 0) trial.remove(id);
+  }
+}
+
+bool anybody_would_fit(State& state, QueueId queue, const std::vector<JobId>& entitled) {
+  if (entitled.empty()) return false;
+  Trial trial(state);
+  remove_borrowers(state, queue, trial);
+  sched::PlaceWork work;
+  for (const JobId id : entitled) {
+    Reason why;
+    if (sched::fit_now(state, *state.job(id), work, why)) return true;
+  }
+  return false;
+}
+
+bool anybody_is_promised(const State& state, QueueId queue) {
+  for (const JobId id : state.nominated()) {
+    if (is_below(state, state.job(id)->queue, queue)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Breach breach_of(State& state, QueueId queue) {
+  std::vector<JobId> entitled;
+  add_entitled(state, queue, state.queue(queue), entitled);
+  if (anybody_would_fit(state, queue, entitled)) return Breach::kUnserved;
+  return anybody_is_promised(state, queue) ? Breach::kLeaving : Breach::kNoPlace;
+}
+
+}  // namespace berth::sim

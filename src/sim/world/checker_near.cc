@@ -1,0 +1,152 @@
+// What may run near what: trust domains that a pool keeps apart, affinity and anti-affinity; and the levels of groups.
+
+#include <algorithm>
+
+#include "sim/world/checker.h"
+
+namespace berth::sim {
+
+namespace {
+
+bool is_meant(const AffinityTerm& term, const JobSpec& spec) {
+  return std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& label) {
+    return std::find(spec.labels.begin(), spec.labels.end(), label) != spec.labels.end();
+  });
+}
+
+}  // namespace
+
+// In the same domain of the level; a node that is in none is near itself alone.
+bool Checker::near(NodeId a, NodeId b, const std::string& level) const {
+  if (a == b) return true;
+  const auto domain = domain_of(nodes_[a.index()].spec, level);
+  return !domain.empty() && domain == domain_of(nodes_[b.index()].spec, level);
+}
+
+bool Checker::in_a_domain(NodeId node, const std::string& level) const {
+  return !domain_of(nodes_[node.index()].spec, level).empty();
+}
+
+std::string Checker::apart_in(const std::string& pool) const {
+  for (const PoolConfig& one : config_.pools) {
+    if (one.name == pool) return one.apart;
+  }
+  return {};
+}
+
+// Whether a task of another trust domain is there, or promised, from which the pool keeps this one.
+bool Checker::apart_from_others(const JobView& job, NodeId node) const {
+  const std::string& pool = nodes_[node.index()].spec.pool;
+  const std::string level = apart_in(pool);
+  if (level.empty()) return true;
+  const auto in_the_way = [&](const TaskPlacement& other) {
+    return nodes_[other.node.index()].spec.pool == pool && near(node, other.node, level);
+  };
+  return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+    const JobView& other = one.second;
+    if (queues_[other.queue].domain == queues_[job.queue].domain) return false;
+    const auto promised = other.nomination ? other.nomination->placements : std::vector<TaskPlacement>();
+    return (other.running && std::any_of(other.placements.begin(), other.placements.end(), in_the_way)) ||
+           std::any_of(promised.begin(), promised.end(), in_the_way);
+  });
+}
+
+// The tasks of running jobs that the term means, as far as this job can know of them.
+std::vector<NodeId> Checker::meant_by(const AffinityTerm& term, const JobView& job) const {
+  std::vector<NodeId> nodes;
+  for (const auto& [id, other] : jobs_) {
+    if (!other.running || queues_[other.queue].domain != queues_[job.queue].domain) continue;
+    if (!is_meant(term, other.spec)) continue;
+    for (const TaskPlacement& task : other.placements) nodes.push_back(task.node);
+  }
+  return nodes;
+}
+
+// Whether the job's required terms, and those of the jobs that run, let one more of its tasks go there. `own` are those
+// of the tasks that start with it which stand already.
+bool Checker::may_stand(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const {
+  for (const AffinityTerm& term : job.spec.anti_affinity) {
+    if (!term.required || !in_a_domain(node, term.level)) continue;
+    for (const NodeId other : meant_by(term, job)) {
+      if (near(node, other, term.level)) return false;
+    }
+    for (const TaskPlacement& task : own) {
+      if (is_meant(term, job.spec) && near(node, task.node, term.level)) return false;
+    }
+  }
+  for (const auto& [id, other] : jobs_) {
+    if (!other.running || queues_[other.queue].domain != queues_[job.queue].domain) continue;
+    for (const AffinityTerm& term : other.spec.anti_affinity) {
+      if (!term.required || !is_meant(term, job.spec) || !in_a_domain(node, term.level)) continue;
+      for (const TaskPlacement& task : other.placements) {
+        if (near(node, task.node, term.level)) return false;
+      }
+    }
+  }
+  for (const AffinityTerm& term : job.spec.affinity) {
+    if (!term.required) continue;
+    std::vector<NodeId> meant = meant_by(term, job);
+    std::erase_if(meant, [&](NodeId other) { return !in_a_domain(other, term.level); });
+    const bool first = meant.empty() && is_meant(term, job.spec);
+    if (first && !own.empty()) meant.push_back(own.front().node);
+    const bool met =
+        std::any_of(meant.begin(), meant.end(), [&](NodeId other) { return near(node, other, term.level); });
+    if (!in_a_domain(node, term.level) || !(met || (first && own.empty()))) return false;
+  }
+  return true;
+}
+
+// Called before the placements are bound.
+void Checker::check_neighbours(const JobView& job, std::span<const TaskPlacement> placements) {
+  for (std::size_t t = 0; t < placements.size() && !violation_; ++t) {
+    const std::string where = text_of(job.id) + " on " + nodes_[placements[t].node.index()].spec.name;
+    require(apart_from_others(job, placements[t].node), "P11", where + ": beside another trust domain, kept apart");
+    require(may_stand(job, placements[t].node, placements.first(t)), "P2", where + ": against affinity");
+  }
+  const auto kept_apart = [&](const TaskPlacement& task) {
+    return !apart_in(nodes_[task.node.index()].spec.pool).empty();
+  };
+  if (std::any_of(placements.begin(), placements.end(), kept_apart)) count("apart");
+  for (const AffinityTerm& term : job.spec.affinity) {
+    if (term.required) count(is_meant(term, job.spec) ? "near its like" : "near others");
+  }
+  for (const AffinityTerm& term : job.spec.anti_affinity) {
+    if (term.required) count(is_meant(term, job.spec) ? "away from its like" : "away from others");
+  }
+}
+
+// Tasks of a group that requires a level are within one domain of it.
+void Checker::check_groups(const JobView& job, const std::vector<TaskPlacement>& placements) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const std::string& level = job.spec.groups[g].topology.required;
+    if (level.empty() || violation_) continue;
+    const TaskPlacement* first = nullptr;
+    for (const TaskPlacement& placement : placements) {
+      if (placement.group != g) continue;
+      if (first == nullptr) first = &placement;
+      require(in_a_domain(placement.node, level) && near(first->node, placement.node, level), "P2",
+              text_of(job.id) + ": a group spans two domains of level " + level);
+    }
+    count("group within one " + level);
+  }
+}
+
+// Whether the places of the job follow from what runs now alone, so that a search for them can be checked from outside:
+// its own tasks have nothing to do with each other.
+bool Checker::stands_by_itself(const JobView& job) const {
+  const auto of_its_like = [&](const AffinityTerm& term) { return term.required && is_meant(term, job.spec); };
+  return std::none_of(job.spec.affinity.begin(), job.spec.affinity.end(), of_its_like) &&
+         std::none_of(job.spec.anti_affinity.begin(), job.spec.anti_affinity.end(), of_its_like);
+}
+
+// Promised places keep others away too, which only the product knows in full.
+bool Checker::is_open(const JobView& job, std::size_t node) const {
+  const NodeId id(static_cast<std::uint32_t>(node));
+  if (!apart_from_others(job, id)) return false;
+  const bool any_promise =
+      std::any_of(jobs_.begin(), jobs_.end(), [](const auto& one) { return one.second.nomination; });
+  if (any_promise && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
+  return may_stand(job, id, {});
+}
+
+}  // namespace berth::sim

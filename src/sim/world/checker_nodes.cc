@@ -1,0 +1,144 @@
+// What the checker knows of nodes: who is there, who is silent, and who comes and goes.
+
+#include <algorithm>
+
+#include "sim/world/checker.h"
+
+namespace berth::sim {
+
+// Three at least, and that part of those that are known to run.
+bool Checker::many_are_silent() const {
+  const auto in = [&](NodeStatus status) {
+    return std::count_if(nodes_.begin(), nodes_.end(), [&](const NodeView& node) { return node.status == status; });
+  };
+  const std::int64_t percent = config_.scheduling.mass_loss_percent;
+  const std::int64_t silent = in(NodeStatus::kUnknown);
+  return percent > 0 && silent >= 3 && silent * 100 >= percent * (silent + in(NodeStatus::kReady));
+}
+
+// A node that is back and has been away too often is kept out before the turn ends.
+void Checker::set_status(std::size_t index, NodeStatus status) {
+  NodeView& node = nodes_[index];
+  const SchedulingConfig& rules = config_.scheduling;
+  if (node.status == NodeStatus::kReady && status != NodeStatus::kReady) node.losses.push_back(now_);
+  node.status = status;
+  const bool went_by_notice = node.gone_at.ms > 0 && node.gone_at <= now_;
+  if (status != NodeStatus::kReady || node.cordoned || went_by_notice || rules.flap_losses == 0) return;
+  const auto lately = std::count_if(node.losses.begin(), node.losses.end(),
+                                    [&](Timestamp loss) { return now_ - loss < rules.flap_window_s * 1000; });
+  if (lately < rules.flap_losses) return;
+  count("came and went too often");
+  flapping_.insert(index);
+}
+
+void Checker::on(const NodeRegistered& event) {
+  if (event.node.index() == nodes_.size()) nodes_.emplace_back();
+  if (event.node.index() >= nodes_.size()) return breach("P8", "a node's id is skipped");
+  NodeView& node = nodes_[event.node.index()];
+  require(event.lease == node.lease + 1, "P9", "leases of node " + event.spec.name + " do not follow each other");
+  count(event.lease == 1 ? "node joined" : "node back");
+  node.lease = event.lease;
+  count_fleet(node, -1);
+  set_status(event.node.index(), NodeStatus::kReady);
+  if (node.spec == event.spec) return count_fleet(node, +1);
+  node.spec = event.spec;
+  install(node);
+  count_fleet(node, +1);
+  for (const auto& [id, job] : jobs_) {
+    for (const TaskPlacement& placement : job.placements) {
+      if (placement.node == event.node) bind(job, placement, +1);
+    }
+    if (!job.nomination) continue;
+    for (const TaskPlacement& placement : job.nomination->placements) {
+      if (placement.node == event.node) promise(placement, +1);
+    }
+  }
+}
+
+void Checker::on(const NodeStatusChanged& event) {
+  NodeView& node = nodes_[event.node.index()];
+  const bool fenced = event.why.starts_with("fenced by ");
+  if (event.status == NodeStatus::kLost && node.status == NodeStatus::kUnknown && !fenced) {
+    require(!many_are_silent(), "P5", "node " + node.spec.name + " is given up though many are silent at once");
+  }
+  count_fleet(node, -1);
+  set_status(event.node.index(), event.status);
+  count_fleet(node, +1);
+  count("node " + std::string(name_of(event.status)) + (event.loss_deferred ? ", loss deferred" : ""));
+  if (event.status != NodeStatus::kLost) return;
+  for (const auto& [key, execution] : fleet_.executions()) {
+    if (execution.phase == backend::Execution::Phase::kLive && fleet_.node_name(execution.node) == node.spec.name) {
+      breach("P9", "node " + node.spec.name + " is given up while " + text_of(key.job) + " lives there");
+    }
+  }
+}
+
+void Checker::on(const NodeCordoned& event) {
+  count(event.why.empty() ? "cordon" : "held out");
+  nodes_[event.node.index()].cordoned = event.cordoned;
+  nodes_[event.node.index()].draining = event.cordoned && event.draining;
+  nodes_[event.node.index()].gone_at = event.cordoned ? event.gone_at : Timestamp();
+  if (!event.cordoned) nodes_[event.node.index()].losses.clear();
+  flapping_.erase(event.node.index());
+}
+
+void Checker::on(const GpuHealthChanged& event) {
+  NodeView& node = nodes_[event.node.index()];
+  count_fleet(node, -1);
+  node.gpus[event.gpu].healthy = event.healthy;
+  count_fleet(node, +1);
+  node.spec.gpus[event.gpu].healthy = event.healthy;
+}
+
+void Checker::on(const MaintenancePlanned& event) {
+  count("maintenance planned");
+  require(event.to > now_ && event.to > event.from && !event.nodes.empty(), "maintenance", "a window of no use");
+  require(windows_.emplace(event.name, WindowView{event.nodes, event.from, event.to}).second, "maintenance",
+          "two windows have the name " + event.name);
+  for (const NodeId node : event.nodes) nodes_[node.index()].windows.emplace(event.from, event.to);
+}
+
+void Checker::on(const MaintenanceBegan& event) {
+  count("maintenance began");
+  const auto found = windows_.find(event.name);
+  if (found == windows_.end()) return breach("maintenance", "a window begins that nobody planned");
+  require(!found->second.begun && found->second.from <= now_, "maintenance",
+          event.name + " begins too early, or twice");
+  found->second.begun = true;
+  for (const NodeId node : found->second.nodes) ++nodes_[node.index()].maintained;
+}
+
+void Checker::on(const MaintenanceEnded& event) {
+  count(event.cancelled ? "maintenance cancelled" : "maintenance over");
+  const auto found = windows_.find(event.name);
+  if (found == windows_.end()) return breach("maintenance", "a window ends that nobody planned");
+  const WindowView window = found->second;
+  require(event.cancelled || (window.begun && window.to <= now_), "maintenance", event.name + " ends too early");
+  for (const NodeId id : window.nodes) {
+    NodeView& node = nodes_[id.index()];
+    node.windows.erase(node.windows.find({window.from, window.to}));
+    if (window.begun) --node.maintained;
+  }
+  windows_.erase(found);
+}
+
+void Checker::check_windows(Timestamp now) {
+  for (const auto& [name, window] : windows_) {
+    require((window.begun ? window.to : window.from) > now, "P13", "window " + name + " does not begin or end in time");
+  }
+}
+
+const PoolConfig* Checker::pool_of(NodeId node) const {
+  const auto found = std::find_if(config_.pools.begin(), config_.pools.end(),
+                                  [&](const PoolConfig& pool) { return pool.name == nodes_[node.index()].spec.pool; });
+  return found == config_.pools.end() ? nullptr : &*found;
+}
+
+bool Checker::in_burst(const std::vector<TaskPlacement>& placements) const {
+  return std::any_of(placements.begin(), placements.end(), [&](const TaskPlacement& placement) {
+    const PoolConfig* pool = pool_of(placement.node);
+    return pool != nullptr && pool->burst;
+  });
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,45 @@
+#include "state/back_off.h"
+
+#include <algorithm>
+
+namespace berth::state {
+
+namespace {
+
+constexpr std::int64_t kFirstMs = 1000;
+constexpr std::int64_t kMostMs = 300'000;
+constexpr std::int64_t kLongRunMs = 600'000;  // who has run so long begins again with the first pause
+constexpr std::int64_t kPausesPerClaim = 16;
+
+// What berth stopped, or a fault of its node, is no end of its own.
+bool is_own_end(const AttemptRecord& attempt) {
+  return attempt.outcome != Outcome::kPreempted && attempt.outcome != Outcome::kNodeLost;
+}
+
+bool was_long(const AttemptRecord& attempt) { return attempt.ended - attempt.started >= kLongRunMs; }
+
+// How often it has come to an end of its own in a row, without having run for long before the last ones.
+std::int32_t row_of_ends(const JobState& job) {
+  std::int32_t row = 0;
+  for (auto past = job.past.rbegin(); past != job.past.rend(); ++past) {
+    if (!is_own_end(*past)) continue;
+    ++row;
+    if (was_long(*past)) break;
+  }
+  return row;
+}
+
+}  // namespace
+
+std::int64_t back_off_ms(const JobState& job) {
+  const int doublings = std::clamp(row_of_ends(job) - 1, 0, 16);
+  return std::min(kMostMs, kFirstMs << doublings);
+}
+
+Timestamp may_claim_from(const JobState& job) {
+  const auto last = std::find_if(job.past.rbegin(), job.past.rend(), is_own_end);
+  if (last == job.past.rend() || was_long(*last)) return {};
+  return last->ended + kPausesPerClaim * back_off_ms(job);
+}
+
+}  // namespace berth::state

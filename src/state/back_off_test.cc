@@ -1,0 +1,53 @@
+#include "state/back_off.h"
+
+#include <doctest/doctest.h>
+
+namespace berth::state {
+namespace {
+
+constexpr std::int64_t kSecondMs = 1000;
+constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
+
+// Ends one attempt after another, each as long as it ran.
+void add_run(JobState& job, std::int64_t ran_ms, Outcome outcome) {
+  AttemptRecord attempt;
+  attempt.started = job.past.empty() ? Timestamp{kMinuteMs} : job.past.back().ended;
+  attempt.ended = attempt.started + ran_ms;
+  attempt.outcome = outcome;
+  job.past.push_back(attempt);
+}
+
+}  // namespace
+
+TEST_CASE("the pause doubles with each short run of one's own, up to five minutes") {
+  JobState job;
+  for (const std::int64_t pause_s : {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}) {
+    add_run(job, 3 * kSecondMs, Outcome::kFailed);
+    CHECK(back_off_ms(job) == pause_s * kSecondMs);
+    CHECK(may_claim_from(job) == job.past.back().ended + 16 * pause_s * kSecondMs);
+  }
+}
+
+TEST_CASE("what berth or a lost node ended is no end of one's own") {
+  JobState job;
+  add_run(job, kSecondMs, Outcome::kPreempted);
+  add_run(job, kSecondMs, Outcome::kNodeLost);
+  CHECK(may_claim_from(job) == Timestamp{});
+  add_run(job, kSecondMs, Outcome::kFailed);
+  const Timestamp failed = job.past.back().ended;
+  add_run(job, kMinuteMs, Outcome::kPreempted);
+  CHECK(may_claim_from(job) == failed + 16 * kSecondMs);
+}
+
+TEST_CASE("who has run for ten minutes may stop others at once and begins again with the first pause") {
+  JobState job;
+  add_run(job, kSecondMs, Outcome::kFailed);
+  add_run(job, kSecondMs, Outcome::kFailed);
+  add_run(job, 10 * kMinuteMs, Outcome::kFailed);
+  CHECK(back_off_ms(job) == kSecondMs);
+  CHECK(may_claim_from(job) == Timestamp{});
+  add_run(job, kSecondMs, Outcome::kFailed);
+  CHECK(back_off_ms(job) == 2 * kSecondMs);
+}
+
+}  // namespace berth::state

@@ -1,0 +1,102 @@
+// Maintenance windows: from when to when nodes are closed, and when those who run there have to go.
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "state/replicas.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+std::int64_t State::grace_ms(const JobSpec& spec) const {
+  const std::int64_t seconds =
+      spec.checkpoint.grace_s > 0 ? spec.checkpoint.grace_s : config_.scheduling.default_grace_s;
+  return checked_multiply(seconds, 1000);
+}
+
+// Before the first window, and after the last, jobs are alike whatever their time limits are.
+void State::relist_waiting() {
+  std::vector<JobId> waiting;
+  jobs_.for_each([&](const JobState& job) {
+    if (job.in_pending) waiting.push_back(job.id);
+  });
+  for (const JobId id : waiting) strike_pending(existing(id));
+  for (const JobId id : waiting) {
+    JobState& job = existing(id);
+    job.shape = lane_of(job);
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
+}
+
+// Those whose time limit ends before the window need not be asked.
+void State::reset_departure(JobState& job) {
+  if (!job.departure.is_never()) departures_.erase({job.departure, job.id});
+  job.departure = Timestamp::never();
+  if (maintenance_.empty() || !job.attempt || job.attempt->stopping()) return;
+  const Timestamp gone = job.spec.time_limit_s > 0
+                             ? job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000)
+                             : Timestamp::never();
+  for (const TaskState& task : job.attempt->tasks) {
+    for (const ClosedSpan& span : node(task.placement.node).maintenance) {
+      if (gone <= span.from) continue;
+      job.departure = std::min(job.departure, Timestamp{span.from.ms - grace_ms(job.spec)});
+    }
+  }
+  if (!job.departure.is_never()) departures_.emplace(job.departure, job.id);
+}
+
+void State::on(const MaintenancePlanned& event) {
+  const bool first = maintenance_.empty();
+  const auto [known, fresh] = maintenance_.emplace(
+      event.name, Maintenance{event.name, event.nodes, event.from, event.to, event.reason, event.user, false});
+  BERTH_CHECK(fresh);
+  maintenance_times_.emplace(event.from, event.name);
+  std::set<JobId> there;
+  for (const NodeId id : event.nodes) {
+    node_mut(id).maintenance.insert({event.from, event.to});
+    for (const auto& [job, task] : node(id).tasks) there.insert(job);
+  }
+  for (const JobId id : there) reset_departure(existing(id));
+  for (const JobId id : nominated_) unsettled_.insert(id);
+  if (first) relist_waiting();
+  ++opportunity_;
+}
+
+void State::on(const MaintenanceBegan& event) {
+  Maintenance& window = maintenance_.find(event.name)->second;
+  BERTH_CHECK(!window.begun);
+  window.begun = true;
+  maintenance_times_.erase({window.from, window.name});
+  maintenance_times_.emplace(window.to, window.name);
+  for (const NodeId id : window.nodes) {
+    ++node_mut(id).maintained;
+    refresh_in_indexes(id);
+    for (const auto& [job, task] : node(id).tasks) unsettled_.insert(job);
+  }
+  for (const JobId id : nominated_) unsettled_.insert(id);
+  ++opportunity_;
+}
+
+void State::on(const MaintenanceEnded& event) {
+  const auto found = maintenance_.find(event.name);
+  const Maintenance window = found->second;
+  maintenance_.erase(found);
+  maintenance_times_.erase({window.begun ? window.to : window.from, window.name});
+  std::set<JobId> there;
+  for (const NodeId id : window.nodes) {
+    NodeState& node = node_mut(id);
+    node.maintenance.erase(node.maintenance.find({window.from, window.to}));
+    if (window.begun) --node.maintained;
+    refresh_in_indexes(id);
+    ease(id);
+    for (const auto& [job, task] : node.tasks) there.insert(job);
+  }
+  for (const JobId id : there) reset_departure(existing(id));
+  if (maintenance_.empty()) relist_waiting();
+  // What could not be claimed on closed nodes may be claimed again.
+  waits_.wake_all();
+  ++opportunity_;
+}
+
+}  // namespace berth::state
