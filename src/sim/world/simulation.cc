@@ -513,9 +513,13 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if (is_never(reason.code)) return true;
   // The one that it waits for is judged itself.
   if (reason.code == ReasonCode::kBehindHead || reason.code == ReasonCode::kDependency) return true;
-  // That several groups never fit together is not seen by the reason, which looks at one at a time.
-  if ((reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology) && job.spec.groups.size() > 1)
-    return true;
+  // That several groups never fit together is not seen by the reason, which looks at one at a time; nor that no domain
+  // of the level that it asks has those in it that it must be near.
+  const auto required = [](const AffinityTerm& term) { return term.required; };
+  const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
+  const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology;
+  if (in_pieces && job.spec.groups.size() > 1) return true;
+  if (near && (in_pieces || reason.code == ReasonCode::kGpusBusy)) return true;
   // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
   const bool by_itself =
       reason.rule == PlaceRule::kNear || reason.rule == PlaceRule::kAlone || reason.rule == PlaceRule::kTogether;
