@@ -216,9 +216,9 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},
   };
-  for (const auto& [text, message] : rows) {
-    CAPTURE(text);
-    CHECK_EQ(refusal(text), message);
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    CHECK_EQ(refusal(row.first), row.second);
   }
 }
 
