@@ -173,7 +173,8 @@ struct AttemptGrown {
   }
 };
 
-// Room appeared in the guarantee of some ancestors: this charge of a running attempt is now within there too.
+// This charge of a running attempt is now within at these depths: room appeared in the guarantee of some ancestors, or
+// was taken there by who is within further down, or a guarantee was lowered (control/stacks.h).
 struct ChargePromoted {
   JobId job;
   std::uint32_t attempt = 0;
