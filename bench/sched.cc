@@ -223,7 +223,7 @@ struct Scene {
     return spec;
   }
   JobId submit(const JobSpec& spec) { return command(SubmitJob{spec, ""})->job; }
-  const std::string& some_leaf() { return leaves[random.below(leaves.size())]; }
+  const std::string& some_leaf() { return random.pick(leaves); }
   const std::string& some_leaf(bool for_places) {
     while (true) {
       const std::string& leaf = some_leaf();
@@ -237,7 +237,7 @@ struct Scene {
 
   Shape draw() {
     const std::vector<Shape>& from = random.chance(500) ? mix.pods : mix.gangs;
-    return from[random.below(from.size())];
+    return random.pick(from);
   }
 
   // Starts the job where it fits best, without asking quota. Returns microseconds of placement, or less than 0.

@@ -39,7 +39,7 @@ class FieldWriter {
       put(value.ms);
     } else if constexpr (HasFields<T>) {
       put_varint(std::tuple_size_v<decltype(T::fields())>);
-      for_each_field(value, [this](std::string_view, const auto& member) { put(member); });
+      for_each_field(value, [&](std::string_view, const auto& member) { put(member); });
     } else {
       put_composite(value);
     }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/check.h"
 
@@ -47,6 +48,10 @@ class Random {
   }
   // True in `per_mille` of a thousand calls.
   bool chance(std::uint64_t per_mille) { return below(1000) < per_mille; }
+  template <class T>
+  const T& pick(const std::vector<T>& from) {
+    return from[below(from.size())];
+  }
 
  private:
   static std::uint64_t rotate(std::uint64_t value, unsigned by) { return (value << by) | (value >> (64U - by)); }

@@ -37,15 +37,8 @@ std::int32_t free_master_port(const state::NodeState& node) {
 // Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
-  const Amounts asked = state.amounts_of(job.spec, placements);
   const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
-  std::uint64_t mask = 1;
-  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    const state::QueueState& queue = state.queue(q);
-    if (inside_guarantee(queue.within_usage + queue.nominated - own, asked, queue.guaranteed))
-      mask |= std::uint64_t{1} << queue.depth;
-  }
-  return mask;
+  return state.within_mask(job.queue, state.amounts_of(job.spec, placements), own);
 }
 
 void on(Batch& batch, const StartDecision& start) {

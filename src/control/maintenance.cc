@@ -117,18 +117,4 @@ void settle_maintenance(Batch& batch) {
   }
 }
 
-bool departs_for_maintenance(const State& state, const state::JobState& job, Timestamp now) {
-  const Timestamp gone = job.spec.time_limit_s > 0
-                             ? job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000)
-                             : Timestamp::never();
-  const std::int64_t grace_ms = state.grace_ms(job.spec);
-  return std::any_of(job.attempt->tasks.begin(), job.attempt->tasks.end(), [&](const state::TaskState& task) {
-    const auto& spans = state.node(task.placement.node).maintenance;
-    return task.phase != TaskPhase::kExited &&
-           std::any_of(spans.begin(), spans.end(), [&](const state::ClosedSpan& span) {
-             return gone > span.from && span.from.ms - grace_ms <= now.ms;
-           });
-  });
-}
-
 }  // namespace berth::control

@@ -19,7 +19,4 @@ Result<Reply> cancel_maintenance(Batch& batch, const CancelMaintenance& command)
 // Windows begin and end that are due.
 void settle_maintenance(Batch& batch);
 
-// Whether the attempt has to be asked to leave now.
-bool departs_for_maintenance(const state::State& state, const state::JobState& job, Timestamp now);
-
 }  // namespace berth::control

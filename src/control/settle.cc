@@ -145,7 +145,7 @@ bool leave_draining_node(Batch& batch, const JobState& job) {
 // planned late.
 bool leave_for_maintenance(Batch& batch, const JobState& job) {
   const State& state = batch.state();
-  if (state.maintenance().empty() || !departs_for_maintenance(state, job, batch.now())) return false;
+  if (state.departure_of(job) > batch.now()) return false;
   if (!state::may_leave_by_choice(state, job)) return false;
   begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job.spec));
   return true;
@@ -182,8 +182,7 @@ void settle_running(Batch& batch, JobId id) {
   } else if (attempt.failure_code != 0) {
     begin_stop(batch, job, StopCause::kTaskFailed, 0);
     batch.emit(StopForced{id, attempt.number});
-  } else if (job.spec.time_limit_s > 0 &&
-             attempt.started + checked_multiply(job.spec.time_limit_s, 1000) <= batch.now()) {
+  } else if (job.limit_ends(attempt.started) <= batch.now()) {
     begin_stop(batch, job, StopCause::kTimeLimit, grace);
   } else if (leave_draining_node(batch, job) || leave_for_maintenance(batch, job)) {
     return;

@@ -21,24 +21,10 @@ const Charge& charge_of(const State& state, const BorrowedKey& key) {
 
 std::uint64_t bit_of(const QueueState& queue) { return std::uint64_t{1} << queue.depth; }
 
-// By depth, the top of the tree first: within is more than borrowed.
-bool is_higher(std::uint64_t within, std::uint64_t other) {
-  const std::uint64_t differing = (within ^ other) & ~std::uint64_t{1};  // the root has no guarantee to be outside of
-  return (within & differing & -differing) != 0;
-}
-
 void restack(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
   const State& state = batch.state();
   const JobState& job = *state.job(key.job);
   batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
-}
-
-bool exceeds_guarantee(const QueueState& queue) {
-  for (std::size_t d = 0; d < kDims; ++d) {
-    const bool stated = queue.guaranteed.stated == 0 || queue.guaranteed.states(d);
-    if (stated && queue.within_usage[d] > (queue.guaranteed.stated == 0 ? 0 : queue.guaranteed.amounts[d])) return true;
-  }
-  return false;
 }
 
 // All charges that are within at the queue, in the order of the stack.
@@ -58,7 +44,7 @@ std::vector<BorrowedKey> within_at(const State& state, const QueueState& queue) 
 
 // The stack counted anew: what does not fit any more is borrowed from here on.
 void count_out(Batch& batch, const QueueState& queue) {
-  if (!exceeds_guarantee(queue)) return;
+  if (queue.within_usage.is_zero() || inside_guarantee({}, queue.within_usage, queue.guaranteed)) return;
   Amounts used;
   for (const BorrowedKey& key : within_at(batch.state(), queue)) {
     const Charge& charge = charge_of(batch.state(), key);
@@ -145,7 +131,7 @@ void displace(Batch& batch, const QueueState& queue) {
     const std::uint64_t taken = taken_over(state, queue, charge, others);
     const std::uint64_t rank = charge.within | taken;
     const bool rises = std::all_of(others.begin(), others.end(), [&](const BorrowedKey& other) {
-      return is_higher(rank, charge_of(state, other).within);
+      return state::is_higher(rank, charge_of(state, other).within);
     });
     if (others.empty() || !rises) continue;
     for (const BorrowedKey& other : others) restack(batch, other, charge_of(state, other).within & ~taken);

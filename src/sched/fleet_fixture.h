@@ -90,6 +90,15 @@ struct FleetFixture {
     }
   }
 
+  // "n1 n1 n2": where its tasks are, in rank order.
+  std::string nodes_of(JobId job) const {
+    std::string names;
+    if (!runs(job)) return "waits";
+    for (const auto& task : state.job(job)->attempt->tasks)
+      names += (names.empty() ? "" : " ") + state.node(task.placement.node).spec.name;
+    return names;
+  }
+
   bool runs(JobId job) const { return state.job(job) != nullptr && state.job(job)->attempt.has_value(); }
 };
 

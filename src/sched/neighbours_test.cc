@@ -53,13 +53,6 @@ struct Shop : FleetFixture {
     cycle();
     return id;
   }
-  std::string nodes_of(JobId id) const {
-    std::string names;
-    if (!runs(id)) return "waits";
-    for (const auto& task : state.job(id)->attempt->tasks)
-      names += (names.empty() ? "" : " ") + state.node(task.placement.node).spec.name;
-    return names;
-  }
   std::string place(const JobSpec& spec) { return nodes_of(started(spec)); }
   std::string why(JobId id) { return std::string(name_of(sched::explain(state, id, now).reason.code)); }
 };

@@ -153,8 +153,7 @@ namespace {
 Stay stay_of(const State& state, const state::JobState& job) {
   Stay stay;
   stay.start = state.asked_at();
-  const std::int64_t limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
-  if (limit_ms > 0) stay.gone = (job.attempt ? job.attempt->started : stay.start) + limit_ms;
+  stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.start);
   stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
   stay.least_ms = checked_multiply(state.config().scheduling.min_runtime_s, 1000) + state.grace_ms(job.spec);
   return stay;

@@ -8,16 +8,13 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/backfill.h"
-#include "sched/neighbours.h"
+#include "sched/candidates.h"
 #include "sched/quota.h"
 #include "sched/share.h"
 #include "sched/vacated.h"
-#include "state/attained_service.h"
 #include "state/back_off.h"
-#include "state/replicas.h"
 
 namespace berth::sched {
 
@@ -27,36 +24,7 @@ using state::JobState;
 using state::State;
 using state::Trial;
 
-constexpr std::int32_t kBehindAllLevels = 1'000;
 constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looked at again after so long
-
-// All of a job, or the last tasks of an elastic gang. One that could lose either stands in the lists twice: with what
-// it can give back, and later with the rest.
-struct Victim {
-  JobId job;
-  StopCause cause = StopCause::kReclaim;
-  std::uint32_t keep = 0;  // so many tasks stay
-  std::uint32_t end = 0;   // what counts here are the tasks from `keep` up to this one
-  std::int32_t priority = 0;
-  bool needed = false;  // its service would have more replicas away than it allows
-  Fraction loss_per_gpu;
-  Seq order = 0;
-  std::int64_t gpu_milli = 0;
-  // Of a job in the claimant's queue, if that orders by attained service; the others stand behind all.
-  std::int32_t level = kBehindAllLevels;
-  std::uint64_t within = 0;   // of its least part, by depth
-  Fraction side_share{0, 1};  // of growth: what its side of the tree has of the fleet
-
-  bool whole() const { return keep == 0; }
-};
-
-// What of a job may be taken: all of it, or all but the first `keep` tasks, when that is less than it has.
-struct Claim {
-  StopCause cause = StopCause::kReclaim;
-  bool whole = false;
-  std::uint32_t keep = 0;
-  Fraction side_share{0, 1};  // of growth that gives way to whoever has less
-};
 
 // Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
 // whoever it is, so that the claimant would be no better than who leaves.
@@ -64,324 +32,6 @@ struct Reach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
-
-// Those who may be stopped for a claimant, the first to go first: now, and when they have run their minimum.
-struct Candidates {
-  bool spares_growth = false;  // of a side that has less than the claimant's would have; that changes by starts alone
-  std::vector<Victim> ripe;
-  std::vector<Victim> young;
-  Timestamp next_ripe = Timestamp::never();
-  bool left_out = false;  // there are more than the budget
-};
-
-std::int64_t gpu_milli_of(const JobState& job) {
-  std::int64_t milli = 0;
-  for (const state::Charge& charge : job.attempt->charges) milli += charge.amounts[kDimGpu];
-  return milli;
-}
-
-std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_t end) {
-  std::int64_t milli = 0;
-  for (std::uint32_t t = first; t < end; ++t) {
-    const TaskPlacement& task = job.attempt->tasks[t].placement;
-    milli += static_cast<std::int64_t>(task.gpus.size()) * task.gpu_milli;
-  }
-  return milli;
-}
-
-std::uint32_t tasks_of(const JobState& job) { return static_cast<std::uint32_t>(job.attempt->tasks.size()); }
-
-// All that runs below the queue, whether within its guarantee or not: what the planted bug takes for borrowed.
-void add_running_below(const State& state, QueueId queue, std::map<JobId, Claim>& claims) {
-  for (const QueueId child : state.queue(queue).children) add_running_below(state, child, claims);
-  for (const auto& [priority, jobs] : state.queue(queue).running) {
-    for (const JobId id : jobs) {
-      claims.emplace(id, Claim{StopCause::kReclaim, true, state.job(id)->attempt->base_tasks()});
-    }
-  }
-}
-
-// The growth of a gang that lies outside the guarantee at that depth, as far as nothing within stands behind it.
-std::uint32_t borrowed_from(const JobState& job, std::uint32_t depth) {
-  const auto& charges = job.attempt->charges;
-  std::uint32_t keep = tasks_of(job);
-  for (std::size_t c = charges.size(); c-- > 1 && (charges[c].within >> depth & 1U) == 0;) keep = charges[c].first_task;
-  return keep;
-}
-
-// A gang goes only if its least part is borrowed; of what it has grown by, what is borrowed.
-void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& claims) {
-  const state::QueueState& queue = state.queue(sibling);
-  for (const state::BorrowedKey& key : queue.borrowed) {
-    const JobState& job = *state.job(key.job);
-    if (!job.attempt) continue;  // started by this cycle
-    const std::uint32_t keep = borrowed_from(job, queue.depth);
-    const auto [claim, fresh] = claims.try_emplace(key.job, Claim{StopCause::kReclaim, false, keep});
-    claim->second.whole = claim->second.whole || key.charge == 0;
-  }
-}
-
-bool has_growth(const JobState& job) { return job.attempt && job.attempt->base_tasks() < tasks_of(job); }
-
-// What is bound and promised below the queue, and that much more, of the fleet, over the weight. What was used before
-// does not count here: a claim must not come to hold by time alone.
-Fraction share_with(const State& state, QueueId queue, const Amounts& more) {
-  const state::QueueState& q = state.queue(queue);
-  return dominant_share(state, state::shared_part(q.usage + q.nominated + more), q.weight);
-}
-
-// The largest share that the least part of the claimant could make its side have, on whatever model it starts.
-Fraction share_at_most(const State& state, const JobState& claimant, QueueId side, const Amounts& asked) {
-  Fraction most = share_with(state, side, asked);
-  for (std::size_t m = 0; m < state.gpu_models().size() && asked[kDimGpu] > 0; ++m) {
-    const GpuModelId model(static_cast<std::uint16_t>(m));
-    const Fraction share = share_with(state, side, amounts_on(state, claimant.spec, model));
-    if (most < share) most = share;
-  }
-  return most;
-}
-
-// Borrowed growth of other queues gives way where the claimant's side, with its least part, would have no more of the
-// fleet than the growing side has. Says whether some was spared.
-bool add_growth_of_richer(const State& state, const JobState& claimant, const Amounts& asked,
-                          std::map<JobId, Claim>& claims) {
-  bool spared = false;
-  for (const JobId id : state.elastic()) {
-    const JobState& job = *state.job(id);
-    if (job.queue == claimant.queue || !has_growth(job) || claims.contains(id)) continue;
-    const Siblings sides = below_common_ancestor(state, claimant.queue, job.queue);
-    const std::uint32_t keep = borrowed_from(job, state.queue(sides.victim).depth);
-    if (keep == tasks_of(job)) continue;
-    const Fraction ours = share_at_most(state, claimant, sides.claimant, asked);
-    const Fraction theirs = share_with(state, sides.victim, {});
-    // What an exclusive job will count is not known before it has its nodes.
-    if (claimant.spec.exclusive || ours.infinite() || theirs < ours) {
-      spared = true;
-      continue;
-    }
-    claims.emplace(id, Claim{StopCause::kReclaim, false, keep, theirs});
-  }
-  return spared;
-}
-
-// Whether the running job of the claimant's queue and priority may be stopped for it, now or when it has had more
-// service. What it has done must not be lost, and a replica of a service is there to stay.
-bool may_fall_behind(const State& state, const JobState& job, const JobState& claimant) {
-  const JobState* parent = state.job(job.parent);
-  const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
-  return job.spec.checkpoint.on_signal && !replica &&
-         !state::behind_level_from(state.queue(claimant.queue), job, claimant.level).is_never();
-}
-
-// Everybody of its own queue who may be stopped for the claimant.
-std::map<JobId, Claim> preempted(const State& state, const JobState& claimant) {
-  const SchedulingConfig& rules = state.config().scheduling;
-  std::map<JobId, Claim> claims;
-  if (rules.preempt) {
-    for (const auto& [priority, jobs] : state.queue(claimant.queue).running) {
-      if (priority > claimant.priority) break;
-      for (const JobId id : jobs) {
-        const JobState& job = *state.job(id);
-        const bool whole = priority < claimant.priority || may_fall_behind(state, job, claimant);
-        claims.emplace(id, Claim{StopCause::kPreempt, whole, job.attempt->base_tasks()});
-      }
-    }
-  }
-  return claims;
-}
-
-// Of a job of another branch that is found to have borrowed at the depth.
-std::optional<Claim> reclaimed(const JobState& job, std::uint32_t depth) {
-  const auto& charges = job.attempt->charges;
-  const auto borrowed = [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; };
-  if (std::none_of(charges.begin(), charges.end(), borrowed)) return std::nullopt;
-  return Claim{StopCause::kReclaim, borrowed(charges.front()), borrowed_from(job, depth)};
-}
-
-// The branches beside the claimant's way to the root from which it may reclaim.
-std::vector<QueueId> debtors(const State& state, const JobState& claimant, const Amounts& asked) {
-  std::vector<QueueId> branches;
-  const bool allowed = state.config().scheduling.reclaim;
-  for (QueueId q = claimant.queue; allowed && q != state.root(); q = state.queue(q).parent) {
-    if (!would_be_within(state, q, asked)) continue;
-    for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
-      if (sibling != q) branches.push_back(sibling);
-    }
-  }
-  return branches;
-}
-
-// Writes the branch's depth to all queues below it.
-void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vector<std::uint32_t>& depths) {
-  depths[id.index()] = depth;
-  for (const QueueId child : state.queue(id).children) mark_branch(state, child, depth, depths);
-}
-
-// When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
-Timestamp ripe_at(const State& state, const JobState& victim, const JobState& claimant, StopCause cause) {
-  const Timestamp old_enough = may_be_stopped_from(state, victim);
-  if (cause != StopCause::kPreempt || victim.priority < claimant.priority) return old_enough;
-  return std::max(old_enough, state::behind_level_from(state.queue(claimant.queue), victim, claimant.level));
-}
-
-bool goes_first(const Victim& a, const Victim& b) {
-  if (a.whole() != b.whole()) return b.whole();
-  if (a.priority != b.priority) return a.priority < b.priority;
-  if (a.needed != b.needed) return b.needed;
-  if (a.level != b.level) return a.level > b.level;
-  if (const int by_loss = compare(a.loss_per_gpu, b.loss_per_gpu); by_loss != 0) return by_loss < 0;
-  return a.order > b.order;
-}
-
-// By depth, the top of the tree first: within is more than borrowed.
-bool at_least_as_within(std::uint64_t within, std::uint64_t other) {
-  const std::uint64_t differing = (within ^ other) & ~std::uint64_t{1};  // the root has no guarantee to be outside of
-  return differing == 0 || (within & differing & -differing) != 0;
-}
-
-// How far within `asked` would be if it were alone.
-std::uint64_t most_within(const State& state, QueueId queue, const Amounts& asked) {
-  std::uint64_t within = 0;
-  for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
-    if (inside_guarantee({}, asked, state.queue(q).guaranteed)) within |= std::uint64_t{1} << state.queue(q).depth;
-  }
-  return within;
-}
-
-// A guarantee is worth more than a service's limit, but who can be spared goes first.
-bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std::int32_t>& leaving) {
-  const JobState* service = state::service_of(state, job);
-  if (service == nullptr || service->spec.max_unavailable == 0) return false;
-  const auto away = leaving.try_emplace(service->id, state::unavailable_replicas(state, *service)).first;
-  return away->second++ >= service->spec.max_unavailable;
-}
-
-class Gathering {
- public:
-  Gathering(const VictimSearch& search, const JobState& claimant, bool reclaims, PlaceWork& work)
-      : search_(search),
-        state_(search.state),
-        claimant_(claimant),
-        reclaims_(reclaims),
-        asked_(least_amounts(search.state, claimant.spec)),
-        least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
-        frees_places_(Neighbours(search.state, claimant).matter()),
-        careful_(has_given_way(claimant)),
-        own_only_(over_user_limit(search.state, claimant, asked_).has_value()),
-        most_(most_within(search.state, claimant.queue, asked_)),
-        work_(work) {}
-
-  Candidates run() && {
-    std::map<JobId, Claim> claims = preempted(state_, claimant_);
-    if (reclaims_) reclaim(claims);
-    if (reclaims_ && state_.config().scheduling.reclaim)
-      found_.spares_growth = add_growth_of_richer(state_, claimant_, asked_, claims);
-    for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
-    const auto shrinking = static_cast<std::size_t>(
-        std::count_if(found_.ripe.begin(), found_.ripe.end(), [](const Victim& one) { return !one.whole(); }));
-    const std::size_t most = shrinking + search_.budget;  // who gives back goes first, and is not counted
-    found_.left_out = found_.ripe.size() > most;
-    if (found_.left_out) {
-      const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
-      std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), goes_first);
-      found_.ripe.resize(most);
-    }
-    std::sort(found_.ripe.begin(), found_.ripe.end(), goes_first);
-    return std::move(found_);
-  }
-
- private:
-  // What the branches list as borrowed or, where that is much of what runs, the table of all.
-  void reclaim(std::map<JobId, Claim>& claims) {
-    const std::vector<QueueId> branches = debtors(state_, claimant_, asked_);
-    std::size_t borrowed = 0;
-    for (const QueueId branch : branches) borrowed += state_.queue(branch).borrowed.size();
-    const bool within = planted(Bug::kReclaimWithin);
-    if (within || borrowed * kRowsPerLookup < state_.running_table().rows().size()) {
-      for (const QueueId branch : branches) {
-        if (within) add_running_below(state_, branch, claims);
-        add_borrowed(state_, branch, claims);
-      }
-      return;
-    }
-    std::vector<std::uint32_t> depths(state_.queues().size(), 0);
-    for (const QueueId branch : branches) mark_branch(state_, branch, state_.queue(branch).depth, depths);
-    for (const state::RunningRow& row : state_.running_table().rows()) {
-      const std::uint32_t depth = depths[row.queue.index()];
-      if (depth == 0) continue;
-      if (!row.plain) {
-        if (const auto claim = reclaimed(*state_.job(row.job), depth)) claims.try_emplace(row.job, *claim);
-      } else if ((row.within >> depth & 1U) == 0) {
-        consider(row);
-      }
-    }
-  }
-
-  // A job of another branch that has not grown and is of no service.
-  void consider(const state::RunningRow& row) {
-    if (own_only_ || row.stopping || is_spoken_for(row.job)) return;
-    if (asked_[kDimGpu] > 0 && row.gpu_milli == 0 && !frees_places_) return;
-    if (careful_ && !at_least_as_within(most_, row.within)) return;
-    const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
-    add({row.job, StopCause::kReclaim, 0, row.tasks, row.priority, false, loss, row.order, row.gpu_milli,
-         kBehindAllLevels, row.within},
-        row.started + least_run_ms_);
-  }
-
-  void consider(const JobState& job, const Claim& claim) {
-    ++work_.victims_looked_up;
-    if (job.phase != JobPhase::kRunning || is_spoken_for(job.id)) return;
-    if (own_only_ && job.spec.user != claimant_.spec.user) return;
-    const state::QueueState& leaf = state_.queue(claimant_.queue);
-    const Seq order = job.attempt->charges.front().order;
-    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
-    const bool shrinks = claim.keep < tasks_of(job) && (asked_[kDimGpu] == 0 || growth > 0 || frees_places_);
-    if (shrinks) {
-      found_.ripe.push_back({job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
-      found_.ripe.back().side_share = claim.side_share;
-    }
-    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
-    if (own_only_ || !claim.whole) return;
-    if (asked_[kDimGpu] > 0 && milli == 0 && !frees_places_) return;  // frees none of what is short
-    const std::uint64_t within = job.attempt->charges.front().within;
-    if (careful_ && !at_least_as_within(most_, within)) return;
-    const Fraction loss{loss_of_stopping(job, search_.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
-    const bool needed = leaves_too_few(state_, job, leaving_);
-    const bool by_level = job.queue == claimant_.queue && !leaf.service_thresholds.empty();
-    const std::int32_t level = by_level ? state::level_of(leaf, job, search_.now) : kBehindAllLevels;
-    const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
-    add({job.id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within},
-        ripe_at(state_, job, claimant_, claim.cause));
-  }
-
-  bool is_spoken_for(JobId id) const { return !search_.spoken_for.empty() && search_.spoken_for.contains(id); }
-
-  void add(const Victim& victim, Timestamp ripe) {
-    if (ripe <= search_.now) {
-      found_.ripe.push_back(victim);
-    } else {
-      found_.young.push_back(victim);
-      found_.next_ripe = std::min(found_.next_ripe, ripe);
-    }
-  }
-
-  static constexpr std::size_t kRowsPerLookup = 8;  // that are read in the time of one look-up in the lists
-
-  const VictimSearch& search_;
-  const State& state_;
-  const JobState& claimant_;
-  bool reclaims_;
-  Amounts asked_;
-  std::int64_t least_run_ms_;
-  bool frees_places_;  // who leaves does, whatever he holds
-  bool careful_;
-  bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
-  std::uint64_t most_;
-  PlaceWork& work_;
-  Candidates found_;
-  std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
-};
-
 // Until when the last of them may take to leave: what maintenance closes before then is of no use to the claimant.
 Timestamp gone_by(const State& state, const std::vector<Victim>& victims) {
   std::int64_t longest_ms = 0;
@@ -424,14 +74,10 @@ class Without {
   // Whether the claimant, at the places found last, stands no lower than any of those whom it ends.
   bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
     const JobState& job = *state_.job(claimant_);
-    std::uint64_t within = 0;
     const bool burst = state_.burst_amounts_of(job.spec, placements).has_value();
-    for (QueueId q = job.queue; q != state_.root() && !burst; q = state_.queue(q).parent) {
-      const bool inside = would_be_within(state_, q, state_.amounts_of(job.spec, placements));
-      if (inside) within |= std::uint64_t{1} << state_.queue(q).depth;
-    }
+    const std::uint64_t within = burst ? 1 : state_.within_mask(job.queue, state_.amounts_of(job.spec, placements));
     return std::all_of(victims.begin(), victims.end(),
-                       [&](const Victim& one) { return !one.whole() || at_least_as_within(within, one.within); });
+                       [&](const Victim& one) { return !one.whole() || !state::is_higher(one.within, within); });
   }
 
  private:
@@ -702,6 +348,41 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 
 namespace {
 
+// Of the candidates, which suffice and of which the first `least` have left in the count, as few as can be, with no
+// more of each than has to go.
+std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobState& claimant, Without& without,
+                                         Vacated& vacated, std::span<const Victim> candidates, std::size_t least,
+                                         PlaceWork& work) {
+  const State& state = search.state;
+  std::vector<Victim> victims(candidates.begin(), candidates.end());
+  // Most of the list may have left nodes that the claimant does not even touch.
+  const auto placements = without.fit(victims, victims.size());
+  std::vector<Victim> needed = in_the_way(state, victims, *placements);
+  if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
+  stay(state, vacated, candidates.first(least));
+  let_off(state, without, vacated, victims);
+  victims = give_back_least(without, std::move(victims));
+  EvictDecision decision;
+  decision.claimant = claimant.id;
+  decision.placements = *without.fit(victims, victims.size());
+  work.too_dear = too_dear(state, victims, decision.placements, search.now);
+  if (work.too_dear) {  // until they have saved
+    work.ask_again_at = std::min(work.ask_again_at, search.now + kSavedByMs);
+    return std::nullopt;
+  }
+  if (has_given_way(claimant) && !without.outranks(victims, decision.placements)) {
+    work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
+    return std::nullopt;
+  }
+  for (const Victim& victim : victims) {
+    decision.victims.push_back(victim.job);
+    decision.causes.push_back(victim.cause);
+    decision.keeps.push_back(victim.keep);
+    if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
+  }
+  return decision;
+}
+
 std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch& search, JobId claimant,
                                          PlaceWork& work) {
   const JobState& job = *search.state.job(claimant);
@@ -712,7 +393,7 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     work.ask_again_at = std::min(work.ask_again_at, from);
     return std::nullopt;
   }
-  const Candidates found = Gathering(search, job, reach.reclaim, work).run();
+  const Candidates found = gather_candidates(search, job, reach.reclaim, work);
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   work.left_out = work.left_out || found.left_out;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
@@ -740,34 +421,7 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
   }
-  std::vector<Victim> victims = found.ripe;
-  victims.resize(*enough);
-  // Most of the list may have left nodes that the claimant does not even touch.
-  const auto placements = without.fit(victims, victims.size());
-  std::vector<Victim> needed = in_the_way(state, victims, *placements);
-  if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
-  stay(state, vacated, std::span(found.ripe).first(least));
-  let_off(state, without, vacated, victims);
-  victims = give_back_least(without, std::move(victims));
-  EvictDecision decision;
-  decision.claimant = claimant;
-  decision.placements = *without.fit(victims, victims.size());
-  work.too_dear = too_dear(state, victims, decision.placements, search.now);
-  if (work.too_dear) {  // until they have saved
-    work.ask_again_at = std::min(work.ask_again_at, search.now + kSavedByMs);
-    return std::nullopt;
-  }
-  if (has_given_way(job) && !without.outranks(victims, decision.placements)) {
-    work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
-    return std::nullopt;
-  }
-  for (const Victim& victim : victims) {
-    decision.victims.push_back(victim.job);
-    decision.causes.push_back(victim.cause);
-    decision.keeps.push_back(victim.keep);
-    if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
-  }
-  return decision;
+  return stop_fewest(search, job, without, vacated, std::span(found.ripe).first(*enough), least, work);
 }
 
 }  // namespace

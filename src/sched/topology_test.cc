@@ -30,15 +30,6 @@ struct Racks : FleetFixture {
     cycle();
     return id;
   }
-
-  // "n1 n1 n2": in rank order.
-  std::string nodes_of(JobId id) const {
-    std::string names;
-    if (!runs(id)) return "waits";
-    for (const auto& task : state.job(id)->attempt->tasks)
-      names += (names.empty() ? "" : " ") + state.node(task.placement.node).spec.name;
-    return names;
-  }
 };
 
 TEST_CASE("a gang goes to the domain with the least room that holds it") {

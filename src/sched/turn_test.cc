@@ -57,6 +57,24 @@ SubmitJob job_in(const std::string& queue, std::int32_t gpus) {
   return {spec, ""};
 }
 
+// q0, q1 ...; below one branch, branch/q0 and so on, if that has a ceiling.
+ClusterConfig many_queues(std::size_t count, std::optional<std::int64_t> ceiling_milli = {}) {
+  ClusterConfig config = two_teams(0);
+  config.queues.clear();
+  if (ceiling_milli) {
+    QueueConfig branch;
+    branch.path = "branch";
+    branch.max.gpu_milli = ceiling_milli;
+    config.queues.push_back(branch);
+  }
+  for (std::size_t q = 0; q < count; ++q) {
+    QueueConfig queue;
+    queue.path = (ceiling_milli ? "branch/q" : "q") + std::to_string(q);
+    config.queues.push_back(queue);
+  }
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("a turn answers every command and starts what fits") {
@@ -103,13 +121,7 @@ TEST_CASE("a claim that nobody can serve yet is not asked again because somebody
 TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it") {
   constexpr std::size_t kQueues = 40;
   Loop loop;
-  ClusterConfig config = two_teams(0);
-  config.queues.clear();
-  for (std::size_t q = 0; q < kQueues; ++q) {
-    QueueConfig queue;
-    queue.path = "q" + std::to_string(q);
-    config.queues.push_back(queue);
-  }
+  const ClusterConfig config = many_queues(kQueues);
   loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}});
   for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_in("q" + std::to_string(q), 8)});
   CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
@@ -123,17 +135,7 @@ TEST_CASE("of many queues that ask the same, a cycle asks the one that gets it")
 TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that gets its room") {
   constexpr std::size_t kQueues = 40;
   Loop loop;
-  ClusterConfig config = two_teams(0);
-  config.queues.clear();
-  QueueConfig branch;
-  branch.path = "branch";
-  branch.max.gpu_milli = 4000;
-  config.queues.push_back(branch);
-  for (std::size_t q = 0; q < kQueues; ++q) {
-    QueueConfig queue;
-    queue.path = "branch/q" + std::to_string(q);
-    config.queues.push_back(queue);
-  }
+  const ClusterConfig config = many_queues(kQueues, 4000);
   loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}});
   for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 4)});
   CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
@@ -158,14 +160,8 @@ TEST_CASE(
     "a node that becomes free wakes nobody who may not use its GPUs, and those it cannot serve sleep again unasked") {
   constexpr std::size_t kQueues = 40;
   Loop loop;
-  ClusterConfig config = two_teams(0);
+  ClusterConfig config = many_queues(kQueues);
   config.gpu_models.push_back({"A100", 500, 81'920});
-  config.queues.clear();
-  for (std::size_t q = 0; q < kQueues; ++q) {
-    QueueConfig queue;
-    queue.path = "q" + std::to_string(q);
-    config.queues.push_back(queue);
-  }
   NodeSpec other = eight_gpus();
   other.name = "n2";
   for (Gpu& gpu : other.gpus) {

@@ -44,9 +44,7 @@ Timestamp expected_end(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
   if (attempt.stopping()) return std::max(now, attempt.stop->deadline);
   if (runs_until_stopped(state, job)) return Timestamp::never();
-  if (job.spec.time_limit_s > 0) {
-    return std::max(now, attempt.started + checked_multiply(job.spec.time_limit_s, 1000));
-  }
+  if (job.spec.time_limit_s > 0) return std::max(now, job.limit_ends(attempt.started));
   const std::int64_t expected_s = expected_run_s(state, job);
   if (expected_s == 0) return Timestamp::never();
   const std::int64_t ran_ms = std::max<std::int64_t>(0, now - attempt.started);

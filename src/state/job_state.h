@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/timestamp.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -23,6 +24,13 @@
 #include "state/queue_state.h"
 
 namespace berth::state {
+
+// The marks `within` of two charges, from the top of the tree: whoever is within where the other borrows stands higher.
+// The root has no guarantee to be outside of.
+inline bool is_higher(std::uint64_t within, std::uint64_t other) {
+  const std::uint64_t differing = (within ^ other) & ~std::uint64_t{1};
+  return (within & differing & -differing) != 0;
+}
 
 // What one event bound and what it counts against quota. Bit d of `within`: inside the guarantee of the ancestor queue
 // at depth d. `order` is the sequence number of the binding event: charges stack in the order of their start.
@@ -203,6 +211,10 @@ struct JobState {
   }
   bool evicted_last() const {  // for a claimant
     return !past.empty() && (past.back().cause == StopCause::kReclaim || past.back().cause == StopCause::kPreempt);
+  }
+  // When an attempt that started then has to be over by the time limit.
+  Timestamp limit_ends(Timestamp start) const {
+    return spec.time_limit_s > 0 ? start + checked_multiply(spec.time_limit_s, 1000) : Timestamp::never();
   }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {

@@ -30,26 +30,28 @@ void State::relist_waiting() {
 }
 
 // Those whose time limit ends before the window need not be asked.
-void State::reset_departure(JobState& job) {
-  if (!job.departure.is_never()) departures_.erase({job.departure, job.id});
-  job.departure = Timestamp::never();
-  if (maintenance_.empty() || !job.attempt || job.attempt->stopping()) return;
-  const Timestamp gone = job.spec.time_limit_s > 0
-                             ? job.attempt->started + checked_multiply(job.spec.time_limit_s, 1000)
-                             : Timestamp::never();
+Timestamp State::departure_of(const JobState& job) const {
+  Timestamp first = Timestamp::never();
+  if (maintenance_.empty() || !job.attempt || job.attempt->stopping()) return first;
+  const Timestamp gone = job.limit_ends(job.attempt->started);
   for (const TaskState& task : job.attempt->tasks) {
+    if (task.phase == TaskPhase::kExited) continue;
     for (const ClosedSpan& span : node(task.placement.node).maintenance) {
-      if (gone <= span.from) continue;
-      job.departure = std::min(job.departure, Timestamp{span.from.ms - grace_ms(job.spec)});
+      if (gone > span.from) first = std::min(first, Timestamp{span.from.ms - grace_ms(job.spec)});
     }
   }
+  return first;
+}
+
+void State::reset_departure(JobState& job) {
+  if (!job.departure.is_never()) departures_.erase({job.departure, job.id});
+  job.departure = departure_of(job);
   if (!job.departure.is_never()) departures_.emplace(job.departure, job.id);
 }
 
 void State::on(const MaintenancePlanned& event) {
   const bool first = maintenance_.empty();
-  const auto [known, fresh] = maintenance_.emplace(
-      event.name, Maintenance{event.name, event.nodes, event.from, event.to, event.reason, event.user, false});
+  const auto [known, fresh] = maintenance_.emplace(event.name, Maintenance{event, false});
   BERTH_CHECK(fresh);
   maintenance_times_.emplace(event.from, event.name);
   std::set<JobId> there;

@@ -254,10 +254,10 @@ std::optional<Amounts> State::burst_amounts_of(const JobSpec& spec, std::span<co
   return amounts;
 }
 
-std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts) const {
+std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const Amounts& own) const {
   std::uint64_t mask = 1;  // the root guarantees what it has
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
-    if (inside_guarantee(queue(q).within_usage + queue(q).nominated, amounts, queue(q).guaranteed))
+    if (inside_guarantee(queue(q).within_usage + queue(q).nominated - own, amounts, queue(q).guaranteed))
       mask |= std::uint64_t{1} << queue(q).depth;
   }
   return mask;

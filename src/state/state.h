@@ -57,19 +57,10 @@ struct PoolState {
 };
 
 // A maintenance window that is not over.
-struct Maintenance {
-  std::string name;
-  std::vector<NodeId> nodes;
-  Timestamp from;
-  Timestamp to;
-  std::string reason;
-  std::string user;
+struct Maintenance : MaintenancePlanned {
   bool begun = false;
   static constexpr auto fields() {
-    return std::tuple(field("name", &Maintenance::name), field("nodes", &Maintenance::nodes),
-                      field("from", &Maintenance::from), field("to", &Maintenance::to),
-                      field("reason", &Maintenance::reason), field("user", &Maintenance::user),
-                      field("begun", &Maintenance::begun));
+    return std::tuple_cat(MaintenancePlanned::fields(), std::tuple(field("begun", &Maintenance::begun)));
   }
 };
 
@@ -147,6 +138,7 @@ class State {
   const std::set<std::pair<Timestamp, std::string>>& maintenance_times() const { return maintenance_times_; }
   // When the job has to be asked to leave for a window of one of its nodes, by running jobs that are not gone before.
   const std::set<std::pair<Timestamp, JobId>>& departures() const { return departures_; }
+  Timestamp departure_of(const JobState& job) const;  // of one; it may be past
   std::int64_t grace_ms(const JobSpec& spec) const;
   // The `now` of the cycle or explanation that looks at the state: what starts would start then (sched/closing.h).
   Timestamp asked_at() const { return asked_at_; }
@@ -215,8 +207,9 @@ class State {
   Amounts amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
   // The part of it that is in burst pools, if there is any.
   std::optional<Amounts> burst_amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
-  // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`.
-  std::uint64_t within_mask(QueueId queue, const Amounts& amounts) const;
+  // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`, beside what runs within it
+  // and what is promised there, of which `own` is promised to the same job.
+  std::uint64_t within_mask(QueueId queue, const Amounts& amounts, const Amounts& own = {}) const;
   // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
   bool guaranteed(QueueId queue, std::uint64_t within) const;
 

@@ -11,10 +11,8 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::int64_t kBeginMs = 86'400'000;
-
 std::string stamp(Timestamp time) {
-  std::string text = duration_text(time.ms - kBeginMs);
+  std::string text = duration_text(time.ms - kBegin.ms);
   text.resize(std::max<std::size_t>(text.size() + 1, 8), ' ');
   return text;
 }
@@ -125,13 +123,13 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line(name(e13->job) + " attempt " + std::to_string(e13->attempt) + " ends: " + std::string(name_of(e13->outcome)));
   } else if (const auto* e14 = std::get_if<JobRequeued>(&event)) {
     line(name(e14->job) + " waits again" +
-         (e14->not_before > record.time ? ", not before " + duration_text(e14->not_before.ms - kBeginMs) : ""));
+         (e14->not_before > record.time ? ", not before " + duration_text(e14->not_before.ms - kBegin.ms) : ""));
   } else if (const auto* e16 = std::get_if<FragmentationAlarm>(&event)) {
     line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") + ": " +
          document::milli_text(e16->unusable_milli) + " of " + document::milli_text(e16->idle_milli) +
          " idle GPUs are expected to be of no use");
   } else if (const auto* held = std::get_if<StartHeld>(&event)) {
-    const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBeginMs) +
+    const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBegin.ms) +
                              " on " + places_text(held->placements);
     if (std::exchange(told_holds_[held->job], told) != told) line(told);  // worked out again, it is often the same
   } else if (const auto* unheld = std::get_if<StartHoldDropped>(&event)) {
@@ -155,7 +153,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     std::string nodes;
     for (const NodeId node : planned->nodes) nodes += " " + durable.node(node).spec.name;
     line("maintenance " + planned->name + " of" + nodes + " is planned from " +
-         duration_text(planned->from.ms - kBeginMs) + " to " + duration_text(planned->to.ms - kBeginMs));
+         duration_text(planned->from.ms - kBegin.ms) + " to " + duration_text(planned->to.ms - kBegin.ms));
   } else if (const auto* began = std::get_if<MaintenanceBegan>(&event)) {
     line("maintenance " + began->name + " begins");
   } else if (const auto* over = std::get_if<MaintenanceEnded>(&event)) {

@@ -142,4 +142,27 @@ std::string ranges_text(const std::vector<std::uint8_t>& sorted) {
   return text;
 }
 
+Result<std::int64_t> parse_seconds(std::string_view text) {
+  const auto ms = parse_duration(text);
+  if (!ms) return ms;
+  return *ms / 1000;
+}
+
+Result<bool> parse_on_off(std::string_view text) {
+  if (text == "on") return true;
+  if (text == "off") return false;
+  return invalid("'" + std::string(text) + "' is neither on nor off");
+}
+
+bool Line::has(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
+
+Result<void> read_amounts(const Line& line, std::string_view key, ResourceAmounts& into) {
+  const std::string* text = line.option(key);
+  if (text == nullptr) return {};
+  auto amounts = parse_amounts(*text);
+  if (!amounts) return amounts.error();
+  into = std::move(*amounts);
+  return {};
+}
+
 }  // namespace berth::sim

@@ -9,15 +9,20 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/timestamp.h"
 #include "model/cluster_config.h"
 
 namespace berth::sim {
+
+// Scenario time begins at zero, the core's a day later: zero means "not set" there.
+constexpr Timestamp kBegin{86'400'000};
 
 struct Line {
   std::vector<std::string> names;                            // words without `=`, in order
   std::vector<std::pair<std::string, std::string>> options;  // words with `=`
 
   const std::string* option(std::string_view key) const;
+  bool has(std::string_view name) const;
 };
 
 Line parse_line(std::string_view text);
@@ -27,6 +32,8 @@ std::vector<std::string> split(std::string_view text, char at);
 Result<std::int64_t> parse_duration(std::string_view text);
 std::string duration_text(std::int64_t ms);
 
+Result<std::int64_t> parse_seconds(std::string_view text);
+Result<bool> parse_on_off(std::string_view text);
 Result<std::int64_t> parse_integer(std::string_view text);
 // "8", "0.5": thousandths.
 Result<std::int64_t> parse_milli(std::string_view text);
@@ -38,5 +45,19 @@ Result<ResourceAmounts> parse_amounts(std::string_view text);
 std::vector<std::string> expand_names(std::string_view text);
 // {0,1,2,5} is "0-2,5".
 std::string ranges_text(const std::vector<std::uint8_t>& sorted);
+
+// Reads `key` from the line into `into`, in thousandths of what `unit` says.
+template <class Parse, class Into>
+Result<void> read_option(const Line& line, std::string_view key, Parse&& parse, Into& into) {
+  const std::string* text = line.option(key);
+  if (text == nullptr) return {};
+  const auto value = parse(*text);
+  if (!value) return Error{ErrorCode::kInvalid, std::string(key) + ": " + value.error().message};
+  into = static_cast<Into>(*value);
+  return {};
+}
+
+// The same for amounts.
+Result<void> read_amounts(const Line& line, std::string_view key, ResourceAmounts& into);
 
 }  // namespace berth::sim

@@ -17,11 +17,6 @@ constexpr Timestamp kBegin{86'400'000};
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kHour = 3'600'000;
 
-template <class T>
-const T& pick(Random& random, const std::vector<T>& from) {
-  return from[random.below(from.size())];
-}
-
 }  // namespace
 
 Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
@@ -44,221 +39,9 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
   build_nodes();
 }
 
-// --- the cluster ---
-
-// Some name their rack by a label, and some are in none.
-void Simulation::place_node(NodeSpec& spec) {
-  spec.topology.push_back("b" + std::to_string(random_.below(2)));
-  const std::string rack = "r" + std::to_string(random_.below(3));
-  if (random_.chance(600))
-    spec.topology.push_back(rack);
-  else if (random_.chance(800))
-    spec.labels.emplace_back("rack", rack);
-}
-
-void Simulation::build_nodes() {
-  const auto count =
-      shape_.exact ? shape_.most_nodes : static_cast<std::uint32_t>(random_.between(1, shape_.most_nodes));
-  for (std::uint32_t n = 0; n < count; ++n) {
-    NodeSpec spec;
-    spec.name = "n" + std::to_string(n);
-    spec.cpu_milli = 64'000;
-    spec.memory_mib = 256 * 1024;
-    if (!config_.pools.empty() && random_.chance(300)) spec.pool = config_.pools.front().name;
-    Random apart(seed_ ^ (0x9001ULL + n));
-    if (config_.pools.size() > 1 && shape_.policies && apart.chance(400)) spec.pool = config_.pools.back().name;
-    if (!config_.topology_levels.empty()) place_node(spec);
-    if (!shape_.exact && random_.chance(50)) spec.taints.push_back({"spot", ""});
-    const std::size_t model = random_.below(config_.gpu_models.size());
-    const std::int64_t gpus = shape_.exact ? 8 : pick(random_, std::vector<std::int64_t>{0, 2, 4, 4, 8, 8, 8});
-    for (std::int64_t g = 0; g < gpus; ++g) {
-      Gpu gpu;
-      gpu.uuid = "GPU-" + spec.name + "-" + std::to_string(g);
-      gpu.model = config_.gpu_models[model].name;
-      spec.gpus.push_back(gpu);
-    }
-    node_names_.push_back(spec.name);
-    world_.fleet().add_node(spec, world_.now());
-  }
-  world_.settle();
-}
-
-void Simulation::add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli,
-                            std::uint32_t depth) {
-  const auto children = static_cast<std::uint32_t>(random_.between(1, depth == 0 ? 6 : 4));
-  for (std::uint32_t c = 0; c < children && config.queues.size() < shape_.most_queues; ++c) {
-    QueueConfig queue;
-    queue.path = (parent.empty() ? "" : parent + "/") + "q" + std::to_string(c);
-    std::int64_t guaranteed = 0;
-    if (random_.chance(800) && guaranteed_milli > 0) {
-      guaranteed = guaranteed_milli / children / kMilli * kMilli;
-      queue.guaranteed.gpu_milli = guaranteed;
-      if (random_.chance(100)) queue.guaranteed.cpu_milli = guaranteed * 8;
-    }
-    if (random_.chance(300)) queue.max.gpu_milli = guaranteed + random_.between(1, 32) * kMilli;
-    if (random_.chance(100) && guaranteed > 0) queue.lending_limit.gpu_milli = guaranteed / 2;
-    queue.weight = random_.between(0, 4);
-    if (random_.chance(150)) queue.policy = QueuePolicy::kStrict;
-    if (random_.chance(300)) queue.trust_domain = "d" + std::to_string(random_.below(3));
-    config.queues.push_back(queue);
-    if (depth < 3 && random_.chance(depth == 0 ? 800 : 400)) add_queues(config, queue.path, guaranteed, depth + 1);
-  }
-}
-
-ClusterConfig Simulation::random_config() {
-  ClusterConfig config = default_cluster_config();
-  config.queues.clear();
-  config.gpu_models = {{"H100", 1000, 81'920}};
-  if (random_.chance(300)) config.gpu_models.push_back({"A100", 500, 40'960});
-  const std::int64_t capacity = std::int64_t{shape_.most_nodes} * 4 * kMilli;
-  add_queues(config, "", random_.between(1, 10) * capacity / 10 / kMilli * kMilli, 0);
-  if (shape_.exact) {  // a flat layer makes up the number
-    for (std::uint32_t i = 0; config.queues.size() < shape_.most_queues; ++i) {
-      QueueConfig queue;
-      queue.path = "flat" + std::to_string(i);
-      queue.guaranteed.gpu_milli = 2 * kMilli;
-      config.queues.push_back(queue);
-    }
-  }
-  if (random_.chance(500)) config.topology_levels = {"block", "rack"};
-  if (!shape_.exact && random_.chance(300)) config.pools.push_back({"dedicated", {config.queues.front().path}});
-  config.scheduling.min_runtime_s = random_.chance(300) ? random_.between(1, 600) : 0;
-  config.scheduling.default_grace_s = random_.between(1, 60);
-  config.scheduling.reclaim = !random_.chance(100);
-  config.scheduling.preempt = !random_.chance(200);
-  leaves_.clear();
-  for (const QueueConfig& queue : config.queues) {
-    const bool leaf = std::none_of(config.queues.begin(), config.queues.end(),
-                                   [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
-    if (leaf) leaves_.push_back(queue.path);
-  }
-  if (shape_.policies) choose_policies(config);
-  return config;
-}
-
-// With numbers of its own, so that the rest of a seed's life stays what it was.
-void Simulation::choose_policies(ClusterConfig& config) {
-  Random apart(seed_ ^ 0x5c04eULL);
-  if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
-  if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
-  if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
-  config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
-  if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
-  if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
-  for (PoolConfig& pool : config.pools) {
-    if (!apart.chance(300)) continue;
-    pool.apart = config.topology_levels.empty() || apart.chance(300) ? "node" : apart.chance(500) ? "rack" : "block";
-  }
-  if (apart.chance(200)) config.scheduling.cooldown_s = apart.between(1, 1800);
-  if (apart.chance(100)) config.scheduling.evictions_per_hour = apart.between(1, 20);
-  if (apart.chance(200)) config.scheduling.preempt_max_loss_s = apart.between(1, 3600);
-  for (QueueConfig& queue : config.queues) {
-    const bool leaf = std::find(leaves_.begin(), leaves_.end(), queue.path) != leaves_.end();
-    if (!leaf || !apart.chance(250)) continue;
-    const std::int64_t first_gpu_s = apart.between(1, 2000);
-    queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
-  }
-  for (QueueConfig& queue : config.queues) {
-    if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.use_or_lose_s = apart.between(30, 3600);
-  }
-  if (shape_.exact || !apart.chance(500)) return;
-  PoolConfig extra{"extra"};
-  extra.burst = apart.chance(600);
-  if (apart.chance(400)) extra.classes.push_back(static_cast<JobClass>(apart.below(4)));
-  if (apart.chance(200)) extra.queues.push_back(pick(apart, config.queues).path);
-  config.pools.push_back(std::move(extra));
-}
-
-const std::string& Simulation::some_node() { return pick(random_, node_names_); }
+const std::string& Simulation::some_node() { return random_.pick(node_names_); }
 
 // --- jobs ---
-
-void Simulation::random_requests(JobSpec& spec) {
-  const std::size_t groups = random_.chance(100) ? 2 : 1;
-  for (std::size_t g = 0; g < groups; ++g) {
-    TaskGroup group;
-    group.name = "g" + std::to_string(g);
-    group.command = {"train"};
-    group.request.cpu_milli = random_.between(1, 8) * 1000;
-    group.request.memory_mib = random_.between(0, 16) * 1024;
-    const std::uint64_t what = random_.below(100);
-    if (what < 10) {
-      group.request.gpus = 0;
-    } else if (what < 25) {
-      group.request.gpus = 1;
-      group.request.gpu_milli = static_cast<std::int32_t>(random_.between(1, 9) * 100);
-    } else {
-      group.request.gpus = static_cast<std::int32_t>(pick(random_, std::vector<std::int64_t>{1, 1, 2, 2, 4, 8}));
-    }
-    if (random_.chance(250)) group.count = static_cast<std::int32_t>(random_.between(2, 8));
-    if (group.count > 1 && random_.chance(300))
-      group.min_count = static_cast<std::int32_t>(random_.between(1, group.count));
-    if (random_.chance(100)) group.request.gpu_models = {pick(random_, config_.gpu_models).name};
-    if (random_.chance(50)) group.tolerations = {"spot"};
-    if (random_.chance(300)) group.launch = Launch::kPerGpu;
-    spec.groups.push_back(std::move(group));
-  }
-}
-
-// With numbers of their own, as above: labels, terms of affinity, levels of groups.
-void Simulation::choose_neighbours(JobSpec& spec) {
-  Random apart(seed_ ^ (steps_ << 20U));
-  if (!shape_.policies || !apart.chance(400)) return;
-  const bool levels = !config_.topology_levels.empty();
-  const auto level = [&]() -> std::string {
-    return !levels || apart.chance(400) ? "node" : apart.chance(600) ? "rack" : "block";
-  };
-  const auto app = [&] { return Labels{{"app", apart.chance(500) ? "a" : "b"}}; };
-  if (apart.chance(700)) spec.labels = app();
-  if (apart.chance(300)) spec.affinity.push_back({app(), level(), apart.chance(600)});
-  if (apart.chance(300)) spec.anti_affinity.push_back({app(), level(), apart.chance(600)});
-  for (TaskGroup& group : spec.groups) {
-    if (levels && spec.topology == TopologyConstraint() && apart.chance(400)) group.topology.required = level();
-  }
-}
-
-JobSpec Simulation::random_job() {
-  JobSpec spec;
-  spec.name = "job";
-  spec.queue = pick(random_, leaves_);
-  spec.user = random_.chance(500) ? "ann" : "bob";
-  random_requests(spec);
-  const std::uint64_t kind = random_.below(100);
-  if (kind < 5) {
-    spec.kind = JobKind::kService;
-    spec.groups.resize(1);
-    Random apart(seed_ ^ steps_);  // as above
-    if (apart.chance(600)) spec.max_unavailable = static_cast<std::int32_t>(apart.between(1, spec.groups[0].count));
-  } else if (kind < 12) {
-    spec.kind = JobKind::kArray;
-    spec.array_size = static_cast<std::int32_t>(random_.between(1, 20));
-    spec.array_running = static_cast<std::int32_t>(random_.between(0, 4));
-  }
-  if (Random apart(seed_ ^ (steps_ << 16U)); apart.chance(400)) {
-    spec.job_class = static_cast<JobClass>(apart.below(4));
-    if (apart.chance(100)) spec.groups.back().pool = pick(apart, config_.pools).name;
-  }
-  if (random_.chance(500)) spec.priority_class = pick(random_, config_.priority_classes).name;
-  if (random_.chance(300)) spec.time_limit_s = random_.between(10, 3600);
-  if (random_.chance(300)) spec.retries = static_cast<std::int32_t>(random_.between(1, 4));
-  if (random_.chance(400)) spec.checkpoint.on_signal = true;
-  if (random_.chance(200)) spec.checkpoint.grace_s = random_.between(1, 300);
-  spec.held = random_.chance(50);
-  spec.exclusive = random_.chance(40);
-  spec.spread = random_.chance(100);
-  if (!config_.topology_levels.empty() && random_.chance(250))
-    spec.topology.required = pick(random_, std::vector<std::string>{"block", "rack", "rack", "node"});
-  if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
-    spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
-  choose_neighbours(spec);
-  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
-  if (random_.chance(100)) {
-    if (const auto other = some_job()) {
-      spec.dependencies.push_back({static_cast<DependencyKind>(random_.below(3)), *other});
-    }
-  }
-  return spec;
-}
 
 // How a task behaves follows from its name and the seed alone, so that a restart changes nothing.
 backend::TaskScript Simulation::script_of(const StartTask& start) const {
@@ -301,7 +84,7 @@ void Simulation::submit() {
 // A client that heard no answer, or does not believe it, asks again.
 void Simulation::repeat_submission() {
   if (keyed_.empty()) return;
-  SubmitJob command = pick(random_, keyed_);
+  SubmitJob command = random_.pick(keyed_);
   if (random_.chance(200)) command.spec.retries += 7;
   const std::uint64_t ticket = world_.send(command);
   checker_.expect_submission(ticket, command.spec.user, command.key);
@@ -344,9 +127,9 @@ void Simulation::plan_maintenance(Random& apart) {
   plan.from = world_.now() + apart.between(-60, 1800) * kSecond;
   plan.for_s = apart.between(30, 7200);
   if (apart.chance(100))
-    plan.pool = pick(apart, config_.pools).name;
+    plan.pool = apart.pick(config_.pools).name;
   else
-    for (std::int64_t n = apart.between(1, 3); n > 0; --n) plan.nodes.push_back(pick(apart, node_names_));
+    for (std::int64_t n = apart.between(1, 3); n > 0; --n) plan.nodes.push_back(apart.pick(node_names_));
   world_.send(plan);
 }
 

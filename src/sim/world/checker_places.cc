@@ -1,0 +1,141 @@
+// Where a start may be: what each placement and each count has to keep.
+
+#include <algorithm>
+
+#include "sim/world/checker.h"
+
+namespace berth::sim {
+
+void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>& placements) {
+  std::vector<std::int32_t> counts(job.spec.groups.size());
+  for (const TaskPlacement& placement : placements) {
+    if (placement.group >= counts.size() || placement.node.index() >= nodes_.size()) {
+      return breach("P2", text_of(job.id) + " is placed outside its groups or nodes");
+    }
+    ++counts[placement.group];
+    const TaskRequest& request = job.spec.groups[placement.group].request;
+    const bool enough =
+        job.spec.exclusive || (placement.cpu_milli == request.cpu_milli && placement.memory_mib == request.memory_mib &&
+                               std::cmp_equal(placement.gpus.size(), request.gpus));
+    require(enough && (job.spec.exclusive || request.gpus == 0 || placement.gpu_milli == request.gpu_milli), "P2",
+            text_of(job.id) + " does not get what its task asked");
+  }
+  for (std::size_t g = 0; g < counts.size(); ++g) {
+    const TaskGroup& group = job.spec.groups[g];
+    require(counts[g] >= group.least() && counts[g] <= group.count, "P2",
+            text_of(job.id) + " gets " + std::to_string(counts[g]) + " of " + std::to_string(group.least()) + " to " +
+                std::to_string(group.count) + " tasks of a group");
+  }
+  check_topology(job, placements);
+  check_groups(job, placements);
+}
+
+// The names of a node's places down to the level; empty where it has none there.
+std::vector<std::string> Checker::domain_of(const NodeSpec& node, const std::string& level) const {
+  if (level == "node") return {node.name};
+  std::vector<std::string> names;
+  for (const std::string& one : config_.topology_levels) {
+    std::string name = names.size() < node.topology.size() ? node.topology[names.size()] : "";
+    for (const auto& [key, value] : node.labels) {
+      if (name.empty() && key == one) name = value;
+    }
+    if (one == level && name.empty()) return {};
+    names.push_back(name);
+    if (one == level) return names;
+  }
+  return {};
+}
+
+// A gang that requires a level is whole within one domain of it.
+void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement>& placements) {
+  const std::string& level = job.spec.topology.required;
+  if (level.empty() || placements.empty() || violation_) return;
+  const auto domain = domain_of(nodes_[placements.front().node.index()].spec, level);
+  require(!domain.empty(), "P2", text_of(job.id) + " is placed outside every " + level);
+  for (const TaskPlacement& placement : placements) {
+    require(domain_of(nodes_[placement.node.index()].spec, level) == domain, "P2",
+            text_of(job.id) + " spans two domains of level " + level);
+  }
+  count("within one " + level);
+}
+
+// Called after the placement was bound: everything must still hold.
+void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
+  const NodeView& node = nodes_[placement.node.index()];
+  const std::string where = text_of(job.id) + " on " + node.spec.name;
+  require(node.status == NodeStatus::kReady && !node.cordoned && node.maintained == 0, "P1",
+          where + ": the node takes no tasks");
+  require(!closed_to(job, node), "maintenance", where + ": it is not gone before the window");
+  require(may_use_pool(job, node.spec.pool), "P1", where + ": its queue and class may not use the pool");
+  require(node.cpu <= node.spec.cpu_milli && node.memory <= node.spec.memory_mib, "P1",
+          where + ": CPU or memory over capacity");
+  require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
+          where + ": promises over capacity");
+  const TaskRequest& request = job.spec.groups[placement.group].request;
+  for (const std::uint8_t index : placement.gpus) {
+    const GpuView& gpu = node.gpus[index];
+    require(gpu.healthy, "P1", where + ": the GPU is not healthy");
+    require(gpu.bound <= kMilli, "P1", where + ": GPU over capacity");
+    require(gpu.bound + gpu.nominated <= kMilli, "P5", where + ": takes a GPU that is promised to a claimant");
+    require(placement.gpu_milli == kMilli || gpu.domain == queues_[job.queue].domain, "P11",
+            where + ": shares a GPU with another trust domain");
+    require(placement.gpu_milli < kMilli || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
+    require(request.gpu_models.empty() || job.spec.exclusive ||
+                std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
+                    request.gpu_models.end(),
+            "P2", where + ": not a GPU model it asked for");
+  }
+}
+
+std::int64_t Checker::grace_ms(const JobView& job) const {
+  return (job.spec.checkpoint.grace_s > 0 ? job.spec.checkpoint.grace_s : config_.scheduling.default_grace_s) * 1000;
+}
+
+bool Checker::is_replica(const JobView& job) const {
+  const auto parent = jobs_.find(job.parent);
+  return parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
+}
+
+// Whether a window of the node begins before the job, started now, is gone or has run its minimum and can be moved.
+bool Checker::closed_to(const JobView& job, const NodeView& node) const {
+  const bool moves = job.spec.checkpoint.on_signal || is_replica(job);
+  const Timestamp begins = job.running ? job.started : now_;
+  return std::any_of(node.windows.begin(), node.windows.end(), [&](const auto& window) {
+    const auto& [from, to] = window;
+    const bool gone = job.spec.time_limit_s > 0 && begins + job.spec.time_limit_s * 1000 <= from;
+    return to > now_ && !gone && !(moves && now_ + config_.scheduling.min_runtime_s * 1000 + grace_ms(job) <= from);
+  });
+}
+
+// Whether it is time for the job to leave for a window of one of its nodes.
+bool Checker::departs(const JobView& job) const {
+  for (std::size_t t = 0; t < job.placements.size(); ++t) {
+    if (job.over[t]) continue;
+    for (const auto& [from, to] : nodes_[job.placements[t].node.index()].windows) {
+      const bool gone = job.spec.time_limit_s > 0 && job.started + job.spec.time_limit_s * 1000 <= from;
+      if (!gone && from.ms - grace_ms(job) <= now_.ms) return true;
+    }
+  }
+  return false;
+}
+
+// P13 for windows: who has to leave is asked to, but for replicas that their service cannot spare.
+void Checker::check_departures() {
+  for (const auto& [id, job] : jobs_) {
+    const bool may_stay = !job.running || job.stopping() || is_replica(job);
+    require(may_stay || !departs(job), "P13", text_of(id) + " runs on though a window begins");
+  }
+}
+
+void Checker::check_max(const JobView& job, const Amounts& amounts) {
+  for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
+    for (std::size_t d = 0; d < kDims; ++d) {
+      if (amounts[d] == 0 || queues_[q].max[d] == kUnlimited) continue;
+      require(queues_[q].usage[d] + amounts[d] <= queues_[q].max[d], "P4",
+              text_of(job.id) + " raises queue '" + queues_[q].path + "' above its max");
+    }
+    if (q == 0) break;
+  }
+}
+
+}  // namespace berth::sim

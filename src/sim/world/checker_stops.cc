@@ -1,0 +1,299 @@
+// Who may be stopped for whom: reclaim, preemption, shrinking, drains and updates.
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+#include "sim/world/checker.h"
+
+namespace berth::sim {
+
+bool Checker::promised_elsewhere(JobId victim, JobId claimant) const {
+  const auto found = jobs_.find(claimant);
+  if (found == jobs_.end() || !found->second.nomination) return false;
+  const auto& victims = found->second.nomination->victims;
+  return std::find(victims.begin(), victims.end(), victim) != victims.end();
+}
+
+std::int64_t Checker::service_of(const JobView& job) const {
+  std::int64_t service = job.past_service;
+  for (const ChargeView& one : job.charges) service += one.amounts[kDimGpu] * (now_ - one.since);
+  return service;
+}
+
+// The victim can save and has passed a threshold that the claimant has not, or the claimant was promoted. How long it
+// waited in the line the checker does not know: at most since its submission, but for the time that it ran.
+bool Checker::outserved(const JobView& victim, const JobView& claimant) const {
+  const auto& order = queues_[victim.queue].attained_service;
+  if (!order || victim.priority != claimant.priority || !victim.spec.checkpoint.on_signal) return false;
+  const std::int64_t waited_ms = now_ - claimant.submitted - claimant.ran_ms;
+  if (order->promote_after_s > 0 && waited_ms >= order->promote_after_s * 1000) return true;
+  return std::any_of(order->thresholds_gpu_s.begin(), order->thresholds_gpu_s.end(), [&](std::int64_t gpu_s) {
+    const std::int64_t threshold = gpu_s * kMilli * 1000;
+    return service_of(victim) >= threshold && service_of(claimant) < threshold;
+  });
+}
+
+std::int64_t Checker::minimum_ms(const JobView& victim) const {
+  const SchedulingConfig& rules = config_.scheduling;
+  return 1000 * (victim.evicted_last ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s);
+}
+
+std::int64_t Checker::evictions_left() const {
+  constexpr std::int64_t kHourMs = 3'600'000;
+  const std::int64_t limit = config_.scheduling.evictions_per_hour;
+  if (limit == 0) return kMostEvictionsPerHour;
+  return limit -
+         std::count_if(evictions_.begin(), evictions_.end(), [&](Timestamp when) { return now_ - when < kHourMs; });
+}
+
+void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
+  const std::string who = text_of(victim.id);
+  if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
+  if (event.keep == 0) {
+    require(now_ - victim.started >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
+    require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
+    if (config_.scheduling.evictions_per_hour > 0) evictions_.push_back(now_);
+  }
+  const JobView& claimant = jobs_.at(event.claimant);
+  require(claimant.claims_from <= now_, "P5",
+          who + " is evicted for " + text_of(claimant.id) + ", which has just come to its own end");
+  const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
+  require(event.cause == justified, "P5",
+          who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
+              std::string(name_of(justified)) + " could be right");
+  if (claimant.queue == victim.queue) {
+    const bool by_service = event.keep == 0 && outserved(victim, claimant);
+    if (by_service) count("stop: outserved");
+    const bool higher =
+        victim.priority < claimant.priority || by_service || (event.keep > 0 && victim.priority == claimant.priority);
+    require(higher && config_.scheduling.preempt, "P5",
+            who + " is preempted by a job of no higher priority and no lower level");
+    return;
+  }
+  require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
+  const auto [mine, theirs] = siblings(claimant.queue, victim.queue);
+  const std::uint32_t depth = queues_[theirs].depth;
+  const bool borrowed =
+      event.keep > 0 ? event.keep >= borrowed_from(victim, depth) : (victim.charges.front().within >> depth & 1U) == 0;
+  require(borrowed, "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
+  Amounts others = queues_[mine].within + queues_[mine].nominated;
+  others -= claimant.nomination->amounts;
+  for (const JobId id : claimant.nomination->victims) {  // those on the claimant's own side make room there, too
+    const auto other = jobs_.find(id);
+    if (other == jobs_.end()) continue;
+    std::uint32_t above = other->second.queue;
+    while (queues_[above].depth > queues_[mine].depth) above = queues_[above].parent;
+    if (above != mine) continue;
+    for (const ChargeView& one : other->second.charges) {
+      if ((one.within >> queues_[mine].depth & 1U) == 0) continue;
+      const std::uint32_t first = std::max(one.first, claimant.nomination->keeps.at(id));
+      if (first >= one.first + one.tasks) continue;
+      const auto tasks = other->second.placements.begin();
+      others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
+    }
+  }
+  const bool by_share = event.keep > 0 && has_no_more(mine, theirs);
+  if (by_share) count("stop: growth of who has more");
+  require(
+      by_share || fits_guarantee(queues_[mine], others, claimant.nomination->amounts), "P3",
+      who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
+}
+
+// Whether what is bound and promised below the one is no more of the fleet, over the weight, than below the other.
+bool Checker::has_no_more(std::uint32_t one, std::uint32_t other) const {
+  const auto share = [&](std::uint32_t q) {
+    const auto config = std::find_if(config_.queues.begin(), config_.queues.end(),
+                                     [&](const QueueConfig& queue) { return queue.path == queues_[q].path; });
+    std::array<std::int64_t, 3> there{};
+    for (const NodeView& node : nodes_) {
+      if (node.status == NodeStatus::kLost) continue;
+      for (const GpuView& gpu : node.gpus) there[0] += gpu.healthy ? kMilli * weights_[gpu.model] : 0;
+      there[1] += node.spec.cpu_milli;
+      there[2] += node.spec.memory_mib;
+    }
+    const Amounts used = queues_[q].usage + queues_[q].nominated;
+    const std::array<std::int64_t, 3> mine{used[kDimGpuEquivalent], used[kDimCpu], used[kDimMemory]};
+    Fraction most{0, 1};
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const Fraction part{mine[i], checked_multiply(there[i], config->weight)};
+      if (mine[i] > 0 && there[i] > 0 && most < part) most = part;
+    }
+    return most;
+  };
+  return !share(one).infinite() && !(share(other) < share(one));
+}
+
+void Checker::on(const StopBegan& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a stop");
+  if (job == nullptr) return;
+  count("stop: " + std::string(name_of(event.cause)));
+  require(!job->stop || (job->stop->keep > 0 && event.keep == 0), "P5", text_of(event.job) + " is stopped twice");
+  shrinking_.erase(job->id);
+  require(event.deadline >= now_, "P5", "a grace ends before it begins");
+  switch (event.cause) {
+    case StopCause::kReclaim:
+    case StopCause::kPreempt:
+      check_eviction(*job, event);
+      if (event.keep == 0) on_notice_.insert(job->id);
+      break;
+    case StopCause::kDrain:
+      require(std::any_of(job->placements.begin(), job->placements.end(),
+                          [&](const TaskPlacement& placement) { return nodes_[placement.node.index()].draining; }),
+              "P5", text_of(event.job) + " is drained from nodes that are not");
+      check_disruption(*job);
+      break;
+    case StopCause::kSpotNotice:
+      require(std::any_of(job->placements.begin(), job->placements.end(),
+                          [&](const TaskPlacement& placement) {
+                            const NodeView& node = nodes_[placement.node.index()];
+                            return node.draining && node.gone_at.ms > 0 &&
+                                   event.deadline <= std::max(now_, node.gone_at);
+                          }),
+              "P5", text_of(event.job) + " is given notice by no node, or more time than there is");
+      break;
+    case StopCause::kTimeLimit:
+      require(job->spec.time_limit_s > 0 && job->started + job->spec.time_limit_s * 1000 <= now_, "P5",
+              text_of(event.job) + " is stopped before its time limit");
+      break;
+    case StopCause::kUser:
+      require(job->cancelled, "P5", text_of(event.job) + " is stopped by a user who did not ask");
+      break;
+    case StopCause::kTaskFailed:
+      require(job->failed, "P5", text_of(event.job) + " is stopped for a failure that it did not have");
+      break;
+    case StopCause::kMaintenance:
+      require(departs(*job), "P5", text_of(event.job) + " is stopped for maintenance that is not near");
+      check_disruption(*job);
+      break;
+    case StopCause::kConsolidate:
+    case StopCause::kNodeLost:
+    case StopCause::kShrink:
+      break;
+  }
+  if (event.keep > 0) check_shrink(*job, event);
+  job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count, event.keep};
+  deadlines_.emplace(event.deadline, job->id);
+}
+
+// The growth of a gang that lies outside the guarantee at that depth, and behind which nothing is within.
+std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
+  auto from = static_cast<std::uint32_t>(job.placements.size());
+  for (std::size_t c = job.charges.size(); c-- > 1 && (job.charges[c].within >> depth & 1U) == 0;) {
+    from = job.charges[c].first;
+  }
+  return from;
+}
+
+// A service that limits how many of its replicas may be away keeps the others while nodes are drained.
+void Checker::check_disruption(const JobView& replica) {
+  const auto service = jobs_.find(replica.parent);
+  if (service == jobs_.end() || service->second.spec.max_unavailable == 0 || !replica.serves()) return;
+  count("drain of a limited replica");
+  require(away_of(service->second) < service->second.spec.max_unavailable, "P5",
+          text_of(replica.id) + " is drained though as many replicas are away as its service allows");
+}
+
+std::int32_t Checker::away_of(const JobView& service) const {
+  std::int32_t away = service.spec.groups.front().count;
+  for (const auto& [id, other] : jobs_) {
+    if (other.parent == service.id && other.serves()) --away;
+  }
+  return away;
+}
+
+// An update takes replicas that serve one after another, or as many at once as may be away.
+void Checker::check_replacement(const JobView& replica) {
+  const auto parent = jobs_.find(replica.parent);
+  if (parent == jobs_.end() || parent->second.spec.kind != JobKind::kService || !replica.serves()) return;
+  const JobView& service = parent->second;
+  if (service.cancelled || replica.index >= service.spec.groups.front().count) return;
+  count("replica replaced");
+  require(away_of(service) < std::max(1, service.spec.max_unavailable), "P5",
+          text_of(replica.id) + " is replaced though as many replicas are away as its service allows");
+}
+
+void Checker::on(const ServiceUpdated& event) {
+  JobView* job = live(event.job, "an update");
+  if (job == nullptr) return;
+  count("service updated");
+  job->spec = event.spec;
+  job->priority = event.priority;
+  if (event.key.empty()) return;
+  const auto [known, fresh] = answered_.try_emplace({event.spec.user, event.key}, event.job);
+  require(fresh, "P8", "key '" + event.key + "' made " + text_of(event.job) + " and " + text_of(known->second));
+}
+
+// Every group keeps its least count.
+void Checker::check_shrink(const JobView& victim, const StopBegan& event) {
+  count("asked to shrink");
+  shrinking_.insert(victim.id);
+  if (event.keep >= victim.placements.size())
+    return breach("P5", text_of(victim.id) + " is asked to give back nothing");
+  check_counts(victim, {victim.placements.begin(), victim.placements.begin() + event.keep});
+}
+
+void Checker::on(const AttemptShrunk& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a shrink");
+  if (job == nullptr) return;
+  count("shrunk");
+  if (!job->stop || job->stop->keep != event.keep || event.keep == 0) {
+    return breach("P5", text_of(event.job) + " shrinks to what nobody asked");
+  }
+  for (std::size_t t = event.keep; t < job->over.size(); ++t) {
+    require(job->over[t], "P9", text_of(event.job) + " gives back a task that is not over");
+  }
+  for (std::size_t c = job->charges.size(); c-- > 0;) {
+    ChargeView& one = job->charges[c];
+    if (one.first + one.tasks <= event.keep) break;
+    book(*job, one);
+    charge(*job, one, static_cast<std::uint32_t>(c), -1);
+    if (one.first >= event.keep) {
+      job->charges.pop_back();
+      continue;
+    }
+    one.tasks = event.keep - one.first;
+    const std::vector<TaskPlacement> rest{job->placements.begin() + one.first, job->placements.begin() + event.keep};
+    one.amounts = amounts_of(rest);
+    one.burst = in_burst(rest);
+    charge(*job, one, static_cast<std::uint32_t>(c), +1);
+  }
+  for (std::size_t t = event.keep; t < job->placements.size(); ++t) bind(*job, job->placements[t], -1);
+  job->over_count -= static_cast<std::uint32_t>(job->over.size() - event.keep);
+  job->placements.resize(event.keep);
+  job->over.resize(event.keep);
+  job->began.resize(event.keep);
+  job->incarnations.resize(event.keep);
+  job->stop.reset();
+  ++job->shrinks;
+  shrinking_.erase(job->id);
+}
+
+void Checker::on(const StopCancelled& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a let-off");
+  if (job == nullptr) return;
+  count("let off");
+  require(
+      job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
+      "P5", text_of(event.job) + " is let off though it has begun to leave");
+  job->stop.reset();
+  on_notice_.erase(job->id);
+  if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);
+}
+
+void Checker::on(const StopForced& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a kill");
+  if (job == nullptr) return;
+  count("forced");
+  if (!job->stop) return breach("P5", text_of(event.job) + " is killed without having been asked to stop");
+  const bool loses_node = std::any_of(job->placements.begin(), job->placements.end(), [&](const auto& placement) {
+    const Timestamp gone_at = nodes_[placement.node.index()].gone_at;
+    return gone_at.ms > 0 && gone_at <= now_;
+  });
+  require(job->stop->acknowledged || job->stop->deadline <= now_ || loses_node, "P5",
+          text_of(event.job) + " is killed within its grace");
+  job->stop->forced = true;
+  on_notice_.erase(job->id);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,104 @@
+// The jobs of a random life.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/world/simulation.h"
+
+namespace berth::sim {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1000;
+
+}  // namespace
+
+void Simulation::random_requests(JobSpec& spec) {
+  const std::size_t groups = random_.chance(100) ? 2 : 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    TaskGroup group;
+    group.name = "g" + std::to_string(g);
+    group.command = {"train"};
+    group.request.cpu_milli = random_.between(1, 8) * 1000;
+    group.request.memory_mib = random_.between(0, 16) * 1024;
+    const std::uint64_t what = random_.below(100);
+    if (what < 10) {
+      group.request.gpus = 0;
+    } else if (what < 25) {
+      group.request.gpus = 1;
+      group.request.gpu_milli = static_cast<std::int32_t>(random_.between(1, 9) * 100);
+    } else {
+      group.request.gpus = static_cast<std::int32_t>(random_.pick(std::vector<std::int64_t>{1, 1, 2, 2, 4, 8}));
+    }
+    if (random_.chance(250)) group.count = static_cast<std::int32_t>(random_.between(2, 8));
+    if (group.count > 1 && random_.chance(300))
+      group.min_count = static_cast<std::int32_t>(random_.between(1, group.count));
+    if (random_.chance(100)) group.request.gpu_models = {random_.pick(config_.gpu_models).name};
+    if (random_.chance(50)) group.tolerations = {"spot"};
+    if (random_.chance(300)) group.launch = Launch::kPerGpu;
+    spec.groups.push_back(std::move(group));
+  }
+}
+
+// With numbers of their own, as above: labels, terms of affinity, levels of groups.
+void Simulation::choose_neighbours(JobSpec& spec) {
+  Random apart(seed_ ^ (steps_ << 20U));
+  if (!shape_.policies || !apart.chance(400)) return;
+  const bool levels = !config_.topology_levels.empty();
+  const auto level = [&]() -> std::string {
+    return !levels || apart.chance(400) ? "node" : apart.chance(600) ? "rack" : "block";
+  };
+  const auto app = [&] { return Labels{{"app", apart.chance(500) ? "a" : "b"}}; };
+  if (apart.chance(700)) spec.labels = app();
+  if (apart.chance(300)) spec.affinity.push_back({app(), level(), apart.chance(600)});
+  if (apart.chance(300)) spec.anti_affinity.push_back({app(), level(), apart.chance(600)});
+  for (TaskGroup& group : spec.groups) {
+    if (levels && spec.topology == TopologyConstraint() && apart.chance(400)) group.topology.required = level();
+  }
+}
+
+JobSpec Simulation::random_job() {
+  JobSpec spec;
+  spec.name = "job";
+  spec.queue = random_.pick(leaves_);
+  spec.user = random_.chance(500) ? "ann" : "bob";
+  random_requests(spec);
+  const std::uint64_t kind = random_.below(100);
+  if (kind < 5) {
+    spec.kind = JobKind::kService;
+    spec.groups.resize(1);
+    Random apart(seed_ ^ steps_);  // as above
+    if (apart.chance(600)) spec.max_unavailable = static_cast<std::int32_t>(apart.between(1, spec.groups[0].count));
+  } else if (kind < 12) {
+    spec.kind = JobKind::kArray;
+    spec.array_size = static_cast<std::int32_t>(random_.between(1, 20));
+    spec.array_running = static_cast<std::int32_t>(random_.between(0, 4));
+  }
+  if (Random apart(seed_ ^ (steps_ << 16U)); apart.chance(400)) {
+    spec.job_class = static_cast<JobClass>(apart.below(4));
+    if (apart.chance(100)) spec.groups.back().pool = apart.pick(config_.pools).name;
+  }
+  if (random_.chance(500)) spec.priority_class = random_.pick(config_.priority_classes).name;
+  if (random_.chance(300)) spec.time_limit_s = random_.between(10, 3600);
+  if (random_.chance(300)) spec.retries = static_cast<std::int32_t>(random_.between(1, 4));
+  if (random_.chance(400)) spec.checkpoint.on_signal = true;
+  if (random_.chance(200)) spec.checkpoint.grace_s = random_.between(1, 300);
+  spec.held = random_.chance(50);
+  spec.exclusive = random_.chance(40);
+  spec.spread = random_.chance(100);
+  if (!config_.topology_levels.empty() && random_.chance(250))
+    spec.topology.required = random_.pick(std::vector<std::string>{"block", "rack", "rack", "node"});
+  if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
+    spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
+  choose_neighbours(spec);
+  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
+  if (random_.chance(100)) {
+    if (const auto other = some_job()) {
+      spec.dependencies.push_back({static_cast<DependencyKind>(random_.below(3)), *other});
+    }
+  }
+  return spec;
+}
+
+}  // namespace berth::sim

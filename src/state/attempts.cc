@@ -1,0 +1,415 @@
+// An attempt from its nomination to its end, and what a job leaves behind.
+
+#include "base/checked.h"
+#include "base/planted.h"
+#include "state/attained_service.h"
+#include "state/estimate.h"
+#include "state/replicas.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+void State::on(const Nominated& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending);
+  BERTH_CHECK(!job.nomination.has_value());
+  Nomination nomination;
+  nomination.placements = event.placements;
+  nomination.victims = event.victims;
+  nomination.cause = event.cause;
+  nomination.amounts = amounts_of(job.spec, event.placements);
+  nominate_tasks(job, event.placements, +1);
+  nominate_queues(job, nomination.amounts, +1);
+  drop_start_hold(job);
+  job.nomination = std::move(nomination);
+  nominated_.insert(job.id);
+}
+
+void State::drop_nomination(JobState& job) {
+  if (!job.nomination) return;
+  nominate_tasks(job, job.nomination->placements, -1);
+  nominate_queues(job, job.nomination->amounts, -1);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
+  job.nomination.reset();
+  nominated_.erase(job.id);
+}
+
+void State::on(const NominationDropped& event) {
+  JobState& job = existing(event.job);
+  drop_nomination(job);
+  if (job.in_pending) waits_.wake({job.queue, job.shape});
+  unsettled_.insert(event.job);
+  ++opportunity_;
+}
+
+namespace {
+
+// The queues at which the charge is not within though it is at their child: it may have the room there of what is
+// within and borrows at a child.
+void add_contended(const State& state, QueueId leaf, const Charge& charge, std::set<QueueId>& queues) {
+  for (QueueId q = state.queue(leaf).parent; q.valid() && q != state.root(); q = state.queue(q).parent) {
+    if ((charge.within >> state.queue(q).depth & 3U) == 2U) queues.insert(q);
+  }
+}
+
+}  // namespace
+
+void State::on(const AttemptStarted& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending);
+  BERTH_CHECK(event.attempt == job.attempts + 1);
+  drop_nomination(job);
+  remove_pending(job);
+  job.attempts = event.attempt;
+  job.phase = JobPhase::kRunning;
+  job.expected_s = estimate(*this, job).seconds;
+  AttemptState& attempt = job.attempt.emplace();
+  attempt.number = event.attempt;
+  attempt.started = now_;
+  attempt.resized = now_;
+  attempt.master_port = event.master_port;
+  if (job.start_hold) attempt.held_start = job.start_hold->first_start;
+  drop_start_hold(job);
+  Charge charge;
+  charge.amounts = amounts_of(job.spec, event.placements);
+  charge.burst = burst_amounts_of(job.spec, event.placements);
+  charge.within = event.within;
+  charge.order = last_seq_;
+  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  bind_tasks(job, event.placements, +1);
+  for (const TaskPlacement& placement : event.placements) {
+    node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
+    attempt.tasks.push_back({placement, TaskPhase::kBound, 1, ExitReason::kExited, 0});
+  }
+  reset_departure(job);
+  if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.insert(attempt.master_port);
+  attempt.charges.push_back(charge);
+  charge_queues(job, charge, 0, +1);
+  add_contended(*this, job.queue, charge, roomier_);
+  note_usage(job.queue);
+  touch_load(job.queue);
+  running_.insert(job.id);
+  if (job.is_elastic()) elastic_.insert(job.id);
+  put_on_probation(job);
+  list_running(job, +1);
+  if (!job.spec.labels.empty()) ++opportunity_;  // somebody may have waited to be near it
+  // Who waits where this one may fall behind by its service has to find out when.
+  const QueueState& leaf = queue(job.queue);
+  if (!leaf.service_thresholds.empty() && !leaf.pending.empty()) ++opportunity_;
+  reset_timer(job);
+  notify_dependents(job.id);
+  if (!job.parent.valid()) return;
+  unsettled_.insert(job.parent);
+  JobState& parent = existing(job.parent);
+  if (parent.attempts > 0) return;
+  parent.attempts = 1;  // a service or array has started when its first part has
+  notify_dependents(parent.id);
+}
+
+void State::on(const AttemptGrown& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kRunning);
+  AttemptState& attempt = *job.attempt;
+  Charge charge;
+  charge.amounts = amounts_of(job.spec, event.placements);
+  charge.burst = burst_amounts_of(job.spec, event.placements);
+  charge.within = event.within;
+  charge.order = last_seq_;
+  charge.first_task = static_cast<std::uint32_t>(attempt.tasks.size());
+  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  bind_tasks(job, event.placements, +1);
+  for (const TaskPlacement& placement : event.placements) {
+    node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
+    attempt.tasks.push_back({placement, TaskPhase::kBound, 1 + attempt.shrinks, ExitReason::kExited, 0});
+  }
+  attempt.charges.push_back(charge);
+  attempt.resized = now_;
+  // What is new has not been held since the start, from which service is counted.
+  job.past_service -= checked_multiply(charge.amounts[kDimGpu], now_ - attempt.started);
+  charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
+  running_table_.set(job);
+  note_usage(job.queue);
+  touch_load(job.queue);
+  reset_departure(job);
+  wake_claimants(queue(job.queue), job.priority);
+  // Other queues may have a claim to growth, now that there is some.
+  if (attempt.charges.size() == 2) waits_.wake_all();
+  if (queue(root()).pending_below > 0) ++opportunity_;
+}
+
+// Takes the tasks from `keep` on off the books; a charge that is cut in two keeps its first part.
+void State::cut_charges(JobState& job, std::uint32_t keep) {
+  AttemptState& attempt = *job.attempt;
+  while (attempt.charges.back().first_task + attempt.charges.back().tasks > keep) {
+    const auto index = static_cast<std::uint32_t>(attempt.charges.size() - 1);
+    Charge& last = attempt.charges.back();
+    charge_queues(job, last, index, -1);
+    if (planted(Bug::kShrinkNotBooked)) charge_queues(job, last, index, +1);
+    if (last.first_task >= keep) {
+      attempt.charges.pop_back();
+      continue;
+    }
+    last.tasks = keep - last.first_task;
+    std::vector<TaskPlacement> rest;
+    for (std::uint32_t t = last.first_task; t < keep; ++t) rest.push_back(attempt.tasks[t].placement);
+    last.amounts = amounts_of(job.spec, rest);
+    last.burst = burst_amounts_of(job.spec, rest);
+    charge_queues(job, last, index, +1);
+  }
+}
+
+void State::on(const AttemptShrunk& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  BERTH_CHECK(attempt.shrinking());
+  BERTH_CHECK(attempt.stop->keep == event.keep);
+  BERTH_CHECK(event.keep >= attempt.base_tasks());
+  std::vector<TaskPlacement> leaving;
+  for (std::size_t t = event.keep; t < attempt.tasks.size(); ++t) {
+    BERTH_CHECK(attempt.tasks[t].phase == TaskPhase::kExited);
+    leaving.push_back(attempt.tasks[t].placement);
+  }
+  bind_tasks(job, leaving, -1);
+  const std::int64_t service = service_of(job, now_);
+  cut_charges(job, event.keep);
+  job.past_service += service - service_of(job, now_);  // what was given back had been held until now
+  attempt.exited -= static_cast<std::uint32_t>(leaving.size());
+  attempt.tasks.resize(event.keep);
+  attempt.stop.reset();
+  attempt.resized = now_;
+  ++attempt.shrinks;
+  job.phase = JobPhase::kRunning;
+  running_table_.set(job);
+  note_usage(job.queue);
+  touch_load(job.queue);
+  reset_departure(job);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
+  reset_timer(job);
+  unsettled_.insert(job.id);
+  ++opportunity_;
+}
+
+void State::on(const ChargePromoted& event) {
+  JobState& job = existing(event.job);
+  Charge& charge = job.attempt->charges[event.charge];
+  charge_queues(job, charge, event.charge, -1);
+  const std::uint64_t lost = charge.within & ~event.within;
+  charge.within = event.within;
+  charge_queues(job, charge, event.charge, +1);
+  running_table_.set(job);
+  for (QueueId q = job.queue; q != root(); q = queue(q).parent) {
+    if ((lost >> queue(q).depth & 1U) != 0) roomier_.insert(q);
+  }
+  if (lost != 0) ++opportunity_;  // others may claim it from here on
+  add_contended(*this, job.queue, charge, roomier_);
+}
+
+void State::on(const TaskStarted& event) {
+  TaskState& task = existing(event.job).attempt->tasks[event.task];
+  BERTH_CHECK(task.phase == TaskPhase::kBound);
+  task.phase = TaskPhase::kRunning;
+  unsettle_service(existing(event.job));
+}
+
+void State::on(const TaskExited& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  TaskState& task = attempt.tasks[event.task];
+  BERTH_CHECK(task.phase != TaskPhase::kExited);
+  task.phase = TaskPhase::kExited;
+  task.reason = event.reason;
+  task.code = event.code;
+  ++attempt.exited;
+  const bool given_back = attempt.shrinking() && event.task >= attempt.stop->keep;
+  if (event.code != 0 && attempt.failure_code == 0 && !given_back) {
+    attempt.failure_code = event.code;
+    attempt.first_failure = "task " + std::to_string(event.task) + ": " +
+                            (event.message.empty() ? std::string(name_of(event.reason)) : event.message);
+  }
+  node_mut(task.placement.node).tasks.erase({job.id, event.task});
+  unsettled_.insert(job.id);
+}
+
+void State::on(const StopBegan& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kRunning || (job.attempt->shrinking() && event.keep == 0));
+  job.phase = JobPhase::kStopping;
+  if (event.keep == 0) job.attempt->signalled = true;
+  Stop stop;
+  stop.cause = event.cause;
+  stop.claimant = event.claimant;
+  stop.began = now_;
+  stop.deadline = event.deadline;
+  stop.exited_before = job.attempt->exited;
+  stop.keep = event.keep;
+  job.attempt->stop = stop;
+  running_table_.set(job);
+  const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
+  if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
+  reset_timer(job);
+  reset_departure(job);
+  unsettled_.insert(job.id);
+}
+
+void State::on(const StopCancelled& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kStopping);
+  job.phase = JobPhase::kRunning;
+  job.attempt->stop.reset();
+  running_table_.set(job);
+  reset_timer(job);
+  reset_departure(job);
+  unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
+  unsettle_service(job);
+  ++opportunity_;
+}
+
+void State::on(const StopForced& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.attempt->stop.has_value());
+  job.attempt->stop->forced = true;
+  reset_timer(job);
+}
+
+void State::on(const CheckpointReported& event) {
+  JobState& job = existing(event.job);
+  job.attempt->checkpoint_step = event.step;
+  job.attempt->checkpoint_at = now_;
+  running_table_.set(job);
+  if (job.attempt->stop) {
+    job.attempt->stop->acknowledged = true;
+    unsettled_.insert(job.id);
+  }
+}
+
+void State::release_attempt(JobState& job) {
+  AttemptState& attempt = *job.attempt;
+  for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
+    const NodeId node_id = attempt.tasks[i].placement.node;
+    bind_task(job, attempt.tasks[i].placement, -1);
+    node_mut(node_id).tasks.erase({job.id, i});
+    const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
+    if (!last_here) continue;
+    refresh_in_indexes(node_id);
+    ease(node_id);
+  }
+  if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
+  for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
+    charge_queues(job, attempt.charges[i], i, -1);
+  }
+  note_usage(job.queue);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).borrowed.empty()) roomier_.insert(q);
+  }
+}
+
+void State::on(const AttemptEnded& event) {
+  JobState& job = existing(event.job);
+  AttemptState& attempt = *job.attempt;
+  BERTH_CHECK(attempt.number == event.attempt);
+  BERTH_CHECK(attempt.all_exited());
+  job.past_service = service_of(job, now_);
+  release_attempt(job);
+  AttemptRecord record;
+  record.number = attempt.number;
+  record.waited_from = job.waiting_since;
+  record.started = attempt.started;
+  record.held_start = attempt.held_start;
+  record.ended = now_;
+  record.outcome = event.outcome;
+  if (attempt.stopping()) {
+    record.cause = attempt.stop->cause;
+    record.claimant = attempt.stop->claimant;
+  }
+  record.code = event.code;
+  record.message = event.message;
+  record.checkpoint_step = attempt.checkpoint_step;
+  for (const TaskState& task : attempt.tasks) {
+    const auto gpus = static_cast<std::int32_t>(task.placement.gpus.size());
+    if (!record.gpus_on.empty() && record.gpus_on.back().first == task.placement.node) {
+      record.gpus_on.back().second += gpus;
+    } else {
+      record.gpus_on.emplace_back(task.placement.node, gpus);
+    }
+  }
+  constexpr std::size_t kAttemptsKept = 100;
+  if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
+  job.past.push_back(std::move(record));
+  probations_.erase({reliable_from(job), job.id});
+  learn_run_time(job, event.outcome);
+  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed ||
+      (planted(Bug::kRetryCountsPreempt) && event.outcome == Outcome::kPreempted)) {
+    ++job.failures;
+  }
+  list_running(job, -1);
+  job.attempt.reset();
+  reset_departure(job);
+  job.phase = JobPhase::kPending;
+  job.waiting_since = now_;
+  running_.erase(job.id);
+  elastic_.erase(job.id);
+  reset_timer(job);
+  unsettled_.insert(job.id);
+  ++opportunity_;
+}
+
+// What came to its own end tells how long its like run; what berth or a fault cut short does not. Work that was saved
+// when an attempt had to leave counts, because the next one went on from there.
+void State::learn_run_time(const JobState& job, Outcome outcome) {
+  const JobState* parent = jobs_.find(job.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) return;
+  if (outcome == Outcome::kPreempted || outcome == Outcome::kNodeLost || outcome == Outcome::kStartFailed) return;
+  std::int64_t ran_ms = now_ - job.past.back().started;
+  for (std::size_t i = 0; i + 1 < job.past.size() && job.spec.checkpoint.on_signal; ++i) {
+    const AttemptRecord& attempt = job.past[i];
+    if (attempt.outcome == Outcome::kPreempted) ran_ms += attempt.ended - attempt.started;
+  }
+  run_times_.learn(job.spec, (ran_ms + 999) / 1000);
+}
+
+void State::on(const JobRequeued& event) {
+  JobState& job = existing(event.job);
+  job.not_before = event.not_before;
+  job.shape = lane_of(job);
+  if (!planted(Bug::kPendingLost)) enter_line(job);
+  touch_load(job.queue);  // not when its attempt ended: then it did not wait yet
+  reset_timer(job);
+  unsettle_service(job);  // which may be at another version by now
+}
+
+void State::on(const JobFinished& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(!job.attempt.has_value());
+  drop_nomination(job);
+  drop_start_hold(job);
+  remove_pending(job);
+  touch_load(job.queue);
+  count_submitted(job, -1);
+  if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
+  for (const Dependency& dependency : job.spec.dependencies) {
+    const auto found = dependents_.find(dependency.job);
+    if (found == dependents_.end()) continue;
+    found->second.erase(job.id);
+    if (found->second.empty()) dependents_.erase(found);
+  }
+  if (JobState* parent = jobs_.find(job.parent)) {
+    --parent->children_alive;
+    children_[parent->id].erase(job.id);
+    const bool replaced = parent->spec.kind == JobKind::kService && event.outcome == Outcome::kCancelled;
+    if (event.outcome != Outcome::kSucceeded && !replaced) ++parent->children_failed;
+    unsettled_.insert(parent->id);
+  }
+  children_.erase(job.id);
+  unsettled_.erase(job.id);
+  finished_.insert(event.job, {event.outcome, event.code});
+  jobs_.erase(event.job);
+  notify_dependents(event.job);
+  if (finished_.size() > kFinishedRemembered) finished_.erase(finished_.first());
+  ++opportunity_;
+}
+
+}  // namespace berth::state

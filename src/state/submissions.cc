@@ -1,0 +1,131 @@
+// What users ask for: jobs submitted, held, released, cancelled, services updated, and what is learned of the mix.
+
+#include <algorithm>
+
+#include "state/estimate.h"
+#include "state/replicas.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+void State::on(const JobSubmitted& event) {
+  BERTH_CHECK(event.job == next_job_);
+  next_job_ = JobId(next_job_.value() + 1);
+  const QueueState* leaf = queue_at(event.spec.queue);
+  BERTH_CHECK(leaf != nullptr);
+  JobState job;
+  job.id = event.job;
+  job.queue = leaf->id;
+  job.priority = event.priority;
+  job.held = event.spec.held;
+  job.submitted = now_;
+  job.waiting_since = now_;
+  job.in_line_since = now_;
+  job.not_before = event.spec.earliest_start.value_or(Timestamp{});
+  job.parent = event.parent;
+  job.index = event.index;
+  job.key = event.key;
+  job.body_hash = event.body_hash;
+  job.spec = event.spec;
+  if (JobState* parent = jobs_.find(event.parent)) {
+    job.submitted = parent->submitted;  // children are as old as what they belong to
+    ++parent->children_alive;
+    ++parent->children_spawned;
+  }
+  job.expected_s = estimate(*this, job).seconds;
+  job.generation = event.generation;
+  remember_key(event.spec.user, event.key, event.job, event.body_hash);
+  JobState& stored = jobs_.insert(event.job, std::move(job));
+  learn_mix(stored);
+  index_job(stored);
+  unsettled_.insert(event.job);
+}
+
+void State::remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash) {
+  if (!key.empty()) {
+    std::string name = user + "\n" + key;
+    keys_.emplace(name, KeyEntry{job, body_hash, now_});
+    key_ages_.emplace(now_, std::move(name));
+  }
+  forget_old_keys();
+}
+
+// While a service is being updated, it goes on when its new replicas may be relied on.
+void State::put_on_probation(const JobState& replica) {
+  const JobState* parent = jobs_.find(replica.parent);
+  if (parent == nullptr || parent->spec.kind != JobKind::kService || parent->generation == 0) return;
+  probations_.emplace(reliable_from(replica), replica.id);
+}
+
+// One of its replicas serves again, so that another may leave.
+void State::unsettle_service(const JobState& replica) {
+  const JobState* parent = jobs_.find(replica.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) unsettled_.insert(parent->id);
+}
+
+void State::on(const ServiceUpdated& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.spec.kind == JobKind::kService);
+  job.spec = event.spec;
+  job.priority = event.priority;
+  job.generation = event.generation;
+  remember_key(event.spec.user, event.key, event.job, event.body_hash);
+  unsettled_.insert(job.id);
+}
+
+void State::forget_old_keys() {
+  while (!key_ages_.empty() && key_ages_.begin()->first + kKeyRetentionMs < now_) {
+    keys_.erase(key_ages_.begin()->second);
+    key_ages_.erase(key_ages_.begin());
+  }
+}
+
+void State::on(const JobHoldChanged& event) {
+  JobState& job = existing(event.job);
+  job.held = event.held;
+  if (job.held) {
+    remove_pending(job);
+    drop_start_hold(job);
+  } else {
+    enter_line(job);
+  }
+  unsettled_.insert(job.id);
+}
+
+void State::on(const JobPriorityChanged& event) {
+  JobState& job = existing(event.job);
+  remove_pending(job);
+  if (job.attempt) list_running(job, -1);
+  job.priority = event.priority;
+  if (job.attempt) list_running(job, +1);
+  enter_line(job);
+  if (job.start_hold) waits_.ease_holds();  // of higher priority than the owner now may pass
+  ++opportunity_;
+}
+
+void State::on(const JobCancelRequested& event) {
+  JobState& job = existing(event.job);
+  job.cancel_requested = true;
+  unsettled_.insert(job.id);
+}
+
+fragmentation::Request State::request_of(const TaskRequest& request) const {
+  fragmentation::Request seen{request.cpu_milli, request.gpus,
+                              request.gpus > 0 ? request.gpu_milli : fragmentation::kWholeGpu,
+                              request.gpu_models.empty() ? fragmentation::kAnyModel : 0};
+  for (const std::string& name : request.gpu_models) {
+    if (const auto model = gpu_model_named(name)) seen.models |= fragmentation::ModelMask{1} << model->index();
+  }
+  return seen;
+}
+
+// Every task is asked for once, when its job is submitted; a gang of thousands does not outweigh everybody else.
+void State::learn_mix(const JobState& job) {
+  constexpr std::int32_t kTasksCounted = 64;
+  if (job.is_parent()) return;
+  for (const TaskGroup& group : job.spec.groups) {
+    fragmentation_.observe(request_of(group.request), std::min(group.count, kTasksCounted));
+  }
+}
+
+}  // namespace berth::state

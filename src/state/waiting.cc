@@ -1,0 +1,276 @@
+// Who waits: each queue's line and its lanes, timers, dependencies, and the starts that are held.
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/codec.h"
+#include "base/hash.h"
+#include "base/planted.h"
+#include "state/attained_service.h"
+#include "state/back_off.h"
+#include "state/grace.h"
+#include "state/replicas.h"
+#include "state/state.h"
+
+namespace berth::state {
+
+namespace {
+
+// Everything of the spec that placement looks at.
+std::uint64_t shape_of(const JobSpec& spec) {
+  Hasher hash;
+  for (const TaskGroup& group : spec.groups) {
+    hash.add(encode(group.request)).add(encode(group.node_selector)).add(encode(group.tolerations)).add(group.pool);
+    hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
+    hash.add(encode(group.topology));
+  }
+  hash.add(encode(spec.topology))
+      .add(static_cast<std::uint64_t>(spec.job_class))
+      .add(static_cast<std::uint64_t>(spec.exclusive))
+      .add(static_cast<std::uint64_t>(spec.spread))
+      .add(encode(spec.labels))
+      .add(encode(spec.affinity))
+      .add(encode(spec.anti_affinity));
+  return hash.digest();
+}
+
+}  // namespace
+
+Timestamp State::urgent_from(const JobSpec& spec) const {
+  if (!spec.deadline) return Timestamp::never();
+  const std::int64_t needed_s = spec.time_limit_s > 0 ? spec.time_limit_s : spec.estimate_s;
+  const std::int64_t ahead_s = checked_add(needed_s, config_.scheduling.deadline_slack_s);
+  return Timestamp{checked_subtract(spec.deadline->ms, checked_multiply(ahead_s, 1000))};
+}
+
+// Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone.
+std::uint64_t State::lane_of(const JobState& job) const {
+  std::uint64_t shape = shape_of(job.spec);
+  // While windows are planned, one job may be gone before when another is not.
+  if (!maintenance_.empty()) {
+    const bool moves = job.spec.checkpoint.on_signal || service_of(*this, job) != nullptr;
+    shape = Hasher()
+                .add(shape)
+                .add(static_cast<std::uint64_t>(moves))
+                .add(static_cast<std::uint64_t>(job.spec.time_limit_s))
+                .add(static_cast<std::uint64_t>(moves ? grace_ms(job.spec) : 0))
+                .digest();
+  }
+  if (may_claim_from(job).ms > 0) shape = Hasher().add(shape).add(job.id.value()).digest();
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (queue(q).limits_users()) return Hasher().add(shape).add(job.spec.user).digest();
+  }
+  return shape;
+}
+
+void State::list_pending(const JobState& job) {
+  QueueState& leaf = queue_mut(job.queue);
+  leaf.pending.insert(pending_key(job));
+  leaf.lanes[job.shape].insert(pending_key(job));
+  if (job.spec.deadline && !job.urgent) deadlines_.emplace(urgent_from(job.spec), job.id);
+  if (const Timestamp due = promoted_from(leaf, job); !due.is_never()) promotions_.emplace(due, job.id);
+}
+
+void State::strike_pending(const JobState& job) {
+  QueueState& leaf = queue_mut(job.queue);
+  BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
+  const auto lane = leaf.lanes.find(job.shape);
+  lane->second.erase(pending_key(job));
+  if (lane->second.empty()) {
+    leaf.lanes.erase(lane);
+    waits_.forget({job.queue, job.shape});
+  }
+  if (job.spec.deadline && !job.urgent) BERTH_CHECK(deadlines_.erase({urgent_from(job.spec), job.id}) == 1);
+  if (const Timestamp due = promoted_from(leaf, job); !due.is_never()) {
+    BERTH_CHECK(promotions_.erase({due, job.id}) == 1);
+  }
+}
+
+void State::insert_pending(JobState& job) {
+  if (job.in_pending || job.phase != JobPhase::kPending || job.attempt || job.held || job.open_dependencies > 0 ||
+      job.is_parent()) {
+    return;
+  }
+  job.in_pending = true;
+  job.shape = lane_of(job);
+  job.urgent = urgent_from(job.spec) <= now_;
+  job.level = level_of(queue(job.queue), job, now_);
+  list_pending(job);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
+  count_demand(job, +1);
+  waits_.wake({job.queue, job.shape});
+  ++opportunity_;
+}
+
+void State::enter_line(JobState& job) {
+  if (!job.in_pending) job.in_line_since = now_;
+  insert_pending(job);
+}
+
+void State::remove_pending(JobState& job) {
+  if (!job.in_pending) return;
+  strike_pending(job);
+  job.waited_ms = waited_ms(job, now_);
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
+  count_demand(job, -1);
+  job.in_pending = false;
+}
+
+void State::pass_deadlines(Timestamp now) {
+  asked_at_ = now;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    JobState& job = existing(deadlines_.begin()->second);
+    strike_pending(job);
+    job.urgent = true;
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
+  while (!promotions_.empty() && promotions_.begin()->first <= now) {
+    JobState& job = existing(promotions_.begin()->second);
+    strike_pending(job);
+    job.level = 0;
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
+}
+
+void State::reset_timer(JobState& job) {
+  if (!job.timer.is_never()) timers_.erase({job.timer, job.id});
+  job.timer = Timestamp::never();
+  if (job.attempt && job.attempt->stop) {
+    if (!job.attempt->stop->forced && !planted(Bug::kTimerLost)) job.timer = grace_ends(*this, *job.attempt);
+  }
+  if (job.attempt && !job.attempt->stopping()) {
+    job.timer = std::min(job.timer, job.limit_ends(job.attempt->started));
+  } else if (!job.attempt && job.not_before > now_) {
+    job.timer = job.not_before;
+  }
+  if (!job.timer.is_never()) timers_.emplace(job.timer, job.id);
+}
+
+void State::release_due_timers(Timestamp now) {
+  for (; !probations_.empty() && probations_.begin()->first <= now; probations_.erase(probations_.begin())) {
+    if (const JobState* replica = jobs_.find(probations_.begin()->second)) unsettle_service(*replica);
+  }
+  for (; !departures_.empty() && departures_.begin()->first <= now; departures_.erase(departures_.begin())) {
+    existing(departures_.begin()->second).departure = Timestamp::never();
+    unsettled_.insert(departures_.begin()->second);
+  }
+  std::vector<JobId> due;
+  for (const auto& [when, id] : timers_) {
+    if (when > now) break;
+    due.push_back(id);
+  }
+  for (const JobId id : due) {
+    unsettled_.insert(id);
+    JobState& job = existing(id);
+    if (job.attempt) continue;  // the event that follows moves its timer
+    timers_.erase({job.timer, id});
+    job.timer = Timestamp::never();
+    if (job.in_pending) waits_.wake({job.queue, job.shape});
+    ++opportunity_;
+  }
+}
+
+// Whom a waiting job of the queue could preempt. A start of lower priority than what waits, or of a job that may fall
+// behind it by its service, makes it worth asking again.
+void State::list_running(JobState& job, int sign) {
+  QueueState& leaf = queue_mut(job.queue);
+  const auto equals = leaf.running.try_emplace(job.priority).first;
+  if (sign > 0) {
+    equals->second.insert(job.id);
+    running_table_.set(job);
+  } else {
+    equals->second.erase(job.id);
+    running_table_.erase(job, [&](JobId moved) -> JobState& { return existing(moved); });
+  }
+  if (equals->second.empty()) leaf.running.erase(equals);
+  if (sign > 0) wake_claimants(leaf, leaf.service_thresholds.empty() ? job.priority + 1 : job.priority);
+}
+
+// Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one.
+void State::wake_claimants(const QueueState& leaf, std::int32_t priority) {
+  if (leaf.pending.empty() || -leaf.pending.begin()->negated_priority < priority) return;
+  for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
+}
+
+void State::count_open_dependencies(JobState& job) {
+  job.open_dependencies = 0;
+  for (const Dependency& dependency : job.spec.dependencies) {
+    bool open = true;
+    if (const JobState* other = jobs_.find(dependency.job)) {
+      open = dependency.kind != DependencyKind::kAfter || other->attempts == 0;
+    } else if (const FinishedJob* done = finished(dependency.job)) {
+      open = dependency.kind == DependencyKind::kAfterOk && done->outcome != Outcome::kSucceeded;
+    } else {
+      open = dependency.kind == DependencyKind::kAfterOk;  // outcome forgotten: cannot be shown to have succeeded
+    }
+    if (open) ++job.open_dependencies;
+  }
+}
+
+std::optional<JobId> State::broken_dependency(const JobState& job) const {
+  for (const Dependency& dependency : job.spec.dependencies) {
+    if (dependency.kind != DependencyKind::kAfterOk || jobs_.find(dependency.job) != nullptr) continue;
+    const FinishedJob* done = finished(dependency.job);
+    if (done == nullptr || done->outcome != Outcome::kSucceeded) return dependency.job;
+  }
+  return std::nullopt;
+}
+
+void State::notify_dependents(JobId id) {
+  const auto found = dependents_.find(id);
+  if (found == dependents_.end()) return;
+  for (const JobId dependent : found->second) {
+    JobState& job = existing(dependent);
+    count_open_dependencies(job);
+    enter_line(job);
+    unsettled_.insert(dependent);
+  }
+}
+
+void State::index_job(JobState& job) {
+  count_submitted(job, +1);
+  for (const Dependency& dependency : job.spec.dependencies) dependents_[dependency.job].insert(job.id);
+  count_open_dependencies(job);
+  if (job.is_parent()) children_[job.id];
+  if (job.parent.valid()) children_[job.parent].insert(job.id);
+  if (job.attempt) {
+    running_.insert(job.id);
+    if (job.is_elastic()) elastic_.insert(job.id);
+    put_on_probation(job);
+    list_running(job, +1);
+    reset_departure(job);
+  }
+  if (job.nomination) nominated_.insert(job.id);
+  if (job.start_hold) start_holds_.insert(job.id);
+  insert_pending(job);
+  reset_timer(job);
+}
+
+void State::on(const StartHeld& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.phase == JobPhase::kPending && !job.nomination);
+  const Timestamp first = job.start_hold ? job.start_hold->first_start : event.start;
+  if (job.start_hold) {  // what the earlier one kept back may be used
+    waits_.ease_holds();
+    ++opportunity_;
+  }
+  job.start_hold = StartHold{event.placements, event.start, now_, first};
+  start_holds_.insert(job.id);
+}
+
+void State::drop_start_hold(JobState& job) {
+  if (!job.start_hold) return;
+  job.start_hold.reset();
+  start_holds_.erase(job.id);
+  starts_sought_.reset();
+  if (!planted(Bug::kHoldNotTold)) waits_.ease_holds();
+  ++opportunity_;
+}
+
+void State::on(const StartHoldDropped& event) { drop_start_hold(existing(event.job)); }
+
+void State::on(const StartsSought&) { starts_sought_ = now_; }
+
+}  // namespace berth::state
