@@ -21,13 +21,16 @@ Timestamp now_of(Service& service) {
 
 void get_usage(Service& service, const Request& request, const Responder& responder) {
   const auto from = time_of(request, "from", Timestamp{0});
-  const auto to = from ? time_of(request, "to", now_of(service)) : from;
+  const Timestamp now = now_of(service);
+  const auto to = from ? time_of(request, "to", now) : from;
   if (!to) {
     responder.fail(to.error());
     return;
   }
   if (to.value() < from.value()) {
-    responder.fail(invalid("to lies before from"));
+    const bool ahead = from.value() > now;
+    responder.fail(invalid(ahead ? "from " + to_iso8601(from.value()) + " is still to come; it is " + to_iso8601(now)
+                                 : "to " + to_iso8601(to.value()) + " lies before from " + to_iso8601(from.value())));
     return;
   }
   const auto report = service.usage(from.value(), to.value());

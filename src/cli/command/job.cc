@@ -107,7 +107,8 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "start held",
          clock_text(show(hold, "start")) + (slipped ? ", first " + clock_text(show(hold, "first_start")) : ""));
   }
-  if (has(job, "slip_s") && show(job, "slip_s") != "0") fact(out, "slipped by", show(job, "slip_s") + " s");
+  if (has(job, "slip_s") && integer(job, "slip_s") > 0)
+    fact(out, "slipped by", span_text(integer(job, "slip_s") * 1000));
   if (has(job, "estimate")) fact(out, "runs about", show(at(job, "estimate"), "text"));
   if (has(job, "children")) fact(out, children_noun(job), children_words(at(job, "children")));
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
