@@ -1,4 +1,4 @@
-// The fold of the checker over the lives of jobs, and what each of their events may not break.
+// The fold of the checker over the lives of jobs: what each of their events may not break.
 
 #include <algorithm>
 
