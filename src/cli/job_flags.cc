@@ -42,6 +42,8 @@ constexpr std::array kFlags{
     JobFlag{"--toleration", "tolerations", FlagKind::kList, "TAINT", "runs on nodes with this taint too"},
     JobFlag{"--topology", "topology.required", FlagKind::kText, "LEVEL", "all tasks within one domain of this level"},
     JobFlag{"--prefer-topology", "topology.preferred", FlagKind::kText, "LEVEL", "the same if it can be had"},
+    JobFlag{"--numa", "numa", FlagKind::kText, "best-effort|none|restricted|single-numa-node",
+            "NUMA domains of the GPUs of one task (best-effort)"},
     JobFlag{"--label", "labels", FlagKind::kPairs, "LABEL=VALUE", "what the rules of other jobs go by; again for more"},
     JobFlag{"--near", "affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
             "only where such jobs run, in one domain of the level (node)"},
@@ -61,7 +63,7 @@ constexpr std::array kFlags{
             "replicas of a service that drains and updates may take away at once"},
     JobFlag{"--hold", "hold", FlagKind::kSwitch, "", "wait until berth release"},
     JobFlag{"--exclusive", "exclusive", FlagKind::kSwitch, "", "whole nodes"},
-    JobFlag{"--spread", "spread", FlagKind::kSwitch, "", "on as many nodes as it has tasks, where possible"},
+    JobFlag{"--spread", "spread", FlagKind::kSwitch, "", "on as many nodes as it has tasks or replicas, where possible"},
 };
 
 Node& inner_map(Node& map, std::string_view key) {

@@ -32,6 +32,12 @@ BERTH_ENUM_NAMES(JobClass, "training", "inference", "dev", "batch");
 enum class Launch { kPerTask, kPerGpu, kTorchrun };
 BERTH_ENUM_NAMES(Launch, "per-task", "per-gpu", "torchrun");
 
+// From how many NUMA domains of its node the GPUs of one task may come; the words of Kubernetes' Topology Manager
+// (docs/topology.md). best-effort: as few as there are idle GPUs for. none: nobody looks. restricted: no more than an
+// empty node like it would need. single-numa-node: one. What asks one GPU or a share of one satisfies each of them.
+enum class NumaPolicy { kBestEffort, kNone, kRestricted, kSingleNumaNode };
+BERTH_ENUM_NAMES(NumaPolicy, "best-effort", "none", "restricted", "single-numa-node");
+
 struct TopologyConstraint {
   std::string required;   // level name; empty: none
   std::string preferred;  // level name; empty: none
@@ -56,6 +62,7 @@ struct TaskGroup {
   Labels node_selector;
   std::vector<std::string> tolerations;  // taint keys
   TopologyConstraint topology;           // of this group's tasks, within what the job asks
+  NumaPolicy numa = NumaPolicy::kBestEffort;
 
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
   bool operator==(const TaskGroup&) const = default;
@@ -65,7 +72,8 @@ struct TaskGroup {
         field("request", &TaskGroup::request), field("command", &TaskGroup::command), field("env", &TaskGroup::env),
         field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image), field("launch", &TaskGroup::launch),
         field("pool", &TaskGroup::pool), field("node_selector", &TaskGroup::node_selector),
-        field("tolerations", &TaskGroup::tolerations), field("topology", &TaskGroup::topology));
+        field("tolerations", &TaskGroup::tolerations), field("topology", &TaskGroup::topology),
+        field("numa", &TaskGroup::numa));
   }
 };
 
@@ -125,7 +133,7 @@ struct JobSpec {
   std::optional<Timestamp> earliest_start;
   bool held = false;
   bool exclusive = false;            // whole nodes
-  bool spread = false;               // one task per node as far as possible
+  bool spread = false;               // one task, or replica of a service, per node as far as possible
   std::int32_t array_size = 0;       // arrays: number of elements
   std::int32_t array_running = 0;    // arrays: at most so many at once; 0: no limit
   std::int32_t max_unavailable = 0;  // services: replicas away at once by drains and updates; 0: none stated

@@ -31,11 +31,12 @@ enum class ReasonCode {
   kApart,            // another trust domain runs where its pool keeps them apart
   kAffinity,         // it has to be near jobs, or away from jobs, and no free place is
   kMaintenance,      // a maintenance window begins before it would be gone
+  kNuma,             // it would fit, were it not for the NUMA policy of its tasks
 };
 BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
                  "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
                  "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
-                 "affinity", "maintenance");
+                 "affinity", "maintenance", "numa");
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
@@ -52,6 +53,7 @@ enum class PlaceRule {
   kNear,      // affinity: nothing it has to be near runs where it fits
   kAlone,     // affinity: its own tasks keep away from each other
   kTogether,  // affinity: its own tasks have to be near each other
+  kNuma,      // never-fits: but for the NUMA policy of the group the fleet, were it empty, would hold it
 };
 
 struct Reason {
@@ -65,7 +67,7 @@ struct Reason {
   std::int32_t group = 0;  // the task group that does not fit
   DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
   NodeId node;  // apart, affinity: where it would fit but for `job`; maintenance: a node that it may not use,
-                // `limit` and `used` are the window's times
+                // `limit` and `used` are the window's times; numa: `asked` GPUs, `limit` nodes have them idle in vain
   PlaceRule rule = PlaceRule::kJob;
   std::string wish;  // the rule in words: "group worker", "app=web within one rack"
   bool operator==(const Reason&) const = default;

@@ -45,7 +45,7 @@ bool outranks(const JobState& job, const JobState& owner) {
 
 bool lacks_places(ReasonCode code) {
   return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
-         code == ReasonCode::kApart || code == ReasonCode::kAffinity;
+         code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kNuma;
 }
 
 // The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them

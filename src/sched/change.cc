@@ -47,6 +47,9 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kGroupLevel:
       group.topology.required = change.name;
       break;
+    case ChangeKind::kNuma:
+      group.numa = NumaPolicy::kBestEffort;
+      break;
     case ChangeKind::kRelease:
     case ChangeKind::kPriority:
     case ChangeKind::kTimeLimit:
@@ -180,6 +183,9 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       const std::string had = "group " + one.name + " did not have to be within one " + one.topology.required;
       return change.name.empty() ? had : had + " but within one " + change.name;
     }
+    case ChangeKind::kNuma:
+      return "its NUMA policy were best-effort instead of " +
+             std::string(name_of(job.spec.groups[change.group].numa)) + group;
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:

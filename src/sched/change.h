@@ -33,13 +33,14 @@ enum class ChangeKind {
   kEvict,       // `victims` leave, and what `raises` says
   kGroupLevel,  // group `group` requires one domain of level `name`, or of none when it is empty
   kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
+  kNuma,        // the group's NUMA policy is best-effort
 };
 }  // namespace berth::sched
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
                  "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
-                 "group-level", "no-term");
+                 "group-level", "no-term", "numa");
 }  // namespace berth
 
 namespace berth::sched {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "sched/blocking.h"
 #include "sched/neighbours.h"
+#include "sched/numa.h"
 #include "sched/preempt.h"
 #include "sched/topology.h"
 
@@ -50,6 +51,7 @@ class Inquiry {
   void wider_level();
   void wider_group_level(std::size_t group);
   void without_term();
+  void other_numa(std::size_t group);
   std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
                                 std::int64_t unit);
   Change raise_limits();
@@ -128,6 +130,7 @@ std::vector<Change> Inquiry::run() {
     without_term();
     for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
       wider_group_level(g);
+      other_numa(g);
       other_nodes(g);
       smaller_asks(g);
     }
@@ -313,6 +316,14 @@ void Inquiry::without_term() {
     tell(std::move(change));
     return;
   }
+}
+
+void Inquiry::other_numa(std::size_t group) {
+  if (!is_strict(numa_policy(job_.spec, job_.spec.groups[group]))) return;
+  Change change;
+  change.kind = ChangeKind::kNuma;
+  change.group = group;
+  if (starts(change)) tell(std::move(change));
 }
 
 std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,

@@ -155,7 +155,7 @@ bool nominate(Cycle& cycle, JobId id) {
 bool is_of_places(ReasonCode code) {
   return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
          code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed || code == ReasonCode::kApart ||
-         code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance;
+         code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance || code == ReasonCode::kNuma;
 }
 
 // Steps 4 and 5, unless somebody who asked the same was refused before.

@@ -21,7 +21,7 @@ int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'0
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 
 struct TinyFleet : FleetFixture {
-  explicit TinyFleet(std::uint64_t seed) : random(seed) {
+  explicit TinyFleet(std::uint64_t seed) : random(seed), sockets(seed) {
     command(ApplyConfig{random_config(), "op"});
     const std::int64_t nodes = random.between(1, 6);
     for (std::int64_t i = 0; i < nodes; ++i) {
@@ -100,6 +100,7 @@ struct TinyFleet : FleetFixture {
     else
       spec.topology.push_back(random.chance(500) ? "r0" : "r1");
     if (random.chance(150)) spec.taints.push_back({"spot", ""});
+    for (Gpu& gpu : spec.gpus) gpu.numa = static_cast<std::int32_t>(sockets.below(2));
     return spec;
   }
 
@@ -127,6 +128,9 @@ struct TinyFleet : FleetFixture {
     if (random.chance(100) && spec.topology.required != "node")
       spec.topology.preferred = levels && spec.topology.required != "rack" ? "rack" : "node";
     choose_neighbours(spec);
+    for (TaskGroup& one : spec.groups) {
+      if (sockets.chance(250)) one.numa = static_cast<NumaPolicy>(sockets.below(4));
+    }
     spec.priority_class = random.chance(300) ? "production" : "training";
     if (random.chance(300)) spec.time_limit_s = random.between(10, 100);
     return spec;
@@ -229,6 +233,7 @@ struct TinyFleet : FleetFixture {
   void fault(const std::string& what) { faults.push_back(what); }
 
   Random random;
+  Random sockets;  // for NUMA domains and policies
   std::vector<std::string> leaves;
   std::vector<JobId> ids;
   std::vector<std::string> faults;
@@ -342,7 +347,8 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
   }
   for (const ChangeKind kind : {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate,
                                 ChangeKind::kShareNodes, ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus,
-                                ChangeKind::kQuota, ChangeKind::kEvict, ChangeKind::kGroupLevel, ChangeKind::kNoTerm}) {
+                                ChangeKind::kQuota, ChangeKind::kEvict, ChangeKind::kGroupLevel, ChangeKind::kNoTerm,
+                                ChangeKind::kNuma}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

@@ -289,8 +289,49 @@ class ExactSolver {
           idle.push_back(g);
       }
       if (idle.size() < static_cast<std::size_t>(request.gpus)) continue;
+      if (group.numa == NumaPolicy::kRestricted || group.numa == NumaPolicy::kSingleNumaNode) {
+        if (on_domains(task, n, group, idle)) return true;
+        continue;
+      }
       idle.resize(static_cast<std::size_t>(request.gpus));
       if (put_on(task, n, group, idle, kMilli)) return true;
+    }
+    return false;
+  }
+
+  std::size_t domains_of(std::size_t n, const std::vector<std::size_t>& gpus) const {
+    std::set<std::int32_t> domains;
+    for (const std::size_t g : gpus) domains.insert(state_.nodes()[n].spec.gpus[g].numa);
+    return domains.size();
+  }
+
+  // All sets of so many of the GPUs.
+  static std::vector<std::vector<std::size_t>> sets_of(const std::vector<std::size_t>& gpus, std::size_t many) {
+    std::vector<std::vector<std::size_t>> sets;
+    for (std::uint32_t bits = 0; bits < 1U << gpus.size(); ++bits) {
+      std::vector<std::size_t> set;
+      for (std::size_t i = 0; i < gpus.size(); ++i) {
+        if ((bits >> i & 1U) != 0) set.push_back(gpus[i]);
+      }
+      if (set.size() == many) sets.push_back(set);
+    }
+    return sets;
+  }
+
+  // By a NUMA policy that refuses: every set of idle GPUs of the model in no more domains than it allows.
+  bool on_domains(std::size_t task, std::size_t n, const TaskGroup& group, const std::vector<std::size_t>& idle) {
+    const auto many = static_cast<std::size_t>(group.request.gpus);
+    std::size_t most = 1;
+    if (group.numa == NumaPolicy::kRestricted) {
+      std::vector<std::size_t> there;  // of the model, whatever is on them
+      for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
+        if (nodes_[n].gpus[g].model == nodes_[n].gpus[idle.front()].model) there.push_back(g);
+      }
+      most = there.size();
+      for (const auto& set : sets_of(there, many)) most = std::min(most, domains_of(n, set));
+    }
+    for (const auto& set : sets_of(idle, many)) {
+      if (domains_of(n, set) <= most && put_on(task, n, group, set, kMilli)) return true;
     }
     return false;
   }
@@ -308,7 +349,8 @@ class ExactSolver {
     const bool enough =
         group.request.gpus == 0 || std::any_of(allowed_gpus.begin(), allowed_gpus.end(),
                                                [&](const auto& one) { return one.second >= group.request.gpus; });
-    return enough && put_on(task, n, group, all, kMilli);
+    const bool in_one = group.numa != NumaPolicy::kSingleNumaNode || domains_of(n, all) <= 1;
+    return enough && in_one && put_on(task, n, group, all, kMilli);
   }
 
   bool put_on(std::size_t task, std::size_t n, const TaskGroup& group, const std::vector<std::size_t>& gpus,

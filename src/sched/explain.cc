@@ -134,7 +134,7 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
 std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
   const bool of_places = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
                          code == ReasonCode::kTopology || code == ReasonCode::kPoolClosed ||
-                         code == ReasonCode::kNeverFits;
+                         code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
   std::int64_t cordoned = 0;
   std::int64_t lost = 0;
   std::int64_t maintained = 0;
@@ -221,7 +221,7 @@ void describe_others(const State& state, const JobState& job, const Reason& firs
 bool claims_help(ReasonCode code) {
   return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kGpusBusy ||
          code == ReasonCode::kFragmented || code == ReasonCode::kTopology || code == ReasonCode::kApart ||
-         code == ReasonCode::kAffinity;
+         code == ReasonCode::kAffinity || code == ReasonCode::kNuma;
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
@@ -294,6 +294,17 @@ std::string hopeless_dependency(const State& state, JobId id) {
   return {};
 }
 
+// "2 nodes have 4 idle GPUs, but not in one NUMA domain"
+std::string numa_sentence(const Reason& reason) {
+  const std::string gpus = gpus_text(reason.asked * kMilli);
+  const std::string domains = reason.wish == name_of(NumaPolicy::kSingleNumaNode)
+                                  ? "in one NUMA domain"
+                                  : "in as few NUMA domains as an empty node would need";
+  if (reason.limit == 0) return "its tasks of " + gpus + " would find room, but not each " + domains;
+  return std::to_string(reason.limit) + (reason.limit == 1 ? " node has " : " nodes have ") + gpus +
+         " idle for it, but not " + domains;
+}
+
 std::string level_text(const State& state, std::size_t level) {
   return level == state.topology().levels().size() ? "node" : state.topology().levels()[level];
 }
@@ -322,6 +333,7 @@ std::string affinity_sentence(const State& state, const Reason& reason) {
     case PlaceRule::kJob:
     case PlaceRule::kGroup:
     case PlaceRule::kGroups:
+    case PlaceRule::kNuma:
       return there + "has to be near " + reason.wish + ", and nothing like that with room beside it is there";
   }
   return {};
@@ -375,6 +387,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
       if (reason.domain.valid() || reason.node.valid()) return topology_sentence(state, reason);
+      if (reason.rule == PlaceRule::kNuma)
+        return "no set of nodes in this fleet can hold it by its NUMA policy, even if all were empty";
       return "no set of nodes in this fleet can hold it, even if all were empty";
     case ReasonCode::kWaitsForVictims:
       return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +
@@ -400,6 +414,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return affinity_sentence(state, reason);
     case ReasonCode::kMaintenance:
       return maintenance_sentence(state, reason);
+    case ReasonCode::kNuma:
+      return numa_sentence(reason);
     case ReasonCode::kParent:
       return "it runs through its replicas or elements";
   }

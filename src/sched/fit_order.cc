@@ -55,7 +55,7 @@ bool FitOrder::skip_to_fitting(Stream& stream) {
   for (; stream.at != stream.end; ++stream.at) {
     ++scored_;
     if (stream.at->second < group.request.memory_mib) continue;
-    if (!judged_by_node(ask_) || suits(ask_, state_.node(stream.at->first.second))) return true;
+    if (passes(ask_, state_.node(stream.at->first.second))) return true;
   }
   return false;
 }

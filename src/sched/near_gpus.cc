@@ -1,6 +1,7 @@
 #include "sched/near_gpus.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 
@@ -15,10 +16,15 @@ class Picking {
  public:
   Picking(const NodeSpec& node, std::size_t count) : node_(node), wanted_(count) {}
 
-  Gpus run(std::span<const std::uint8_t> idle) && {
-    std::vector<Gpus> islands = parts({idle.begin(), idle.end()}, Near::kIsland);
+  // Within one island if one has enough, else by `near`.
+  Gpus by_island(std::span<const std::uint8_t> idle, Near near) && {
+    const std::vector<Gpus> islands = parts({idle.begin(), idle.end()}, Near::kIsland);
     const Gpus* island = tightest(islands);
-    take(island != nullptr ? *island : Gpus(idle.begin(), idle.end()), Near::kNuma);
+    return std::move(*this).by(near, island != nullptr ? *island : Gpus(idle.begin(), idle.end()));
+  }
+
+  Gpus by(Near near, const Gpus& idle) && {
+    take(idle, near);
     std::sort(picked_.begin(), picked_.end());
     return std::move(picked_);
   }
@@ -83,6 +89,12 @@ bool all_alike(const NodeSpec& node, std::span<const std::uint8_t> idle) {
   });
 }
 
+std::size_t domains_of(const NodeSpec& node, const Gpus& gpus) {
+  std::set<std::int32_t> domains;
+  for (const std::uint8_t gpu : gpus) domains.insert(node.gpus[gpu].numa);
+  return domains.size();
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> near_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count) {
@@ -90,7 +102,21 @@ std::vector<std::uint8_t> near_gpus(const NodeSpec& node, std::span<const std::u
   if (count == idle.size() || all_alike(node, idle)) {
     return {idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(count)};
   }
-  return Picking(node, count).run(idle);
+  return Picking(node, count).by_island(idle, Near::kNuma);
+}
+
+std::vector<std::uint8_t> near_gpus_within(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count,
+                                           std::size_t most_domains) {
+  Gpus picked = near_gpus(node, idle, count);
+  if (domains_of(node, picked) <= most_domains) return picked;
+  // Whole domains, the largest first, and then the tightest that has the rest: no choice has fewer.
+  picked = Picking(node, count).by(Near::kNuma, {idle.begin(), idle.end()});
+  return domains_of(node, picked) <= most_domains ? picked : Gpus();
+}
+
+std::vector<std::uint8_t> linked_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count) {
+  BERTH_CHECK(count <= idle.size());
+  return Picking(node, count).by_island(idle, Near::kIsland);
 }
 
 }  // namespace berth::sched

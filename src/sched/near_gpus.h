@@ -17,4 +17,11 @@ namespace berth::sched {
 // `count` of `idle`, both in the order of the node; there are at least so many.
 std::vector<std::uint8_t> near_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count);
 
+// The same of at most so many NUMA domains, for which an island is passed over; empty where there are no such.
+std::vector<std::uint8_t> near_gpus_within(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count,
+                                           std::size_t most_domains);
+
+// By islands alone, as if the node were one NUMA domain.
+std::vector<std::uint8_t> linked_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count);
+
 }  // namespace berth::sched

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
-#include "sched/near_gpus.h"
+#include "sched/numa.h"
 #include "sched/place.h"
 #include "state/replicas.h"
 
@@ -50,7 +50,7 @@ std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node
   return best;
 }
 
-// Idle GPUs of one model, near each other.
+// Idle GPUs of one model, near each other; none where there are too few, or the NUMA policy refuses them.
 std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
   for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
@@ -61,7 +61,9 @@ std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, 
       const GpuSlot& gpu = node.gpus[g];
       if (gpu.model.index() == m && gpu.available_milli() - taken.milli[g] == kMilli) idle[found++] = g;
     }
-    if (found >= count) return near_gpus(node.spec, std::span(idle).first(found), count);
+    if (found < count) continue;
+    auto picked = gpus_by_policy(ask, node, std::span(idle).first(found));
+    if (!picked.empty()) return picked;
   }
   return {};
 }
@@ -124,12 +126,13 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
   if (request.gpus > 0) {
     std::int64_t usable = 0;
     for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
-      const bool allowed = (ask.models >> m & 1U) != 0;
-      if (allowed)
-        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : shape.gpus[m] / request.gpus;
+      if ((ask.models >> m & 1U) == 0) continue;
+      usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : tasks_on(ask, shape, m);
     }
     slots = std::min(slots, usable);
   }
+  const bool parted = shape.numa_domains > 1 && ask.numa == NumaPolicy::kSingleNumaNode;
+  if (ask.exclusive && parted) return 0;
   return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
 }
 
@@ -146,6 +149,11 @@ std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const NodeState& no
 
 bool suits(const TaskAsk& ask, const NodeState& node) {
   return has_labels(ask.group, node.spec) && !closing(ask, node);
+}
+
+bool passes(const TaskAsk& ask, const NodeState& node) {
+  if (judged_by_node(ask) && !suits(ask, node)) return false;
+  return !is_strict(ask.numa) || ask.exclusive || !pick_whole(ask, node, {}).empty();
 }
 
 namespace {
@@ -166,9 +174,10 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
   const TaskGroup& group = job.spec.groups[group_index];
   TaskAsk ask{
       group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {}, {},
-      {}};
+      {},    {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
+  ask.numa = numa_policy(job.spec, group);
   ask.spread = job.spec.spread;
   if (!state.maintenance().empty()) ask.stay = stay_of(state, job);
   for (const state::NodeClass& one : state.node_index().classes()) {
@@ -201,6 +210,7 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const NodeState& node,
     if (placement.gpus.empty()) return std::nullopt;
   }
   if (ask.exclusive) take_all(node, placement);
+  if (ask.exclusive && !is_kept(ask, node, placement.gpus)) return std::nullopt;
   return placement;
 }
 

@@ -45,7 +45,8 @@ struct TaskAsk {
   TrustDomainId trust_domain;
   bool exclusive = false;
   bool spread = false;
-  std::vector<bool> classes;  // by NodeClassId: pool and taints allow it
+  NumaPolicy numa = NumaPolicy::kBestEffort;  // as far as it means anything
+  std::vector<bool> classes;                  // by NodeClassId: pool and taints allow it
   std::optional<Stay> stay;   // while maintenance is planned
 };
 
@@ -63,6 +64,10 @@ inline bool judged_by_node(const TaskAsk& ask) { return !ask.group.node_selector
 // And then, whether the node is one of those it may use.
 bool suits(const TaskAsk& ask, const state::NodeState& node);
 
+// The same, and where the NUMA policy may refuse also whether idle GPUs stand as it wants them: all that an untouched
+// node is judged by beside its group in the node index.
+bool passes(const TaskAsk& ask, const state::NodeState& node);
+
 // The GPU models that a request names; all of them when it names none.
 ModelMask allowed_models(const state::State& state, const TaskRequest& request);
 
@@ -79,12 +84,17 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState
 std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
                         const Taken& taken, TaskPlacement& placement);
 
-// Where it stands best by the terms that it prefers, what it costs the fleet, where that is asked, then what would stay
+// How many replicas of its service are where, of a replica that asks to be spread: on the node, then in the domains
+// around it, the outermost first. Empty for all others.
+using Crowd = std::vector<std::int32_t>;
+
+// Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is asked, then what would stay
 // free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their own. Of equal
 // fits the node that has been known longest is taken.
 struct Fit {
   std::int64_t dislike = 0;
   std::int32_t own_tasks = 0;
+  Crowd crowd;
   std::int64_t loss = 0;
   std::int64_t gpu_milli_left = 0;
   std::int64_t cpu_left = 0;

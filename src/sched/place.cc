@@ -1,10 +1,12 @@
 #include "sched/place.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/planted.h"
 #include "sched/gang.h"
+#include "sched/numa.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
 
@@ -108,6 +110,9 @@ Reason reason_for(const State& state, const JobState& job, std::size_t index) {
     reason.group = static_cast<std::int32_t>(index);
   } else if (!fleet.fits) {
     reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
+    TaskAsk relaxed = ask;
+    relaxed.numa = NumaPolicy::kBestEffort;
+    if (is_strict(ask.numa) && fleet_fit(state, relaxed).fits) reason.rule = PlaceRule::kNuma;
   } else {
     reason.code = reason.limit >= reason.asked && reason.asked > 0 ? ReasonCode::kFragmented : ReasonCode::kGpusBusy;
   }
@@ -221,11 +226,48 @@ void blame_neighbours(const State& state, const JobState& job, ModelMask models,
   }
 }
 
+// How many nodes would take one more task of the group but for its NUMA policy.
+std::int64_t nodes_in_pieces(const State& state, const TaskAsk& ask) {
+  TaskAsk relaxed = ask;
+  relaxed.numa = NumaPolicy::kBestEffort;
+  return std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()] && suits(ask, node) &&
+           try_node(relaxed, node, {}) && !try_node(ask, node, {});
+  });
+}
+
+// The NUMA policy is told as the reason where places would be found without it: of the first group that it is enough to
+// relax, else of the first that has one.
+void blame_numa(const State& state, const JobState& job, ModelMask models, PlaceWork& work, Reason& why) {
+  std::vector<std::size_t> strict;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (is_strict(numa_policy(job.spec, job.spec.groups[g]))) strict.push_back(g);
+  }
+  if (strict.empty() || is_never(why.code)) return;
+  const auto fits_without = [&](std::span<const std::size_t> groups) {
+    Gang relaxed(state, job, models, work);
+    for (const std::size_t group : groups) relaxed.set_numa_aside(group);
+    return place_all(relaxed, job, nullptr);
+  };
+  if (!fits_without(strict)) return;
+  std::size_t group = strict.front();
+  for (std::size_t i = strict.size(); i-- > 0 && strict.size() > 1;) {
+    if (fits_without(std::span(strict).subspan(i, 1))) group = strict[i];
+  }
+  why = {};
+  why.code = ReasonCode::kNuma;
+  why.group = static_cast<std::int32_t>(group);
+  why.asked = job.spec.groups[group].request.gpus;
+  why.limit = nodes_in_pieces(state, task_ask(state, job, group, models));
+  why.wish = name_of(job.spec.groups[group].numa);
+}
+
 std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
                                                    ModelMask models, Pools pools, PlaceWork& work, Reason* why) {
   Gang gang(state, job, models, work, score, pools);
   if (place_all(gang, job, why)) return std::move(gang).in_rank_order();
   if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
+  if (why != nullptr) blame_numa(state, job, models, work, *why);
   return std::nullopt;
 }
 

@@ -37,10 +37,11 @@ const std::vector<std::string> kModels = {"A", "B", "C"};
 struct Fleet {
   State state;
   Random random;
+  Random sockets;  // for NUMA domains and policies
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
 
-  explicit Fleet(std::uint64_t seed) : random(seed) {
+  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed) {
     ClusterConfig config = default_cluster_config();
     for (const std::string& model : kModels) config.gpu_models.push_back({model, 1000, 81'920});
     config.queues.clear();
@@ -91,6 +92,7 @@ struct Fleet {
       Gpu gpu;
       gpu.uuid = name + "-" + std::to_string(g);
       gpu.model = g % 2 == 0 ? first : other;
+      gpu.numa = static_cast<std::int32_t>(sockets.below(3));
       node.gpus.push_back(gpu);
     }
     command(RegisterNode{node});
@@ -125,6 +127,7 @@ struct Fleet {
       if (random.chance(200)) group.pool = "p";
       if (random.chance(500)) group.tolerations = {"spot"};
       if (random.chance(100)) group.node_selector.emplace_back("disk", "fast");
+      if (sockets.chance(300)) group.numa = static_cast<NumaPolicy>(sockets.below(4));
       group.command = {"true"};
       spec.groups.push_back(group);
     }

@@ -22,8 +22,7 @@ constexpr std::size_t kNoModel = kMaxGpuModels;  // tasks that want no GPU: all 
 constexpr std::size_t kGroupsLookedAt = 1024;    // at each end, once something has been found
 
 bool takes(const State& state, const TaskAsk& ask, NodeId node, std::int64_t memory_mib) {
-  if (memory_mib < ask.group.request.memory_mib) return false;
-  return !judged_by_node(ask) || suits(ask, state.node(node));
+  return memory_mib >= ask.group.request.memory_mib && passes(ask, state.node(node));
 }
 
 // Walks the groups of all buckets in the order of what is available, from the tightest up or from the loosest down.

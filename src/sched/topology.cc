@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "sched/fit_order.h"
+#include "sched/numa.h"
 
 namespace berth::sched {
 
@@ -42,15 +43,17 @@ std::int64_t slots_on(const Gang& gang, const TaskAsk& ask, const NodeState& nod
   if (request.cpu_milli > 0) slots = std::min(slots, node.available_cpu_milli() / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, node.available_memory_mib() / request.memory_mib);
   if (request.gpus == 0) return slots;
-  std::array<std::int64_t, kMaxGpuModels> whole{};
+  std::array<std::uint32_t, kMaxGpuModels> idle{};  // bit g: GPU g
   std::int64_t with_gpus = 0;
-  for (const state::GpuSlot& gpu : node.gpus) {
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    const state::GpuSlot& gpu = node.gpus[g];
     if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
     if (request.is_share())
       with_gpus += gpu.available_milli() / request.gpu_milli;
-    else if (gpu.available_milli() == kMilli && ++whole[gpu.model.index()] % request.gpus == 0)
-      ++with_gpus;
+    else if (gpu.available_milli() == kMilli)
+      idle[gpu.model.index()] |= 1U << g;
   }
+  for (const std::uint32_t gpus : idle) with_gpus += tasks_on(ask, node, gpus);
   return std::min(slots, with_gpus);
 }
 
@@ -190,16 +193,20 @@ bool place_in(Gang& gang, const Region& region, std::int32_t level, std::int32_t
   return gang.add_all(counts, region, short_of);
 }
 
-// The domains of a level that have GPUs for all, the one with the least room first.
+// The domains of a level that have GPUs for all, the one with the least room first; for a replica that asks to be spread
+// the one with the fewest others.
 std::vector<DomainId> candidates(const Gang& gang, std::int32_t level, const Counts& counts) {
   const state::TopologyIndex& topology = gang.state().topology();
-  std::vector<std::pair<std::int64_t, DomainId>> by_room;
+  std::vector<std::tuple<std::int32_t, std::int64_t, DomainId>> by_room;
   for (const DomainId id : topology.at_level(static_cast<std::size_t>(level))) {
-    if (holds_all(slots_of(gang, {id, {}}), counts)) by_room.emplace_back(available_in(gang, id), id);
+    if (holds_all(slots_of(gang, {id, {}}), counts))
+      by_room.emplace_back(gang.siblings().in(id), available_in(gang, id), id);
   }
-  std::stable_sort(by_room.begin(), by_room.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto order = [](const auto& one) { return std::tuple(std::get<0>(one), std::get<1>(one)); };
+  std::stable_sort(by_room.begin(), by_room.end(),
+                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
   std::vector<DomainId> ids;
-  for (const auto& [room, id] : by_room) ids.push_back(id);
+  for (const auto& [siblings, room, id] : by_room) ids.push_back(id);
   return ids;
 }
 
@@ -371,7 +378,10 @@ bool JobLevels::known() const {
   return job.known && std::all_of(groups.begin(), groups.end(), [](const LevelRange& one) { return one.known; });
 }
 
-JobLevels job_levels(const Gang& gang) {
+namespace {
+
+// What the job and its groups ask for, and what being together asks.
+JobLevels stated_levels(const Gang& gang) {
   const State& state = gang.state();
   const JobSpec& spec = gang.spec();
   JobLevels levels{level_range(state, spec.topology), {}, {}};
@@ -394,6 +404,22 @@ JobLevels job_levels(const Gang& gang) {
   } else {
     for (const TaskGroup& group : spec.groups) levels.groups.push_back(level_range(state, group.topology));
   }
+  return levels;
+}
+
+// The only task of a replica is within one node wherever it goes; which domain it prefers is up to the others.
+void leave_to_siblings(const State& state, JobLevels& levels) {
+  std::erase(levels.required, node_level(state));
+  levels.job.required = kAnywhere;
+  for (const std::int32_t level : levels.required) levels.job.required = std::max(levels.job.required, level);
+  levels.job.preferred = levels.job.required;
+}
+
+}  // namespace
+
+JobLevels job_levels(const Gang& gang) {
+  JobLevels levels = stated_levels(gang);
+  if (gang.siblings().matter() && levels.known()) leave_to_siblings(gang.state(), levels);
   return levels;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/planted.h"
 #include "sched/gang.h"
+#include "sched/numa.h"
 
 namespace berth::sched {
 
@@ -77,16 +78,17 @@ std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
   if (request.memory_mib > 0) slots = std::min(slots, vacated.memory_mib / request.memory_mib);
   if (request.gpus == 0 || slots == 0) return slots;
   std::int64_t tasks = 0;
-  std::array<std::int32_t, kMaxGpuModels> idle{};
+  std::array<std::uint32_t, kMaxGpuModels> idle{};  // bit g: GPU g
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     if ((vacated.refused >> g & 1U) != 0) continue;
     const std::int32_t available = vacated.gpu_milli[g];
     if (request.is_share()) {
       if ((vacated.closed >> g & 1U) == 0 || vacated.sharers[g] == 0) tasks += available / request.gpu_milli;
-    } else if (available == kMilli && ++idle[node.gpus[g].model.index()] % request.gpus == 0) {
-      ++tasks;
+    } else if (available == kMilli) {
+      idle[node.gpus[g].model.index()] |= 1U << g;
     }
   }
+  for (const std::uint32_t gpus : idle) tasks += tasks_on(ask, node, gpus);
   return std::min(slots, tasks);
 }
 

@@ -176,6 +176,7 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
     case ReasonCode::kMaintenance:
     case ReasonCode::kBehindHold:
     case ReasonCode::kApart:
+    case ReasonCode::kNuma:
       return job.spec.groups.size() == 1;
     default:
       return false;

@@ -47,6 +47,7 @@ std::optional<std::string> State::audit() const {
   std::set<JobId> nominated;
   std::set<JobId> start_holds;
   PresenceIndex presences;
+  ReplicaPlaces replicas;
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
@@ -72,6 +73,7 @@ std::optional<std::string> State::audit() const {
         ++sums.holders;
         ++sums.tenants[job.queue];
         presences.bind(job.queue, job.spec, task.placement.node, +1);
+        if (job.spreads_with_others()) replicas.count(job.parent, task.placement.node, +1);
         sums.cpu += task.placement.cpu_milli;
         sums.memory += task.placement.memory_mib;
         for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
@@ -100,6 +102,7 @@ std::optional<std::string> State::audit() const {
         NodeSums& sums = nodes[placement.node.index()];
         ++sums.tenants[job.queue];
         presences.promise(job.queue, job.spec, placement.node, +1);
+        if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
         sums.nominated_cpu += placement.cpu_milli;
         sums.nominated_memory += placement.memory_mib;
         for (const std::uint8_t gpu : placement.gpus) sums.nominated_milli[gpu] += placement.gpu_milli;
@@ -173,6 +176,7 @@ std::optional<std::string> State::audit() const {
   for (const NodeState& node : nodes_) domains.install(node, scratch);
   if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
   if (!(presences_ == presences)) return "the index of what affinity goes by differs";
+  if (!(replica_places_ == replicas)) return "the index of where replicas are differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {
     const QueueSums& sums = queues[queue.id.index()];

@@ -216,6 +216,8 @@ struct JobState {
   Timestamp limit_ends(Timestamp start) const {
     return spec.time_limit_s > 0 ? start + checked_multiply(spec.time_limit_s, 1000) : Timestamp::never();
   }
+  // A replica of a service, or an element of an array, that asks to stand away from the others of it.
+  bool spreads_with_others() const { return spec.spread && parent.valid(); }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
     return std::tuple(

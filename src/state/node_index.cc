@@ -1,6 +1,8 @@
 #include "state/node_index.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "base/check.h"
 
@@ -35,6 +37,31 @@ std::int32_t largest_of(const GpuFills& gpus) {
   return largest;
 }
 
+NodeShape shape_when_empty(const NodeState& node, NodeClassId node_class) {
+  NodeShape shape;
+  shape.node_class = node_class;
+  shape.cpu_milli = node.spec.cpu_milli;
+  shape.memory_mib = node.spec.memory_mib;
+  std::map<std::pair<std::int32_t, GpuModelId>, NumaPart> parts;  // by domain and model
+  std::set<std::int32_t> domains;
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    const std::int32_t domain = node.spec.gpus[g].numa;
+    NumaPart& part = parts[{domain, gpu.model}];
+    part.model = static_cast<std::uint8_t>(gpu.model.index());
+    ++part.all;
+    if (!gpu.healthy) continue;
+    ++part.healthy;
+    ++shape.gpus[gpu.model.index()];
+    domains.insert(domain);
+  }
+  std::size_t at = 0;
+  for (const auto& [key, part] : parts) shape.numa[at++] = part;
+  std::sort(shape.numa.begin(), shape.numa.end(), std::greater<>());
+  shape.numa_domains = static_cast<std::uint8_t>(domains.size());
+  return shape;
+}
+
 }  // namespace
 
 GpuFills::GpuFills(const NodeState& node) : count_(node.gpus.size()) {
@@ -65,10 +92,7 @@ void NodeIndex::install(const NodeState& node) {
   if (entry.listed) unlist(node.id, entry);
   if (entry.installed) count_shape(entry, -1);
   entry.node_class = intern_class(node);
-  entry.shape = {entry.node_class, node.spec.cpu_milli, node.spec.memory_mib, {}};
-  for (const GpuSlot& gpu : node.gpus) {
-    if (gpu.healthy) ++entry.shape.gpus[gpu.model.index()];
-  }
+  entry.shape = shape_when_empty(node, entry.node_class);
   entry.there = node.status != NodeStatus::kLost;
   entry.installed = true;
   count_shape(entry, +1);

@@ -69,12 +69,22 @@ struct NodeGroup {
 
 using NodeGroups = std::map<GroupKey, NodeGroup>;
 
+// The GPUs of one model in one NUMA domain of a node.
+struct NumaPart {
+  std::uint8_t model = 0;
+  std::uint8_t all = 0;
+  std::uint8_t healthy = 0;
+  auto operator<=>(const NumaPart&) const = default;
+};
+
 // Nodes that would be alike if they were empty.
 struct NodeShape {
   NodeClassId node_class;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::array<std::uint8_t, kMaxGpuModels> gpus{};  // healthy ones, by model
+  std::array<NumaPart, kMaxGpusPerNode> numa{};    // in descending order; the rest is empty
+  std::uint8_t numa_domains = 0;                   // that have healthy GPUs
   auto operator<=>(const NodeShape&) const = default;
 };
 struct ShapeCount {

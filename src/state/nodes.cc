@@ -118,6 +118,7 @@ void State::on(const NodeRegistered& event) {
     node.spec = event.spec;
     install_node(node);
     presences_.forget(node.id);
+    replica_places_.forget(node.id);
     if (!fresh) count_again(node);
   }
   count_capacity(node, +1);
@@ -220,6 +221,7 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
   node.holders += sign;
   count_tenant(node, job.queue, sign);
   presences_.bind(job.queue, job.spec, node.id, sign);
+  if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);
   node.free_cpu_milli -= sign * placement.cpu_milli;
   node.free_memory_mib -= sign * placement.memory_mib;
   BERTH_CHECK(node.free_cpu_milli >= 0);
@@ -267,6 +269,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
   NodeState& node = node_mut(placement.node);
   count_tenant(node, job.queue, sign);
   presences_.promise(job.queue, job.spec, node.id, sign);
+  if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);
   node.nominated_cpu_milli += sign * placement.cpu_milli;
   node.nominated_memory_mib += sign * placement.memory_mib;
   for (const std::uint8_t index : placement.gpus) {

@@ -31,6 +31,7 @@
 #include "state/node_state.h"
 #include "state/presence_index.h"
 #include "state/queue_state.h"
+#include "state/replica_places.h"
 #include "state/run_times.h"
 #include "state/running_table.h"
 #include "state/topology_index.h"
@@ -107,6 +108,7 @@ class State {
   const NodeIndex& node_index() const { return node_index_; }
   const TopologyIndex& topology() const { return topology_; }
   const PresenceIndex& presences() const { return presences_; }
+  const ReplicaPlaces& replica_places() const { return replica_places_; }
   // Where tasks of another trust domain may not run beside those of this node: all nodes of its pool that are in its
   // domain of the pool's level, or itself where it is in none; none where its pool keeps nobody apart.
   std::vector<NodeId> kept_apart_with(NodeId node) const;
@@ -349,6 +351,7 @@ class State {
   NodeIndex node_index_;
   TopologyIndex topology_;
   PresenceIndex presences_;
+  ReplicaPlaces replica_places_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited

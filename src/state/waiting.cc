@@ -23,6 +23,7 @@ std::uint64_t shape_of(const JobSpec& spec) {
     hash.add(encode(group.request)).add(encode(group.node_selector)).add(encode(group.tolerations)).add(group.pool);
     hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
     hash.add(encode(group.topology));
+    if (group.numa != NumaPolicy::kBestEffort) hash.add(static_cast<std::uint64_t>(group.numa));
   }
   hash.add(encode(spec.topology))
       .add(static_cast<std::uint64_t>(spec.job_class))

@@ -52,6 +52,8 @@ int main() {
                            "claim checked",
                            "claim of a gang checked",
                            "grown",
+                           "in one NUMA domain",
+                           "in few NUMA domains",
                            "task over: supervisor-lost"}) {
     if (seen[must] > 0) continue;
     std::printf("the simulation never came to: %s\n", must);

@@ -54,7 +54,9 @@ Schema group_members() {
                      {"launch?", word_of<Launch>("How processes are started.")},
                      {"pool?", text("Only nodes of this pool.")},
                      {"node_selector?", values("Only nodes with these labels.")},
-                     {"tolerations?", words("Keys of taints that it bears.")}});
+                     {"tolerations?", words("Keys of taints that it bears.")},
+                     {"numa?", word_of<NumaPolicy>("From how many NUMA domains of its node the GPUs of one task may "
+                                                   "come; best-effort if absent.")}});
 }
 
 Schema topology(std::string_view description) {
@@ -105,7 +107,7 @@ Schema job() {
        {"earliest_start?", time("Not before then.")},
        {"hold?", boolean("Waits until it is released.")},
        {"exclusive?", boolean("Whole nodes.")},
-       {"spread?", boolean("One task per node as far as possible.")},
+       {"spread?", boolean("One task, or replica of a service, per node as far as possible.")},
        {"array?", closed(object("Elements of an array job.", {{"size", integer("How many, up to 1000000.")},
                                                               {"running?", integer("At most so many at once.")}}))},
        {"labels?", values("What the rules of other jobs go by.")},

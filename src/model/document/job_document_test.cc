@@ -44,6 +44,7 @@ TaskGroup random_group(Random& random) {
   if (random.chance(300)) group.node_selector = {{"arch", "x86"}, {"zone", random_word(random)}};
   if (random.chance(300)) group.tolerations = {"spot"};
   if (random.chance(300)) group.topology = {"rack", random.chance(500) ? "node" : ""};
+  if (random.chance(300)) group.numa = static_cast<NumaPolicy>(random.below(4));
   return group;
 }
 

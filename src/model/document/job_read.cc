@@ -84,6 +84,7 @@ struct GroupReader {
         key("pool", [this](const Value& v) { group.pool = v.string(); }),
         key("node_selector", [this](const Value& v) { group.node_selector = labels(v); }),
         key("tolerations", [this](const Value& v) { group.tolerations = v.strings(); }),
+        key("numa", [this](const Value& v) { group.numa = v.word<NumaPolicy>(); }),
     };
   }
 

@@ -57,6 +57,7 @@ void set_group(Node& map, const TaskGroup& group) {
   set_text(map, "pool", group.pool);
   set_pairs(map, "node_selector", group.node_selector);
   set_strings(map, "tolerations", group.tolerations);
+  if (group.numa != NumaPolicy::kBestEffort) map.set("numa", string_node(name_of(group.numa)));
 }
 
 Node topology_node(const TopologyConstraint& topology) {

@@ -150,6 +150,8 @@ Stage::Done Stage::add_nodes(const Line& line) {
     const auto parts = split(*label, ':');
     spec.labels.emplace_back(parts.front(), parts.back());
   }
+  if (auto ok = read_option(line, "numa", parse_integer, spec.numa_nodes); !ok) return ok;
+  if (spec.numa_nodes < 1) return invalid("numa is 1 at least");
   for (std::size_t i = 1; i < line.names.size(); ++i) {
     for (const std::string& name : expand_names(line.names[i])) {
       spec.name = name;
@@ -158,6 +160,7 @@ Stage::Done Stage::add_nodes(const Line& line) {
         Gpu gpu;
         gpu.uuid = "GPU-" + name + "-" + std::to_string(g);
         gpu.model = model;
+        gpu.numa = static_cast<std::int32_t>(g * spec.numa_nodes / gpus);
         spec.gpus.push_back(gpu);
       }
       world_.fleet().add_node(spec, world_.now());

@@ -95,6 +95,11 @@ Stage::Done Stage::submit(const Line& line) {
     const auto parts = split(*label, ':');
     group.node_selector.emplace_back(parts.front(), parts.back());
   }
+  if (const std::string* policy = line.option("numa")) {
+    const auto known = enum_from_name<NumaPolicy>(*policy);
+    if (!known) return invalid("no NUMA policy '" + *policy + "'");
+    group.numa = *known;
+  }
   std::int64_t gpu_milli = 0;
   if (auto ok = read_option(line, "gpus", parse_milli, gpu_milli); !ok) return ok;
   group.request.gpus = static_cast<std::int32_t>((gpu_milli + kMilli - 1) / kMilli);

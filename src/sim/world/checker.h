@@ -270,6 +270,7 @@ class Checker : public Witness {
 
   void check_counts(const JobView& job, const std::vector<TaskPlacement>& placements);
   void check_topology(const JobView& job, const std::vector<TaskPlacement>& placements);
+  void check_numa(const JobView& job, const TaskPlacement& placement);
   void check_groups(const JobView& job, const std::vector<TaskPlacement>& placements);
   void check_neighbours(const JobView& job, std::span<const TaskPlacement> placements);
   bool near(NodeId a, NodeId b, const std::string& level) const;
@@ -310,6 +311,7 @@ class Checker : public Witness {
   Removable nothing_removable() const;
   Removable removable_for(const JobView& job, Timestamp now) const;
   Amounts least_amounts(const JobView& job, std::uint32_t model) const;
+  std::size_t fewest_domains(const NodeView& node, std::uint32_t model, std::size_t gpus) const;
   std::int64_t gpu_slots(const JobView& job, const NodeView& node, std::uint32_t model,
                          const Removable::Node& away) const;
   std::int64_t slots(const JobView& job, const NodeView& node, std::uint32_t model, const Removable::Node& away) const;

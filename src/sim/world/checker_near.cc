@@ -149,4 +149,44 @@ bool Checker::is_open(const JobView& job, std::size_t node) const {
   return may_stand(job, id, {});
 }
 
+// By trying all sets of domains: the fewest in which the node, were it empty, has so many GPUs of the model.
+std::size_t Checker::fewest_domains(const NodeView& node, std::uint32_t model, std::size_t gpus) const {
+  std::map<std::int32_t, std::size_t> there;
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    if (node.gpus[g].model == model) ++there[node.spec.gpus[g].numa];
+  }
+  std::size_t fewest = there.size() + 1;
+  for (std::uint32_t set = 1; set < 1U << there.size(); ++set) {
+    std::size_t sum = 0;
+    std::size_t domains = 0;
+    std::uint32_t bit = 1;
+    for (const auto& [domain, count] : there) {
+      if ((set & bit) != 0) sum += count, ++domains;
+      bit <<= 1U;
+    }
+    if (sum >= gpus) fewest = std::min(fewest, domains);
+  }
+  return fewest;
+}
+
+// A task that states a policy gets GPUs that keep it.
+void Checker::check_numa(const JobView& job, const TaskPlacement& placement) {
+  const TaskGroup& group = job.spec.groups[placement.group];
+  const bool single = group.numa == NumaPolicy::kSingleNumaNode;
+  if ((!single && group.numa != NumaPolicy::kRestricted) || placement.gpus.size() < 2) return;
+  const NodeView& node = nodes_[placement.node.index()];
+  std::set<std::int32_t> domains;
+  for (const std::uint8_t gpu : placement.gpus) domains.insert(node.spec.gpus[gpu].numa);
+  const std::string where = text_of(job.id) + " on " + node.spec.name;
+  if (single) {
+    require(domains.size() == 1, "P2", where + ": GPUs of several NUMA domains");
+    count("in one NUMA domain");
+  } else if (!job.spec.exclusive) {
+    const std::size_t fewest =
+        fewest_domains(node, node.gpus[placement.gpus.front()].model, placement.gpus.size());
+    require(domains.size() <= fewest, "P2", where + ": GPUs of more NUMA domains than an empty node would need");
+    count("in few NUMA domains");
+  }
+}
+
 }  // namespace berth::sim

@@ -71,6 +71,7 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
           where + ": CPU or memory over capacity");
   require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
           where + ": promises over capacity");
+  check_numa(job, placement);
   const TaskRequest& request = job.spec.groups[placement.group].request;
   for (const std::uint8_t index : placement.gpus) {
     const GpuView& gpu = node.gpus[index];

@@ -208,15 +208,24 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
   const TaskRequest& request = job.spec.groups.front().request;
   std::int64_t shares = 0;
   std::int64_t idle = 0;
+  std::map<std::int32_t, std::int64_t> idle_in;  // by NUMA domain
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuView& gpu = node.gpus[g];
     if (!gpu.healthy || gpu.model != model || gpu.nominated > 0) continue;
     const std::int32_t bound = gpu.bound - away.gpus[g];
-    if (bound == 0) ++idle;
+    if (bound == 0) ++idle, ++idle_in[node.spec.gpus[g].numa];
     if (bound > 0 && (gpu.sharers == 0 || gpu.domain != queues_[job.queue].domain)) continue;
     shares += (kMilli - bound) / request.gpu_milli;
   }
-  return request.is_share() ? shares : idle / request.gpus;
+  if (request.is_share()) return shares;
+  const NumaPolicy policy = job.spec.groups.front().numa;
+  if (policy != NumaPolicy::kSingleNumaNode && policy != NumaPolicy::kRestricted) return idle / request.gpus;
+  std::int64_t within = 0;
+  for (const auto& [domain, here] : idle_in) within += here / request.gpus;
+  const auto gpus = static_cast<std::size_t>(request.gpus);
+  // What needs several domains anyway is only known to have its place where an empty node would have it.
+  const bool whole = policy == NumaPolicy::kRestricted && idle_in.size() <= fewest_domains(node, model, gpus);
+  return whole ? idle / request.gpus : within;
 }
 
 // Tasks of the job that the node could take now, when what is removable is out of the way.

@@ -300,7 +300,8 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   // of the level that it asks has those in it that it must be near.
   const auto required = [](const AffinityTerm& term) { return term.required; };
   const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
-  const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology;
+  const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology ||
+                         reason.code == ReasonCode::kNuma;
   if (in_pieces && job.spec.groups.size() > 1) return true;
   if (near && (in_pieces || reason.code == ReasonCode::kGpusBusy)) return true;
   // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.

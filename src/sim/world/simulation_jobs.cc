@@ -41,8 +41,12 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
-// With numbers of their own, as above: labels, terms of affinity, levels of groups.
+// With numbers of their own, as above: NUMA policies, labels, terms of affinity, levels of groups.
 void Simulation::choose_neighbours(JobSpec& spec) {
+  Random sockets(seed_ ^ (steps_ << 24U));
+  for (TaskGroup& group : spec.groups) {
+    if (shape_.policies && sockets.chance(300)) group.numa = static_cast<NumaPolicy>(sockets.below(4));
+  }
   Random apart(seed_ ^ (steps_ << 20U));
   if (!shape_.policies || !apart.chance(400)) return;
   const bool levels = !config_.topology_levels.empty();
