@@ -102,6 +102,17 @@ std::string term_text(const JobSpec& spec, std::size_t at) {
   return std::string("it did not have to be ") + (near ? "near " : "away from ") + labels + " within one " + term.level;
 }
 
+// "job 1 (train, queue a) and job 2 (web, queue b) left, and job 3 (sweep, queue a) gave back 3 of its 4 tasks"
+std::string leaving_text(const State& state, const Change& change) {
+  std::string text;
+  if (!change.victims.empty()) text = listed(change.victims, [&](JobId id) { return job_text(state, id); }) + " left";
+  if (change.shrinks.empty()) return text;
+  return text + (text.empty() ? "" : ", and ") + listed(change.shrinks, [&](const Shrink& shrink) {
+           return job_text(state, shrink.job) + " gave back " + std::to_string(shrink.tasks - shrink.keep) +
+                  " of its " + std::to_string(shrink.tasks) + " tasks";
+         });
+}
+
 std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
   return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
@@ -139,6 +150,7 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
   }
   for (const NodeId node : change.nodes) trial.uncordon(node);
   for (const JobId victim : change.victims) trial.remove(victim);
+  for (const Shrink& shrink : change.shrinks) trial.shrink(shrink.job, shrink.keep);
   if (change.kind != ChangeKind::kWait) return;
   for (const state::RunningRow& row : state.running_table().rows()) {
     if (ends_by(row, now) <= change.at) trial.remove(row.job);
@@ -192,7 +204,8 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group;
     case ChangeKind::kTasks:
       return "it asked " + std::to_string(change.to) + (change.to == 1 ? " task" : " tasks") + " instead of " +
-             std::to_string(change.from) + group;
+             std::to_string(change.from) + group +
+             (change.shrinks.empty() ? "" : ", and " + leaving_text(state, change));
     case ChangeKind::kCpus:
       return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
     case ChangeKind::kMemory:
@@ -200,7 +213,7 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kQuota:
       return listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
     case ChangeKind::kEvict: {
-      std::string text = listed(change.victims, [&](JobId victim) { return job_text(state, victim); }) + " left";
+      std::string text = leaving_text(state, change);
       if (!change.raises.empty()) {
         text += ", and " + listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
       }

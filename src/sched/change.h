@@ -26,11 +26,11 @@ enum class ChangeKind {
   kShareNodes,  // the job does not ask for whole nodes
   kLevel,       // it requires one domain of level `name`, or of none when it is empty
   kGpus,        // `to` milli-GPUs per task instead of `from`
-  kTasks,       // `to` tasks instead of `from`
+  kTasks,       // `to` tasks instead of `from`, and what `shrinks` says
   kCpus,        // `to` milli-cores per task
   kMemory,      // `to` MiB per task
   kQuota,       // `raises`
-  kEvict,       // `victims` leave, and what `raises` says
+  kEvict,       // `victims` leave, `shrinks` give back, and what `raises` says
   kGroupLevel,  // group `group` requires one domain of level `name`, or of none when it is empty
   kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
   kNuma,        // the group's NUMA policy is best-effort
@@ -56,6 +56,14 @@ struct Raise {
   bool operator==(const Raise&) const = default;
 };
 
+// An elastic gang that gives back all but its first `keep` tasks.
+struct Shrink {
+  JobId job;
+  std::uint32_t keep = 0;
+  std::uint32_t tasks = 0;  // that it has now
+  bool operator==(const Shrink&) const = default;
+};
+
 struct Change {
   ChangeKind kind = ChangeKind::kQuota;  // without raises: as things are
   std::size_t group = 0;
@@ -64,6 +72,7 @@ struct Change {
   std::string name;
   std::vector<Raise> raises;
   std::vector<JobId> victims;
+  std::vector<Shrink> shrinks;
   std::vector<NodeId> nodes;
   Timestamp at;
   std::string text;  // completes "it would start now if ", and for kWait "it would start "

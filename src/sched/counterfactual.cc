@@ -48,10 +48,12 @@ class Inquiry {
   std::optional<Change> uncordon();
   void other_nodes(std::size_t group);
   void smaller_asks(std::size_t group);
+  void fewer_tasks(std::size_t group);
   void wider_level();
   void wider_group_level(std::size_t group);
   void without_term();
   void other_numa(std::size_t group);
+  std::optional<Change> largest(Change change, std::int64_t low, std::int64_t unit);
   std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,
                                 std::int64_t unit);
   Change raise_limits();
@@ -64,6 +66,8 @@ class Inquiry {
                             std::size_t many) const;
   std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
   bool may_leave(JobId id, const Change& change) const;
+  std::optional<Shrink> all_growth_of(JobId id) const;
+  void keep_most(Change& change);
   struct Cost {
     std::int32_t priority = 0;
     std::int64_t loss = 0;
@@ -332,9 +336,13 @@ std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::
   change.kind = kind;
   change.group = group;
   change.from = from;
+  return largest(std::move(change), low, unit);
+}
+
+std::optional<Change> Inquiry::largest(Change change, std::int64_t low, std::int64_t unit) {
   change.to = low;
-  if (low >= from || !starts(change)) return std::nullopt;
-  std::int64_t refused = from;
+  if (low >= change.from || !starts(change)) return std::nullopt;
+  std::int64_t refused = change.from;
   while (refused - change.to > unit) {
     Change more = change;
     more.to += (refused - change.to) / (2 * unit) * unit;
@@ -359,10 +367,32 @@ void Inquiry::smaller_asks(std::size_t index) {
     tell(largest(ChangeKind::kGpus, index, request.gpu_milli, 1, 1));
   else
     tell(largest(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli, kMilli));
-  tell(largest(ChangeKind::kTasks, index, group.least(), 1, 1));
+  fewer_tasks(index);
   const std::int64_t something = request.gpus > 0 ? 0 : 1;  // a task that asks nothing is no task
   tell(largest(ChangeKind::kCpus, index, request.cpu_milli, something, 1));
   tell(largest(ChangeKind::kMemory, index, request.memory_mib, something, 1));
+}
+
+// And more than that where elastic gangs give back what they have grown by.
+void Inquiry::fewer_tasks(std::size_t group) {
+  const std::int64_t least = job_.spec.groups[group].least();
+  const auto alone = largest(ChangeKind::kTasks, group, least, 1, 1);
+  tell(alone);
+  Change change;
+  change.kind = ChangeKind::kTasks;
+  change.group = group;
+  change.from = least;
+  for (const JobId id : state_.elastic()) {
+    const auto growth = all_growth_of(id);
+    if (growth && change.shrinks.size() < kMostVictims) change.shrinks.push_back(*growth);
+  }
+  change.to = least;
+  if (change.shrinks.empty() || starts(change)) return;  // it need not be fewer then
+  auto beside = largest(std::move(change), alone ? alone->to + 1 : 1, 1);
+  if (!beside) return;
+  leave_out(*beside, &Change::shrinks);
+  keep_most(*beside);
+  tell(std::move(beside));
 }
 
 // --- limits ---
@@ -428,6 +458,37 @@ void Inquiry::tighten(Change& change) {
 bool Inquiry::may_leave(JobId id, const Change& change) const {
   return state_.job(id)->phase == JobPhase::kRunning &&
          std::find(change.victims.begin(), change.victims.end(), id) == change.victims.end();
+}
+
+std::optional<Shrink> Inquiry::all_growth_of(JobId id) const {
+  const JobState& job = *state_.job(id);
+  if (job.phase != JobPhase::kRunning || !state_.elastic().contains(id)) return std::nullopt;
+  const auto tasks = static_cast<std::uint32_t>(job.attempt->tasks.size());
+  const std::uint32_t least = job.attempt->base_tasks();
+  return least < tasks ? std::optional(Shrink{id, least, tasks}) : std::nullopt;
+}
+
+// Nobody gives back a task more than has to be. Of those who leave, who need not give back all of it.
+void Inquiry::keep_most(Change& change) {
+  for (std::size_t i = change.victims.size(); i-- > 0;) {
+    const auto growth = all_growth_of(change.victims[i]);
+    if (!growth) continue;
+    Change less = change;
+    less.victims.erase(less.victims.begin() + static_cast<std::ptrdiff_t>(i));
+    less.shrinks.push_back(*growth);
+    if (starts(less)) change = std::move(less);
+  }
+  for (std::size_t i = 0; i < change.shrinks.size(); ++i) {
+    std::uint32_t refused = change.shrinks[i].tasks;
+    while (refused - change.shrinks[i].keep > 1 && !spent()) {
+      Change less = change;
+      less.shrinks[i].keep += (refused - change.shrinks[i].keep) / 2;
+      if (starts(less))
+        change = std::move(less);
+      else
+        refused = less.shrinks[i].keep;
+    }
+  }
 }
 
 // Whose leaving costs least first: the cycle's order of victims.
@@ -558,6 +619,7 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
   if (change.victims.empty()) return std::nullopt;
   order_victims(change.victims);
   leave_out(change, &Change::victims);
+  keep_most(change);
   if (!change.raises.empty()) tighten(change);
   return change;
 }

@@ -218,6 +218,7 @@ struct TinyFleet : FleetFixture {
   Imagined imagine(JobId id, const Change& change) const {
     Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
+    for (const sched::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
     imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
     for (const sched::Raise& raise : change.raises) {
       (raise.lending ? imagined.lending : imagined.max)[{raise.queue, raise.dim}] = raise.to;
@@ -254,6 +255,11 @@ std::vector<Change> weaker(const Change& change) {
   without(&Change::victims);
   without(&Change::nodes);
   without(&Change::raises);
+  without(&Change::shrinks);
+  for (std::size_t i = 0; i < change.shrinks.size(); ++i) {
+    all.push_back(change);
+    if (++all.back().shrinks[i].keep == all.back().shrinks[i].tasks) all.pop_back();  // the same as without it
+  }
   for (std::size_t i = 0; i < change.raises.size(); ++i) {
     all.push_back(change);
     --all.back().raises[i].to;
@@ -262,11 +268,8 @@ std::vector<Change> weaker(const Change& change) {
                       change.kind == ChangeKind::kMemory || change.kind == ChangeKind::kGpus;
   if (counts) {
     const std::int64_t unit = change.kind == ChangeKind::kGpus && change.from % kMilli == 0 ? kMilli : 1;
-    if (change.to + unit !=
-        change.from) {  // as many as before is no change, but would keep an elastic gang from growing
-      all.push_back(change);
-      all.back().to += unit;
-    }
+    all.push_back(change);
+    all.back().to += unit;
   }
   if (change.kind == ChangeKind::kWait) {
     all.push_back(change);

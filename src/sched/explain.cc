@@ -387,6 +387,11 @@ std::string sentence(const State& state, const Reason& reason) {
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
       if (reason.domain.valid() || reason.node.valid()) return topology_sentence(state, reason);
+      if (!reason.wish.empty()) {
+        return "it has to be within " + reason.wish +
+               (reason.limit == 0 ? ", and no node that could hold one of its tasks is"
+                                  : ", and the nodes that are could not hold its tasks, even if they were empty");
+      }
       if (reason.rule == PlaceRule::kNuma)
         return "no set of nodes in this fleet can hold it by its NUMA policy, even if all were empty";
       return "no set of nodes in this fleet can hold it, even if all were empty";

@@ -9,6 +9,14 @@ using state::JobState;
 using state::State;
 using state::Trial;
 
+namespace {
+
+bool why_is_of_quota(ReasonCode code) {
+  return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kUserLimit;
+}
+
+}  // namespace
+
 std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobState& job, PlaceWork& work,
                                                   Reason& why) {
   const Admission admission = admit(state, job);
@@ -16,14 +24,27 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     why = admission.reason;
     return std::nullopt;
   }
-  auto placements = place(state, job, admission.models, work, why);
-  if (!placements) return std::nullopt;
-  const bool allowed = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-    const auto reason = refuses(state, job, rest);
-    if (reason) why = *reason;
-    return !reason;
-  });
-  return allowed ? std::move(placements) : std::nullopt;
+  const auto places_of = [&](const JobState& one) {
+    auto placements = place(state, one, admission.models, work, why);
+    const bool allowed = placements && trim_until(one.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+                           const auto reason = refuses(state, one, rest);
+                           if (reason) why = *reason;
+                           return !reason;
+                         });
+    return allowed ? std::move(placements) : std::nullopt;
+  };
+  auto placements = places_of(job);
+  if (placements || !why_is_of_quota(why.code)) return placements;
+  // What is left of an elastic gang when the last ones are dropped may count more than its least part by itself would:
+  // nodes differ.
+  JobState least = job;
+  for (TaskGroup& group : least.spec.groups) group.count = group.least();
+  if (least.spec == job.spec) return std::nullopt;
+  Reason again;
+  std::swap(why, again);
+  placements = places_of(least);
+  if (!placements) why = again;
+  return placements;
 }
 
 Reason behind_hold(const State& state, JobId owner) {

@@ -138,10 +138,11 @@ std::optional<Regions> place_anywhere(Gang& gang, const JobState& job, Reason* w
 }
 
 // Why so many tasks of the groups fit no domain of the level that is required of them.
-Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range) {
+Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range,
+                     const std::vector<std::int32_t>& levels) {
   Gang any_model(gang.state(), job, kAllModels, gang.work());
-  Reason why = closest_domain(gang, least, range);
-  if (!some_domain_could_hold(any_model, least, range)) why.code = ReasonCode::kNeverFits;
+  Reason why = closest_domain(gang, least, range, levels);
+  if (!some_domain_could_hold(any_model, least, range, levels)) why.code = ReasonCode::kNeverFits;
   return why;
 }
 
@@ -157,7 +158,9 @@ Reason groups_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
     const bool fits = place_by_topology(gang, least, levels).has_value();
     gang.rollback_to(0);
     if (fits) continue;
-    why = level_refuses(gang, job, least, levels.groups[g]);
+    std::vector<std::int32_t> required = levels.required;
+    required.push_back(levels.groups[g].required);
+    why = level_refuses(gang, job, least, levels.groups[g], required);
     why.rule = PlaceRule::kGroup;
     why.wish = "group " + job.spec.groups[g].name;
     why.group = static_cast<std::int32_t>(g);
@@ -179,7 +182,7 @@ Reason levels_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
   gang.rollback_to(0);
   if (whole) return groups_refuse(gang, job, levels);
   if (levels.job.required == kAnywhere) return fleet;
-  const Reason why = level_refuses(gang, job, least, levels.job);
+  const Reason why = level_refuses(gang, job, least, levels.job, levels.required);
   return is_never(why.code) || fleet_holds ? why : fleet;
 }
 
@@ -226,6 +229,46 @@ void blame_neighbours(const State& state, const JobState& job, ModelMask models,
   }
 }
 
+// The levels within one domain of which each task of the group has to be, alone or near others.
+std::vector<std::string> levels_around(const JobSpec& spec, const TaskGroup& group) {
+  std::vector<std::string> levels;
+  const auto add = [&](const std::string& level) {
+    const bool known = std::find(levels.begin(), levels.end(), level) != levels.end();
+    if (!level.empty() && level != "node" && !known) levels.push_back(level);
+  };
+  add(spec.topology.required);
+  add(group.topology.required);
+  for (const AffinityTerm& term : spec.affinity) {
+    if (term.required) add(term.level);
+  }
+  return levels;
+}
+
+// Never: too few nodes that could hold its tasks lie in domains of the levels that it has to be in.
+std::optional<Reason> outside_levels(const State& state, const JobState& job) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const std::vector<std::string> names = levels_around(job.spec, job.spec.groups[g]);
+    if (names.empty()) continue;
+    std::vector<std::int32_t> levels;
+    for (const std::string& name : names) levels.push_back(level_range(state, {name, {}}).required);
+    const TaskAsk ask = task_ask(state, job, g, kAllModels);
+    Reason reason;
+    for (const NodeState& node : state.nodes()) {
+      if (node.status == NodeStatus::kLost || !is_in_all(state, node.id, levels) || !could_hold(state, ask, node))
+        continue;
+      reason.limit += std::min<std::int64_t>(slots_when_empty(ask, state.node_index().shape_of(node.id)),
+                                             ask.group.count);
+      if (reason.limit >= ask.group.least()) break;
+    }
+    if (reason.limit >= ask.group.least()) continue;
+    reason.code = ReasonCode::kNeverFits;
+    reason.group = static_cast<std::int32_t>(g);
+    for (const std::string& name : names) reason.wish += (reason.wish.empty() ? "one " : " and one ") + name;
+    return reason;
+  }
+  return std::nullopt;
+}
+
 // How many nodes would take one more task of the group but for its NUMA policy.
 std::int64_t nodes_in_pieces(const State& state, const TaskAsk& ask) {
   TaskAsk relaxed = ask;
@@ -268,6 +311,9 @@ std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State&
   if (place_all(gang, job, why)) return std::move(gang).in_rank_order();
   if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
   if (why != nullptr) blame_numa(state, job, models, work, *why);
+  const bool told = why == nullptr || (is_never(why->code) && (why->domain.valid() || why->node.valid()));
+  if (const auto never = told ? std::nullopt : outside_levels(state, job); never && why->code != ReasonCode::kPoolClosed)
+    *why = *never;
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -431,7 +432,13 @@ std::optional<Region> region_around(const State& state, NodeId node, std::int32_
   return around(state, {{}, node}, level);
 }
 
-Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range) {
+bool is_in_all(const State& state, NodeId node, const std::vector<std::int32_t>& levels) {
+  return std::all_of(levels.begin(), levels.end(),
+                     [&](std::int32_t level) { return around(state, {{}, node}, level).has_value(); });
+}
+
+Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
+                      const std::vector<std::int32_t>& levels) {
   const State& state = gang.state();
   Reason reason;
   reason.code = ReasonCode::kTopology;
@@ -439,6 +446,8 @@ Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range) 
     reason.asked += least[g] * gang.spec().groups[g].request.total_gpu_milli();
   std::optional<std::tuple<std::int64_t, std::int64_t>> best;
   const auto consider = [&](const Region& region, std::int64_t room) {
+    const auto outside = [&](std::int32_t level) { return !around(state, region, level); };
+    if (std::any_of(levels.begin(), levels.end(), outside)) return;
     const Counts slots = slots_of(gang, region);
     const std::tuple here(held(gang, slots, least), room);
     if (best && here <= *best) return;
@@ -466,8 +475,10 @@ Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range) 
   return reason;
 }
 
-bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range) {
+bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range,
+                            const std::vector<std::int32_t>& levels) {
   const State& state = gang.state();
+  // Pairs of a shape and how many nodes are of it.
   const auto holds = [&](const auto& shapes) {
     for (std::size_t g = 0; g < gang.spec().groups.size(); ++g) {
       std::int64_t slots = 0;
@@ -479,15 +490,30 @@ bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRa
     }
     return true;
   };
-  if (range.required == node_level(state)) {
+  using Shapes = std::map<NodeShape, std::uint32_t>;
+  const bool by_node = std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; });
+  if (range.required == node_level(state) && !by_node) {
     const auto& shapes = state.node_index().shapes();
     return std::any_of(shapes.begin(), shapes.end(), [&](const auto& one) {
-      return holds(std::array{std::pair(one.first, std::min<std::uint32_t>(one.second.there, 1))});
+      return holds(Shapes{{one.first, std::min<std::uint32_t>(one.second.there, 1)}});
     });
   }
+  const auto shape_of = [&](NodeId node) -> Shapes::value_type {
+    const bool counts = state.node(node).status != NodeStatus::kLost && is_in_all(state, node, levels);
+    return {state.node_index().shape_of(node), counts ? 1U : 0U};
+  };
+  if (range.required == node_level(state)) {
+    return std::any_of(state.nodes().begin(), state.nodes().end(),
+                       [&](const NodeState& node) { return holds(Shapes{shape_of(node.id)}); });
+  }
   const auto domains = state.topology().at_level(static_cast<std::size_t>(range.required));
-  return std::any_of(domains.begin(), domains.end(),
-                     [&](DomainId id) { return holds(state.topology().domain(id).shapes); });
+  return std::any_of(domains.begin(), domains.end(), [&](DomainId id) {
+    const Domain& domain = state.topology().domain(id);
+    if (!by_node) return holds(domain.shapes);
+    Shapes shapes;
+    for (const NodeId node : domain.nodes) shapes[shape_of(node).first] += shape_of(node).second;
+    return holds(shapes);
+  });
 }
 
 }  // namespace berth::sched

@@ -60,11 +60,17 @@ std::optional<std::vector<Region>> place_by_topology(Gang& gang, const Counts& c
 std::optional<Region> region_around(const state::State& state, NodeId node, std::int32_t level);
 
 // Why `least` tasks of each group, which fit the fleet, fit no domain of the required level: the domain that comes
-// closest. `asked` is what they ask in milli-GPUs, `limit` what is available to them there, `used` what of that comes
+// closest, of those that lie in one of each of the `levels`. `asked` is what they ask in milli-GPUs, `limit` what is available to them there, `used` what of that comes
 // in pieces of the tasks.
-Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range);
+Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
+                      const std::vector<std::int32_t>& levels);
 
-// Whether some domain of the required level, were it empty, holds so many tasks of each group.
-bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range);
+// Whether some domain of the required level, were it empty, holds so many tasks of each group on nodes that lie in a
+// domain of each of the `levels`.
+bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range,
+                            const std::vector<std::int32_t>& levels);
+
+// Whether the node lies in a domain of each of them.
+bool is_in_all(const state::State& state, NodeId node, const std::vector<std::int32_t>& levels);
 
 }  // namespace berth::sched
