@@ -63,7 +63,8 @@ constexpr std::array kFlags{
             "replicas of a service that drains and updates may take away at once"},
     JobFlag{"--hold", "hold", FlagKind::kSwitch, "", "wait until berth release"},
     JobFlag{"--exclusive", "exclusive", FlagKind::kSwitch, "", "whole nodes"},
-    JobFlag{"--spread", "spread", FlagKind::kSwitch, "", "on as many nodes as it has tasks or replicas, where possible"},
+    JobFlag{"--spread", "spread", FlagKind::kSwitch, "",
+            "on as many nodes as it has tasks or replicas, where possible"},
 };
 
 Node& inner_map(Node& map, std::string_view key) {

@@ -67,13 +67,13 @@ struct TaskGroup {
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
   bool operator==(const TaskGroup&) const = default;
   static constexpr auto fields() {
-    return std::tuple(
-        field("name", &TaskGroup::name), field("count", &TaskGroup::count), field("min_count", &TaskGroup::min_count),
-        field("request", &TaskGroup::request), field("command", &TaskGroup::command), field("env", &TaskGroup::env),
-        field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image), field("launch", &TaskGroup::launch),
-        field("pool", &TaskGroup::pool), field("node_selector", &TaskGroup::node_selector),
-        field("tolerations", &TaskGroup::tolerations), field("topology", &TaskGroup::topology),
-        field("numa", &TaskGroup::numa));
+    return std::tuple(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
+                      field("min_count", &TaskGroup::min_count), field("request", &TaskGroup::request),
+                      field("command", &TaskGroup::command), field("env", &TaskGroup::env),
+                      field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image),
+                      field("launch", &TaskGroup::launch), field("pool", &TaskGroup::pool),
+                      field("node_selector", &TaskGroup::node_selector), field("tolerations", &TaskGroup::tolerations),
+                      field("topology", &TaskGroup::topology), field("numa", &TaskGroup::numa));
   }
 };
 

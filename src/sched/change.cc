@@ -196,8 +196,8 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
       return change.name.empty() ? had : had + " but within one " + change.name;
     }
     case ChangeKind::kNuma:
-      return "its NUMA policy were best-effort instead of " +
-             std::string(name_of(job.spec.groups[change.group].numa)) + group;
+      return "its NUMA policy were best-effort instead of " + std::string(name_of(job.spec.groups[change.group].numa)) +
+             group;
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:

@@ -348,10 +348,10 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
     for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
     if (!fleet.faults.empty()) break;
   }
-  for (const ChangeKind kind : {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate,
-                                ChangeKind::kShareNodes, ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus,
-                                ChangeKind::kQuota, ChangeKind::kEvict, ChangeKind::kGroupLevel, ChangeKind::kNoTerm,
-                                ChangeKind::kNuma}) {
+  for (const ChangeKind kind :
+       {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
+        ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict,
+        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

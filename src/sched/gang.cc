@@ -29,7 +29,7 @@ class GroupPlacing {
       for (const NodeId node : gang.state_.topology().domain(region.domain).nodes) offer(node);
     } else {
       for (const auto& [node, taken] : gang.taken_) offer(node);
-      if (gang.neighbours_.choosy() || gang.siblings_.matter()) {
+      if (gang.neighbours_.choosy() || gang.other_replicas_.matter()) {
         for (const NodeState& node : gang.state_.nodes()) {
           if (!gang.taken_.contains(node.id)) offer(node.id);
         }
@@ -102,7 +102,7 @@ class GroupPlacing {
     Fit fit = fit_of(ask_, node, there, *placement);
     fit.loss = loss;
     fit.dislike = gang_.neighbours_.dislike(id);
-    fit.crowd = gang_.siblings_.on(id);
+    fit.crowd = gang_.other_replicas_.on(id);
     ready_.emplace(fit, std::move(*placement));
   }
 
@@ -176,7 +176,12 @@ class GroupPlacing {
 
 Gang::Gang(const State& state, const JobState& job, ModelMask models, PlaceWork& work, NodeScore score, Pools pools,
            Besides besides)
-    : state_(state), job_(job), work_(work), score_(score), neighbours_(state, job, besides), siblings_(state, job) {
+    : state_(state),
+      job_(job),
+      work_(work),
+      score_(score),
+      neighbours_(state, job, besides),
+      other_replicas_(state, job) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks_.push_back(task_ask(state, job, g, models, pools));
 }
 

@@ -12,8 +12,8 @@
 #include "model/job.h"
 #include "sched/neighbours.h"
 #include "sched/node_fit.h"
+#include "sched/other_replicas.h"
 #include "sched/place.h"
-#include "sched/siblings.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -37,7 +37,7 @@ class Gang {
   const JobSpec& spec() const { return job_.spec; }
   const TaskAsk& ask(std::size_t group) const { return asks_[group]; }
   const Neighbours& neighbours() const { return neighbours_; }
-  const Siblings& siblings() const { return siblings_; }
+  const OtherReplicas& other_replicas() const { return other_replicas_; }
   PlaceWork& work() { return work_; }
   // As if the group had not stated a NUMA policy.
   void set_numa_aside(std::size_t group) { asks_[group].numa = NumaPolicy::kBestEffort; }
@@ -62,7 +62,7 @@ class Gang {
   PlaceWork& work_;
   NodeScore score_;
   Neighbours neighbours_;
-  Siblings siblings_;
+  OtherReplicas other_replicas_;
   // What the group's tasks cost the fleet where, or null where nodes are not scored.
   const state::PlacementLoss* loss_of(std::size_t group);
 

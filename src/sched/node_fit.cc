@@ -173,8 +173,8 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
                  Pools pools) {
   const TaskGroup& group = job.spec.groups[group_index];
   TaskAsk ask{
-      group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {}, {},
-      {},    {}};
+      group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {}, {}, {},
+      {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
   ask.numa = numa_policy(job.spec, group);

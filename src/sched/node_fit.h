@@ -47,7 +47,7 @@ struct TaskAsk {
   bool spread = false;
   NumaPolicy numa = NumaPolicy::kBestEffort;  // as far as it means anything
   std::vector<bool> classes;                  // by NodeClassId: pool and taints allow it
-  std::optional<Stay> stay;   // while maintenance is planned
+  std::optional<Stay> stay;                   // while maintenance is planned
 };
 
 // Which pools are looked at: those that back guarantees, those that do not, or both.
@@ -88,9 +88,9 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
 // around it, the outermost first. Empty for all others.
 using Crowd = std::vector<std::int32_t>;
 
-// Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is asked, then what would stay
-// free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes without their own. Of equal
-// fits the node that has been known longest is taken.
+// Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is
+// asked, then what would stay free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes
+// without their own. Of equal fits the node that has been known longest is taken.
 struct Fit {
   std::int64_t dislike = 0;
   std::int32_t own_tasks = 0;

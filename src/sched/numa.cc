@@ -41,7 +41,7 @@ Sizes by_domain(const NodeState& node, Counts&& counts) {
   return all;
 }
 
-std::size_t most_domains(const TaskAsk& ask, const NodeState& node, GpuModelId model) {
+std::size_t most_domains_of(const TaskAsk& ask, const NodeState& node, GpuModelId model) {
   return most_domains(ask.numa, by_domain(node, [&](std::size_t g) { return node.gpus[g].model == model; }),
                       static_cast<std::size_t>(ask.group.request.gpus));
 }
@@ -79,7 +79,7 @@ std::int64_t tasks_on(const TaskAsk& ask, const NodeState& node, std::uint32_t i
   if (!is_strict(ask.numa) || ask.exclusive) return std::popcount(idle) / ask.group.request.gpus;
   if (idle == 0) return 0;
   const auto first = static_cast<std::size_t>(std::countr_zero(idle));
-  return tasks_within(most_domains(ask, node, node.gpus[first].model),
+  return tasks_within(most_domains_of(ask, node, node.gpus[first].model),
                       by_domain(node, [&](std::size_t g) { return (idle >> g & 1U) != 0; }),
                       static_cast<std::size_t>(ask.group.request.gpus));
 }
@@ -97,19 +97,19 @@ std::int64_t tasks_on(const TaskAsk& ask, const NodeShape& shape, std::size_t mo
   return tasks_within(most_domains(ask.numa, std::move(all), gpus), std::move(healthy), gpus);
 }
 
-std::vector<std::uint8_t> gpus_by_policy(const TaskAsk& ask, const NodeState& node, std::span<const std::uint8_t> idle) {
+std::vector<std::uint8_t> gpus_by_policy(const TaskAsk& ask, const NodeState& node,
+                                         std::span<const std::uint8_t> idle) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
   if (ask.numa == NumaPolicy::kNone) return linked_gpus(node.spec, idle, count);
   // Whoever gets the whole node gets it as it is.
   if (!is_strict(ask.numa) || ask.exclusive) return near_gpus(node.spec, idle, count);
-  return near_gpus_within(node.spec, idle, count, most_domains(ask, node, node.gpus[idle.front()].model));
+  return near_gpus_within(node.spec, idle, count, most_domains_of(ask, node, node.gpus[idle.front()].model));
 }
 
 bool is_kept(const TaskAsk& ask, const NodeState& node, std::span<const std::uint8_t> gpus) {
   if (ask.numa != NumaPolicy::kSingleNumaNode) return true;
-  return std::all_of(gpus.begin(), gpus.end(), [&](std::uint8_t gpu) {
-    return node.spec.gpus[gpu].numa == node.spec.gpus[gpus.front()].numa;
-  });
+  return std::all_of(gpus.begin(), gpus.end(),
+                     [&](std::uint8_t gpu) { return node.spec.gpus[gpu].numa == node.spec.gpus[gpus.front()].numa; });
 }
 
 }  // namespace berth::sched

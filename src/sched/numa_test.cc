@@ -30,9 +30,7 @@ struct NumaFleet : FleetFixture {
     cycle();
     return id;
   }
-  std::vector<std::uint8_t> gpus_of(JobId id) const {
-    return state.job(id)->attempt->tasks.front().placement.gpus;
-  }
+  std::vector<std::uint8_t> gpus_of(JobId id) const { return state.job(id)->attempt->tasks.front().placement.gpus; }
   std::set<std::int32_t> domains_of(const TaskPlacement& placement) const {
     std::set<std::int32_t> domains;
     for (const std::uint8_t gpu : placement.gpus) domains.insert(state.node(placement.node).spec.gpus[gpu].numa);
@@ -69,16 +67,17 @@ TEST_CASE_FIXTURE(NumaFleet, "single-numa-node waits where idle GPUs are in two 
   CHECK_EQ(why.summary, "1 node has 2 GPUs idle for it, but not in one NUMA domain");
   bool told = false;
   for (const sched::Change& change : why.changes) {
-    told = told ||
-           sched::would_start(change) == "it would start now if its NUMA policy were best-effort instead of "
-                                         "single-numa-node";
+    told = told || sched::would_start(change) ==
+                       "it would start now if its NUMA policy were best-effort instead of "
+                       "single-numa-node";
   }
   CHECK(told);
   const JobId anyhow = start(asking(1, 2, NumaPolicy::kNone));
   CHECK(gpus_of(anyhow) == Gpus{3, 7});
 }
 
-TEST_CASE_FIXTURE(NumaFleet, "restricted takes as few domains as an empty node would need, and an island is passed over for it") {
+TEST_CASE_FIXTURE(NumaFleet,
+                  "restricted takes as few domains as an empty node would need, and an island is passed over for it") {
   command(ApplyConfig{config({queue("a")}), "op"});
   NodeSpec spec = node_with("n1", {0, 0, 0, 0, 1, 1, 1, 1});
   for (const std::size_t g : {2U, 3U, 6U, 7U}) spec.gpus[g].nvlink_island = 1;

@@ -256,8 +256,8 @@ std::optional<Reason> outside_levels(const State& state, const JobState& job) {
     for (const NodeState& node : state.nodes()) {
       if (node.status == NodeStatus::kLost || !is_in_all(state, node.id, levels) || !could_hold(state, ask, node))
         continue;
-      reason.limit += std::min<std::int64_t>(slots_when_empty(ask, state.node_index().shape_of(node.id)),
-                                             ask.group.count);
+      reason.limit +=
+          std::min<std::int64_t>(slots_when_empty(ask, state.node_index().shape_of(node.id)), ask.group.count);
       if (reason.limit >= ask.group.least()) break;
     }
     if (reason.limit >= ask.group.least()) continue;
@@ -312,7 +312,8 @@ std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State&
   if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
   if (why != nullptr) blame_numa(state, job, models, work, *why);
   const bool told = why == nullptr || (is_never(why->code) && (why->domain.valid() || why->node.valid()));
-  if (const auto never = told ? std::nullopt : outside_levels(state, job); never && why->code != ReasonCode::kPoolClosed)
+  if (const auto never = told ? std::nullopt : outside_levels(state, job);
+      never && why->code != ReasonCode::kPoolClosed)
     *why = *never;
   return std::nullopt;
 }

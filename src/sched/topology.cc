@@ -194,20 +194,19 @@ bool place_in(Gang& gang, const Region& region, std::int32_t level, std::int32_t
   return gang.add_all(counts, region, short_of);
 }
 
-// The domains of a level that have GPUs for all, the one with the least room first; for a replica that asks to be spread
-// the one with the fewest others.
+// The domains of a level that have GPUs for all, the one with the least room first; for a replica that asks to be
+// spread the one with the fewest others.
 std::vector<DomainId> candidates(const Gang& gang, std::int32_t level, const Counts& counts) {
   const state::TopologyIndex& topology = gang.state().topology();
   std::vector<std::tuple<std::int32_t, std::int64_t, DomainId>> by_room;
   for (const DomainId id : topology.at_level(static_cast<std::size_t>(level))) {
     if (holds_all(slots_of(gang, {id, {}}), counts))
-      by_room.emplace_back(gang.siblings().in(id), available_in(gang, id), id);
+      by_room.emplace_back(gang.other_replicas().in(id), available_in(gang, id), id);
   }
   const auto order = [](const auto& one) { return std::tuple(std::get<0>(one), std::get<1>(one)); };
-  std::stable_sort(by_room.begin(), by_room.end(),
-                   [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::stable_sort(by_room.begin(), by_room.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
   std::vector<DomainId> ids;
-  for (const auto& [siblings, room, id] : by_room) ids.push_back(id);
+  for (const auto& [replicas, room, id] : by_room) ids.push_back(id);
   return ids;
 }
 
@@ -409,7 +408,7 @@ JobLevels stated_levels(const Gang& gang) {
 }
 
 // The only task of a replica is within one node wherever it goes; which domain it prefers is up to the others.
-void leave_to_siblings(const State& state, JobLevels& levels) {
+void leave_to_other_replicas(const State& state, JobLevels& levels) {
   std::erase(levels.required, node_level(state));
   levels.job.required = kAnywhere;
   for (const std::int32_t level : levels.required) levels.job.required = std::max(levels.job.required, level);
@@ -420,7 +419,7 @@ void leave_to_siblings(const State& state, JobLevels& levels) {
 
 JobLevels job_levels(const Gang& gang) {
   JobLevels levels = stated_levels(gang);
-  if (gang.siblings().matter() && levels.known()) leave_to_siblings(gang.state(), levels);
+  if (gang.other_replicas().matter() && levels.known()) leave_to_other_replicas(gang.state(), levels);
   return levels;
 }
 
@@ -433,8 +432,9 @@ std::optional<Region> region_around(const State& state, NodeId node, std::int32_
 }
 
 bool is_in_all(const State& state, NodeId node, const std::vector<std::int32_t>& levels) {
-  return std::all_of(levels.begin(), levels.end(),
-                     [&](std::int32_t level) { return around(state, {{}, node}, level).has_value(); });
+  return std::all_of(levels.begin(), levels.end(), [&](std::int32_t level) {
+    return around(state, {{}, node}, level).has_value();
+  });
 }
 
 Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
@@ -491,7 +491,8 @@ bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRa
     return true;
   };
   using Shapes = std::map<NodeShape, std::uint32_t>;
-  const bool by_node = std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; });
+  const bool by_node =
+      std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; });
   if (range.required == node_level(state) && !by_node) {
     const auto& shapes = state.node_index().shapes();
     return std::any_of(shapes.begin(), shapes.end(), [&](const auto& one) {

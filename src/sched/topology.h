@@ -60,8 +60,8 @@ std::optional<std::vector<Region>> place_by_topology(Gang& gang, const Counts& c
 std::optional<Region> region_around(const state::State& state, NodeId node, std::int32_t level);
 
 // Why `least` tasks of each group, which fit the fleet, fit no domain of the required level: the domain that comes
-// closest, of those that lie in one of each of the `levels`. `asked` is what they ask in milli-GPUs, `limit` what is available to them there, `used` what of that comes
-// in pieces of the tasks.
+// closest, of those that lie in one of each of the `levels`. `asked` is what they ask in milli-GPUs, `limit` what is
+// available to them there, `used` what of that comes in pieces of the tasks.
 Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
                       const std::vector<std::int32_t>& levels);
 

@@ -1,7 +1,7 @@
 #pragma once
 // On which nodes the replicas of a service stand that asks to be spread: those that are bound, until their attempt is
-// over, and those that are promised a place. What spreading goes by (sched/siblings.h). Jobs that do not ask for it are
-// not in here and cost nothing.
+// over, and those that are promised a place. What spreading goes by (sched/other_replicas.h). Jobs that do not ask for
+// it are not in here and cost nothing.
 
 #include <cstdint>
 #include <map>

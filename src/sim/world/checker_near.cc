@@ -182,8 +182,7 @@ void Checker::check_numa(const JobView& job, const TaskPlacement& placement) {
     require(domains.size() == 1, "P2", where + ": GPUs of several NUMA domains");
     count("in one NUMA domain");
   } else if (!job.spec.exclusive) {
-    const std::size_t fewest =
-        fewest_domains(node, node.gpus[placement.gpus.front()].model, placement.gpus.size());
+    const std::size_t fewest = fewest_domains(node, node.gpus[placement.gpus.front()].model, placement.gpus.size());
     require(domains.size() <= fewest, "P2", where + ": GPUs of more NUMA domains than an empty node would need");
     count("in few NUMA domains");
   }

@@ -1,4 +1,4 @@
-#include "sched/siblings.h"
+#include "sched/other_replicas.h"
 
 #include <map>
 #include <set>

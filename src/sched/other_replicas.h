@@ -12,9 +12,9 @@
 
 namespace berth::sched {
 
-class Siblings {
+class OtherReplicas {
  public:
-  Siblings(const state::State& state, const state::JobState& job);
+  OtherReplicas(const state::State& state, const state::JobState& job);
 
   // Whether any is there, so that all nodes are to be looked at.
   bool matter() const { return nodes_ != nullptr; }

@@ -1,4 +1,4 @@
-#include "sched/siblings.h"
+#include "sched/other_replicas.h"
 
 #include "state/replicas.h"
 
@@ -7,7 +7,7 @@ namespace berth::sched {
 using state::JobState;
 using state::State;
 
-Siblings::Siblings(const State& state, const JobState& job) : state_(state) {
+OtherReplicas::OtherReplicas(const State& state, const JobState& job) : state_(state) {
   if (!job.spreads_with_others() || state::service_of(state, job) == nullptr) return;
   const state::ReplicaPlaces::Nodes& nodes = state.replica_places().of(job.parent);
   if (nodes.empty()) return;
@@ -17,13 +17,13 @@ Siblings::Siblings(const State& state, const JobState& job) : state_(state) {
   }
 }
 
-std::int32_t Siblings::in(DomainId domain) const {
+std::int32_t OtherReplicas::in(DomainId domain) const {
   const auto found = domains_.find(domain);
   return found == domains_.end() ? 0 : found->second;
 }
 
 // A node that is in no domain of a level is away from all at that level.
-Crowd Siblings::on(NodeId node) const {
+Crowd OtherReplicas::on(NodeId node) const {
   if (!matter()) return {};
   Crowd crowd(1 + state_.topology().levels().size());
   const auto there = nodes_->find(node);
