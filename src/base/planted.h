@@ -37,7 +37,12 @@ enum class Bug {
   kLevelIgnored,         // state: attained service of any level stops any other
   kFlapIgnored,          // control: a node may come and go as often as it likes
   kMassLossIgnored,      // control: nodes are given up though many are silent at once
-  kNoticeIgnored         // control: whoever runs on a node that goes away has all of its grace
+  kNoticeIgnored,        // control: whoever runs on a node that goes away has all of its grace
+  kPoolClassIgnored,     // state: a pool takes jobs of every class
+  kWindowIgnored,        // sched: who is not gone by then starts on a node that maintenance will close
+  kWindowNotLeft,        // control: nobody is asked to leave before maintenance begins
+  kUsedGuaranteeLost,    // state: what is not used of a guarantee is counted without what is used
+  kGuaranteeNotRestored  // state: a guarantee that has decayed is not given back
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -68,7 +73,12 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "level-ignored",
                                                                    "flap-ignored",
                                                                    "mass-loss-ignored",
-                                                                   "notice-ignored"});
+                                                                   "notice-ignored",
+                                                                   "pool-class-ignored",
+                                                                   "window-ignored",
+                                                                   "window-not-left",
+                                                                   "used-guarantee-lost",
+                                                                   "guarantee-not-restored"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

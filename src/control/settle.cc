@@ -145,7 +145,7 @@ bool leave_draining_node(Batch& batch, const JobState& job) {
 // planned late.
 bool leave_for_maintenance(Batch& batch, const JobState& job) {
   const State& state = batch.state();
-  if (state.departure_of(job) > batch.now()) return false;
+  if (state.departure_of(job) > batch.now() || planted(Bug::kWindowNotLeft)) return false;
   if (!state::may_leave_by_choice(state, job)) return false;
   begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job.spec));
   return true;

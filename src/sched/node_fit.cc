@@ -137,7 +137,7 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
 }
 
 std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const NodeState& node) {
-  if (!ask.stay) return std::nullopt;
+  if (!ask.stay || planted(Bug::kWindowIgnored)) return std::nullopt;
   const Stay& stay = *ask.stay;
   for (const state::ClosedSpan& span : node.maintenance) {
     const bool over = span.to <= stay.start;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/planted.h"
 
 namespace berth::state {
 
@@ -43,6 +44,7 @@ bool is_idle(const QueueState& queue, const Amounts& load) {
 }
 
 bool wants_more(const QueueState& queue, const Amounts& load) {
+  if (planted(Bug::kGuaranteeNotRestored)) return false;
   return any_judged(queue, [&](std::size_t d) {
     return load[d] > queue.guaranteed.amounts[d] && queue.guaranteed.amounts[d] < queue.configured.amounts[d];
   });
@@ -51,10 +53,11 @@ bool wants_more(const QueueState& queue, const Amounts& load) {
 QuotaAmounts guarantee_after_idling(const QueueState& queue) {
   QuotaAmounts left = queue.guaranteed;
   for (std::size_t d = 0; d < kDims; ++d) {
-    const std::int64_t idle = left.amounts[d] - queue.guarantee_use.idle_peak[d];
+    const std::int64_t used = planted(Bug::kUsedGuaranteeLost) ? 0 : queue.guarantee_use.idle_peak[d];
+    const std::int64_t idle = left.amounts[d] - used;
     if (!left.states(d) || idle <= 0) continue;
     const std::int64_t unit = d == kDimMemory ? 1 : kMilli;
-    left.amounts[d] = queue.guarantee_use.idle_peak[d] + idle / 2 / unit * unit;
+    left.amounts[d] = used + idle / 2 / unit * unit;
   }
   return left;
 }

@@ -54,6 +54,11 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kFlapIgnored, 100'000},
     {Bug::kMassLossIgnored, 2'000'000},
     {Bug::kNoticeIgnored, 500'000},
+    {Bug::kPoolClassIgnored, 3'000'000},
+    {Bug::kWindowIgnored, 3'000'000},
+    {Bug::kWindowNotLeft, 3'000'000},
+    {Bug::kUsedGuaranteeLost, 3'000'000},
+    {Bug::kGuaranteeNotRestored, 3'000'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size());
 

@@ -77,16 +77,46 @@ QuotaAmounts Checker::guarantee_of(const ResourceAmounts& named) {
   return guarantee;
 }
 
-// More than half of what is guaranteed of some kind of GPU, or of anything where no GPUs are.
-bool Checker::is_busy(const QueueView& queue) {
+namespace {
+
+// Of the dimensions that say whether a guarantee is used: the kinds of GPU, or everything where no GPUs are stated.
+template <class Holds>
+bool any_judged(const QuotaAmounts& guaranteed, Holds&& holds) {
   bool of_gpus = false;
   for (std::size_t d = 0; d < kDims; ++d)
-    of_gpus = of_gpus || (queue.guaranteed.states(d) && d != kDimCpu && d != kDimMemory);
+    of_gpus = of_gpus || (guaranteed.states(d) && d != kDimCpu && d != kDimMemory);
   for (std::size_t d = 0; d < kDims; ++d) {
-    const bool judged = queue.guaranteed.states(d) && of_gpus == (d != kDimCpu && d != kDimMemory);
-    if (judged && queue.usage[d] > queue.guaranteed.amounts[d] / 2) return true;
+    const bool judged = guaranteed.states(d) && of_gpus == (d != kDimCpu && d != kDimMemory);
+    if (judged && holds(d)) return true;
   }
   return false;
+}
+
+}  // namespace
+
+// More than half of what is guaranteed.
+bool Checker::is_busy(const QueueView& queue) {
+  return any_judged(queue.guaranteed, [&](std::size_t d) { return queue.usage[d] > queue.guaranteed.amounts[d] / 2; });
+}
+
+// By what it uses alone; what waits there makes it want more than that.
+void Checker::note_shortness(QueueView& queue) {
+  const bool is_short = queue.use_or_lose_ms > 0 && any_judged(queue.guaranteed, [&](std::size_t d) {
+                          return queue.usage[d] > queue.guaranteed.amounts[d] &&
+                                 queue.guaranteed.amounts[d] < queue.configured.amounts[d];
+                        });
+  if (!is_short)
+    queue.short_since = Timestamp::never();
+  else if (queue.short_since.is_never())
+    queue.short_since = now_;
+}
+
+void Checker::check_restored(Timestamp now) {
+  for (const QueueView& queue : queues_) {
+    if (queue.short_since.is_never() || queue.removed) continue;
+    require(now - queue.short_since < queue.use_or_lose_ms, "P3",
+            "the guarantee of '" + queue.path + "' is not given back though more than what is left is used");
+  }
 }
 
 void Checker::on(const GuaranteeChanged& event) {
@@ -112,6 +142,7 @@ void Checker::on(const GuaranteeChanged& event) {
           who + "decays though more than half of it was used");
   queue.guaranteed = left;
   queue.guarantee_since = now_;
+  note_shortness(queue);
   roomier_.insert(found->second);
 }
 
@@ -172,6 +203,7 @@ void Checker::on(const ClusterConfigured& event) {
     queue.use_or_lose_ms = 0;
   }
   recount();
+  for (QueueView& queue : queues_) note_shortness(queue);
 }
 
 // Weights changed, and with them what charges count; nothing is evicted for it.
@@ -304,6 +336,7 @@ void Checker::charge(const JobView& job, const ChargeView& one, std::uint32_t in
       roomier_.insert(q);
     }
     if (is_busy(queue)) queue.busy_at = now_;
+    note_shortness(queue);
     if (q == 0) break;
   }
 }
@@ -425,6 +458,7 @@ void Checker::check_deadlines(Timestamp now) {
 void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
   check_deadlines(now);
   check_windows(now);
+  check_restored(now);
   for (const std::uint32_t queue : roomier_) check_promotions(queues_[queue]);
   roomier_.clear();
   for (const std::uint32_t q : contended_) breach("P3", "room in '" + queues_[q].path + "' was taken for nobody");

@@ -55,8 +55,9 @@ class Checker : public Witness {
     QuotaAmounts guaranteed;
     QuotaAmounts configured;
     std::int64_t use_or_lose_ms = 0;
-    Timestamp guarantee_since;  // when it was last configured or changed
-    Timestamp busy_at;          // when it last used more than half of it
+    Timestamp guarantee_since;                   // when it was last configured or changed
+    Timestamp busy_at;                           // when it last used more than half of it
+    Timestamp short_since = Timestamp::never();  // it uses more than is left of a guarantee that has decayed
     Amounts max = Amounts::unlimited();
     Amounts lending = Amounts::unlimited();
     std::string domain;
@@ -241,6 +242,8 @@ class Checker : public Witness {
   void set_limits(QueueView& queue, const QueueConfig& config);
   QuotaAmounts guarantee_of(const ResourceAmounts& named);
   static bool is_busy(const QueueView& queue);
+  void note_shortness(QueueView& queue);
+  void check_restored(Timestamp now);
   const PoolConfig* pool_of(NodeId node) const;
   bool in_burst(const std::vector<TaskPlacement>& placements) const;
   bool closed_to(const JobView& job, const NodeView& node) const;
