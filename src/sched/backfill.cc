@@ -163,14 +163,14 @@ class Renewal {
  private:
   // Whether anybody lacks places at all.
   bool seek() {
-    Order order(round_.state, round_.now, Lanes::kAll);
+    Order order(round_.state, round_.now);
     bool lacking = false;
     for (std::size_t in_vain = 0; !lacking || (kept_.size() < most_ && in_vain < most_ + kMostInVain);) {
       const auto id = order.next();
       if (!id) break;
       if (round_.decided.contains(*id)) continue;
       const bool could = !kept_.contains(*id) && could_be_held(*id);
-      if (!kept_.contains(*id)) order.refuse(*id);
+      if (!kept_.contains(*id)) order.refuse();
       Reason why;
       if ((lacking && !could) || fit_now(round_.state, *round_.state.job(*id), round_.work, why)) continue;
       if (!lacks_places(why.code)) continue;

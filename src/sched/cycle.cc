@@ -159,8 +159,9 @@ bool is_of_places(ReasonCode code) {
 }
 
 // Steps 4 and 5, unless somebody who asked the same was refused before.
-std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobState& job, Reason& why) {
-  const Admission admission = admit(cycle.state, job, cycle.questions.least(job));
+std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobState& job, const Amounts& least,
+                                                      Reason& why) {
+  const Admission admission = admit(cycle.state, job, least);
   if (admission.models == 0) {
     why = admission.reason;
     return std::nullopt;
@@ -178,31 +179,39 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
 }
 
 void ask(Cycle& cycle, Order& order, JobId id) {
-  const JobState& job = *cycle.state.job(id);
-  Reason why;
   ++cycle.plan.jobs_asked;
-  if (auto placements = seek_places(cycle, job, why)) {
+  const std::size_t lane = order.lane_of_last();
+  if (const Reason* closed = cycle.openings.closed(cycle.state, lane)) {
+    cycle.plan.refused.emplace_back(id, *closed);
+    order.refuse();
+    return cycle.openings.shut(lane);
+  }
+  const JobState& job = *cycle.state.job(id);
+  const Amounts& least = *cycle.openings.asked()[lane].least;
+  Reason why;
+  if (auto placements = seek_places(cycle, job, least, why)) {
     start(cycle, id, std::move(*placements));
-    return;
+    return cycle.openings.take();
   }
   // Nobody leaves for a job that would find its places but for a hold.
   const bool delays = why.code == ReasonCode::kBehindHold;
-  const bool claims = !delays && !is_never(why.code) && may_claim(cycle.state, job, cycle.questions.least(job));
-  if (claims && nominate(cycle, id)) return;
+  const bool claims = !delays && !is_never(why.code) && may_claim(cycle.state, job, least);
+  if (claims && nominate(cycle, id)) return cycle.openings.take();
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.
   if (claims && !cycle.plan.decisions.empty()) cycle.work.ask_again_at = cycle.now;
   cycle.plan.refused.emplace_back(id, why);
   if (delays) {
-    order.refuse_as_long(id);
+    order.refuse_as_long();
   } else {
-    order.refuse(id);
-    cycle.openings.shut({job.queue, job.shape});
+    order.refuse();
+    cycle.openings.shut(lane);
   }
 }
 
 // Those who need not be asked, because places like theirs were refused to others.
 void refuse_rest(Cycle& cycle, const Order& order) {
+  if (!cycle.openings.refuses_any()) return;
   for (const JobId id : order.rest()) {
     const JobState& job = *cycle.state.job(id);
     if (cycle.decided.contains(id)) continue;
@@ -233,7 +242,7 @@ Plan run_cycle(State& state, Timestamp now) {
   }
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the
   // holds of others, victims.
-  Order order(state, now, Lanes::kAwake);
+  Order order(state, now, cycle.openings.asked());
   while (!cycle.openings.none(state)) {
     const auto job = order.next();
     if (!job) break;

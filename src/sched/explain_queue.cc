@@ -79,7 +79,7 @@ std::string why_first(const State& state, Order order, const JobState& first, co
 }  // namespace
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
-  Order order(state, now, Lanes::kAll);
+  Order order(state, now);
   const auto first = order.first();
   if (!first || *first == job.id) return {};
   const Order before = order;
@@ -311,7 +311,7 @@ std::vector<std::string> share_lines(const State& state, const QueueState& queue
     lines.push_back(line + (counted[i] > 0 && one == dominant ? " (dominant)" : ""));
   }
   if (queue.is_leaf() || queue.id == state.root()) return lines;
-  Order order(state, now, Lanes::kAll);
+  Order order(state, now);
   if (const auto share = order.share(queue.id); share && !(*share == dominant)) {
     lines.push_back("counts " + percent(*share) +
                     " among its siblings: its children's usage, rescaled to the least of those that have jobs to ask");

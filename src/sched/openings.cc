@@ -2,24 +2,18 @@
 
 #include <algorithm>
 
-#include "sched/preempt.h"
 #include "sched/quota.h"
 #include "sched/waking.h"
 
 namespace berth::sched {
 
-using state::JobState;
 using state::LaneKey;
 using state::State;
 
-void Openings::add(const State& state, const LaneKey& key, const JobState& job, const Amounts& asked,
-                   Questions::Id question, const Sleeper* stirred) {
-  Lane lane{key, {}, &asked, stirred, may_claim(state, job, asked), false};
-  if (job.spec.groups.size() == 1 && job.spec.affinity.empty()) {
-    lane.question = question;
-    refusal(question);
-  }
-  lanes_.push_back(lane);
+void Openings::add(const AskedLane& lane, Questions::Case& what, bool claims, const Cohort* stirred) {
+  asked_.push_back(lane);
+  lanes_.push_back({&what, stirred, claims, false});
+  if (what.question) refusal(*what.question);
 }
 
 std::optional<Reason>& Openings::refusal(Questions::Id question) {
@@ -27,38 +21,49 @@ std::optional<Reason>& Openings::refusal(Questions::Id question) {
   return refusals_[question];
 }
 
+void Openings::refuse(Questions::Id question, const Reason& why) {
+  refusal(question) = why;
+  refuses_any_ = true;
+}
+
+const std::optional<Reason>& Openings::over_max_by_now(const State& state, Questions::Case& what) const {
+  if (!what.over_max && what.over_max_as_of != taken_) what.over_max = over_max(state, what.rules_from, what.least);
+  what.over_max_as_of = taken_;
+  return what.over_max;
+}
+
+const Reason* Openings::closed(const State& state, std::size_t index) {
+  const Lane& lane = lanes_[index];
+  if (lane.claims || may_claim_later(state, asked_[index].key.queue)) return nullptr;
+  if (const auto& why = over_max_by_now(state, *lane.what)) return &*why;
+  if (!lane.what->alike || !lane.what->question) return nullptr;
+  const auto& why = refusals_[*lane.what->question];
+  return why ? &*why : nullptr;
+}
+
 // Whoever may claim is asked, whatever is refused to him.
-bool Openings::is_open(const State& state, const Lane& lane) const {
+bool Openings::is_open(const State& state, std::size_t index) {
+  const Lane& lane = lanes_[index];
   if (lane.shut) return false;
   if (lane.claims) return true;
-  if (lane.question && refusals_[*lane.question]) return false;
-  const bool closed = over_max(state, lane.key.queue, *lane.asked) ||
-                      (lane.stirred != nullptr && nodes_are_taken(state, lane.key, *lane.stirred));
-  return !closed || may_claim_by_now(state, lane.key);
+  if (lane.what->alike && lane.what->question && refusals_[*lane.what->question]) return false;
+  const bool taken = over_max_by_now(state, *lane.what).has_value() ||
+                     (lane.stirred != nullptr && nodes_are_taken(state, *lane.stirred));
+  return !taken || may_claim_by_now(state, asked_[index].key);
 }
 
 bool Openings::none(const State& state) {
-  while (first_open_ < lanes_.size() && !is_open(state, lanes_[first_open_])) ++first_open_;
+  while (first_open_ < lanes_.size() && !is_open(state, first_open_)) ++first_open_;
   return first_open_ == lanes_.size();
 }
 
-std::vector<Openings::Lane>::const_iterator Openings::find(const LaneKey& key) const {
-  const auto found = std::lower_bound(lanes_.begin(), lanes_.end(), key,
-                                      [](const Lane& lane, const LaneKey& wanted) { return lane.key < wanted; });
-  return found != lanes_.end() && found->key == key ? found : lanes_.end();
-}
-
-const std::optional<Reason>& Openings::refused(Questions::Id question) { return refusal(question); }
-
 std::optional<Reason> Openings::refused(const LaneKey& key) const {
-  const auto lane = find(key);
-  if (lane == lanes_.end() || lane->claims || !lane->question) return std::nullopt;
-  return refusals_[*lane->question];
-}
-
-void Openings::shut(const LaneKey& key) {
-  const auto lane = find(key);
-  if (lane != lanes_.end()) lanes_[static_cast<std::size_t>(lane - lanes_.begin())].shut = true;
+  const auto found = std::lower_bound(asked_.begin(), asked_.end(), key,
+                                      [](const AskedLane& lane, const LaneKey& wanted) { return lane.key < wanted; });
+  if (found == asked_.end() || found->key != key) return std::nullopt;
+  const Lane& lane = lanes_[static_cast<std::size_t>(found - asked_.begin())];
+  if (lane.claims || !lane.what->alike || !lane.what->question) return std::nullopt;
+  return refusals_[*lane.what->question];
 }
 
 }  // namespace berth::sched

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/reason.h"
+#include "sched/order.h"
 #include "sched/questions.h"
 #include "state/state.h"
 
@@ -19,40 +20,44 @@ namespace berth::sched {
 
 class Openings {
  public:
-  using Sleeper = state::WaitLists::Sleeper;
-  // A lane stays awake; `job` is its first, which counts `asked` at least, and `stirred` is not null if the lane was
-  // only stirred. Lanes come in their order.
-  void add(const state::State& state, const state::LaneKey& lane, const state::JobState& job, const Amounts& asked,
-           Questions::Id question, const Sleeper* stirred);
-  // A lane stays awake that is refused but may claim.
-  void add_claimant(const state::LaneKey& lane) { lanes_.push_back({lane, {}, nullptr, nullptr, true, false}); }
+  using Cohort = state::WaitLists::Cohort;
+  // A lane stays awake. Lanes come in their order. `stirred` is not null if the lane was only stirred.
+  void add(const AskedLane& lane, Questions::Case& what, bool claims, const Cohort* stirred);
+  const std::vector<AskedLane>& asked() const { return asked_; }
 
+  // Something was bound or promised.
+  void take() { ++taken_; }
   // Nobody that is awake could start or claim any more.
   bool none(const state::State& state);
   // Why no places are found, if somebody was refused the same.
-  const std::optional<Reason>& refused(Questions::Id question);
-  // The reason by which the lane's places were refused, if they were.
+  const std::optional<Reason>& refused(Questions::Id question) { return refusal(question); }
+  void refuse(Questions::Id question, const Reason& why);
+  bool refuses_any() const { return refuses_any_; }
+  // The reason by which the lane's places were refused, if they were and nobody of it may claim.
   std::optional<Reason> refused(const state::LaneKey& lane) const;
-  void refuse(Questions::Id question, const Reason& why) { refusal(question) = why; }
+  // Why a job of the lane, by its place in `asked()`, would be refused whatever else it asks; nothing if that is not
+  // certain.
+  const Reason* closed(const state::State& state, std::size_t lane);
   // Nobody else of the lane is asked in this cycle.
-  void shut(const state::LaneKey& lane);
+  void shut(std::size_t lane) { lanes_[lane].shut = true; }
 
  private:
   struct Lane {
-    state::LaneKey key;
-    std::optional<Questions::Id> question;  // what it asks, if others are refused what it is
-    const Amounts* asked = nullptr;         // by one job, at least; of nobody who claims
-    const Sleeper* stirred = nullptr;
+    Questions::Case* what = nullptr;
+    const Cohort* stirred = nullptr;
     bool claims = false;
     bool shut = false;
   };
-  bool is_open(const state::State& state, const Lane& lane) const;
+  bool is_open(const state::State& state, std::size_t lane);
+  const std::optional<Reason>& over_max_by_now(const state::State& state, Questions::Case& what) const;
   std::optional<Reason>& refusal(Questions::Id question);
-  std::vector<Lane>::const_iterator find(const state::LaneKey& lane) const;
 
   std::vector<std::optional<Reason>> refusals_;  // by question
-  std::vector<Lane> lanes_;
+  bool refuses_any_ = false;
+  std::vector<AskedLane> asked_;
+  std::vector<Lane> lanes_;     // the same
   std::size_t first_open_ = 0;  // what was closed before it stays so
+  std::size_t taken_ = 0;       // so often
 };
 
 }  // namespace berth::sched

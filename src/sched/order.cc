@@ -10,30 +10,42 @@ namespace berth::sched {
 using state::QueueState;
 using state::State;
 
-Order::Order(const State& state, Timestamp now, Lanes lanes)
+Order::Order(const State& state, Timestamp now)
     : state_(state),
       now_(now),
       standings_(state.queues().size()),
       contests_(state.queues().size()),
-      asked_(lanes),
+      all_(true),
+      asked_below_(state.queues().size(), true) {}
+
+Order::Order(const State& state, Timestamp now, std::span<const AskedLane> awake)
+    : state_(state),
+      now_(now),
+      standings_(state.queues().size()),
+      contests_(state.queues().size()),
+      awake_(awake),
+      first_of_(state.queues().size()),
       asked_below_(state.queues().size()) {
-  if (asked_ == Lanes::kAll) asked_below_.assign(state.queues().size(), true);
-  for (const auto& [lane, sleeper] : state.waits().awake()) {
-    for (QueueId q = lane.queue; q.valid() && !asked_below_[q.index()]; q = state.queue(q).parent) {
+  for (std::size_t i = 0; i < awake.size(); ++i) {
+    const QueueId leaf = awake[i].key.queue;
+    if (i > 0 && awake[i - 1].key.queue == leaf) continue;
+    first_of_[leaf.index()] = static_cast<std::uint32_t>(i);
+    for (QueueId q = leaf; q.valid() && !asked_below_[q.index()]; q = state.queue(q).parent) {
       asked_below_[q.index()] = true;
     }
   }
 }
 
-bool Order::passes_over(const QueueState& leaf, std::uint64_t shape) const {
-  return asked_ == Lanes::kAwake && state_.waits().sleeps({leaf.id, shape});
+// It may be asked at all: it is not too early, nor a claimant, who is served before the others.
+bool Order::waits(const state::PendingKey& key) const {
+  const state::JobState& job = *state_.job(key.job);
+  return job.not_before <= now_ && !job.nomination;
 }
 
 // In a strict queue nobody passes the first job that may be asked at all.
 bool Order::head_sleeps(const QueueState& leaf) const {
   for (const state::PendingKey& key : leaf.pending) {
-    const state::JobState& job = *state_.job(key.job);
-    if (job.not_before <= now_ && !job.nomination) return passes_over(leaf, job.shape);
+    if (waits(key)) return !all_ && state_.waits().sleeps({leaf.id, state_.job(key.job)->shape});
   }
   return false;
 }
@@ -43,19 +55,32 @@ std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
   std::vector<Lane>& lanes = found->second;
   if (!fresh) return lanes;
   if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return lanes;
-  const auto add = [&](std::uint64_t shape, const std::set<state::PendingKey>& jobs) {
-    const Amounts asked = least_amounts(state_, state_.job(jobs.begin()->job)->spec);
-    lanes.push_back({shape, jobs.begin(), jobs.end(), asked, {}, 0});
-  };
-  if (asked_ == Lanes::kAll) {
-    for (const auto& [shape, jobs] : leaf.lanes) add(shape, jobs);
-    return lanes;
+  for (const auto& [shape, jobs] : leaf.lanes) {
+    if (!all_) break;
+    Lane& lane = lanes.emplace_back();
+    lane.shape = shape;
+    lane.at = *jobs.begin();
+    lane.own_least = own_least_.size();
+    own_least_.push_back(least_amounts(state_, state_.job(lane.at.job)->spec));
   }
-  const auto& awake = state_.waits().awake();
-  for (auto at = awake.lower_bound({leaf.id, 0}); at != awake.end() && at->first.queue == leaf.id; ++at) {
-    add(at->first.shape, leaf.lanes.at(at->first.shape));
+  for (std::size_t i = all_ ? 0 : first_of_[leaf.id.index()]; i < awake_.size() && awake_[i].key.queue == leaf.id;
+       ++i) {
+    Lane& lane = lanes.emplace_back();
+    lane.shape = awake_[i].key.shape;
+    lane.at = awake_[i].first;
+    lane.least = awake_[i].least;
+    lane.eligible = true;
   }
   return lanes;
+}
+
+// To the job that follows its next one.
+void Order::advance(const QueueState& leaf, Lane& lane) const {
+  const Lane::Jobs& jobs = leaf.lanes.at(lane.shape);
+  const auto after = jobs.upper_bound(lane.at);
+  lane.over = after == jobs.end();
+  lane.eligible = lane.taken = false;
+  if (!lane.over) lane.at = *after;
 }
 
 // For a hold that others of its lane have met. After so many that were looked at the rest is not.
@@ -69,18 +94,19 @@ std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
   std::optional<Candidate> best;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     Lane& lane = lanes[i];
-    while (lane.at != lane.end) {
-      const state::JobState& job = *state_.job(lane.at->job);
-      if (job.not_before <= now_ && !job.nomination && !would_be_refused(lane, job)) break;
-      ++lane.at;  // too early, or a claimant, who is served before the others, or too long for a hold
+    while (!lane.over) {
+      const bool known = lane.eligible && !lane.refused_length_s;
+      if (!lane.taken && (known || (waits(lane.at) && !would_be_refused(lane, *state_.job(lane.at.job))))) break;
+      advance(leaf, lane);  // too early, or a claimant, or too long for a hold
     }
-    if (lane.at != lane.end && (!best || *lane.at < best->key)) best = Candidate{lane.at->job, leaf.id, i, *lane.at};
+    if (!lane.over && (!best || lane.at < best->key)) best = Candidate{lane.at.job, leaf.id, i, lane.at};
   }
   return best;
 }
 
 const Amounts& Order::asked_by(const Candidate& candidate) const {
-  return lanes_.at(candidate.leaf)[candidate.lane].asked;
+  const Lane& lane = lanes_.at(candidate.leaf)[candidate.lane];
+  return lane.least != nullptr ? *lane.least : own_least_[lane.own_least];
 }
 
 Order::Rank Order::rank_of(QueueId id) {
@@ -197,52 +223,43 @@ std::optional<JobId> Order::first() {
 }
 
 std::optional<JobId> Order::next() {
-  const std::optional<Candidate> candidate = head(state_.root());
-  if (!candidate) return std::nullopt;
-  ++lanes_.at(candidate->leaf)[candidate->lane].at;
-  forget_path(candidate->leaf);
-  return candidate->job;
+  last_ = head(state_.root());
+  if (!last_) return std::nullopt;
+  lanes_.at(last_->leaf)[last_->lane].taken = true;
+  forget_path(last_->leaf);
+  return last_->job;
 }
 
 std::vector<JobId> Order::rest() const {
   std::vector<JobId> rest;
   for (const auto& [leaf, lanes] : lanes_) {
-    const bool strict = state_.queue(leaf).policy == QueuePolicy::kStrict;
+    const QueueState& queue = state_.queue(leaf);
+    const bool strict = queue.policy == QueuePolicy::kStrict;
     std::optional<state::PendingKey> head;
-    for (const Lane& lane : lanes) {
-      auto at = lane.at;
-      const auto waits = [&](const state::PendingKey& key) {
-        const state::JobState& job = *state_.job(key.job);
-        return job.not_before <= now_ && !job.nomination;
-      };
-      while (at != lane.end && !waits(*at)) ++at;
-      if (at == lane.end) continue;
-      if (!strict) rest.push_back(at->job);
-      if (!head || *at < *head) head = *at;
+    for (Lane lane : lanes) {
+      while (!lane.over && (lane.taken || !waits(lane.at))) advance(queue, lane);
+      if (lane.over) continue;
+      if (!strict) rest.push_back(lane.at.job);
+      if (!head || lane.at < *head) head = lane.at;
     }
     if (strict && head) rest.push_back(head->job);
   }
   return rest;
 }
 
-void Order::refuse(JobId id) {
-  const state::JobState& job = *state_.job(id);
-  const bool strict = state_.queue(job.queue).policy == QueuePolicy::kStrict;
-  for (Lane& lane : lanes_.at(job.queue)) {
-    if (strict || lane.shape == job.shape) lane.at = lane.end;
-  }
-  forget_path(job.queue);
+void Order::refuse() {
+  const bool strict = state_.queue(last_->leaf).policy == QueuePolicy::kStrict;
+  std::vector<Lane>& lanes = lanes_.at(last_->leaf);
+  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].over = lanes[i].over || strict || i == last_->lane;
+  forget_path(last_->leaf);
 }
 
-void Order::refuse_as_long(JobId id) {
-  const state::JobState& job = *state_.job(id);
-  if (state_.queue(job.queue).policy == QueuePolicy::kStrict) return refuse(id);
-  for (Lane& lane : lanes_.at(job.queue)) {
-    if (lane.shape != job.shape) continue;
-    lane.refused_length_s = std::min(length_s(job), lane.refused_length_s.value_or(kUnlimited));
-    if (lane.looked_at > kLookedAtBehindHold) lane.at = lane.end;
-  }
-  forget_path(job.queue);
+void Order::refuse_as_long() {
+  if (state_.queue(last_->leaf).policy == QueuePolicy::kStrict) return refuse();
+  Lane& lane = lanes_.at(last_->leaf)[last_->lane];
+  lane.refused_length_s = std::min(length_s(*state_.job(last_->job)), lane.refused_length_s.value_or(kUnlimited));
+  lane.over = lane.over || lane.looked_at > kLookedAtBehindHold;
+  forget_path(last_->leaf);
 }
 
 }  // namespace berth::sched

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/timestamp.h"
@@ -24,27 +25,35 @@
 
 namespace berth::sched {
 
-// A cycle asks the lanes that are awake; an explanation wants the order of all.
-enum class Lanes { kAwake, kAll };
+// A lane that a cycle asks: the first of its jobs that may be asked, and what each of them counts at least.
+struct AskedLane {
+  state::LaneKey key;
+  state::PendingKey first;
+  const Amounts* least = nullptr;
+};
 
 // Walks all waiting jobs of one cycle, each at most once, always by the order of the moment.
 class Order {
  public:
-  Order(const state::State& state, Timestamp now, Lanes lanes);
+  // Of all that wait; and of the lanes that are awake, which are given in their order and outlive it.
+  Order(const state::State& state, Timestamp now);
+  Order(const state::State& state, Timestamp now, std::span<const AskedLane> awake);
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
   // The same, but it stays the next.
   std::optional<JobId> first();
+  // The lane of the job that next() gave last, by its place among those that are awake.
+  std::size_t lane_of_last() const { return first_of_[last_->leaf.index()] + last_->lane; }
   // The first of every lane that is still to be asked; in a strict queue its head alone.
   std::vector<JobId> rest() const;
   // What the queue counts among its siblings as long as something below it is to be asked.
   std::optional<Fraction> share(QueueId queue);
   // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
   // strict queue nobody else of the queue is.
-  void refuse(JobId job);
+  void refuse();
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
-  void refuse_as_long(JobId job);
+  void refuse_as_long();
 
  private:
   struct Candidate {
@@ -54,10 +63,14 @@ class Order {
     state::PendingKey key;
   };
   struct Lane {
+    using Jobs = std::set<state::PendingKey>;
     std::uint64_t shape = 0;
-    std::set<state::PendingKey>::const_iterator at;
-    std::set<state::PendingKey>::const_iterator end;
-    Amounts asked;  // at least, by one job of the lane
+    state::PendingKey at;            // its next job, of those that are not `over`
+    const Amounts* least = nullptr;  // what one job of the lane counts; null: `own_least_` has it
+    std::size_t own_least = 0;
+    bool eligible = false;  // the next job is known to be one that may be asked
+    bool taken = false;     // the next job was given: what follows it is next
+    bool over = false;
     // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
     std::optional<std::int64_t> refused_length_s;
     std::size_t looked_at = 0;  // since then
@@ -98,7 +111,8 @@ class Order {
   static bool later(const Contender& a, const Contender& b);
   const Amounts& asked_by(const Candidate& candidate) const;
   static bool would_be_refused(Lane& lane, const state::JobState& job);
-  bool passes_over(const state::QueueState& leaf, std::uint64_t shape) const;
+  bool waits(const state::PendingKey& key) const;
+  void advance(const state::QueueState& leaf, Lane& lane) const;
   bool head_sleeps(const state::QueueState& leaf) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
@@ -108,8 +122,12 @@ class Order {
   std::map<QueueId, std::vector<Lane>> lanes_;
   std::vector<Standing> standings_;  // by queue
   std::vector<Contest> contests_;    // by queue
-  Lanes asked_;
+  bool all_ = false;
+  std::span<const AskedLane> awake_;
+  std::vector<std::uint32_t> first_of_;  // by queue: the first lane of it that is awake
+  std::vector<Amounts> own_least_;
   std::vector<bool> asked_below_;  // by queue: some lane is asked
+  std::optional<Candidate> last_;  // that next() gave
 };
 
 }  // namespace berth::sched

@@ -1,27 +1,37 @@
 #include "sched/questions.h"
 
-#include "sched/place.h"
 #include "sched/quota.h"
 
 namespace berth::sched {
 
-std::uint32_t Questions::asker_of(QueueId queue) {
-  std::uint32_t& asker = askers_[queue.index()];
-  if (asker != kUnknown) return asker;
-  Asker full{state_.queue(queue).trust_domain, {}};
-  for (std::uint32_t i = 0; i < state_.pools().size(); ++i) full.second.push_back(state_.is_open_to(queue, i));
-  asker = known_askers_.try_emplace(std::move(full), static_cast<std::uint32_t>(known_askers_.size())).first->second;
-  return asker;
+namespace {
+
+bool within_on_the_way(const state::State& state, QueueId queue, const Amounts& asked) {
+  for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, asked)) return true;
+  }
+  return false;
 }
+
+}  // namespace
 
 Questions::Id Questions::id_of(const state::JobState& job, ModelMask models) {
-  return ids_.try_emplace({job.shape, models, asker_of(job.queue)}, static_cast<Id>(ids_.size())).first->second;
+  const std::uint32_t asker = state_.standpoint_of(job.queue).asker;
+  return ids_.try_emplace({job.shape, models, asker}, static_cast<Id>(ids_.size())).first->second;
 }
 
-const Amounts& Questions::least(const state::JobState& job) {
-  const auto [found, fresh] = least_.try_emplace(job.shape);
-  if (fresh) found->second = least_amounts(state_, job.spec);
-  return found->second;
+Questions::Case& Questions::case_of(const CaseKey& key, JobId id) {
+  const auto [found, fresh] = cases_.try_emplace(key);
+  Case& known = found->second;
+  if (!fresh) return known;
+  const state::JobState& job = *state_.job(id);
+  known.rules_from = state_.standpoint_of(job.queue).rules_from;
+  known.least = least_amounts(state_, job.spec);
+  known.admission = admit(state_, job, known.least);
+  if (known.admission.models != 0) known.question = id_of(job, known.admission.models);
+  known.alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();
+  known.within = within_on_the_way(state_, known.rules_from, known.least);
+  return known;
 }
 
 }  // namespace berth::sched

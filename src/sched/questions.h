@@ -1,15 +1,21 @@
 #pragma once
-// Questions: all that the search for places looks at besides the nodes, numbered, so that within a cycle equal ones are
-// answered once: what is refused to one job is refused to all that ask the same. Also what jobs of one shape count.
+// Questions: what the jobs that wait ask of one cycle, so that equal questions are answered once. Jobs of one shape
+// that wait at one standpoint (state/standpoint.h) are one case: quota answers the same to all of them. Where it leaves
+// them the same GPU models, those of several standpoints may still ask the same for places; such questions are
+// numbered.
 
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "model/ids.h"
+#include "model/reason.h"
 #include "model/resources.h"
+#include "sched/admit.h"
 #include "sched/node_fit.h"
 #include "state/state.h"
 
@@ -17,26 +23,32 @@ namespace berth::sched {
 
 class Questions {
  public:
-  explicit Questions(const state::State& state) : state_(state), askers_(state.queues().size(), kUnknown) {}
-
   using Id = std::uint32_t;
+  struct Case {
+    QueueId rules_from;
+    Amounts least;                   // what a job of it counts at least
+    Admission admission;             // when it was first asked for
+    std::optional<Id> question;      // then, if it was admitted
+    bool alike = false;              // places refused to one of it are refused to all: one group, and nobody to be near
+    bool within = false;             // inside a guarantee on its way to the root, likewise when it was first asked for
+    std::optional<Reason> over_max;  // a ceiling by now; it stays so in a cycle
+    std::size_t over_max_as_of = std::numeric_limits<std::size_t>::max();  // so much was taken when that was looked at
+    std::optional<state::Sleep> sleep;  // of those that cannot claim, by why they were refused
+    ReasonCode sleep_for = ReasonCode::kNone;
+  };
+
+  explicit Questions(const state::State& state) : state_(state) {}
+
+  using CaseKey = std::pair<std::uint64_t, std::uint32_t>;  // shape and standpoint
+  // The case, of which `job` is one.
+  Case& case_of(const CaseKey& key, JobId job);
   // What the job asks, where quota leaves it the models.
   Id id_of(const state::JobState& job, ModelMask models);
-  // What a job of this shape counts at least.
-  const Amounts& least(const state::JobState& job);
 
  private:
-  // Whose tasks share GPUs, and, by index, which pools the queue may use; the shape tells the class.
-  using Asker = std::pair<TrustDomainId, std::vector<bool>>;
-  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
-
-  std::uint32_t asker_of(QueueId queue);
-
   const state::State& state_;
-  std::vector<std::uint32_t> askers_;  // by queue
-  std::map<Asker, std::uint32_t> known_askers_;
+  std::map<CaseKey, Case> cases_;
   std::map<std::tuple<std::uint64_t, ModelMask, std::uint32_t>, Id> ids_;  // by shape, models and asker
-  std::map<std::uint64_t, Amounts> least_;                                 // by shape
 };
 
 }  // namespace berth::sched

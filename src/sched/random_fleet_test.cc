@@ -412,8 +412,8 @@ TEST_CASE("a cycle decides the same whether refused lanes slept or all are asked
       for (int i = 0; i < 3; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
       auto woken = State::load(fleet.state.save());
       REQUIRE(woken.has_value());
-      REQUIRE_EQ(woken->waits().awake().size() >= fleet.state.waits().awake().size(), true);
-      slept += woken->waits().awake().size() - fleet.state.waits().awake().size();
+      REQUIRE_EQ(woken->waits().awake_count() >= fleet.state.waits().awake_count(), true);
+      slept += woken->waits().awake_count() - fleet.state.waits().awake_count();
       const Plan with_sleep = sched::run_cycle(fleet.state, fleet.now);
       const Plan without = sched::run_cycle(*woken, fleet.now);
       CAPTURE(seed);
@@ -487,7 +487,7 @@ TEST_CASE("jobs are asked in the order that its definition gives, whatever start
       for (int i = 0; i < 8; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
       fleet.state.pass_deadlines(fleet.now);
       state::Trial trial(fleet.state);
-      sched::Order order(fleet.state, fleet.now, sched::Lanes::kAll);
+      sched::Order order(fleet.state, fleet.now);
       LinearOrder linear{fleet.state, fleet.now};
       while (const JobState* expected = linear.head(fleet.state.root())) {
         CAPTURE(seed);
@@ -502,7 +502,7 @@ TEST_CASE("jobs are asked in the order that its definition gives, whatever start
           trial.place(expected->id, *placements);
           ++started;
         } else {
-          order.refuse(expected->id);
+          order.refuse();
           linear.refuse(*expected);
           ++refused;
         }

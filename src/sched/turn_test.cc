@@ -146,10 +146,10 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   // Nobody has a guarantee or a lower priority to claim from, so no search for victims is begun.
   CHECK_LT(next.plan.nodes_scored, 10);
   // The others, for whom there was room until then, sleep again unasked.
-  CHECK_EQ(loop.state.waits().awake().size(), kQueues - 2);
+  CHECK_EQ(loop.state.waits().awake_count(), kQueues - 2);
   const auto other = loop.turn({job_in("branch/q0", 2)});
   CHECK_EQ(other.plan.jobs_asked, 1);
-  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  CHECK_EQ(loop.state.waits().awake_count(), 0);
   CHECK_EQ(loop.state.audit().value_or(""), "");
   // And are not forgotten.
   loop.turn({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
@@ -176,16 +176,16 @@ TEST_CASE(
   };
   loop.turn({job_on("q0", "H100"), job_on("q0", "A100")});
   for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_on("q" + std::to_string(q), "H100")});
-  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  CHECK_EQ(loop.state.waits().awake_count(), 0);
   const auto elsewhere = loop.turn({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK_EQ(elsewhere.plan.jobs_asked, 0);
   loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
-  CHECK_EQ(loop.state.waits().awake().size(), kQueues - 1);
+  CHECK_EQ(loop.state.waits().awake_count(), kQueues - 1);
   const auto next = loop.turn({job_on("q0", "A100")});  // it finds its place
   CHECK_EQ(next.plan.decisions.size(), 1);
   CHECK_EQ(next.plan.jobs_asked, 1);
-  CHECK_EQ(loop.state.waits().awake().size(), 0);
+  CHECK_EQ(loop.state.waits().awake_count(), 0);
   CHECK_EQ(loop.state.audit().value_or(""), "");
   loop.turn({ReportTaskExited{{JobId(3), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(4))->phase == JobPhase::kRunning);

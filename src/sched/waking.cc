@@ -21,9 +21,11 @@ using state::NodeState;
 using state::QueueState;
 using state::QuotaNeed;
 using state::Sleep;
-using Sleeper = state::WaitLists::Sleeper;
 using state::State;
 using state::Trial;
+using state::WaitLists;
+using Cohort = state::WaitLists::Cohort;
+using Sleeper = state::WaitLists::Sleeper;
 
 namespace {
 
@@ -39,9 +41,9 @@ bool may_hold(const NodeState& node, const TaskRequest& request, ModelMask model
          }) >= request.gpus;
 }
 
-const TaskRequest& request_of(const State& state, const LaneKey& lane) {
-  const JobId any = state.queue(lane.queue).lanes.at(lane.shape).begin()->job;
-  return state.job(any)->spec.groups.front().request;
+const TaskRequest& request_of(const State& state, const Cohort& cohort) {
+  const LaneKey& any = cohort.sleepers.front()->lane;
+  return state.job(state.queue(any.queue).lanes.at(any.shape).begin()->job)->spec.groups.front().request;
 }
 
 bool has_room(const State& state, const QuotaNeed& need) {
@@ -60,60 +62,104 @@ bool waits_plainly(const Sleep& sleep) {
   return !sleep.any_easing && !sleep.any_change && !sleep.holds && sleep.until.is_never();
 }
 
-constexpr std::size_t kMostNodesAsked = 8;
+// The first of the lane, remembered for as long as it is that.
+const WaitLists::Head& head_of(const State& state, Sleeper& sleeper) {
+  if (!sleeper.head) {
+    const state::PendingKey& first = *state.queue(sleeper.lane.queue).lanes.at(sleeper.lane.shape).begin();
+    sleeper.head = WaitLists::Head{first, state.job(first.job)->not_before};
+  }
+  return *sleeper.head;
+}
+
+// may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
+bool first_may_claim(const State& state, const QueueState& leaf, const state::PendingKey& first,
+                     const Questions::Case& what) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  const bool depends_on_job =
+      !state.elastic().empty() || !leaf.service_thresholds.empty() || state.standpoint_of(leaf.id).limits_users;
+  if (depends_on_job) return may_claim(state, *state.job(first.job), what.least);
+  if (rules.preempt && !leaf.running.empty() && leaf.running.begin()->first < -first.negated_priority) return true;
+  return rules.reclaim && what.within;
+}
 
 }  // namespace
 
+bool may_claim_later(const State& state, QueueId leaf) {
+  return !state.queue(leaf).service_thresholds.empty() ||
+         (!state.elastic().empty() && state.standpoint_of(leaf).limits_users);
+}
+
 bool may_claim_by_now(const State& state, const LaneKey& lane) {
+  if (!may_claim_later(state, lane.queue)) return false;
   const JobState& first = *state.job(state.queue(lane.queue).lanes.at(lane.shape).begin()->job);
   return may_claim(state, first, least_amounts(state, first.spec));
 }
 
 namespace {
 
-// Whether what has stirred the lane since it slept is gone again: a ceiling that it slept by refuses it, whatever GPUs
-// it would get, or the nodes that became freer are taken; and there is still no guarantee to claim on. Then it would
-// sleep as before.
-bool is_refused_again(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
-  const Sleep& sleep = sleeper.sleep;
-  bool refused = nodes_are_taken(state, lane, sleeper);
-  for (const QuotaNeed& need : sleep.quota) {
+// Whether what has stirred lanes of the cohort since they slept is gone again: a ceiling that they slept by refuses
+// them, whatever GPUs they would get, or the nodes that became freer are taken.
+bool is_refused_again(const State& state, const Cohort& cohort) {
+  bool refused = nodes_are_taken(state, cohort);
+  for (const QuotaNeed& need : cohort.sleep.quota) {
     const bool room = has_room(state, need);
     if (room && (need.within || !need.user.empty())) return false;  // below his limit again, somebody may claim
     refused = refused || (!need.within && need.any_model && need.user.empty() && !room);
   }
-  return refused && !may_claim_by_now(state, lane);
+  return refused;
 }
 
-// A lane, and by what it slept if it is still on its lists.
+// Sends back to sleep those that were stirred, would be refused again and still have no guarantee to claim on: they
+// would sleep as before.
+void resume_refused(State& state, Questions& questions) {
+  state::WaitLists& waits = state.waits();
+  std::map<const Cohort*, Questions::Case*> refused;  // by cohort; null: it is not
+  for (std::size_t i = waits.stirred().size(); i-- > 0;) {
+    Sleeper& sleeper = *waits.stirred()[i];
+    const state::PendingKey& first = head_of(state, sleeper).key;
+    const auto [known, fresh] = refused.try_emplace(sleeper.cohort, nullptr);
+    if (fresh && is_refused_again(state, *sleeper.cohort))
+      known->second = &questions.case_of({sleeper.cohort->shape, sleeper.cohort->standpoint}, first.job);
+    const bool resumes =
+        known->second != nullptr && !first_may_claim(state, state.queue(sleeper.lane.queue), first, *known->second);
+    if (resumes) waits.resume(sleeper);
+  }
+}
+
+// A lane, and its place in its cohort if it still has one.
 using Woken = std::pair<LaneKey, Sleeper*>;
 
 // The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
-std::vector<Woken> stirred(State& state, Timestamp now) {
+std::vector<Woken> woken_by_changes(State& state, Timestamp now) {
   state::WaitLists& waits = state.waits();
   std::vector<Woken> woken;
   const auto add = [&](const LaneKey& lane) { woken.emplace_back(lane, waits.find_sleeper(lane)); };
+  const auto add_cohort = [&](const Cohort& cohort) {
+    for (Sleeper* sleeper : cohort.sleepers) {
+      if (!sleeper->stirred()) woken.emplace_back(sleeper->lane, sleeper);
+    }
+  };
   for (const QueueId queue : waits.eased_queues()) {
-    for (const auto& [lane, sleeper] : waits.waiting_for(queue)) {
-      if (sleeper->stirred) continue;  // it is awake
-      const auto& needs = sleeper->sleep.quota;
+    for (const Cohort* cohort : waits.waiting_for(queue)) {
+      const auto& needs = cohort->sleep.quota;
       const bool room = std::any_of(needs.begin(), needs.end(), [&](const QuotaNeed& need) {
         return need.queue == queue && has_room(state, need);
       });
-      if (room) woken.emplace_back(lane, sleeper);
+      if (room) add_cohort(*cohort);
     }
   }
-  for (const auto& [shape, lanes] : waits.for_places()) {
-    const TaskRequest& request = request_of(state, lanes.begin()->first);
+  for (const auto& [shape, cohorts] : waits.for_places()) {
+    const TaskRequest& request = request_of(state, *cohorts.front());
     const ModelMask models = allowed_models(state, request);
     std::vector<NodeId> nodes;
     for (const NodeId node : waits.eased_nodes()) {
       if (may_hold(state.node(node), request, models)) nodes.push_back(node);
     }
     if (nodes.empty()) continue;
-    for (const auto& [lane, sleeper] : lanes) {
-      woken.emplace_back(lane, sleeper);
-      sleeper->by_node.insert(sleeper->by_node.end(), nodes.begin(), nodes.end());
+    for (Cohort* cohort : cohorts) {
+      add_cohort(*cohort);
+      if (cohort->by_node.size() <= WaitLists::kMostNodes)
+        cohort->by_node.insert(cohort->by_node.end(), nodes.begin(), nodes.end());
     }
   }
   const auto add_all = [&](const std::set<LaneKey>& lanes) { std::for_each(lanes.begin(), lanes.end(), add); };
@@ -185,23 +231,19 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
 
 class Probe {
  public:
-  Probe(State& state, Timestamp now, PlaceWork& work, Questions& questions)
-      : state_(state), trial_(state), now_(now), work_(work), questions_(questions) {}
+  Probe(State& state, Timestamp now, PlaceWork& work) : state_(state), trial_(state), now_(now), work_(work) {}
 
   // Why the first of the lane finds no quota or no places now, and nobody after it does beside the holds of others; or
-  // nothing. Who finds both is asked, whatever its exact places then count.
-  std::optional<Reason> refusal(const LaneKey& lane, const JobState& first) {
-    const Admission admission = admit(state_, first, questions_.least(first));
-    if (admission.models == 0) return admission.reason;
-    asked_ = {questions_.id_of(first, admission.models), admission.models};
-    const Answer& answer = places(asked_, first);
-    if (!answer.fits) return answer.why;
-    if (state_.start_holds().empty()) return std::nullopt;
-    return behind_holds(lane, first, asked_, *answer.placements);
+  // null. Who finds both is asked, whatever its exact places then count.
+  const Reason* refusal(const LaneKey& lane, const state::PendingKey& first, const Questions::Case& what) {
+    if (!what.question) return &what.admission.reason;
+    const Asked asked{*what.question, what.admission.models};
+    const Answer& answer = places(asked, first.job);
+    if (!answer.fits) return &answer.why;
+    if (state_.start_holds().empty()) return nullptr;
+    behind_ = behind_holds(lane, *state_.job(first.job), asked, *answer.placements);
+    return behind_ ? &*behind_ : nullptr;
   }
-
-  // What the last job asked for which places were sought.
-  Questions::Id asked() const { return asked_.id; }
 
  private:
   static constexpr std::size_t kLoosestLookedAt = 32;  // groups
@@ -217,10 +259,11 @@ class Probe {
     Reason why;
   };
 
-  const Answer& places(const Asked& asked, const JobState& job) {
+  const Answer& places(const Asked& asked, JobId first) {
     if (asked.id >= answers_.size()) answers_.resize(asked.id + 1);
     Answer& answer = answers_[asked.id];
     if (std::exchange(answer.known, true)) return answer;
+    const JobState& job = *state_.job(first);
     answer.fits = fits_where_most_is_free(asked.models, job);
     if (answer.fits) return answer;
     answer.placements = place(state_, job, asked.models, work_, answer.why);
@@ -292,8 +335,7 @@ class Probe {
   Trial trial_;
   Timestamp now_;
   PlaceWork& work_;
-  Questions& questions_;
-  Asked asked_;
+  std::optional<Reason> behind_;
   std::vector<Answer> answers_;                                          // by question
   std::map<std::pair<Questions::Id, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
 };
@@ -303,8 +345,8 @@ class Probe {
 namespace {
 
 // How a refused job sleeps, or nothing if it could claim victims now.
-std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& why, Timestamp now, PlaceWork& work) {
-  const Amounts least = least_amounts(state, job.spec);
+std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& least, const Reason& why, Timestamp now,
+                              PlaceWork& work) {
   const bool by_user = why.code == ReasonCode::kUserLimit;
   const bool behind = why.code == ReasonCode::kBehindHold;  // for which nobody leaves, while it is so
   const bool claims = !is_never(why.code) && may_claim(state, job, least);
@@ -332,57 +374,89 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Reason& w
   return sleep;
 }
 
-}  // namespace
-
-bool nodes_are_taken(const State& state, const LaneKey& lane, const Sleeper& sleeper) {
-  if (!sleeper.sleep.places || sleeper.by_node.empty() || sleeper.by_node.size() > kMostNodesAsked) return false;
-  const auto& needs = sleeper.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
-  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
-  const TaskRequest& request = request_of(state, lane);
-  const ModelMask models = allowed_models(state, request);
-  return std::none_of(sleeper.by_node.begin(), sleeper.by_node.end(),
-                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
+// The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
+std::optional<Sleep> sleep_of(State& state, const LaneKey& lane, const state::PendingKey& first, Questions::Case& what,
+                              const Reason& why, Timestamp now, PlaceWork& work) {
+  const bool behind = why.code == ReasonCode::kBehindHold;
+  const bool claims = !is_never(why.code) && first_may_claim(state, state.queue(lane.queue), first, what);
+  if (!claims && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
+  auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, work);
+  if (!claims && !behind && sleep) {
+    what.sleep = sleep;
+    what.sleep_for = why.code;
+  }
+  return sleep;
 }
 
-JobId first_eligible(const State& state, const LaneKey& lane, Timestamp now) {
+// The first of the lane that may be asked now, or nothing.
+std::optional<state::PendingKey> first_eligible(const State& state, const LaneKey& lane, Sleeper* sleeper,
+                                                Timestamp now) {
+  if (sleeper != nullptr && state.nominated().empty()) {
+    const WaitLists::Head& head = head_of(state, *sleeper);
+    if (head.not_before <= now) return head.key;
+  }
   for (const state::PendingKey& key : state.queue(lane.queue).lanes.at(lane.shape)) {
     const JobState& job = *state.job(key.job);
-    if (job.not_before <= now && !job.nomination) return key.job;
+    if (job.not_before <= now && !job.nomination) return key;
   }
-  return JobId::none();
+  return std::nullopt;
+}
+
+// All lanes that have to be probed, in their order.
+std::vector<Woken> lanes_to_probe(State& state, Timestamp now, Questions& questions) {
+  std::vector<Woken> lanes = woken_by_changes(state, now);
+  resume_refused(state, questions);
+  state::WaitLists& waits = state.waits();
+  for (Sleeper* sleeper : waits.stirred()) lanes.emplace_back(sleeper->lane, sleeper);
+  for (const LaneKey& lane : waits.awake()) lanes.emplace_back(lane, nullptr);
+  std::sort(lanes.begin(), lanes.end(), [](const Woken& a, const Woken& b) { return a.first < b.first; });
+  const auto same_lane = [](const Woken& a, const Woken& b) { return a.first == b.first; };
+  lanes.erase(std::unique(lanes.begin(), lanes.end(), same_lane), lanes.end());
+  return lanes;
+}
+
+}  // namespace
+
+bool nodes_are_taken(const State& state, const Cohort& cohort) {
+  if (!cohort.sleep.places || cohort.by_node.empty() || cohort.by_node.size() > WaitLists::kMostNodes) return false;
+  const auto& needs = cohort.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
+  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
+  const TaskRequest& request = request_of(state, cohort);
+  const ModelMask models = allowed_models(state, request);
+  return std::none_of(cohort.by_node.begin(), cohort.by_node.end(),
+                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
 }
 
 std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& questions,
                                                   Openings& openings) {
   state::WaitLists& waits = state.waits();
-  std::vector<Woken> lanes = stirred(state, now);
-  waits.resume_if([&](const LaneKey& lane, const Sleeper& sleeper) { return is_refused_again(state, lane, sleeper); });
-  for (const auto& [lane, sleeper] : waits.awake()) lanes.emplace_back(lane, sleeper);
-  std::sort(lanes.begin(), lanes.end(), [](const Woken& a, const Woken& b) { return a.first < b.first; });
-  const auto same_lane = [](const Woken& a, const Woken& b) { return a.first == b.first; };
-  lanes.erase(std::unique(lanes.begin(), lanes.end(), same_lane), lanes.end());
   std::vector<std::pair<JobId, Reason>> asleep;
-  Probe probe(state, now, work, questions);
-  for (const auto& [lane, sleeper] : lanes) {
-    const JobId id = first_eligible(state, lane, now);
-    const JobState* job = state.job(id);
-    const auto why = job == nullptr ? std::nullopt : probe.refusal(lane, *job);
-    auto sleep = why ? sleep_of(state, *job, *why, now, work) : std::nullopt;
-    if (sleep) {
-      waits.put_to_sleep(lane, std::move(*sleep));
-      asleep.emplace_back(id, *why);
-      continue;
+  Probe probe(state, now, work);
+  for (const auto& [lane, sleeper] : lanes_to_probe(state, now, questions)) {
+    const auto first = first_eligible(state, lane, sleeper, now);
+    const QueueState& leaf = state.queue(lane.queue);
+    Questions::Case* what = nullptr;
+    const Reason* why = nullptr;
+    if (first) {
+      what = &questions.case_of({lane.shape, leaf.standpoint}, first->job);
+      why = probe.refusal(lane, *first, *what);
     }
-    const bool plainly = sleeper != nullptr && waits_plainly(sleeper->sleep);
+    if (why != nullptr) {
+      if (auto sleep = sleep_of(state, lane, *first, *what, *why, now, work)) {
+        asleep.emplace_back(first->job, *why);
+        waits.put_to_sleep(lane, leaf.standpoint, *sleep);
+        continue;
+      }
+    }
+    const bool plainly = sleeper != nullptr && waits_plainly(sleeper->cohort->sleep);
+    const Cohort* stirred = plainly ? sleeper->cohort : nullptr;
     if (plainly)
-      waits.stir(lane, sleeper);
+      waits.stir(*sleeper);
     else
       waits.wake(lane);
-    if (job == nullptr) continue;  // nobody of it may be asked yet
-    if (why)
-      openings.add_claimant(lane);
-    else
-      openings.add(state, lane, *job, questions.least(*job), probe.asked(), plainly ? sleeper : nullptr);
+    if (!first) continue;  // nobody of it may be asked yet
+    const bool claims = why != nullptr || first_may_claim(state, leaf, *first, *what);
+    openings.add({lane, *first, &what->least}, *what, claims, stirred);
   }
   return asleep;
 }

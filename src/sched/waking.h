@@ -22,14 +22,13 @@ namespace berth::sched {
 std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work,
                                                   Questions& questions, Openings& openings);
 
-// Whether a lane that was stirred lacked nothing but places, and none of the nodes that became freer since then may
-// hold one of its tasks now: then it would be refused again.
-bool nodes_are_taken(const state::State& state, const state::LaneKey& lane, const state::WaitLists::Sleeper& sleeper);
+// Whether lanes of the cohort lack nothing but places, and none of the nodes that have stirred them may hold one of
+// their tasks now: then they would be refused again.
+bool nodes_are_taken(const state::State& state, const state::WaitLists::Cohort& cohort);
 
-// Whether the first of the lane may stop others now: those who took what has become free may stand behind it.
+// Whether a job of the leaf that may not claim when a cycle begins, or the next one of its lane, may do so before it
+// ends; and whether the first of the lane may by now.
+bool may_claim_later(const state::State& state, QueueId leaf);
 bool may_claim_by_now(const state::State& state, const state::LaneKey& lane);
-
-// The first job of the lane that may be asked now, or none().
-JobId first_eligible(const state::State& state, const state::LaneKey& lane, Timestamp now);
 
 }  // namespace berth::sched

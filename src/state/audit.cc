@@ -194,7 +194,7 @@ std::optional<std::string> State::audit() const {
     if (in_lanes != sums.pending) return name + "the lanes of the waiting differ";
     for (const auto& [shape, lane] : queue.lanes) {
       const LaneKey key{queue.id, shape};
-      if (waits_.awake().contains(key) == waits_.sleeps(key)) return name + "a lane is neither awake nor asleep";
+      if (waits_.is_awake(key) == waits_.sleeps(key)) return name + "a lane is neither awake nor asleep";
     }
     if (queue.running != sums.running) return name + "the list of running jobs differs";
     if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)

@@ -171,6 +171,7 @@ Result<State> State::load(std::string_view bytes) {
   }
   state.configure_queues(state.config_);
   state.configure_pools();
+  state.configure_standpoints();
   state.configure_topology();
   std::vector<SavedNode> nodes;
   in.get(nodes);

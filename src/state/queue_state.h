@@ -63,6 +63,7 @@ struct QueueState {
   QueueId id;
   QueueId parent;
   std::uint32_t depth = 0;
+  std::uint32_t standpoint = 0;  // State::standpoint_of
   std::string path;  // "" for the root
   bool removed = false;
   std::vector<QueueId> children;

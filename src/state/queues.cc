@@ -139,6 +139,7 @@ void State::on(const GuaranteeChanged& event) {
   forget_guarantee_use(queue);
   touched_loads_.insert(queue.id);
   roomier_.insert(queue.id);
+  configure_standpoints();
   waits_.wake_all();
   ++opportunity_;
 }
@@ -160,6 +161,7 @@ void State::on(const ClusterConfigured& event) {
   }
   configure_queues(event.config);
   configure_pools();
+  configure_standpoints();
   configure_topology();
   recount_capacity();
   recount_charges();

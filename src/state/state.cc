@@ -11,6 +11,7 @@ State::State() {
   queue_paths_.emplace("", QueueId(0));
   trust_domains_.emplace_back();  // the domain of those that name none
   queues_[0].trust_domain = TrustDomainId(0);
+  configure_standpoints();
 }
 
 namespace {

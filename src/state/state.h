@@ -34,6 +34,7 @@
 #include "state/replica_places.h"
 #include "state/run_times.h"
 #include "state/running_table.h"
+#include "state/standpoint.h"
 #include "state/topology_index.h"
 #include "state/wait_lists.h"
 
@@ -118,6 +119,8 @@ class State {
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
+  // What the queue sees on its way to the root; equal ones have equal `QueueState::standpoint`.
+  const Standpoint& standpoint_of(QueueId id) const { return standpoints_[queue(id).standpoint]; }
   QueueId root() const { return QueueId(0); }
   const std::vector<PoolState>& pools() const { return pools_; }
   const std::vector<GpuModelState>& gpu_models() const { return models_; }
@@ -324,6 +327,7 @@ class State {
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
   void configure_pools();
+  void configure_standpoints();
   GpuModelId model_id(const std::string& name);
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
@@ -356,6 +360,7 @@ class State {
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited
   std::vector<QueueState> queues_;
+  std::vector<Standpoint> standpoints_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;
   std::vector<GpuModelState> models_;

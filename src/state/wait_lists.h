@@ -8,16 +8,19 @@
 // sleeps. Waking a lane in vain costs time; letting one sleep that could start would be a bug, which the property test
 // of the cycle looks for.
 //
-// Where many wait for one ceiling, room for one of them stirs them all, and is gone again when that one has started. So
-// a lane that is stirred stays on its lists, and is sent back to sleep by one comparison where the same ceiling refuses
-// it again.
+// Lanes of one shape and standpoint that sleep for the same are a cohort: whatever quota or places answer to one of
+// them they answer to all. Where many wait for one ceiling, room for one of them stirs them all, and is gone again when
+// that one has started. So a lane that is stirred stays in its cohort, and goes back to sleep when one comparison says
+// for the cohort that the same ceiling refuses it again.
 //
 // This is an index: it is not part of the state's digest, a state that was just loaded has every lane awake, and no
 // decision depends on who sleeps.
 
 #include <cstdint>
-#include <iterator>
+#include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +29,7 @@
 #include "base/timestamp.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "state/queue_state.h"
 
 namespace berth::state {
 
@@ -60,21 +64,41 @@ struct Sleep {
 
 class WaitLists {
  public:
-  // What is known of a lane that sleeps, or was only stirred.
-  struct Sleeper {
-    Sleep sleep;
-    bool stirred = false;              // it is awake, but on its lists as before
-    std::vector<NodeId> by_node = {};  // the nodes that have stirred it since it slept
+  struct Cohort;
+  // The first waiting job of a lane, as far as the order of asking looks at it.
+  struct Head {
+    PendingKey key;
+    Timestamp not_before;
   };
-  // Those that are awake, with what they slept by where they were only stirred.
-  const std::map<LaneKey, Sleeper*>& awake() const { return awake_; }
-  bool sleeps(const LaneKey& lane) const {
-    const auto found = asleep_.find(lane);
-    return found != asleep_.end() && !found->second.stirred;
-  }
-  // Lanes that wait for places, by shape; and those that wait for this queue.
-  const std::map<std::uint64_t, std::map<LaneKey, Sleeper*>>& for_places() const { return for_places_; }
-  const std::map<LaneKey, Sleeper*>& waiting_for(QueueId queue) const;
+  // A lane that sleeps, or was only stirred.
+  struct Sleeper {
+    static constexpr std::size_t kNot = std::numeric_limits<std::size_t>::max();
+    LaneKey lane;
+    Cohort* cohort = nullptr;
+    std::size_t in_cohort = 0;      // its place there
+    std::size_t in_stirred = kNot;  // and among those that are stirred
+    std::optional<Head> head;       // remembered until that job leaves the lane
+    bool stirred() const { return in_stirred != kNot; }
+  };
+  struct Cohort {
+    std::uint64_t shape = 0;
+    std::uint32_t standpoint = 0;
+    Sleep sleep;
+    std::vector<Sleeper*> sleepers;  // in no order
+    std::size_t stirred = 0;         // so many of them are
+    std::vector<NodeId> by_node;     // the nodes that have stirred it since all of it slept, up to kMostNodes and one
+  };
+  static constexpr std::size_t kMostNodes = 8;
+
+  // Those that are awake and on no list; and those that are awake but in their cohorts.
+  const std::set<LaneKey>& awake() const { return awake_; }
+  const std::vector<Sleeper*>& stirred() const { return stirred_; }
+  std::size_t awake_count() const { return awake_.size() + stirred_.size(); }
+  bool is_awake(const LaneKey& lane) const;
+  bool sleeps(const LaneKey& lane) const;
+  // Cohorts that wait for places, by shape; and those that wait for this queue.
+  const std::map<std::uint64_t, std::vector<Cohort*>>& for_places() const { return for_places_; }
+  const std::vector<Cohort*>& waiting_for(QueueId queue) const;
   const std::set<LaneKey>& for_any_easing() const { return for_any_easing_; }
   const std::set<LaneKey>& for_any_change() const { return for_any_change_; }
   const std::set<std::pair<Timestamp, LaneKey>>& for_time() const { return for_time_; }
@@ -82,22 +106,13 @@ class WaitLists {
   void wake(const LaneKey& lane);
   void wake_all();
   Sleeper* find_sleeper(const LaneKey& lane);
-  // Wakes a lane that sleeps and leaves it on its lists.
-  void stir(const LaneKey& lane, Sleeper* sleeper);
-  // Those that were stirred sleep as before, if they still should.
-  template <class Should>
-  void resume_if(Should&& should) {
-    for (auto at = awake_.begin(); at != awake_.end();) {
-      const bool resumes = at->second != nullptr && should(at->first, *at->second);
-      if (resumes) {
-        at->second->stirred = false;
-        at->second->by_node.clear();
-      }
-      at = resumes ? awake_.erase(at) : std::next(at);
-    }
-  }
-  void put_to_sleep(const LaneKey& lane, Sleep sleep);  // it may sleep already, for the same or for another reason
-  void forget(const LaneKey& lane);                     // its last job left
+  // Wakes a lane that sleeps and leaves it in its cohort; and the reverse.
+  void stir(Sleeper& sleeper);
+  void resume(Sleeper& sleeper);
+  // It may sleep already, for the same or for another reason.
+  void put_to_sleep(const LaneKey& lane, std::uint32_t standpoint, const Sleep& sleep);
+  void forget(const LaneKey& lane);       // its last job left
+  void forget_head(const LaneKey& lane);  // one of its jobs left
 
   // What was marked since the lanes were last woken.
   struct Eased {
@@ -122,11 +137,15 @@ class WaitLists {
 
  private:
   void strike_out(const LaneKey& lane);
+  void leave_cohort(Sleeper& sleeper);
+  Cohort& cohort_of(std::uint64_t shape, std::uint32_t standpoint, const Sleep& sleep);
 
-  std::map<LaneKey, Sleeper*> awake_;
-  std::map<LaneKey, Sleeper> asleep_;  // and stirred
-  std::map<QueueId, std::map<LaneKey, Sleeper*>> for_queue_;
-  std::map<std::uint64_t, std::map<LaneKey, Sleeper*>> for_places_;
+  std::set<LaneKey> awake_;
+  std::map<LaneKey, Sleeper> asleep_;                                                                // and stirred
+  std::vector<Sleeper*> stirred_;                                                                    // in no order
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::unique_ptr<Cohort>>> cohorts_;  // by what they are
+  std::map<QueueId, std::vector<Cohort*>> for_queue_;
+  std::map<std::uint64_t, std::vector<Cohort*>> for_places_;
   std::set<LaneKey> for_any_easing_;
   std::set<LaneKey> for_any_change_;
   std::set<std::pair<Timestamp, LaneKey>> for_time_;

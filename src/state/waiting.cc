@@ -77,6 +77,7 @@ void State::strike_pending(const JobState& job) {
   BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
   const auto lane = leaf.lanes.find(job.shape);
   lane->second.erase(pending_key(job));
+  waits_.forget_head({job.queue, job.shape});
   if (lane->second.empty()) {
     leaf.lanes.erase(lane);
     waits_.forget({job.queue, job.shape});
