@@ -16,6 +16,12 @@ Amounts of(std::size_t dim, std::int64_t amount) {
   return amounts;
 }
 
+ResourceAmounts gpus(std::int64_t count) {
+  ResourceAmounts amounts;
+  amounts.gpu_milli = count * kMilli;
+  return amounts;
+}
+
 QueueState with_guarantee(std::vector<std::pair<std::size_t, std::int64_t>> stated) {
   QueueState queue;
   for (const auto& [dim, amount] : stated) queue.configured.state(dim, amount);
@@ -59,12 +65,12 @@ TEST_CASE("half of what it never asked for is lost, in whole GPUs and cores, and
 TEST_CASE("by halves it comes down to what is used and no lower") {
   QueueState queue = with_guarantee({{kDimGpu, 64'000}});
   queue.guarantee_use.idle_peak[kDimGpu] = 3500;
-  std::vector<std::int64_t> gpus;
+  std::vector<std::int64_t> left;
   for (int i = 0; i < 8; ++i) {
     queue.guaranteed = guarantee_after_idling(queue);
-    gpus.push_back(queue.guaranteed.amounts[kDimGpu]);
+    left.push_back(queue.guaranteed.amounts[kDimGpu]);
   }
-  CHECK(gpus == std::vector<std::int64_t>{33'500, 18'500, 10'500, 6500, 4500, 3500, 3500, 3500});
+  CHECK(left == std::vector<std::int64_t>{33'500, 18'500, 10'500, 6500, 4500, 3500, 3500, 3500});
 }
 
 TEST_CASE("it wants more when it asks for more than is left, and only if something was lost") {
@@ -139,7 +145,7 @@ struct Life {
   }
   void cancel(JobId job, std::int64_t at_s) {
     apply(JobCancelRequested{job, "ann"}, at_s);
-    apply(JobFinished{job, Outcome::kCancelled}, at_s);
+    apply(JobFinished{job, Outcome::kCancelled, 0, {}}, at_s);
   }
   const GuaranteeUse& use() const { return state.queue_at("owner")->guarantee_use; }
   std::int64_t due_s() const {
@@ -174,7 +180,7 @@ TEST_CASE("idleness begins anew with every interruption, and remembers the most 
 
 TEST_CASE("a change of the guarantee starts the next window, and a new configuration gives it back") {
   Life life;
-  life.apply(GuaranteeChanged{"owner", {.gpu_milli = 8000}, {.gpu_milli = 4000}, false}, 100);
+  life.apply(GuaranteeChanged{"owner", gpus(8), gpus(4), false}, 100);
   CHECK(life.due_s() == 200);
   life.submit(5, 150);
   CHECK(life.due_s() == 250);  // more than is left is asked for

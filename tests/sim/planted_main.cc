@@ -1,15 +1,18 @@
-// planted_test: the simulation finds every planted bug within the number of events that stands beside it here, three to
-// ten times what it needed when the bug was planted, and finds nothing where there is none. Prints a table: the bug,
-// the lives and events until it was found, the bound, and what was broken. Each life runs in a process of its own,
-// because some bugs end in a failed CHECK, which counts as found.
+// planted_test [BUG]...: the simulation finds every planted bug within the number of events that stands beside it here,
+// three to ten times what it needed when the bug was planted, and finds nothing where there is none. Prints a table:
+// the bug, the lives and events until it was found, the bound, and what was broken. Each life runs in a process of its
+// own, because some bugs end in a failed CHECK, which counts as found.
 
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/planted.h"
 #include "sim/world/simulation.h"
@@ -20,12 +23,26 @@ using berth::Bug;
 
 constexpr std::uint64_t kSteps = 400;
 
+// Where many wait for few nodes there are more holds, promises and sleepers in the same number of events.
+enum class Fleet { kAny, kCrowded };
+
 struct Bound {
   Bug bug;
   std::uint64_t most_events;
+  Fleet fleet = Fleet::kAny;
 };
+
+berth::sim::SimulationShape shape_of(Fleet fleet) {
+  berth::sim::SimulationShape shape;
+  if (fleet == Fleet::kAny) return shape;
+  shape.most_nodes = 6;
+  shape.most_queues = 6;
+  return shape;
+}
+
 constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kNone, 100'000},
+    {Bug::kNone, 100'000, Fleet::kCrowded},
     {Bug::kReclaimWithin, 100'000},
     {Bug::kGangPartial, 1'000},
     {Bug::kMaxOnlyAtLeaf, 20'000},
@@ -45,8 +62,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kEffectsBeforeAppend, 1'000},
     {Bug::kPromotionNotBilled, 20'000},
     {Bug::kLostIsIdle, 20'000},
-    {Bug::kHoldNotTold, 2'000'000},
-    {Bug::kSleepersNotTold, 3'000'000},
+    {Bug::kHoldNotTold, 300'000, Fleet::kCrowded},
+    {Bug::kSleepersNotTold, 3'000'000, Fleet::kCrowded},
     {Bug::kGrowsTooFar, 2'000},
     {Bug::kShrinkNotBooked, 20'000},
     {Bug::kUpdateAllAtOnce, 100'000},
@@ -54,13 +71,13 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kFlapIgnored, 100'000},
     {Bug::kMassLossIgnored, 2'000'000},
     {Bug::kNoticeIgnored, 500'000},
-    {Bug::kPoolClassIgnored, 3'000'000},
-    {Bug::kWindowIgnored, 3'000'000},
-    {Bug::kWindowNotLeft, 3'000'000},
-    {Bug::kUsedGuaranteeLost, 3'000'000},
-    {Bug::kGuaranteeNotRestored, 3'000'000},
+    {Bug::kPoolClassIgnored, 100'000},
+    {Bug::kWindowIgnored, 10'000},
+    {Bug::kWindowNotLeft, 20'000},
+    {Bug::kUsedGuaranteeLost, 300'000},
+    {Bug::kGuaranteeNotRestored, 50'000},
 });
-static_assert(kBounds.size() == berth::kBugNames.size());
+static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 
 struct Found {
   bool found = false;
@@ -68,16 +85,16 @@ struct Found {
   char what[200] = {};
 };
 
-Found live(Bug bug, std::uint64_t seed) {
+Found live(const Bound& bound, std::uint64_t seed) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
     if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(3);
-    berth::planted_bug = bug;
+    berth::planted_bug = bound.bug;
     Found found;
-    const berth::sim::Verdict verdict = berth::sim::simulate(seed, kSteps, 0, {});
+    const berth::sim::Verdict verdict = berth::sim::simulate(seed, kSteps, 0, shape_of(bound.fleet));
     found.events = verdict.events;
     found.found = verdict.violation.has_value();
     std::strncpy(found.what, verdict.violation.value_or("").c_str(), sizeof found.what - 1);
@@ -103,7 +120,7 @@ bool hunt(const Bound& bound) {
   std::uint64_t lives = 0;
   Found found;
   while (!found.found && events < bound.most_events) {
-    found = live(bound.bug, ++lives);
+    found = live(bound, ++lives);
     events += found.events;
   }
   const bool should = bound.bug != Bug::kNone;
@@ -118,10 +135,16 @@ bool hunt(const Bound& bound) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> only(argv + 1, argv + argc);
+  int asked = 0;
   int failed = 0;
   std::printf("%-24s %6s %10s %10s  %s\n", "planted bug", "lives", "events", "at most", "found as");
-  for (const Bound& bound : kBounds) failed += hunt(bound) ? 0 : 1;
-  std::printf("%d passed, %d failed, 0 skipped\n", static_cast<int>(kBounds.size()) - failed, failed);
-  return failed == 0 ? 0 : 1;
+  for (const Bound& bound : kBounds) {
+    if (!only.empty() && std::find(only.begin(), only.end(), name_of(bound.bug)) == only.end()) continue;
+    ++asked;
+    failed += hunt(bound) ? 0 : 1;
+  }
+  std::printf("%d passed, %d failed, 0 skipped\n", asked - failed, failed);
+  return failed == 0 && asked > 0 ? 0 : 1;
 }

@@ -35,27 +35,36 @@ void add_entitled(const State& state, QueueId id, const QueueState& top, std::ve
   }
 }
 
-// Whoever borrows on another side of the tree.
+// Whoever has been asked to leave as a whole.
+void remove_leaving(const State& state, Trial& trial) {
+  const std::vector<JobId> running(state.running().begin(), state.running().end());
+  for (const JobId id : running) {
+    if (state.job(id)->attempt->stopping()) trial.remove(id);
+  }
+}
+
+// Whoever borrows on another side of the tree, and has not been asked to leave.
 void remove_borrowers(const State& state, QueueId queue, Trial& trial) {
   const std::vector<JobId> running(state.running().begin(), state.running().end());
   for (const JobId id : running) {
     const JobState& job = *state.job(id);
     const QueueId theirs = sched::below_common_ancestor(state, queue, job.queue).victim;
-    if (!theirs.valid()) continue;
+    if (!theirs.valid() || job.attempt->stopping()) continue;
     if ((job.attempt->charges.front().within >> state.queue(theirs).depth & 1U) == 0) trial.remove(id);
   }
 }
 
-bool anybody_would_fit(State& state, QueueId queue, const std::vector<JobId>& entitled) {
-  if (entitled.empty()) return false;
-  Trial trial(state);
-  remove_borrowers(state, queue, trial);
+enum class Service { kOwed, kComes, kImpossible };
+
+// What is free when those have left who are leaving anyway needs no claim: it is taken then.
+Service service_of(State& state, QueueId queue, JobId id) {
   sched::PlaceWork work;
-  for (const JobId id : entitled) {
-    Reason why;
-    if (sched::fit_now(state, *state.job(id), work, why)) return true;
-  }
-  return false;
+  Reason why;
+  Trial trial(state);
+  remove_leaving(state, trial);
+  if (sched::fit_now(state, *state.job(id), work, why)) return Service::kComes;
+  remove_borrowers(state, queue, trial);
+  return sched::fit_now(state, *state.job(id), work, why) ? Service::kOwed : Service::kImpossible;
 }
 
 bool anybody_is_promised(const State& state, QueueId queue) {
@@ -70,8 +79,13 @@ bool anybody_is_promised(const State& state, QueueId queue) {
 Breach breach_of(State& state, QueueId queue) {
   std::vector<JobId> entitled;
   add_entitled(state, queue, state.queue(queue), entitled);
-  if (anybody_would_fit(state, queue, entitled)) return Breach::kUnserved;
-  return anybody_is_promised(state, queue) ? Breach::kLeaving : Breach::kNoPlace;
+  bool comes = anybody_is_promised(state, queue);
+  for (const JobId id : entitled) {
+    const Service service = service_of(state, queue, id);
+    if (service == Service::kOwed) return Breach::kUnserved;
+    comes = comes || service == Service::kComes;
+  }
+  return comes ? Breach::kLeaving : Breach::kNoPlace;
 }
 
 }  // namespace berth::sim

@@ -2,9 +2,9 @@
 // Why a guarantee is breached: a job waits that would lie within it. Asked of the scheduler's own trial placement at
 // that instant, when nothing more can start.
 //
-//   unserved   with everybody gone who borrows beside the queue it would find its places, and nobody leaves for it yet.
-//              The scheduler owes it a claim
-//   leaving    it is promised places, and those who hold them are saving their work
+//   unserved   with everybody gone who borrows beside the queue it would find its places, and those who are leaving
+//              already do not make enough room. The scheduler owes it a claim
+//   leaving    it is promised places, or will find them, and those who hold them are saving their work
 //   no place   with everybody gone who borrows it would still find none: those within their guarantees stand in the way
 
 #include "model/ids.h"

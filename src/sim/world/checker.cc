@@ -5,6 +5,7 @@
 #include "sim/world/checker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -350,6 +351,7 @@ void Checker::drop_nomination(JobView& job) {
     if (q == 0) break;
   }
   job.nomination.reset();
+  less_is_kept_ = true;
 }
 
 bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const {
@@ -455,7 +457,7 @@ void Checker::check_deadlines(Timestamp now) {
   }
 }
 
-void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
+void Checker::on_turn_end(const state::State&, Timestamp now, bool quiet) {
   check_deadlines(now);
   check_windows(now);
   check_restored(now);
@@ -489,6 +491,7 @@ void Checker::on_turn_end(const state::State&, Timestamp now, bool) {
     breach("P9", "node " + nodes_[node].spec.name + " came and went too often and is not kept out");
   }
   flapping_.clear();
+  if (quiet && std::exchange(less_is_kept_, false)) check_waiting(now);
 }
 
 }  // namespace berth::sim

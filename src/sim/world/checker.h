@@ -261,6 +261,7 @@ class Checker : public Witness {
   void count_fleet(const NodeView& node, int sign);
   void pass_time(Timestamp now);
   void drop_nomination(JobView& job);
+  void drop_hold(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
   std::uint64_t within_of(const JobView& job, const ChargeView& charge) const;
@@ -361,6 +362,7 @@ class Checker : public Witness {
 
   std::set<std::pair<Timestamp, JobId>> deadlines_;  // of stops that are not forced, and of time limits
   std::set<JobId> complete_;                         // every task is over, the attempt has not ended
+  bool less_is_kept_ = false;                        // a hold or a promise ended since work was last looked for
   std::set<JobId> failing_;                          // a task failed, the rest is not stopped
   std::set<JobId> shrinking_;                        // asked to give tasks back
   std::set<JobId> on_notice_;                        // victims that could still be let off

@@ -48,7 +48,7 @@ void Checker::on(const JobHoldChanged& event) {
   JobView* job = live(event.job, "a hold");
   if (job == nullptr) return;
   job->held = event.held;
-  if (job->held) job->held_nodes.clear();
+  if (job->held) drop_hold(*job);
 }
 void Checker::on(const JobPriorityChanged& event) {
   if (JobView* job = live(event.job, "a priority")) job->priority = event.priority;
@@ -97,7 +97,7 @@ void Checker::on(const Nominated& event) {
   for (const JobId victim : event.victims) {
     job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
   }
-  job->held_nodes.clear();
+  drop_hold(*job);
   for (std::uint32_t q = job->queue;; q = queues_[q].parent) {
     queues_[q].nominated += job->nomination->amounts;
     if (q == 0) break;
@@ -116,14 +116,21 @@ void Checker::on(const StartHeld& event) {
   require(!job->running && !job->nomination, "P5", "a start is held for " + text_of(event.job) + ", which has places");
   require(event.start >= now_, "P5", "a start is held for " + text_of(event.job) + " in the past");
   check_counts(*job, event.placements);
-  job->held_nodes.clear();
+  drop_hold(*job);
   for (const TaskPlacement& placement : event.placements) job->held_nodes.insert(placement.node.index());
   job->held_start = event.start;
 }
 
 void Checker::on(const StartHoldDropped& event) {
   count("held start dropped");
-  if (JobView* job = live(event.job, "a dropped hold")) job->held_nodes.clear();
+  if (JobView* job = live(event.job, "a dropped hold")) drop_hold(*job);
+}
+
+// Who waited behind it alone has to be asked again.
+void Checker::drop_hold(JobView& job) {
+  if (job.held_nodes.empty()) return;
+  job.held_nodes.clear();
+  less_is_kept_ = true;
 }
 
 void Checker::check_no_life(JobId job, const char* when) {
@@ -148,7 +155,7 @@ void Checker::on(const AttemptStarted& event) {
   check_counts(*job, event.placements);
   check_neighbours(*job, event.placements);
   if (violation_) return;
-  job->held_nodes.clear();
+  drop_hold(*job);
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);
@@ -363,6 +370,7 @@ void Checker::on(const JobFinished& event) {
           text_of(event.job) + " is given up though it was interrupted through no fault of its own");
   require(event.outcome != Outcome::kCancelled || job->cancelled, "P8", text_of(event.job) + " is cancelled by nobody");
   drop_nomination(*job);
+  drop_hold(*job);
   cancelling_.erase(event.job);
   finished_.emplace(event.job, event.outcome);
   jobs_.erase(event.job);

@@ -139,12 +139,13 @@ bool Checker::stands_by_itself(const JobView& job) const {
          std::none_of(job.spec.anti_affinity.begin(), job.spec.anti_affinity.end(), of_its_like);
 }
 
-// Promised places keep others away too, which only the product knows in full.
+// Promised places and held ones keep others away too, which only the product knows in full.
 bool Checker::is_open(const JobView& job, std::size_t node) const {
   const NodeId id(static_cast<std::uint32_t>(node));
   if (!apart_from_others(job, id)) return false;
-  const bool any_promise =
-      std::any_of(jobs_.begin(), jobs_.end(), [](const auto& one) { return one.second.nomination; });
+  const bool any_promise = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+    return one.second.nomination || (one.first != job.id && !one.second.held_nodes.empty());
+  });
   if (any_promise && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
   return may_stand(job, id, {});
 }

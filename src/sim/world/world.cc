@@ -122,7 +122,7 @@ void World::turn() {
     for (std::size_t i = 0; i < letters.size(); ++i) {
       if (letters[i].ticket != 0) witness_->on_answer({letters[i].ticket, turn.replies[i]});
     }
-    witness_->on_turn_end(durable_, now_, !again_);
+    witness_->on_turn_end(durable_, now_, !again_ && wake_at_ > now_);
   }
 }
 
