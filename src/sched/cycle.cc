@@ -244,7 +244,8 @@ Plan run_cycle(State& state, Timestamp now) {
   // holds of others, victims.
   Order order(state, now, cycle.openings.asked());
   while (!cycle.openings.none(state)) {
-    const auto job = order.next();
+    const auto leaf = cycle.openings.only_leaf(state);
+    const auto job = leaf ? order.next_of(*leaf) : order.next();
     if (!job) break;
     ask(cycle, order, *job);
   }

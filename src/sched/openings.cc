@@ -13,6 +13,7 @@ using state::State;
 void Openings::add(const AskedLane& lane, Questions::Case& what, bool claims, const Cohort* stirred) {
   asked_.push_back(lane);
   lanes_.push_back({&what, stirred, claims, false});
+  after_open_ = lanes_.size();
   if (what.question) refusal(*what.question);
 }
 
@@ -55,6 +56,13 @@ bool Openings::is_open(const State& state, std::size_t index) {
 bool Openings::none(const State& state) {
   while (first_open_ < lanes_.size() && !is_open(state, first_open_)) ++first_open_;
   return first_open_ == lanes_.size();
+}
+
+std::optional<QueueId> Openings::only_leaf(const State& state) {
+  if (none(state)) return std::nullopt;
+  while (!is_open(state, after_open_ - 1)) --after_open_;
+  const QueueId leaf = asked_[first_open_].key.queue;
+  return asked_[after_open_ - 1].key.queue == leaf ? std::optional(leaf) : std::nullopt;
 }
 
 std::optional<Reason> Openings::refused(const LaneKey& key) const {

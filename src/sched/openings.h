@@ -29,6 +29,8 @@ class Openings {
   void take() { ++taken_; }
   // Nobody that is awake could start or claim any more.
   bool none(const state::State& state);
+  // The leaf in which all lie that still could. The others would all be refused, so nothing depends on when they are.
+  std::optional<QueueId> only_leaf(const state::State& state);
   // Why no places are found, if somebody was refused the same.
   const std::optional<Reason>& refused(Questions::Id question) { return refusal(question); }
   void refuse(Questions::Id question, const Reason& why);
@@ -57,6 +59,7 @@ class Openings {
   std::vector<AskedLane> asked_;
   std::vector<Lane> lanes_;     // the same
   std::size_t first_open_ = 0;  // what was closed before it stays so
+  std::size_t after_open_ = 0;  // and from there on
   std::size_t taken_ = 0;       // so often
 };
 

@@ -222,8 +222,12 @@ std::optional<JobId> Order::first() {
   return candidate ? std::optional(candidate->job) : std::nullopt;
 }
 
-std::optional<JobId> Order::next() {
-  last_ = head(state_.root());
+std::optional<JobId> Order::next() { return give(head(state_.root())); }
+
+std::optional<JobId> Order::next_of(QueueId leaf) { return give(leaf_head(state_.queue(leaf))); }
+
+std::optional<JobId> Order::give(const std::optional<Candidate>& candidate) {
+  last_ = candidate;
   if (!last_) return std::nullopt;
   lanes_.at(last_->leaf)[last_->lane].taken = true;
   forget_path(last_->leaf);

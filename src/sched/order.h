@@ -41,7 +41,9 @@ class Order {
 
   // The next job to ask, or nothing when all have been asked.
   std::optional<JobId> next();
-  // The same, but it stays the next.
+  // The next of one leaf, where nobody else is worth asking.
+  std::optional<JobId> next_of(QueueId leaf);
+  // The same as next(), but it stays the next.
   std::optional<JobId> first();
   // The lane of the job that next() gave last, by its place among those that are awake.
   std::size_t lane_of_last() const { return first_of_[last_->leaf.index()] + last_->lane; }
@@ -116,6 +118,7 @@ class Order {
   bool head_sleeps(const state::QueueState& leaf) const;
   std::vector<Lane>& lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
+  std::optional<JobId> give(const std::optional<Candidate>& candidate);
 
   const state::State& state_;
   Timestamp now_;

@@ -139,6 +139,10 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}});
   for (std::size_t q = 0; q < kQueues; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 4)});
   CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
+  // To quota the others are all alike.
+  const QueueId branch = loop.state.queue_at("branch")->id;
+  REQUIRE_EQ(loop.state.waits().waiting_for(branch).size(), 1);
+  CHECK_EQ(loop.state.waits().waiting_for(branch).front()->sleepers.size(), kQueues - 1);
   const auto next = loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
   CHECK_EQ(next.plan.decisions.size(), 1);
@@ -154,6 +158,36 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   // And are not forgotten.
   loop.turn({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
+}
+
+TEST_CASE("who has a rule of his own waits for a shared ceiling apart from the others") {
+  Loop loop;
+  ClusterConfig config = many_queues(6, 4000);
+  config.queues[1].max.gpu_milli = 3000;
+  config.queues[2].guaranteed.gpu_milli = 1000;
+  loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}, job_in("branch/q5", 4)});
+  for (std::size_t q = 0; q < 6; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 4)});
+  const QueueId branch = loop.state.queue_at("branch")->id;
+  CHECK_EQ(loop.state.waits().waiting_for(branch).size(), 3);
+  const auto rules_from = [&](const char* path) {
+    return loop.state.standpoint_of(loop.state.queue_at(path)->id).rules_from;
+  };
+  CHECK(rules_from("branch/q0") == loop.state.queue_at("branch/q0")->id);
+  CHECK(rules_from("branch/q3") == branch);
+}
+
+TEST_CASE("once only one queue could start anything, the others are not asked before it") {
+  constexpr std::size_t kQueues = 40;
+  Loop loop;
+  loop.turn({ApplyConfig{many_queues(kQueues, 4000), "op"}, RegisterNode{eight_gpus()}, job_in("branch/q0", 4)});
+  for (std::size_t q = 0; q + 1 < kQueues; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 3)});
+  loop.turn({job_in("branch/q" + std::to_string(kQueues - 1), 1)});
+  // Three of the four go to the first; what is left is enough for the last, before whom all others come.
+  const auto next = loop.turn({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
+  CHECK_EQ(next.plan.decisions.size(), 2);
+  CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
+  CHECK(loop.state.job(JobId(kQueues + 1))->phase == JobPhase::kRunning);
+  CHECK_EQ(next.plan.jobs_asked, 2);
 }
 
 TEST_CASE(

@@ -1,6 +1,7 @@
 // The queue tree: limits from configuration, and the sums of what runs below each queue.
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/checked.h"
 #include "base/planted.h"
@@ -277,6 +278,19 @@ bool State::guaranteed(QueueId queue_id, std::uint64_t within) const {
   return stated;
 }
 
+namespace {
+
+// What a trial takes back stood on top.
+void unstack(std::set<BorrowedKey>& borrowed, const BorrowedKey& key) {
+  BERTH_CHECK(!borrowed.empty());
+  if (const auto top = std::prev(borrowed.end()); *top == key)
+    borrowed.erase(top);
+  else
+    BERTH_CHECK(borrowed.erase(key) == 1);
+}
+
+}  // namespace
+
 void State::charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign) {
   for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
     QueueState& q = queue_mut(id);
@@ -290,14 +304,14 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
       if (within)
         q.within_usage += charge.amounts;
       else
-        q.borrowed.insert(key);
+        q.borrowed.insert(q.borrowed.end(), key);  // it mostly stacks on top
       if (index == 0) ++q.running_below;
     } else {
       q.usage -= charge.amounts;
       if (within)
         q.within_usage -= charge.amounts;
       else
-        BERTH_CHECK(q.borrowed.erase(key) == 1);
+        unstack(q.borrowed, key);
       if (index == 0) --q.running_below;
       ease(id);
     }
