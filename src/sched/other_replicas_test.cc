@@ -69,7 +69,9 @@ TEST_CASE_FIXTURE(Services, "of nodes with as few replicas that one whose outerm
   submit(service(2, true));
   settle();
   CHECK(on_nodes() == Counts{{"n1", 1}, {"n5", 1}});
-  submit(service(3, true));  // another service begins anew
+  JobSpec another = service(3, true);  // begins anew
+  another.name = "another";
+  submit(another);
   settle();
   CHECK(on_nodes() == Counts{{"n1", 2}, {"n4", 1}, {"n5", 2}});
 }
