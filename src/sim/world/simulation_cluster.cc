@@ -35,7 +35,7 @@ void Simulation::build_nodes() {
     const std::size_t model = random_.below(config_.gpu_models.size());
     const std::int64_t gpus = shape_.exact ? 8 : random_.pick(std::vector<std::int64_t>{0, 2, 4, 4, 8, 8, 8});
     Random sockets(seed_ ^ (0xa001ULL + n));  // as above
-    spec.numa_nodes = shape_.policies ? static_cast<std::int32_t>(sockets.between(1, 4)) : 1;
+    spec.numa_nodes = shape_.policies && seed_ % 4 == 0 ? static_cast<std::int32_t>(sockets.between(1, 4)) : 1;
     for (std::int64_t g = 0; g < gpus; ++g) {
       Gpu gpu;
       gpu.uuid = "GPU-" + spec.name + "-" + std::to_string(g);

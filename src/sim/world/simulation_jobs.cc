@@ -45,7 +45,8 @@ void Simulation::random_requests(JobSpec& spec) {
 void Simulation::choose_neighbours(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
-    if (shape_.policies && sockets.chance(300)) group.numa = static_cast<NumaPolicy>(sockets.below(4));
+    if (shape_.policies && seed_ % 4 == 0 && sockets.chance(300))
+      group.numa = static_cast<NumaPolicy>(sockets.below(4));
   }
   Random apart(seed_ ^ (steps_ << 20U));
   if (!shape_.policies || !apart.chance(400)) return;
