@@ -163,7 +163,8 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
 TEST_CASE("who has a rule of his own waits for a shared ceiling apart from the others") {
   Loop loop;
   ClusterConfig config = many_queues(6, 4000);
-  config.queues[1].max.gpu_milli = 3000;
+  config.queues[0].guaranteed.gpu_milli = 1000;  // the branch
+  config.queues[1].max.gpu_milli = 5000;
   config.queues[2].guaranteed.gpu_milli = 1000;
   loop.turn({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}, job_in("branch/q5", 4)});
   for (std::size_t q = 0; q < 6; ++q) loop.turn({job_in("branch/q" + std::to_string(q), 4)});
