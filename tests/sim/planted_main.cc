@@ -63,7 +63,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kPromotionNotBilled, 20'000},
     {Bug::kLostIsIdle, 20'000},
     {Bug::kHoldNotTold, 300'000, Fleet::kCrowded},
-    {Bug::kSleepersNotTold, 3'000'000, Fleet::kCrowded},
+    {Bug::kSleepersNotTold, 3'000'000},
     {Bug::kGrowsTooFar, 2'000},
     {Bug::kShrinkNotBooked, 20'000},
     {Bug::kUpdateAllAtOnce, 100'000},

@@ -302,7 +302,8 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
   const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology ||
                          reason.code == ReasonCode::kNuma;
-  if (in_pieces && job.spec.groups.size() > 1) return true;
+  const bool wants_nodes = job.spec.exclusive && reason.code == ReasonCode::kGpusBusy;
+  if ((in_pieces || wants_nodes) && job.spec.groups.size() > 1) return true;
   if (near && (in_pieces || reason.code == ReasonCode::kGpusBusy)) return true;
   // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
   const bool by_itself =
