@@ -115,6 +115,7 @@ TEST_CASE("job flags: every flag sets a key that the document knows") {
     if (flag.flag == "--kind") value = "service";
     if (flag.flag == "--class") value = "batch";
     if (flag.flag == "--launch") value = "torchrun";
+    if (flag.flag == "--numa") value = "none";
     if (flag.flag == "--deadline" || flag.flag == "--earliest-start") value = "2026-11-21T08:15:30Z";
     std::vector<std::string> words{std::string(flag.flag), value, "--", "true"};
     if (flag.kind == FlagKind::kSwitch) words.erase(words.begin() + 1);

@@ -25,9 +25,12 @@ constexpr std::int64_t kLeastRenewalMs = 60'000;
 constexpr std::int64_t kMostRenewalMs = 3'600'000;
 constexpr std::size_t kMostInVain = 16;  // blocked jobs for which no start is found, in one search
 
-// What lies within its guarantees could take its places back anyway, but for those that back none.
+// What lies within its guarantees could take its places back anyway, but not where all of them back none.
 bool could_claim(const State& state, const JobState& job, const StartHold& hold) {
-  return lies_within(state, job) && !state.burst_amounts_of(job.spec, hold.placements);
+  const auto backs_guarantees = [&](const TaskPlacement& place) {
+    return !state.pools()[state.node(place.node).pool].burst;
+  };
+  return lies_within(state, job) && std::any_of(hold.placements.begin(), hold.placements.end(), backs_guarantees);
 }
 
 // By what was known of it when it was submitted: who sleeps behind a hold then sleeps until the hold changes.

@@ -64,7 +64,7 @@ struct QueueState {
   QueueId parent;
   std::uint32_t depth = 0;
   std::uint32_t standpoint = 0;  // State::standpoint_of
-  std::string path;  // "" for the root
+  std::string path;              // "" for the root
   bool removed = false;
   std::vector<QueueId> children;
   std::vector<QueueId> keepers;  // those of the children that limit what they lend

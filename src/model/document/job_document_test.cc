@@ -208,7 +208,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"groups: [{queue: a}]\n",
        "job.yaml:1:11: groups[0]: there is no key 'queue'; known are tasks, min_tasks, gpus, "
        "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
-       "node_selector, tolerations, name, topology"},
+       "node_selector, tolerations, numa, name, topology"},
       {"affinity: [{labels: {app: x}, weight: 3}]\n",
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
       {"anti_affinity: [{required: 1}]\n",

@@ -1,6 +1,6 @@
 // The fold of the checker over the cluster, its sums, and what is seen outside and at the end of a turn.
-// checker_jobs.cc has the lives of jobs, checker_places.cc where they may start, checker_stops.cc who may be stopped for
-// whom, checker_scratch.cc what is recomputed from nothing.
+// checker_jobs.cc has the lives of jobs, checker_places.cc where they may start, checker_stops.cc who may be stopped
+// for whom, checker_scratch.cc what is recomputed from nothing.
 
 #include "sim/world/checker.h"
 
