@@ -193,9 +193,10 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }
-  // Nobody leaves for a job that would find its places but for a hold.
+  // Nobody leaves for a job that would find its places but for a hold, unless a guarantee is owed to it elsewhere.
   const bool delays = why.code == ReasonCode::kBehindHold;
-  const bool claims = !delays && !is_never(why.code) && may_claim(cycle.state, job, least);
+  const bool owed = !delays || lies_within(cycle.state, job);
+  const bool claims = owed && !is_never(why.code) && may_claim(cycle.state, job, least);
   if (claims && nominate(cycle, id)) return cycle.openings.take();
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.
