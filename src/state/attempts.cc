@@ -46,6 +46,19 @@ void State::on(const NominationDropped& event) {
 
 namespace {
 
+// What the tasks that are about to be bound count, behind those that the attempt has.
+Charge charge_of(const State& state, const JobState& job, std::span<const TaskPlacement> placements,
+                 std::uint64_t within) {
+  Charge charge;
+  charge.amounts = state.amounts_of(job.spec, placements);
+  charge.burst = state.burst_amounts_of(job.spec, placements);
+  charge.within = within;
+  charge.order = state.last_seq();
+  charge.first_task = static_cast<std::uint32_t>(job.attempt->tasks.size());
+  charge.tasks = static_cast<std::uint32_t>(placements.size());
+  return charge;
+}
+
 // The queues at which the charge is not within though it is at their child: it may have the room there of what is
 // within and borrows at a child.
 void add_contended(const State& state, QueueId leaf, const Charge& charge, std::set<QueueId>& queues) {
@@ -72,12 +85,7 @@ void State::on(const AttemptStarted& event) {
   attempt.master_port = event.master_port;
   if (job.start_hold) attempt.held_start = job.start_hold->first_start;
   drop_start_hold(job);
-  Charge charge;
-  charge.amounts = amounts_of(job.spec, event.placements);
-  charge.burst = burst_amounts_of(job.spec, event.placements);
-  charge.within = event.within;
-  charge.order = last_seq_;
-  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  const Charge charge = charge_of(*this, job, event.placements, event.within);
   bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));
@@ -112,13 +120,7 @@ void State::on(const AttemptGrown& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kRunning);
   AttemptState& attempt = *job.attempt;
-  Charge charge;
-  charge.amounts = amounts_of(job.spec, event.placements);
-  charge.burst = burst_amounts_of(job.spec, event.placements);
-  charge.within = event.within;
-  charge.order = last_seq_;
-  charge.first_task = static_cast<std::uint32_t>(attempt.tasks.size());
-  charge.tasks = static_cast<std::uint32_t>(event.placements.size());
+  const Charge charge = charge_of(*this, job, event.placements, event.within);
   bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
     node_mut(placement.node).tasks.emplace(job.id, static_cast<std::uint32_t>(attempt.tasks.size()));

@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "sim/simulate/runs.h"
 #include "sim/simulate/simulate_fixture.h"
 #include "sim/trace/arrivals.h"
+#include "sim/trace/public_file.h"
 #include "sim/trace/shape.h"
 #include "store/event_codec.h"
 #include "store/sqlite_log.h"
@@ -96,14 +95,6 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
 }
 
 // --- against the public traces ---
-
-std::string public_file(const std::string& path) {
-  const char* folder = std::getenv("BERTH_TRACES");
-  const std::string file = std::string(folder == nullptr ? "../shared/traces" : folder) + "/" + path;
-  if (std::filesystem::exists(file)) return file;
-  MESSAGE("SKIPPED, because the public trace is absent: " << file << " (set BERTH_TRACES to the folder of traces)");
-  return {};
-}
 
 TEST_CASE("FGD on the published arrivals of one seed is near the published figure") {
   const std::string jobs = public_file("openb/openb_default.jobs.csv.gz");

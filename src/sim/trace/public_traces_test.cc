@@ -3,25 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "sim/trace/arrivals.h"
+#include "sim/trace/public_file.h"
 #include "sim/trace/read_trace.h"
 #include "sim/trace/shape.h"
 
 namespace berth::sim {
 namespace {
-
-// $BERTH_TRACES, else ../shared/traces beside the repository; empty if the file is not there.
-std::string public_file(const std::string& path) {
-  const char* folder = std::getenv("BERTH_TRACES");
-  const std::string file = std::string(folder == nullptr ? "../shared/traces" : folder) + "/" + path;
-  if (std::filesystem::exists(file)) return file;
-  MESSAGE("SKIPPED, because the public trace is absent: " << file << " (set BERTH_TRACES to the folder of traces)");
-  return {};
-}
 
 Trace read_public_jobs(const std::string& path) {
   Trace trace;
