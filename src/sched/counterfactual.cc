@@ -62,6 +62,7 @@ class Inquiry {
   std::optional<Change> evict(std::vector<Raise> raises);
   bool add_victims_below(Change& change, const Reason& why) const;
   bool add_neighbours(Change& change, NodeId node) const;
+  bool add_neighbours_somewhere(Change& change, std::size_t group);
   bool add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                             std::size_t many) const;
   std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
@@ -578,6 +579,23 @@ bool Inquiry::add_neighbours(Change& change, NodeId node) const {
   return change.victims.size() > before;
 }
 
+// Of the first node that somebody closes to the job although it could hold a task of the group. Another rule may be
+// what refuses (NUMA, fragments), and more nodes help against that, too.
+bool Inquiry::add_neighbours_somewhere(Change& change, std::size_t group) {
+  Trial trial(state_);
+  if (job_.nomination) trial.lift_nomination(job_.id);
+  apply(trial, state_, change, now_);
+  const Neighbours neighbours(state_, job_);
+  const TaskAsk ask = task_ask(state_, job_, group, kAllModels);
+  std::size_t tried = 0;
+  for (const NodeState& node : state_.nodes()) {
+    if (!node.takes_tasks() || !could_hold(state_, ask, node) || neighbours.allows(node.id)) continue;
+    if (add_neighbours(change, node.id)) return true;
+    if (++tried == kMostNodes) return false;
+  }
+  return false;
+}
+
 bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                                    std::size_t many) const {
   const std::size_t before = change.victims.size();
@@ -611,7 +629,7 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
     } else {
       const auto group = static_cast<std::size_t>(why.group);
       if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(why);
-      more = add_victims_on_nodes(change, nodes[group], next[group], many);
+      more = add_victims_on_nodes(change, nodes[group], next[group], many) || add_neighbours_somewhere(change, group);
       many *= 2;
     }
     if (!more) return std::nullopt;

@@ -1,5 +1,7 @@
 #include "sched/counterfactual.h"
 
+#include <algorithm>
+
 #include "sched/explain.h"
 #include "sched/explain_queue.h"
 #include "sched/fleet_fixture.h"
@@ -57,6 +59,39 @@ TEST_CASE_FIXTURE(FleetFixture, "what would start now needs no change, and nothi
   const JobId second = submit(job("a", 1, 8));
   CHECK_FALSE(sched::smallest_changes(state, second, now).empty());
   CHECK(sched::smallest_changes(state, second, now, {2, 1'000'000, 8}).empty());
+}
+
+// n1 alone would do but for its NUMA domains; what closes n2 runs on n3, which holds no task of the job.
+TEST_CASE_FIXTURE(FleetFixture, "who closes a node from beside it is told, though another rule refuses") {
+  ClusterConfig two_domains = config({queue("a"), queue("b")});
+  two_domains.queues[0].trust_domain = "red";
+  two_domains.queues[1].trust_domain = "blue";
+  two_domains.topology_levels = {"block"};
+  two_domains.pools = {{"default", {}, {}, false, "block"}};
+  command(ApplyConfig{two_domains, "op"});
+  NodeSpec uneven = node("n1", 4);
+  NodeSpec closed = node("n2", 2);
+  NodeSpec beside = node("n3", 0);
+  for (std::size_t i = 1; i < 4; ++i) uneven.gpus[i].numa = 1;
+  uneven.topology = {"b0"};
+  beside.labels = {{"head", ""}};
+  closed.topology = beside.topology = {"b1"};
+  for (const NodeSpec& one : {uneven, closed, beside}) command(RegisterNode{one});
+  JobSpec blue = job("b", 1, 0);
+  blue.groups[0].request.cpu_milli = 64'000;
+  blue.groups[0].node_selector = {{"head", ""}};
+  const JobId neighbour = submit(blue);
+  cycle();
+  REQUIRE(state.job(neighbour)->attempt);
+  JobSpec red = job("a", 2, 2);
+  red.groups[0].numa = NumaPolicy::kSingleNumaNode;
+  const JobId waiting = submit(red);
+  cycle();
+  const auto changes = sched::smallest_changes(state, waiting, now);
+  const auto evict = std::find_if(changes.begin(), changes.end(),
+                                  [](const sched::Change& change) { return change.kind == ChangeKind::kEvict; });
+  REQUIRE(evict != changes.end());
+  CHECK_EQ(evict->victims, std::vector{neighbour});
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the order uses") {
