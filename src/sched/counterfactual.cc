@@ -69,6 +69,7 @@ class Inquiry {
   bool may_leave(JobId id, const Change& change) const;
   std::optional<Shrink> all_growth_of(JobId id) const;
   void keep_most(Change& change);
+  void spare(Change& change);
   struct Cost {
     std::int32_t priority = 0;
     std::int64_t loss = 0;
@@ -391,8 +392,7 @@ void Inquiry::fewer_tasks(std::size_t group) {
   if (change.shrinks.empty() || starts(change)) return;  // it need not be fewer then
   auto beside = largest(std::move(change), alone ? alone->to + 1 : 1, 1);
   if (!beside) return;
-  leave_out(*beside, &Change::shrinks);
-  keep_most(*beside);
+  spare(*beside);
   tell(std::move(beside));
 }
 
@@ -489,6 +489,19 @@ void Inquiry::keep_most(Change& change) {
       else
         refused = less.shrinks[i].keep;
     }
+  }
+}
+
+// Nobody leaves or gives back who need not. Beside a gang that gives back and stays nearby another may be spared who
+// had to leave beside none.
+void Inquiry::spare(Change& change) {
+  bool again = true;
+  while (again && !spent()) {
+    const Change before = change;
+    leave_out(change, &Change::victims);
+    leave_out(change, &Change::shrinks);
+    keep_most(change);
+    again = !change.shrinks.empty() && (change.victims != before.victims || change.shrinks != before.shrinks);
   }
 }
 
@@ -636,8 +649,7 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
   }
   if (change.victims.empty()) return std::nullopt;
   order_victims(change.victims);
-  leave_out(change, &Change::victims);
-  keep_most(change);
+  spare(change);
   if (!change.raises.empty()) tighten(change);
   return change;
 }

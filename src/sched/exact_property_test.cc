@@ -179,8 +179,13 @@ struct TinyFleet : FleetFixture {
       ++evictions;
       Imagined imagined = all;
       imagined.job = *state.job(evict->claimant);
+      // What it is promised passes what others keep back, which may be more when the victims have left.
+      Imagined promised = imagined;
+      for (const auto& queue : state.queues()) {
+        if (queue.limits_lending) promised.lending[{queue.id, kDimGpu}] = kUnlimited;
+      }
       // Those near whom it has to be may leave for others, or the first of its like start elsewhere meanwhile.
-      const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, imagined);
+      const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, promised);
       if (!fits) fault("victims leave and the claimant still does not fit");
       if (!judged_without_others(imagined.job.spec)) continue;
       imagined = {imagined.job, {}, {}, {}, {}, {}};
