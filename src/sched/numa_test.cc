@@ -113,9 +113,32 @@ TEST_CASE_FIXTURE(NumaFleet, "what no domain of any node could hold never starts
   JobSpec whole = asking(1, 2, NumaPolicy::kSingleNumaNode);
   whole.exclusive = true;  // it would get all eight
   CHECK(sched::explain(state, start(whole), now).reason.code == ReasonCode::kNeverFits);
+  whole.groups.front().request.gpus = 1;
+  CHECK(sched::explain(state, start(whole), now).reason.code == ReasonCode::kNeverFits);
   command(RegisterNode{node_with("n2", {1, 1, 1, 1, 1, 1})});
   cycle();
   CHECK(runs(never));
+}
+
+TEST_CASE_FIXTURE(NumaFleet, "best-effort takes near GPUs, none takes them as they come") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node_with("n1", {0, 1, 1, 1})});
+  CHECK(gpus_of(start(asking(1, 2, NumaPolicy::kNone))) == Gpus{0, 1});
+  CHECK(gpus_of(start(asking(1, 2, NumaPolicy::kBestEffort))) == Gpus{2, 3});
+  command(RegisterNode{node_with("n2", {0, 1, 1, 1})});
+  CHECK(gpus_of(start(asking(1, 2, NumaPolicy::kBestEffort))) == Gpus{1, 2});
+}
+
+TEST_CASE_FIXTURE(NumaFleet, "who gets the whole node gets it as it is") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node_with("n1", {0, 0, 1, 1})});
+  command(ReportGpuHealth{"n1", 0, false, "worn"});
+  command(ReportGpuHealth{"n1", 2, false, "worn"});
+  JobSpec whole = asking(1, 2, NumaPolicy::kRestricted);
+  whole.exclusive = true;
+  const JobId id = start(whole);
+  REQUIRE(runs(id));
+  CHECK(gpus_of(id) == Gpus{1, 3});
 }
 
 TEST_CASE_FIXTURE(NumaFleet, "victims leave only if the claimant then has its GPUs in one domain") {

@@ -67,5 +67,35 @@ TEST_CASE("those within their guarantees may stand in the way") {
   CHECK(fleet.breach() == Breach::kNoPlace);
 }
 
+TEST_CASE("what runs in the queue itself stays") {
+  Fleet fleet;
+  fleet.start(Fleet::job("owner", 2), "n1", 0);
+  fleet.start(Fleet::job("other", 8), "n2", 0);
+  fleet.start(Fleet::job("guest", 6), "n1", 2);
+  fleet.submit(Fleet::job("owner", 6));
+  CHECK(fleet.breach() == Breach::kUnserved);
+}
+
+TEST_CASE("what waits below the queue is owed to it") {
+  Fleet fleet;
+  fleet.configure(
+      {Fleet::queue("owner", 8), Fleet::queue("owner/team"), Fleet::queue("other", 8), Fleet::queue("guest")});
+  fleet.start(Fleet::job("guest", 8), "n1", 0);
+  fleet.start(Fleet::job("guest", 8), "n2", 0);
+  fleet.submit(Fleet::job("owner/team", 4));
+  CHECK(fleet.breach() == Breach::kUnserved);
+}
+
+TEST_CASE("what would not lie within the guarantee is not owed") {
+  Fleet fleet;
+  fleet.start(Fleet::job("owner", 4), "n1", 0);
+  fleet.start(Fleet::job("guest", 4), "n1", 4);
+  fleet.start(Fleet::job("guest", 8), "n2", 0);
+  fleet.submit(Fleet::job("owner", 5));
+  CHECK(fleet.breach() == Breach::kNoPlace);
+  fleet.submit(Fleet::job("owner", 4));
+  CHECK(fleet.breach() == Breach::kUnserved);
+}
+
 }  // namespace
 }  // namespace berth::sim
