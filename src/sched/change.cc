@@ -113,6 +113,10 @@ std::string leaving_text(const State& state, const Change& change) {
          });
 }
 
+std::string beside_text(const State& state, const Change& change) {
+  return change.shrinks.empty() ? "" : ", and " + leaving_text(state, change);
+}
+
 std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
   return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
@@ -201,11 +205,10 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:
-      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group;
+      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(state, change);
     case ChangeKind::kTasks:
       return "it asked " + std::to_string(change.to) + (change.to == 1 ? " task" : " tasks") + " instead of " +
-             std::to_string(change.from) + group +
-             (change.shrinks.empty() ? "" : ", and " + leaving_text(state, change));
+             std::to_string(change.from) + group + beside_text(state, change);
     case ChangeKind::kCpus:
       return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
     case ChangeKind::kMemory:

@@ -25,8 +25,8 @@ enum class ChangeKind {
   kSelect,      // the group does not select label `name`
   kShareNodes,  // the job does not ask for whole nodes
   kLevel,       // it requires one domain of level `name`, or of none when it is empty
-  kGpus,        // `to` milli-GPUs per task instead of `from`
-  kTasks,       // `to` tasks instead of `from`, and what `shrinks` says
+  kGpus,        // `to` milli-GPUs per task instead of `from`, and what `shrinks` says
+  kTasks,       // `to` tasks instead of `from`, likewise
   kCpus,        // `to` milli-cores per task
   kMemory,      // `to` MiB per task
   kQuota,       // `raises`

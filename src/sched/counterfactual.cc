@@ -265,7 +265,6 @@ std::optional<Change> Inquiry::largest(Change change, std::int64_t low, std::int
   return change;
 }
 
-// Less, as much of it as possible.
 void Inquiry::smaller_asks(std::size_t index) {
   const TaskGroup& group = job_.spec.groups[index];
   const TaskRequest& request = group.request;
@@ -275,31 +274,29 @@ void Inquiry::smaller_asks(std::size_t index) {
     if (starts(change)) tell(change);
   }
   if (request.is_share())
-    tell(largest(ChangeKind::kGpus, index, request.gpu_milli, 1, 1));
+    less_beside_growth(ChangeKind::kGpus, index, request.gpu_milli, 1);
   else
-    tell(largest(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli, kMilli));
-  fewer_tasks(index);
+    less_beside_growth(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli);
+  less_beside_growth(ChangeKind::kTasks, index, group.least(), 1);
   const std::int64_t something = request.gpus > 0 ? 0 : 1;  // a task that asks nothing is no task
   tell(largest(ChangeKind::kCpus, index, request.cpu_milli, something, 1));
   tell(largest(ChangeKind::kMemory, index, request.memory_mib, something, 1));
 }
 
-// And more than that where elastic gangs give back what they have grown by.
-void Inquiry::fewer_tasks(std::size_t group) {
-  const std::int64_t least = job_.spec.groups[group].least();
-  const auto alone = largest(ChangeKind::kTasks, group, least, 1, 1);
+// One unit at least, as much as possible; and more than that where elastic gangs give back what they have grown by.
+void Inquiry::less_beside_growth(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t unit) {
+  const auto alone = largest(kind, group, from, unit, unit);
   tell(alone);
   Change change;
-  change.kind = ChangeKind::kTasks;
+  change.kind = kind;
   change.group = group;
-  change.from = least;
+  change.from = change.to = from;
   for (const JobId id : state_.elastic()) {
     const auto growth = all_growth_of(id);
     if (growth && change.shrinks.size() < kMostVictims) change.shrinks.push_back(*growth);
   }
-  change.to = least;
-  if (change.shrinks.empty() || starts(change)) return;  // it need not be fewer then
-  auto beside = largest(std::move(change), alone ? alone->to + 1 : 1, 1);
+  if (change.shrinks.empty() || starts(change)) return;  // it need not be less then
+  auto beside = largest(std::move(change), alone ? alone->to + unit : unit, unit);
   if (!beside) return;
   spare(*beside);
   tell(std::move(beside));
