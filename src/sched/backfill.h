@@ -18,8 +18,9 @@
 //    that was held is the hold's slip. Where fewer starts can be held than there are holds, they are looked for again
 //    once a minute at most, and when a hold becomes free.
 // 5. Of a queue's jobs of one shape the first kLookedAtBehindHold are asked whether they may pass.
-// 6. Claimants (sched/preempt.h) respect the holds that they may not pass: what they take lies beside them. Reclaim
-//    within all guarantees and higher priority pass.
+// 6. Claimants (sched/preempt.h) respect the holds that they may not pass: what they take lies beside them, also when
+//    they start elsewhere while their victims are leaving. Reclaim within all guarantees and higher priority pass. Who
+//    would fit but for a hold claims as if what is held were taken; else free GPUs would leave it worse off.
 
 #include <optional>
 #include <set>

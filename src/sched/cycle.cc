@@ -121,7 +121,7 @@ void serve_nominations(Cycle& cycle) {
     cycle.trial.lift_nomination(id);
     const JobState& job = *cycle.state.job(id);
     Reason why;
-    auto placements = fit_now(cycle.state, job, cycle.work, why);
+    auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
     if (!placements) placements = promised_places(cycle, job);
     if (placements) {
       start(cycle, id, std::move(*placements));
@@ -193,11 +193,12 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }
-  // Nobody leaves for a job that would find its places but for a hold, unless a guarantee is owed to it elsewhere.
+  // Places that are held for others are taken to whom may not pass: it claims others as if nothing were free.
   const bool delays = why.code == ReasonCode::kBehindHold;
-  const bool owed = !delays || lies_within(cycle.state, job);
-  const bool claims = owed && !is_never(why.code) && may_claim(cycle.state, job, least);
+  const bool claims =
+      !is_never(why.code) && !cycle.openings.claimed_in_vain(lane) && may_claim(cycle.state, job, least);
   if (claims && nominate(cycle, id)) return cycle.openings.take();
+  if (claims) cycle.openings.claim_in_vain(lane);
   // What it could have had when the cycle began went to jobs of this cycle, and nobody is stopped before he runs. From
   // those who borrow it takes its place back as soon as it is asked again.
   if (claims && !cycle.plan.decisions.empty()) cycle.work.ask_again_at = cycle.now;

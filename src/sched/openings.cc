@@ -12,7 +12,7 @@ using state::State;
 
 void Openings::add(const AskedLane& lane, Questions::Case& what, bool claims, const Cohort* stirred) {
   asked_.push_back(lane);
-  lanes_.push_back({&what, stirred, claims, false});
+  lanes_.push_back({&what, stirred, claims, false, false});
   after_open_ = lanes_.size();
   if (what.question) refusal(*what.question);
 }

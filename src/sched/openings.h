@@ -42,6 +42,10 @@ class Openings {
   const Reason* closed(const state::State& state, std::size_t lane);
   // Nobody else of the lane is asked in this cycle.
   void shut(std::size_t lane) { lanes_[lane].shut = true; }
+  // No victims were found for one of the lane: those that are asked after it, because they may pass a hold that it may
+  // not, need not look for any.
+  void claim_in_vain(std::size_t lane) { lanes_[lane].in_vain = true; }
+  bool claimed_in_vain(std::size_t lane) const { return lanes_[lane].in_vain; }
 
  private:
   struct Lane {
@@ -49,6 +53,7 @@ class Openings {
     const Cohort* stirred = nullptr;
     bool claims = false;
     bool shut = false;
+    bool in_vain = false;
   };
   bool is_open(const state::State& state, std::size_t lane);
   const std::optional<Reason>& over_max_by_now(const state::State& state, Questions::Case& what) const;

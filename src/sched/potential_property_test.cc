@@ -45,6 +45,7 @@ struct Potential {
 // What happened from one rest to the next, at one instant.
 struct Turmoil {
   std::size_t evictions = 0;
+  std::size_t beside_holds = 0;               // of these, while a start was held for somebody else
   std::set<std::pair<JobId, JobId>> stopped;  // claimant and victim
   std::string fault;
 };
@@ -151,6 +152,7 @@ struct Tree {
     spec.checkpoint.on_signal = random.chance(500);
     const char* classes[] = {"dev", "training", "production"};
     if (!equal_priorities) spec.priority_class = classes[random.below(3)];
+    if (random.chance(400)) spec.time_limit_s = random.between(10'000, 100'000);  // longer than any tree lives
     return spec;
   }
 
@@ -211,9 +213,13 @@ struct Tree {
     Potential before = potential();
     std::size_t evicted_before = 0;
     for (int i = 0; i < kMostCycles; ++i) {
+      const std::set<JobId> owners = state.start_holds();
       const Plan plan = cycle();
       for (const Decision& decision : plan.decisions) {
-        if (const auto* evict = std::get_if<EvictDecision>(&decision)) note(*evict, turmoil);
+        if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
+          note(*evict, turmoil);
+          if (owners.size() > owners.count(evict->claimant)) ++turmoil.beside_holds;
+        }
       }
       let_leave();
       if (anybody_on_the_way()) continue;
@@ -242,6 +248,7 @@ struct Tree {
 struct Counts {
   std::uint64_t evictions = 0;
   std::uint64_t after_one = 0;  // evictions that followed another at the same instant
+  std::uint64_t beside_holds = 0;
   std::uint64_t trees_with_any = 0;
   std::size_t most = 0;  // at one instant
 };
@@ -252,6 +259,7 @@ std::string live(Tree& tree, Counts& counts) {
   const auto rest = [&] {
     const Turmoil turmoil = tree.rest();
     evictions += turmoil.evictions;
+    counts.beside_holds += turmoil.beside_holds;
     if (turmoil.evictions > 1) counts.after_one += turmoil.evictions - 1;
     counts.most = std::max(counts.most, turmoil.evictions);
     return turmoil.fault;
@@ -283,9 +291,11 @@ TEST_CASE("every eviction raises the potential, and none goes in a circle") {
     REQUIRE_MESSAGE(fault.empty(), ("tree " + std::to_string(seed) + ": " + fault));
   }
   MESSAGE(trees << " trees, " << counts.trees_with_any << " of them with " << counts.evictions << " evictions, "
-                << counts.after_one << " of these after another at the same instant, " << counts.most << " at most");
+                << counts.after_one << " of these after another at the same instant, " << counts.most << " at most; "
+                << counts.beside_holds << " while a start was held for somebody else");
   CHECK(counts.trees_with_any > trees / 10);
   CHECK(counts.after_one > trees / 100);
+  CHECK(counts.beside_holds > trees / 100);
 }
 
 }  // namespace berth

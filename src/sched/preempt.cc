@@ -394,10 +394,11 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     return std::nullopt;
   }
   const Candidates found = gather_candidates(search, job, reach.reclaim, work);
-  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   work.left_out = work.left_out || found.left_out;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
+  Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
+  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
   // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
@@ -410,7 +411,6 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
   std::size_t least = 0;
   std::optional<std::size_t> enough;
-  Without without(search, claimant, reach.pools, work);
   if (!state.maintenance().empty()) without.look_at(gone_by(state, found.ripe));
   if (ripe_might_do) {
     stay(state, vacated, found.young);

@@ -348,7 +348,7 @@ namespace {
 std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& least, const Reason& why, Timestamp now,
                               PlaceWork& work) {
   const bool by_user = why.code == ReasonCode::kUserLimit;
-  const bool behind = why.code == ReasonCode::kBehindHold;  // for which nobody leaves, but for a guarantee
+  const bool behind = why.code == ReasonCode::kBehindHold;
   const bool claims = !is_never(why.code) && may_claim(state, job, least);
   Sleep sleep;
   if (!claims && can_sleep(state, job, why)) {
@@ -358,7 +358,7 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
     return sleep;
   }
   sleep.holds = behind || (claims && !not_passed(state, job, now).empty());
-  if (claims && (!behind || lies_within(state, job))) {
+  if (claims) {
     PlaceWork claim;
     const std::set<JobId> nobody;
     const bool succeeds = find_victims({state, now, nobody, eviction_budget(state, now, 0)}, job.id, claim).has_value();
