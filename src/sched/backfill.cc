@@ -48,7 +48,8 @@ bool outranks(const JobState& job, const JobState& owner) {
 
 bool lacks_places(ReasonCode code) {
   return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
-         code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kNuma;
+         code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kNuma ||
+         code == ReasonCode::kMaintenance;
 }
 
 // The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them

@@ -1,11 +1,10 @@
 #include "sched/explain.h"
 
 #include <algorithm>
-#include <set>
 
-#include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/blocking.h"
+#include "sched/explain_closed.h"
 #include "sched/explain_queue.h"
 #include "sched/place.h"
 #include "sched/quota.h"
@@ -130,71 +129,6 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
   }
 }
 
-// The nodes that are closed to new tasks and could each hold a task of the job if they were open.
-std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
-  const bool of_places = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
-                         code == ReasonCode::kTopology || code == ReasonCode::kPoolClosed ||
-                         code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
-  std::int64_t cordoned = 0;
-  std::int64_t lost = 0;
-  std::int64_t maintained = 0;
-  for (const state::NodeState& node : state.nodes()) {
-    if (!of_places || node.takes_tasks()) continue;
-    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-      if (!could_hold(state, job, g, node)) continue;
-      ++(node.cordoned || node.draining ? cordoned : node.status == NodeStatus::kReady ? maintained : lost);
-      break;
-    }
-  }
-  const auto nodes = [](std::int64_t count, const std::string& what) {
-    return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
-  };
-  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") +
-         (maintained > 0 ? nodes(maintained, "under maintenance") : "") +
-         (lost > 0 ? nodes(lost, "out of contact") : "");
-}
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-  return text;
-}
-
-// "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
-// with nodes to the job, or nothing.
-std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
-  std::vector<std::string> names;
-  if (!pool.admits(job.spec.job_class)) {
-    for (const JobClass one : pool.classes) names.emplace_back(name_of(one));
-    return "pool " + pool.name + " takes only jobs of class " + listed(names) + ", and this one is of class " +
-           std::string(name_of(job.spec.job_class));
-  }
-  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
-  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
-  for (const QueueId queue : pool.queues) names.push_back(state.queue(queue).path);
-  return "pool " + pool.name + " is for queue" + (names.size() == 1 ? " " : "s ") + listed(names) + " only";
-}
-
-std::vector<std::string> pool_rules(const State& state, const JobState& job) {
-  std::set<std::uint32_t> with_nodes;
-  for (const state::NodeState& node : state.nodes()) with_nodes.insert(node.pool);
-  std::vector<std::string> rules;
-  for (const std::uint32_t index : with_nodes) {
-    std::string rule = pool_rule(state, job, state.pools()[index]);
-    if (!rule.empty()) rules.push_back(std::move(rule));
-  }
-  return rules;
-}
-
-// What no node of the open pools can ever hold, one of a closed pool might.
-std::string closed_pools(const State& state, const JobState& job, ReasonCode code) {
-  if (code != ReasonCode::kPoolClosed && code != ReasonCode::kNeverFits) return {};
-  std::string text;
-  for (const std::string& rule : pool_rules(state, job)) text += "; " + rule;
-  return text;
-}
-
 Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
   if (job.nomination) {
     Reason why;
@@ -221,7 +155,8 @@ void describe_others(const State& state, const JobState& job, const Reason& firs
 bool claims_help(ReasonCode code) {
   return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kGpusBusy ||
          code == ReasonCode::kFragmented || code == ReasonCode::kTopology || code == ReasonCode::kApart ||
-         code == ReasonCode::kAffinity || code == ReasonCode::kNuma || code == ReasonCode::kBehindHold;
+         code == ReasonCode::kAffinity || code == ReasonCode::kNuma || code == ReasonCode::kBehindHold ||
+         code == ReasonCode::kMaintenance;
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
@@ -339,16 +274,6 @@ std::string affinity_sentence(const State& state, const Reason& reason) {
   return {};
 }
 
-// "node n1 is under maintenance from T to U, and the job might still run then: it has no time limit"
-std::string maintenance_sentence(const State& state, const Reason& reason) {
-  const std::string node = "node " + state.node(reason.node).spec.name + " is under maintenance ";
-  const std::string until = to_iso8601({reason.used});
-  if (reason.limit <= state.asked_at().ms) return node + "until " + until;
-  return node + "from " + to_iso8601({reason.limit}) + " to " + until + ", and the job might still run then: it " +
-         (reason.asked == 0 ? std::string("has no time limit")
-                            : "may run for " + document::duration_text(reason.asked));
-}
-
 }  // namespace
 
 std::string sentence(const State& state, const Reason& reason) {
@@ -445,7 +370,8 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   explanation.reason = blocking_reason(state, *job, now);
   const ReasonCode code = explanation.reason.code;
   explanation.summary = sentence(state, with_what_is_short(state, *job, explanation.reason)) +
-                        closed_nodes(state, *job, code) + closed_pools(state, *job, code);
+                        closed_by_windows(state, *job, code) + closed_nodes(state, *job, code) +
+                        closed_pools(state, *job, code);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);

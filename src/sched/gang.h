@@ -41,6 +41,10 @@ class Gang {
   PlaceWork& work() { return work_; }
   // As if the group had not stated a NUMA policy.
   void set_numa_aside(std::size_t group) { asks_[group].numa = NumaPolicy::kBestEffort; }
+  // As if no maintenance were planned. Nodes that it has reached stay closed.
+  void set_windows_aside() {
+    for (TaskAsk& ask : asks_) ask.stay.reset();
+  }
 
   // Adds up to `count` tasks of the group and says how many it were.
   std::int32_t add(std::size_t group, std::int32_t count, const Region& region);

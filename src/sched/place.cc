@@ -70,6 +70,17 @@ std::int64_t available_to(const State& state, const TaskAsk& ask) {
   return milli;
 }
 
+Reason closed_by(const TaskAsk& ask, const state::ClosedSpan& span, NodeId node) {
+  Reason reason;
+  reason.code = ReasonCode::kMaintenance;
+  reason.group = static_cast<std::int32_t>(ask.group_index);
+  reason.node = node;
+  reason.limit = span.from.ms;
+  reason.used = span.to.ms;
+  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->start) / 1000;
+  return reason;
+}
+
 // The window without which the fleet, were it empty, would hold what the group asks; of several the first that is over.
 std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& ask) {
   if (!ask.stay) return std::nullopt;
@@ -87,13 +98,7 @@ std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& a
       first = {*span, node.id};
   }
   if (!first || slots >= ask.group.least()) return std::nullopt;
-  Reason reason;
-  reason.code = ReasonCode::kMaintenance;
-  reason.node = first->second;
-  reason.limit = first->first.from.ms;
-  reason.used = first->first.to.ms;
-  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->start) / 1000;
-  return reason;
+  return closed_by(ask, first->first, first->second);
 }
 
 // Distinguishes "never", "busy" and "enough in total, but in the wrong places".
@@ -107,7 +112,6 @@ Reason reason_for(const State& state, const JobState& job, std::size_t index) {
   const FleetFit fleet = fleet_fit(state, ask);
   if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
     reason = *closed;
-    reason.group = static_cast<std::int32_t>(index);
   } else if (!fleet.fits) {
     reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
     TaskAsk relaxed = ask;
@@ -305,12 +309,33 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Place
   why.wish = name_of(job.spec.groups[group].numa);
 }
 
+bool is_of_room(ReasonCode code) {
+  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+}
+
+// A maintenance window is told as the reason where places would be found but for those that are planned: one of a node
+// that it would then take.
+void blame_windows(const State& state, const JobState& job, ModelMask models, PlaceWork& work, Reason& why) {
+  if (state.maintenance().empty() || !is_of_room(why.code)) return;
+  Gang relaxed(state, job, models, work);
+  relaxed.set_windows_aside();
+  if (!place_all(relaxed, job, nullptr)) return;
+  for (const TaskPlacement& placement : relaxed.placements()) {
+    const TaskAsk ask = task_ask(state, job, placement.group, models);
+    if (const auto span = closing(ask, state.node(placement.node))) {
+      why = closed_by(ask, *span, placement.node);
+      return;
+    }
+  }
+}
+
 std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
                                                    ModelMask models, Pools pools, PlaceWork& work, Reason* why) {
   Gang gang(state, job, models, work, score, pools);
   if (place_all(gang, job, why)) return std::move(gang).in_rank_order();
   if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
   if (why != nullptr) blame_numa(state, job, models, work, *why);
+  if (why != nullptr) blame_windows(state, job, models, work, *why);
   const bool told = why == nullptr || (is_never(why->code) && (why->domain.valid() || why->node.valid()));
   if (const auto never = told ? std::nullopt : outside_levels(state, job);
       never && why->code != ReasonCode::kPoolClosed)

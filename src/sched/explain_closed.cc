@@ -1,0 +1,151 @@
+#include "sched/explain_closed.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "model/document/quantity.h"
+#include "sched/explain.h"
+#include "sched/place.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+namespace {
+
+// The name of the window that closes the node then.
+std::string window_of(const State& state, NodeId node, Timestamp from, Timestamp to) {
+  const auto found = std::find_if(state.maintenance().begin(), state.maintenance().end(), [&](const auto& one) {
+    const state::Maintenance& window = one.second;
+    return window.from == from && window.to == to &&
+           std::find(window.nodes.begin(), window.nodes.end(), node) != window.nodes.end();
+  });
+  return found == state.maintenance().end() ? std::string() : found->first;
+}
+
+// The first of the asks that a window alone keeps from the node, with that window.
+std::optional<std::pair<const TaskAsk*, state::ClosedSpan>> kept_out(const State& state, const NodeState& node,
+                                                                     const std::vector<TaskAsk>& asks) {
+  for (const TaskAsk& ask : asks) {
+    const auto span = closing(ask, node);
+    if (span && node.takes_tasks() && could_hold(state, ask, node)) return std::pair(&ask, *span);
+  }
+  return std::nullopt;
+}
+
+std::int64_t free_gpu_milli(const NodeState& node, const TaskAsk& ask) {
+  std::int64_t milli = 0;
+  for (const state::GpuSlot& gpu : node.gpus) {
+    if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
+  }
+  return milli;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return text;
+}
+
+// "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
+// with nodes to the job, or nothing.
+std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
+  std::vector<std::string> names;
+  if (!pool.admits(job.spec.job_class)) {
+    for (const JobClass one : pool.classes) names.emplace_back(name_of(one));
+    return "pool " + pool.name + " takes only jobs of class " + listed(names) + ", and this one is of class " +
+           std::string(name_of(job.spec.job_class));
+  }
+  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
+  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
+  for (const QueueId queue : pool.queues) names.push_back(state.queue(queue).path);
+  return "pool " + pool.name + " is for queue" + (names.size() == 1 ? " " : "s ") + listed(names) + " only";
+}
+
+}  // namespace
+
+std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
+  const bool of_places = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
+                         code == ReasonCode::kTopology || code == ReasonCode::kPoolClosed ||
+                         code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
+  std::int64_t cordoned = 0;
+  std::int64_t lost = 0;
+  std::int64_t maintained = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (!of_places || node.takes_tasks()) continue;
+    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+      if (!could_hold(state, job, g, node)) continue;
+      ++(node.cordoned || node.draining ? cordoned : node.status == NodeStatus::kReady ? maintained : lost);
+      break;
+    }
+  }
+  const auto nodes = [](std::int64_t count, const std::string& what) {
+    return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
+  };
+  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") +
+         (maintained > 0 ? nodes(maintained, "under maintenance") : "") +
+         (lost > 0 ? nodes(lost, "out of contact") : "");
+}
+
+std::string closed_by_windows(const State& state, const JobState& job, ReasonCode code) {
+  const bool of_room = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
+                       code == ReasonCode::kTopology || code == ReasonCode::kMaintenance;
+  if (!of_room || state.maintenance().empty()) return {};
+  std::vector<TaskAsk> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
+  struct Closed {
+    std::int64_t nodes = 0;
+    std::int64_t gpu_milli = 0;
+  };
+  std::map<std::string, Closed> windows;
+  for (const NodeState& node : state.nodes()) {
+    const auto kept = kept_out(state, node, asks);
+    const std::int64_t gpu_milli = kept ? free_gpu_milli(node, *kept->first) : 0;
+    if (gpu_milli == 0) continue;
+    Closed& closed = windows[window_of(state, node.id, kept->second.from, kept->second.to)];
+    ++closed.nodes;
+    closed.gpu_milli += gpu_milli;
+  }
+  std::string text;
+  for (const auto& [name, closed] : windows) {
+    text += (code == ReasonCode::kMaintenance ? "; window " : "; maintenance window ") + name + " closes " +
+            amount_text(kDimGpu, closed.gpu_milli) + " free " + (closed.gpu_milli == kMilli ? "GPU" : "GPUs") + " of " +
+            std::to_string(closed.nodes) + (closed.nodes == 1 ? " node" : " nodes") + " to it";
+  }
+  return text;
+}
+
+std::vector<std::string> pool_rules(const State& state, const JobState& job) {
+  std::set<std::uint32_t> with_nodes;
+  for (const state::NodeState& node : state.nodes()) with_nodes.insert(node.pool);
+  std::vector<std::string> rules;
+  for (const std::uint32_t index : with_nodes) {
+    std::string rule = pool_rule(state, job, state.pools()[index]);
+    if (!rule.empty()) rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+std::string closed_pools(const State& state, const JobState& job, ReasonCode code) {
+  if (code != ReasonCode::kPoolClosed && code != ReasonCode::kNeverFits) return {};
+  std::string text;
+  for (const std::string& rule : pool_rules(state, job)) text += "; " + rule;
+  return text;
+}
+
+std::string maintenance_sentence(const State& state, const Reason& reason) {
+  const std::string closes = "window " + window_of(state, reason.node, {reason.limit}, {reason.used}) +
+                             " closes node " + state.node(reason.node).spec.name + " ";
+  const std::string until = to_iso8601({reason.used});
+  if (reason.limit <= state.asked_at().ms) return closes + "until " + until;
+  return closes + "from " + to_iso8601({reason.limit}) + " to " + until + ", and the job might still run then: it " +
+         (reason.asked == 0 ? std::string("has no time limit")
+                            : "may run for " + document::duration_text(reason.asked));
+}
+
+}  // namespace berth::sched
