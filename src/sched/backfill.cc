@@ -38,6 +38,16 @@ bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
   return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
 }
 
+// What runs in the places now is moved away by maintenance before the start: nobody who starts in them delays it.
+bool is_cleared(const State& state, const StartHold& hold, Timestamp now) {
+  return !state.maintenance().empty() &&
+         std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& place) {
+           const auto& windows = state.node(place.node).maintenance;
+           return std::any_of(windows.begin(), windows.end(),
+                              [&](const state::ClosedSpan& span) { return span.from > now && span.to <= hold.start; });
+         });
+}
+
 // By priority, in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
 bool outranks(const JobState& job, const JobState& owner) {
   const state::PendingKey one = pending_key(job);
@@ -65,68 +75,6 @@ std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,
   }
   return nodes;
 }
-
-// Removes what runs, in the order of the expected ends, and finds the shortest prefix after which the job fits: by
-// doubling, then by halving, so that a few searches for places are enough. Places are judged greedily, so a shorter
-// prefix might do by luck; the one that is found does.
-class PrefixSearch {
- public:
-  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, std::vector<Starting> ends)
-      : trial_(trial), state_(state), job_(*state.job(job)), work_(work), ends_(std::move(ends)) {}
-
-  std::optional<HoldDecision> run(Timestamp now) {
-    const Trial::Mark begin = trial_.mark();
-    std::size_t low = 0;  // does not fit after this many
-    std::size_t high = 1;
-    Trial::Mark low_mark = begin;
-    std::size_t removed = 0;
-    std::optional<std::vector<TaskPlacement>> found;
-    while (low < ends_.size()) {
-      high = std::min(high, ends_.size());
-      remove_up_to(removed, high);
-      if ((found = places_after(high, now))) break;
-      low = high;
-      low_mark = trial_.mark();
-      high *= 2;
-    }
-    while (found && low + 1 < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      trial_.rollback_to(low_mark);
-      removed = low;
-      remove_up_to(removed, middle);
-      if (auto earlier = places_after(middle, now)) {
-        found = std::move(earlier);
-        high = middle;
-      } else {
-        low = middle;
-        low_mark = trial_.mark();
-      }
-    }
-    trial_.rollback_to(begin);
-    if (!found) return std::nullopt;
-    return HoldDecision{job_.id, std::move(*found), std::max(now, ends_[high - 1].ends)};
-  }
-
- private:
-  void remove_up_to(std::size_t& removed, std::size_t count) {
-    for (; removed < count; ++removed) trial_.remove(ends_[removed].job);
-  }
-  // It would start when the last of them has ended: what maintenance closes until then or after is for that time.
-  std::optional<std::vector<TaskPlacement>> places_after(std::size_t count, Timestamp now) {
-    const Trial::Mark mark = trial_.mark();
-    trial_.look_at(std::max(now, ends_[count - 1].ends));
-    Reason why;
-    auto found = fit_now(state_, job_, work_, why);
-    trial_.rollback_to(mark);
-    return found;
-  }
-
-  Trial& trial_;
-  State& state_;
-  const JobState& job_;
-  PlaceWork& work_;
-  std::vector<Starting> ends_;
-};
 
 class Renewal {
  public:
@@ -203,8 +151,9 @@ class Renewal {
 
   bool anything_ends_for_certain() const {
     const State& state = round_.state;
-    return std::any_of(round_.starting.begin(), round_.starting.end(),
-                       [](const auto& one) { return one.for_certain; }) ||
+    return !state.maintenance().empty() ||
+           std::any_of(round_.starting.begin(), round_.starting.end(),
+                       [](const Ending& one) { return !one.certain.is_never(); }) ||
            std::any_of(state.running().begin(), state.running().end(),
                        [&](JobId id) { return state::ends_for_certain(state, *state.job(id)); });
   }
@@ -254,33 +203,35 @@ class Renewal {
 
   void wake_at(Timestamp when) { round_.work.ask_again_at = std::min(round_.work.ask_again_at, when); }
 
+  // When it would start its nodes take tasks, as far as that is known.
   bool still_there(JobId id, const StartHold& hold) const {
-    return stays_open(id, hold) &&
-           std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
-             const state::NodeState& node = round_.state.node(placement.node);
-             return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
-                                                      [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
-           });
+    const Trial::Mark mark = round_.trial.mark();
+    look_ahead(round_.trial, hold.start, round_.now);
+    const bool there =
+        stays_open(id, hold) &&
+        std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+          const state::NodeState& node = round_.state.node(placement.node);
+          return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                                   [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+        });
+    round_.trial.rollback_to(mark);
+    return there;
   }
 
   // No maintenance was planned meanwhile that the job would run into.
   bool stays_open(JobId id, const StartHold& hold) const {
-    if (round_.state.maintenance().empty()) return true;
-    const JobState& job = *round_.state.job(id);
-    const Trial::Mark mark = round_.trial.mark();
-    round_.trial.look_at(hold.start);
-    const bool open = std::none_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
-      return closing(task_ask(round_.state, job, placement.group, kAllModels), round_.state.node(placement.node));
-    });
-    round_.trial.rollback_to(mark);
-    return open;
+    const State& state = round_.state;
+    return state.maintenance().empty() ||
+           std::none_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+             return closing(task_ask(state, *state.job(id), placement.group, kAllModels), state.node(placement.node));
+           });
   }
 
   // Somebody who may pass starts in the places that are held, and is not expected to be gone by then.
   bool overtaken(const StartHold& hold) const {
     std::set<JobId> late;
-    for (const Starting& one : round_.starting) {
-      if (one.ends > hold.start) late.insert(one.job);
+    for (const Ending& one : round_.starting) {
+      if (one.expected > hold.start) late.insert(one.job);
     }
     return std::any_of(plan_.decisions.begin(), plan_.decisions.end(), [&](const Decision& decision) {
       const auto* start = std::get_if<StartDecision>(&decision);
@@ -328,7 +279,7 @@ class Renewal {
 
 bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
   return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.start_hold->start, now) ||
-         could_claim(state, job, *owner.start_hold);
+         could_claim(state, job, *owner.start_hold) || is_cleared(state, *owner.start_hold, now);
 }
 
 std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp now) {
@@ -355,28 +306,6 @@ Timestamp due_again(const StartHold& hold) {
   const std::int64_t half_ms = (hold.start - hold.worked_out) / 2000 * 1000;
   const Timestamp soon = hold.worked_out + std::clamp(half_ms, kLeastRenewalMs, kMostRenewalMs);
   return hold.start > hold.worked_out ? std::min(hold.start, soon) : soon;
-}
-
-bool trusts_estimates(const State& state, const JobState& job, Timestamp now) {
-  const Timestamp since = std::max(job.waiting_since, job.not_before);
-  return now - since >= checked_multiply(state.config().scheduling.hold_after_s, 1000);
-}
-
-std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job, Timestamp now,
-                                           const std::vector<Starting>& starting, PlaceWork& work) {
-  const bool by_estimates = trusts_estimates(state, *state.job(job), now);
-  std::vector<Starting> ends = starting;
-  std::erase_if(ends, [&](const Starting& one) { return one.ends.is_never() || !(by_estimates || one.for_certain); });
-  for (const JobId id : state.running()) {
-    const JobState& running = *state.job(id);
-    const bool for_certain = state::ends_for_certain(state, running);
-    if (!by_estimates && !for_certain) continue;
-    const Timestamp end = state::expected_end(state, running, now);
-    if (!end.is_never()) ends.push_back({id, end, for_certain});
-  }
-  std::sort(ends.begin(), ends.end(),
-            [](const Starting& a, const Starting& b) { return std::pair(a.ends, a.job) < std::pair(b.ends, b.job); });
-  return PrefixSearch(trial, state, job, work, std::move(ends)).run(now);
 }
 
 void set_held_aside(const State& state, Trial& trial, const Plan& plan) {

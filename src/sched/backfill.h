@@ -8,7 +8,7 @@
 // 2. Past a hold go: its owner; higher priority, lower levels of attained service and nearer deadlines; what lies
 //    within its guarantees (it could take its places back anyway, but for those in burst pools); and what is expected
 //    to be gone at the start that is held, hard where it has a time limit, soft where its run time is an estimate. A
-//    service never is.
+//    service never is. Where a maintenance window clears all that is held before the start, everybody goes past.
 // 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has
 //    waited less than hold_after is held a start only where time limits and stops that have begun vouch for it;
 //    estimates count for those that have waited longer.
@@ -29,6 +29,7 @@
 
 #include "base/timestamp.h"
 #include "model/plan.h"
+#include "sched/earliest_start.h"
 #include "sched/place.h"
 #include "state/state.h"
 #include "state/trial.h"
@@ -52,24 +53,8 @@ inline constexpr std::size_t kLookedAtBehindHold = 256;
 // When the job is gone if it starts now, in seconds from now; the largest number where nobody knows.
 inline std::int64_t length_s(const state::JobState& job) { return job.expected_s > 0 ? job.expected_s : kUnlimited; }
 
-// A job that this cycle has placed in the trial, and when it is expected to be gone.
-struct Starting {
-  JobId job;
-  Timestamp ends;
-  bool for_certain = false;
-};
-
-// The earliest start of a job that finds no places now, from the ends of what runs and of what this cycle starts, and
-// its places then. Nothing where the ends that it would need are not known, or not for certain and it has not waited
-// long enough for estimates.
-std::optional<HoldDecision> earliest_start(state::Trial& trial, state::State& state, JobId job, Timestamp now,
-                                           const std::vector<Starting>& starting, PlaceWork& work);
-
 // When the hold is to be worked out again.
 Timestamp due_again(const state::StartHold& hold);
-
-// Whether the job has waited so long that it is held a start by estimates too.
-bool trusts_estimates(const state::State& state, const state::JobState& job, Timestamp now);
 
 // Step 7 of the cycle: the holds that are due are worked out again or dropped, and the first blocked jobs of the order
 // that can be held a start get the holds that are free. `decided` are the jobs that this cycle has started or
@@ -79,7 +64,7 @@ struct HoldRound {
   state::Trial& trial;
   Timestamp now;
   PlaceWork& work;
-  const std::vector<Starting>& starting;
+  const std::vector<Ending>& starting;
   const std::set<JobId>& decided;
 };
 void renew_holds(const HoldRound& round, Plan& plan);

@@ -156,6 +156,7 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
   for (const JobId victim : change.victims) trial.remove(victim);
   for (const Shrink& shrink : change.shrinks) trial.shrink(shrink.job, shrink.keep);
   if (change.kind != ChangeKind::kWait) return;
+  trial.end_windows(change.at);
   for (const state::RunningRow& row : state.running_table().rows()) {
     if (ends_by(row, now) <= change.at) trial.remove(row.job);
   }

@@ -19,7 +19,6 @@
 #include "sched/preempt.h"
 #include "sched/quota.h"
 #include "sched/waking.h"
-#include "state/estimate.h"
 #include "state/trial.h"
 
 namespace berth::sched {
@@ -36,10 +35,10 @@ struct Cycle {
   Trial trial;
   Plan plan;
   PlaceWork work;
-  std::set<JobId> victims;         // chosen in this cycle
-  std::size_t evicted = 0;         // of them, those that lose all they have
-  std::vector<Starting> starting;  // by this cycle
-  std::set<JobId> decided;         // started or nominated by it
+  std::set<JobId> victims;       // chosen in this cycle
+  std::size_t evicted = 0;       // of them, those that lose all they have
+  std::vector<Ending> starting;  // by this cycle
+  std::set<JobId> decided;       // started or nominated by it
   Questions questions;
   Openings openings;
 
@@ -52,9 +51,7 @@ void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
   cycle.trial.place(id, split.start);
   cycle.decided.insert(id);
   const JobState& job = *cycle.state.job(id);
-  const std::int64_t expected_s = state::expected_run_s(cycle.state, job);
-  const Timestamp ends = expected_s > 0 ? cycle.now + expected_s * 1000 : Timestamp::never();
-  cycle.starting.push_back({id, ends, state::ends_for_certain(cycle.state, job)});
+  cycle.starting.push_back(ending(cycle.state, job, split.start, cycle.now));
   cycle.plan.decisions.emplace_back(StartDecision{id, std::move(split.start)});
   if (split.growth.empty()) return;
   cycle.trial.grow(id, split.growth);

@@ -94,14 +94,16 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
     const TaskGroup& group = job.spec.groups[g];
     const TaskAsk ask = task_ask(state, job, g, kAllModels);
     std::int64_t allowed = 0;
-    std::int64_t cordoned = 0;
+    std::int64_t closed = 0;
+    bool maintained = false;
     const bool wants_gpus = group.request.gpus > 0;
     std::int64_t idle = 0;  // CPUs, where no GPUs are asked
     std::int64_t most_free = 0;
     for (const state::NodeState& node : state.nodes()) {
       if (!could_hold(state, ask, node)) continue;
       if (!node.takes_tasks()) {
-        ++cordoned;
+        ++closed;
+        maintained = maintained || node.maintained > 0;
         continue;
       }
       ++allowed;
@@ -115,9 +117,10 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
         "group " + group.name + ": " + std::to_string(group.least()) + " task" + (group.least() == 1 ? "" : "s") +
         " of " + (wants_gpus ? gpus_text(group.request.total_gpu_milli()) : counted(kDimCpu, group.request.cpu_milli)) +
         "; " + std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
-    if (cordoned > 0)
-      line +=
-          " (" + std::to_string(cordoned) + " more " + (cordoned == 1 ? "is" : "are") + " cordoned or out of contact)";
+    if (closed > 0) {
+      line += " (" + std::to_string(closed) + " more " + (closed == 1 ? "is" : "are") + " cordoned" +
+              (maintained ? ", under maintenance" : "") + " or out of contact)";
+    }
     if (wants_gpus) {
       line += "; " + std::to_string(idle) + (idle == 1 ? " whole GPU is" : " whole GPUs are") +
               " free there, at most " + std::to_string(most_free) + " on one node";

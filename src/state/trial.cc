@@ -163,12 +163,30 @@ void Trial::look_at(Timestamp when) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::end_windows(Timestamp by) {
+  for (const auto& [name, window] : state_.maintenance()) {
+    if (!window.begun || window.to > by) continue;
+    for (const NodeId id : window.nodes) {
+      Undo entry;
+      entry.step = Step::kReopened;
+      entry.node = id;
+      --state_.node_mut(id).maintained;
+      state_.refresh_in_indexes(id);
+      undo_.push_back(std::move(entry));
+    }
+  }
+}
+
 void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
   if (entry.step == Step::kLookedAt) state_.asked_at_ = entry.when;
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
+  if (entry.step == Step::kReopened) {
+    ++state_.node_mut(entry.node).maintained;
+    state_.refresh_in_indexes(entry.node);
+  }
 }
 
 void Trial::rollback_to(Mark mark) {
@@ -196,6 +214,7 @@ void Trial::rollback_to(Mark mark) {
       case Step::kLendingSet:
       case Step::kUserLimitSet:
       case Step::kUncordoned:
+      case Step::kReopened:
       case Step::kLookedAt:
         undo_change(entry);
         break;

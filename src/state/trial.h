@@ -49,6 +49,8 @@ class Trial {
   void uncordon(NodeId node);
   // Asks what would start then.
   void look_at(Timestamp when);
+  // The maintenance windows that have begun and are over by then do not close their nodes any more. Once.
+  void end_windows(Timestamp by);
 
   void rollback_to(Mark mark);
 
@@ -68,6 +70,7 @@ class Trial {
     kLendingSet,
     kUserLimitSet,
     kUncordoned,
+    kReopened,
     kLookedAt
   };
   struct Undo {
