@@ -37,11 +37,12 @@ Vacated::Node Vacated::read(NodeId id) const {
   const TaskAsk& ask = asks_.front();
   const NodeState& node = state_.node(id);
   Node read;
-  read.cpu_milli = node.available_cpu_milli();
-  read.memory_mib = node.available_memory_mib();
+  read.cpu_milli = node.free_cpu_milli - node.nominated_cpu_milli;
+  read.memory_mib = node.free_memory_mib - node.nominated_memory_mib;
+  const bool promised = !planted(Bug::kNominationIgnored);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
-    read.gpu_milli[g] = static_cast<std::int16_t>(gpu.available_milli());
+    read.gpu_milli[g] = static_cast<std::int16_t>(gpu.free_milli - (promised ? gpu.nominated_milli : 0));
     read.sharers[g] = gpu.sharers;
     const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
@@ -76,12 +77,13 @@ std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
   std::int64_t slots = least_;
   if (request.cpu_milli > 0) slots = std::min(slots, vacated.cpu_milli / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, vacated.memory_mib / request.memory_mib);
+  slots = std::max<std::int64_t>(0, slots);
   if (request.gpus == 0 || slots == 0) return slots;
   std::int64_t tasks = 0;
   std::array<std::uint32_t, kMaxGpuModels> idle{};  // bit g: GPU g
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     if ((vacated.refused >> g & 1U) != 0) continue;
-    const std::int32_t available = vacated.gpu_milli[g];
+    const std::int32_t available = std::max<std::int32_t>(0, vacated.gpu_milli[g]);
     if (request.is_share()) {
       if ((vacated.closed >> g & 1U) == 0 || vacated.sharers[g] == 0) tasks += available / request.gpu_milli;
     } else if (available == kMilli) {

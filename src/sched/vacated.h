@@ -31,7 +31,8 @@ class Vacated {
  private:
   // A node on which somebody leaves or stays. It is read once, so that trials meanwhile do not count.
   struct Node {
-    std::int64_t cpu_milli = 0;  // available
+    // Free and not promised; below zero where what is promised is still taken.
+    std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};
     std::array<std::int16_t, kMaxGpusPerNode> sharers{};  // that stay

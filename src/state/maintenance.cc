@@ -62,6 +62,7 @@ void State::on(const MaintenancePlanned& event) {
   for (const JobId id : there) reset_departure(existing(id));
   for (const JobId id : nominated_) unsettled_.insert(id);
   if (first) relist_waiting();
+  if (!start_holds_.empty()) waits_.ease_holds();  // whose nodes are cleared before the start keeps nobody away
   ++opportunity_;
 }
 
