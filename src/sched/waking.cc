@@ -185,7 +185,12 @@ std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, cons
   };
   add_ceilings(least, true);
   for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
-    if (over_user_limit(state.queue(q), job.spec.user, least)) needs.push_back({q, least, false, true, job.spec.user});
+    const auto add_limit = [&](const Amounts& asked) {
+      if (over_user_limit(state.queue(q), job.spec.user, asked))
+        needs.push_back({q, asked, false, true, job.spec.user});
+    };
+    add_limit(least);
+    add_limit({});  // the number of jobs: below it, it may claim what the user's own gangs have grown by
   }
   for (std::size_t m = 0; m < state.gpu_models().size() && least[kDimGpu] > 0; ++m) {
     add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))), false);
