@@ -19,9 +19,10 @@ class OtherReplicas {
   // Whether any is there, so that all nodes are to be looked at.
   bool matter() const { return nodes_ != nullptr; }
   Crowd on(NodeId node) const;
-  std::int32_t in(DomainId domain) const;
 
  private:
+  std::int32_t in(DomainId domain) const;
+
   const state::State& state_;
   const state::ReplicaPlaces::Nodes* nodes_ = nullptr;  // null: none
   std::map<DomainId, std::int32_t> domains_;

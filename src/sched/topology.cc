@@ -194,19 +194,32 @@ bool place_in(Gang& gang, const Region& region, std::int32_t level, std::int32_t
   return gang.add_all(counts, region, short_of);
 }
 
+// For a replica that asks to be spread: how many others are where it would be least beside them in the domain, or
+// nothing where no node has room.
+std::optional<Crowd> least_crowd(const Gang& gang, DomainId domain, const Counts& counts) {
+  if (!gang.other_replicas().matter()) return Crowd();
+  std::optional<Crowd> least;
+  for (const NodeId node : gang.state().topology().domain(domain).nodes) {
+    if (!holds_all(slots_of(gang, {{}, node}), counts)) continue;
+    Crowd crowd = gang.other_replicas().on(node);
+    if (!least || crowd < *least) least = std::move(crowd);
+  }
+  return least;
+}
+
 // The domains of a level that have GPUs for all, the one with the least room first; for a replica that asks to be
-// spread the one with the fewest others.
+// spread the one with the node that it would choose of all.
 std::vector<DomainId> candidates(const Gang& gang, std::int32_t level, const Counts& counts) {
   const state::TopologyIndex& topology = gang.state().topology();
-  std::vector<std::tuple<std::int32_t, std::int64_t, DomainId>> by_room;
+  std::vector<std::tuple<Crowd, std::int64_t, DomainId>> by_room;
   for (const DomainId id : topology.at_level(static_cast<std::size_t>(level))) {
-    if (holds_all(slots_of(gang, {id, {}}), counts))
-      by_room.emplace_back(gang.other_replicas().in(id), available_in(gang, id), id);
+    if (!holds_all(slots_of(gang, {id, {}}), counts)) continue;
+    if (auto crowd = least_crowd(gang, id, counts)) by_room.emplace_back(*crowd, available_in(gang, id), id);
   }
-  const auto order = [](const auto& one) { return std::tuple(std::get<0>(one), std::get<1>(one)); };
+  const auto order = [](const auto& one) { return std::tie(std::get<0>(one), std::get<1>(one)); };
   std::stable_sort(by_room.begin(), by_room.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
   std::vector<DomainId> ids;
-  for (const auto& [replicas, room, id] : by_room) ids.push_back(id);
+  for (const auto& [crowd, room, id] : by_room) ids.push_back(id);
   return ids;
 }
 
