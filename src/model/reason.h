@@ -67,7 +67,8 @@ struct Reason {
   std::int32_t group = 0;  // the task group that does not fit
   DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
   NodeId node;  // apart, affinity: where it would fit but for `job`; maintenance: a node that it may not use,
-                // `limit` and `used` are the window's times; numa: `asked` GPUs, `limit` nodes have them idle in vain
+                // `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
+                // `limit` nodes have them idle in vain
   PlaceRule rule = PlaceRule::kJob;
   std::string wish;  // the rule in words: "group worker", "app=web within one rack"
   bool operator==(const Reason&) const = default;

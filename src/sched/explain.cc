@@ -232,8 +232,16 @@ std::string hopeless_dependency(const State& state, JobId id) {
   return {};
 }
 
+// An exclusive task gets all GPUs of its node, whatever it asks.
+std::string numa_sentence_of_nodes(const Reason& reason) {
+  if (reason.limit == 0) return "its tasks would find idle nodes, but not each with all GPUs in one NUMA domain";
+  if (reason.limit == 1) return "1 node is idle for it, but not all GPUs of that are in one NUMA domain";
+  return std::to_string(reason.limit) + " nodes are idle for it, but none has all its GPUs in one NUMA domain";
+}
+
 // "2 nodes have 4 idle GPUs, but not in one NUMA domain"
 std::string numa_sentence(const Reason& reason) {
+  if (reason.asked == 0) return numa_sentence_of_nodes(reason);
   const std::string gpus = gpus_text(reason.asked * kMilli);
   const std::string domains = reason.wish == name_of(NumaPolicy::kSingleNumaNode)
                                   ? "in one NUMA domain"

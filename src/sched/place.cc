@@ -304,7 +304,7 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Place
   why = {};
   why.code = ReasonCode::kNuma;
   why.group = static_cast<std::int32_t>(group);
-  why.asked = job.spec.groups[group].request.gpus;
+  why.asked = job.spec.exclusive ? 0 : job.spec.groups[group].request.gpus;
   why.limit = nodes_in_pieces(state, task_ask(state, job, group, models));
   why.wish = name_of(job.spec.groups[group].numa);
 }
