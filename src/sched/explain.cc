@@ -323,6 +323,10 @@ std::string sentence(const State& state, const Reason& reason) {
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
       if (reason.domain.valid() || reason.node.valid()) return topology_sentence(state, reason);
+      if (reason.rule == PlaceRule::kAlone) {
+        return "its tasks keep away from each other " + reason.wish +
+               ", and too few such places could hold one, even if they were empty";
+      }
       if (!reason.wish.empty()) {
         return "it has to be within " + reason.wish +
                (reason.limit == 0 ? ", and no node that could hold one of its tasks is"

@@ -7,6 +7,7 @@
 #include "base/planted.h"
 #include "sched/gang.h"
 #include "sched/numa.h"
+#include "sched/own_places.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
 
@@ -340,6 +341,8 @@ std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State&
   if (const auto never = told ? std::nullopt : outside_levels(state, job);
       never && why->code != ReasonCode::kPoolClosed)
     *why = *never;
+  else if (why != nullptr && !is_never(why->code))
+    *why = too_few_places(state, job).value_or(*why);
   return std::nullopt;
 }
 
