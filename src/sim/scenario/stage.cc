@@ -76,7 +76,7 @@ void Stage::on_answer(const Answer& answer) {
   if (reply.version > 0 && !reply.unchanged)
     say_first("configuration " + std::to_string(reply.version) + " is in force");
   if (!submitting_.empty()) {
-    jobs_.emplace(submitting_, reply.job);
+    jobs_.insert_or_assign(submitting_, reply.job);  // the name means the last of it
     names_.emplace(reply.job, submitting_);
     say_first(submitting_ + " is job " + std::to_string(reply.job.value()) +
               (reply.repeated  ? ", as before"
