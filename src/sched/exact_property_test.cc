@@ -288,6 +288,7 @@ std::vector<Change> weaker(const Change& change) {
 TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in vain") {
   std::int64_t waiting = 0;
   std::int64_t missed_mixed = 0;
+  std::int64_t told_never = 0;
   std::int64_t shrinks = 0;
   std::int64_t evictions = 0;
   for (int i = 0; i < instances(); ++i) {
@@ -301,7 +302,13 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
       ++waiting;
       const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}, {}});
       sched::PlaceWork work;
-      const bool refused = sched::blocking(fleet.state, *job, fleet.now, work).has_value();
+      const auto why = sched::blocking(fleet.state, *job, fleet.now, work);
+      const bool refused = why.has_value();
+      if (refused && why->code == ReasonCode::kNeverFits && fleet.state.nominated().empty()) {
+        ++told_never;
+        if (exactly_can_start(fleet.state, {*job, fleet.state.running(), {}, {}, {}, {}}))
+          fleet.fault("a job that never starts would, if all left");
+      }
       if (!refused && !could) fleet.fault("placement found what is not there");
       if (could && fleet.judged_exactly(job->spec)) fleet.fault("a job waits that could start");
       missed_mixed += could && !fleet.judged_exactly(job->spec);
@@ -311,7 +318,8 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
     if (!fleet.faults.empty()) break;
   }
   CHECK(shrinks > 0);
-  MESSAGE(waiting << " waiting jobs, " << shrinks << " shrunk gangs and " << evictions
+  CHECK(told_never > instances() / 10);
+  MESSAGE(waiting << " waiting jobs (" << told_never << " for ever), " << shrinks << " shrunk gangs and " << evictions
                   << " evictions judged; of gangs with several groups, whole nodes "
                   << "or ceilings per model " << missed_mixed << " waited though a place existed");
   CHECK(waiting > instances());
