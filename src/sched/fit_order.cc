@@ -8,15 +8,13 @@ namespace berth::sched {
 
 using state::GpuFill;
 using state::GroupKey;
-using state::NodeGroup;
-using state::NodeIndex;
 using state::NodeState;
+using state::Reach;
 
-bool group_fits(const TaskAsk& ask, const GroupKey& key, const NodeGroup& group) {
+bool group_fits(const TaskAsk& ask, const GroupKey& key) {
   if (!ask.classes[key.node_class.index()]) return false;
   const TaskRequest& request = ask.group.request;
   if (request.gpus == 0) return true;
-  if (request.is_share() && group.most_shared_milli < request.gpu_milli) return false;
   std::array<std::int32_t, kMaxGpuModels> whole{};
   for (std::size_t i = 0; i < key.gpus.size(); ++i) {
     const GpuFill gpu = key.gpus[i];
@@ -33,17 +31,7 @@ bool group_fits(const TaskAsk& ask, const GroupKey& key, const NodeGroup& group)
 }
 
 FitOrder::FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t& scored)
-    : state_(state), ask_(ask), scored_(scored) {
-  const TaskRequest& request = ask.group.request;
-  const std::size_t whole = request.is_share() ? 0 : static_cast<std::size_t>(request.gpus);
-  // Groups with less than the task asks are not met at all.
-  const GroupKey least{request.total_gpu_milli(), state::NodeClassId(0), state::GpuFills(NodeState())};
-  for (std::size_t w = whole; w < NodeIndex::kBuckets; ++w) {
-    const state::NodeGroups& groups = state.node_index().with_whole_gpus(w);
-    const auto first = groups.lower_bound(least);
-    if (first != groups.end()) buckets_.push_back({first, groups.end()});
-  }
-}
+    : state_(state), ask_(ask), scored_(scored), next_reach_(Reach::of(ask.group.request).step()) {}
 
 bool FitOrder::Later::operator()(const Stream& a, const Stream& b) const {
   if (a.available_milli != b.available_milli) return a.available_milli > b.available_milli;
@@ -60,24 +48,37 @@ bool FitOrder::skip_to_fitting(Stream& stream) {
   return false;
 }
 
-FitOrder::Bucket* FitOrder::tightest_bucket() {
-  Bucket* tightest = nullptr;
-  for (Bucket& bucket : buckets_) {
-    if (bucket.at == bucket.end) continue;
-    if (tightest == nullptr || bucket.at->first.available_milli < tightest->at->first.available_milli)
-      tightest = &bucket;
+void FitOrder::meet(List list) {
+  if (list.at == list.end) return;
+  list.available_milli = list.at->first.available_milli;
+  met_.push(list);
+}
+
+// Meets all lists that may hold a group as tight as the tightest one known.
+void FitOrder::meet_lists() {
+  for (; next_reach_ < Reach::kSteps; ++next_reach_) {
+    const std::int64_t least = Reach(next_reach_).least_milli();
+    if (!met_.empty() && met_.top().available_milli < least) return;
+    if (!open_.empty() && open_.top().available_milli < least) return;
+    for (const state::ModelGroups& part : state_.node_index().groups()) {
+      const state::NodeGroups& groups = part.by_reach[next_reach_];
+      if (may_fit(ask_, part)) meet({0, groups.begin(), groups.end()});
+    }
   }
-  return tightest;
 }
 
 // Opens groups until the tightest node is among the open ones.
 void FitOrder::open_tightest() {
-  while (Bucket* bucket = tightest_bucket()) {
-    const auto& [key, group] = *bucket->at;
-    if (!open_.empty() && open_.top().available_milli < key.available_milli) return;
+  while (true) {
+    meet_lists();
+    if (met_.empty()) return;
+    List list = met_.top();
+    if (!open_.empty() && open_.top().available_milli < list.available_milli) return;
+    met_.pop();
+    const auto& [key, group] = *list.at++;
     ++scored_;
-    ++bucket->at;
-    if (!group_fits(ask_, key, group)) continue;
+    meet(list);
+    if (!group_fits(ask_, key)) continue;
     Stream stream{key.available_milli, group.memory.lower_bound({ask_.group.request.cpu_milli, NodeId(0)}),
                   group.memory.end()};
     if (skip_to_fitting(stream)) open_.push(stream);

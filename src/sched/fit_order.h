@@ -17,7 +17,11 @@
 namespace berth::sched {
 
 // Whether the nodes of the group have the GPUs for a task.
-bool group_fits(const TaskAsk& ask, const state::GroupKey& key, const state::NodeGroup& group);
+bool group_fits(const TaskAsk& ask, const state::GroupKey& key);
+// Whether some nodes with GPUs of these models may have them.
+inline bool may_fit(const TaskAsk& ask, const state::ModelGroups& groups) {
+  return ask.group.request.gpus == 0 || (groups.models & ask.models) != 0;
+}
 
 class FitOrder {
  public:
@@ -28,8 +32,10 @@ class FitOrder {
   std::optional<NodeId> next();
 
  private:
-  using Members = decltype(state::NodeGroup::memory);
-  struct Bucket {
+  using Members = state::NodeGroup::Members;
+  // Groups that are kept together, at the tightest that was not looked at.
+  struct List {
+    std::int64_t available_milli = 0;
     state::NodeGroups::const_iterator at;
     state::NodeGroups::const_iterator end;
   };
@@ -40,18 +46,21 @@ class FitOrder {
     Members::const_iterator end;
   };
   struct Later {
+    bool operator()(const List& a, const List& b) const { return a.available_milli > b.available_milli; }
     bool operator()(const Stream& a, const Stream& b) const;
   };
 
   std::optional<NodeId> next_untouched();
+  void meet_lists();
+  void meet(List list);
   void open_tightest();
   bool skip_to_fitting(Stream& stream);
-  Bucket* tightest_bucket();
 
   const state::State& state_;
   const TaskAsk& ask_;
   std::uint64_t& scored_;
-  std::vector<Bucket> buckets_;
+  std::size_t next_reach_ = 0;  // lists of less were met, or are of no use
+  std::priority_queue<List, std::vector<List>, Later> met_;
   std::priority_queue<Stream, std::vector<Stream>, Later> open_;
   std::size_t next_node_ = 0;  // exclusive jobs: all empty nodes fit alike
 };

@@ -13,7 +13,7 @@ using state::GroupKey;
 using state::NodeClassId;
 using state::NodeGroup;
 using state::NodeGroups;
-using state::NodeIndex;
+using state::Reach;
 using state::State;
 
 namespace {
@@ -25,35 +25,48 @@ bool takes(const State& state, const TaskAsk& ask, NodeId node, std::int64_t mem
   return memory_mib >= ask.group.request.memory_mib && passes(ask, state.node(node));
 }
 
-// Walks the groups of all buckets in the order of what is available, from the tightest up or from the loosest down.
+// Walks groups in the order of what is available, from the tightest up or from the loosest down; of those with the same
+// the ones with fewer whole GPUs first.
 template <class Iterator>
 class Merged {
  public:
-  void add(Iterator begin, Iterator end) {
-    if (begin != end) ends_.push_back({begin, end});
+  explicit Merged(bool upwards) : upwards_(upwards) {}
+
+  void add(std::size_t whole_gpus, Iterator begin, Iterator end) {
+    if (begin == end) return;
+    parts_.push_back({whole_gpus, begin, end});
+    std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
   }
-  const NodeGroups::value_type* next(bool upwards) {
-    Part* best = nullptr;
-    for (Part& part : ends_) {
-      if (part.at == part.end) continue;
-      if (best == nullptr) {
-        best = &part;
-        continue;
-      }
-      const std::int64_t here = part.at->first.available_milli;
-      const std::int64_t there = best->at->first.available_milli;
-      if (upwards ? here < there : here > there) best = &part;
-    }
-    if (best == nullptr) return nullptr;
-    return &*best->at++;
+  const NodeGroups::value_type* next() {
+    if (parts_.empty()) return nullptr;
+    std::pop_heap(parts_.begin(), parts_.end(), Later{upwards_});
+    Part& part = parts_.back();
+    const NodeGroups::value_type* group = &*part.at++;
+    if (part.at == part.end)
+      parts_.pop_back();
+    else
+      std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
+    return group;
   }
 
  private:
   struct Part {
+    std::size_t whole_gpus = 0;
     Iterator at;
     Iterator end;
   };
-  std::vector<Part> ends_;
+  struct Later {
+    bool upwards = true;
+    bool operator()(const Part& a, const Part& b) const {
+      const GroupKey& one = a.at->first;
+      const GroupKey& other = b.at->first;
+      if (one.available_milli != other.available_milli) return (one.available_milli > other.available_milli) == upwards;
+      if (a.whole_gpus != b.whole_gpus) return a.whole_gpus > b.whole_gpus;
+      return (one > other) == upwards;
+    }
+  };
+  bool upwards_;
+  std::vector<Part> parts_;  // a heap
 };
 
 class Gathering {
@@ -77,14 +90,18 @@ class Gathering {
 
   std::vector<NodeId> run() && {
     const TaskRequest& request = ask_.group.request;
-    const std::size_t whole = request.is_share() ? 0 : static_cast<std::size_t>(request.gpus);
+    // Of those that are too small for a share the ones that have enough in total count, too, as looked at.
+    const std::size_t least_step = request.is_share() ? 0 : Reach::of(request).step();
     const GroupKey least{request.total_gpu_milli(), NodeClassId(0), state::GpuFills(state::NodeState())};
-    Merged<NodeGroups::const_iterator> upwards;
-    Merged<NodeGroups::const_reverse_iterator> downwards;
-    for (std::size_t w = whole; w < NodeIndex::kBuckets; ++w) {
-      const NodeGroups& groups = state_.node_index().with_whole_gpus(w);
-      upwards.add(groups.lower_bound(least), groups.end());
-      downwards.add(groups.rbegin(), NodeGroups::const_reverse_iterator(groups.lower_bound(least)));
+    Merged<NodeGroups::const_iterator> upwards(true);
+    Merged<NodeGroups::const_reverse_iterator> downwards(false);
+    for (const state::ModelGroups& part : state_.node_index().groups()) {
+      for (std::size_t step = least_step; step < Reach::kSteps; ++step) {
+        const NodeGroups& groups = part.by_reach[step];
+        const auto first = groups.lower_bound(least);
+        upwards.add(Reach(step).whole_gpus(), first, groups.end());
+        downwards.add(Reach(step).whole_gpus(), groups.rbegin(), NodeGroups::const_reverse_iterator(first));
+      }
     }
     gather(upwards, true);
     gather(downwards, false);
@@ -97,11 +114,11 @@ class Gathering {
     std::array<std::size_t, kMaxGpuModels + 1> many{};
     std::size_t full = 0;
     std::size_t looked_at = 0;
-    while (const auto* one = groups.next(upwards)) {
+    while (const auto* one = groups.next()) {
       if (full == kinds_ || (looked_at++ >= kGroupsLookedAt && !found_.empty())) return;
       ++scored_;
       std::size_t& count = many[kind_of(one->first)];
-      if (count == kScoredAtEachEnd || !group_fits(ask_, one->first, one->second)) continue;
+      if (count == kScoredAtEachEnd || !group_fits(ask_, one->first)) continue;
       if (upwards)
         add_tight(one->second, count);
       else

@@ -286,17 +286,18 @@ class Probe {
   bool fits_where_most_is_free(ModelMask models, const JobState& job) {
     if (!is_one_task(job) || !state_.start_holds().empty()) return false;
     const TaskAsk ask = task_ask(state_, job, 0, models);
-    const TaskRequest& request = ask.group.request;
-    const std::size_t least = request.is_share() ? 0 : static_cast<std::size_t>(request.gpus);
+    const std::size_t least = state::Reach::of(ask.group.request).step();
     std::size_t looked_at = 0;
-    for (std::size_t whole = state::NodeIndex::kBuckets; whole-- > least;) {
-      const state::NodeGroups& groups = state_.node_index().with_whole_gpus(whole);
-      for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-        ++work_.nodes_scored;
-        if (++looked_at > kLoosestLookedAt) return false;
-        if (!group_fits(ask, group->first, group->second)) continue;
-        const NodeId most_cpu = group->second.memory.rbegin()->first.second;
-        if (Gang(state_, job, models, work_).add(0, 1, Region{{}, most_cpu}) == 1) return true;
+    for (std::size_t reach = state::Reach::kSteps; reach-- > least;) {
+      for (const state::ModelGroups& part : state_.node_index().groups()) {
+        const state::NodeGroups& groups = part.by_reach[reach];
+        for (auto group = groups.rbegin(); may_fit(ask, part) && group != groups.rend(); ++group) {
+          ++work_.nodes_scored;
+          if (++looked_at > kLoosestLookedAt) return false;
+          if (!group_fits(ask, group->first)) continue;
+          const NodeId most_cpu = group->second.memory.rbegin()->first.second;
+          if (Gang(state_, job, models, work_).add(0, 1, Region{{}, most_cpu}) == 1) return true;
+        }
       }
     }
     return false;

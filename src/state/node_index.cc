@@ -16,25 +16,26 @@ std::uint64_t packed(const GpuSlot& gpu) {
          domain;
 }
 
-// The most whole GPUs of one model; the fills of a model stand together.
-std::size_t most_whole(const GpuFills& gpus) {
-  std::array<std::uint8_t, kMaxGpuModels> whole{};
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    if (gpus[i].available_milli == kMilli) ++whole[gpus[i].model.index()];
-  }
-  return *std::max_element(whole.begin(), whole.end());
-}
-
 std::int64_t sum_of(const GpuFills& gpus) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < gpus.size(); ++i) sum += gpus[i].available_milli;
   return sum;
 }
 
-std::int32_t largest_of(const GpuFills& gpus) {
-  std::int32_t largest = 0;
-  for (std::size_t i = 0; i < gpus.size(); ++i) largest = std::max<std::int32_t>(largest, gpus[i].available_milli);
-  return largest;
+std::uint32_t models_of(const GpuFills& gpus) {
+  std::uint32_t models = 0;
+  for (std::size_t i = 0; i < gpus.size(); ++i) models |= std::uint32_t{1} << gpus[i].model.index();
+  return models;
+}
+
+Reach reach_of(const GpuFills& gpus) {
+  std::array<std::uint8_t, kMaxGpuModels> whole{};
+  std::int64_t largest = 0;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    largest = std::max<std::int64_t>(largest, gpus[i].available_milli);
+    if (gpus[i].available_milli == kMilli) ++whole[gpus[i].model.index()];
+  }
+  return Reach::of(*std::max_element(whole.begin(), whole.end()), largest);
 }
 
 NodeShape shape_when_empty(const NodeState& node, NodeClassId node_class) {
@@ -107,32 +108,54 @@ void NodeIndex::refresh(const NodeState& node) {
   }
   const GpuFills gpus(node);
   const GroupKey key{sum_of(gpus), entry.node_class, gpus};
-  if (entry.listed && entry.group->first == key) {
-    entry.group->second.memory.erase({entry.cpu_milli, node.id});
-    entry.cpu_milli = node.available_cpu_milli();
-    entry.group->second.memory.emplace(std::pair(entry.cpu_milli, node.id), node.available_memory_mib());
-    return;
+  if (!entry.listed) {
+    list(node, entry, key, {});
+  } else if (entry.group->first == key) {
+    relist(node, entry, entry.group->second.memory.extract({entry.cpu_milli, node.id}));
+  } else {
+    list(node, entry, key, unlist(node.id, entry));
   }
-  if (entry.listed) unlist(node.id, entry);
-  list(node, entry, key);
 }
 
-void NodeIndex::list(const NodeState& node, Entry& entry, const GroupKey& key) {
-  entry.bucket = most_whole(key.gpus);
-  const auto [group, fresh] = groups_[entry.bucket].try_emplace(key);
-  if (fresh) group->second.most_shared_milli = largest_of(key.gpus);
-  entry.group = group;
-  entry.cpu_milli = node.available_cpu_milli();
+NodeGroups& NodeIndex::groups_for(const GpuFills& gpus, Entry& entry) {
+  const std::uint32_t models = models_of(gpus);
+  const auto known =
+      std::find_if(groups_.begin(), groups_.end(), [&](const ModelGroups& one) { return one.models == models; });
+  entry.models = static_cast<std::size_t>(known - groups_.begin());
+  if (known == groups_.end()) groups_.emplace_back().models = models;
+  entry.reach = reach_of(gpus).step();
+  return groups_[entry.models].by_reach[entry.reach];
+}
+
+// `place` is one that the node had in another group, or none.
+void NodeIndex::list(const NodeState& node, Entry& entry, const GroupKey& key, NodeGroup::Place place) {
+  entry.group = groups_for(key.gpus, entry).try_emplace(key).first;
   entry.listed = true;
-  group->second.memory.emplace(std::pair(entry.cpu_milli, node.id), node.available_memory_mib());
+  relist(node, entry, std::move(place));
   count_available(key, +1);
 }
 
-void NodeIndex::unlist(NodeId node, Entry& entry) {
+// Into the group that the entry names.
+void NodeIndex::relist(const NodeState& node, Entry& entry, NodeGroup::Place place) {
+  entry.cpu_milli = node.available_cpu_milli();
+  auto& memory = entry.group->second.memory;
+  if (place.empty()) {
+    memory.emplace(std::pair(entry.cpu_milli, node.id), node.available_memory_mib());
+    return;
+  }
+  place.key().first = entry.cpu_milli;
+  place.mapped() = node.available_memory_mib();
+  memory.insert(std::move(place));
+}
+
+// Gives the place back that the node had.
+NodeGroup::Place NodeIndex::unlist(NodeId node, Entry& entry) {
   count_available(entry.group->first, -1);
-  BERTH_CHECK(entry.group->second.memory.erase({entry.cpu_milli, node}) == 1);
-  if (entry.group->second.memory.empty()) groups_[entry.bucket].erase(entry.group);
+  NodeGroup::Place place = entry.group->second.memory.extract({entry.cpu_milli, node});
+  BERTH_CHECK(!place.empty());
+  if (entry.group->second.memory.empty()) groups_[entry.models].by_reach[entry.reach].erase(entry.group);
   entry.listed = false;
+  return place;
 }
 
 void NodeIndex::count_available(const GroupKey& key, int sign) {
@@ -151,7 +174,9 @@ void NodeIndex::count_shape(const Entry& entry, int sign) {
 
 std::size_t NodeIndex::group_count() const {
   std::size_t count = 0;
-  for (const NodeGroups& groups : groups_) count += groups.size();
+  for (const ModelGroups& part : groups_) {
+    for (const NodeGroups& groups : part.by_reach) count += groups.size();
+  }
   return count;
 }
 
@@ -163,12 +188,19 @@ bool NodeIndex::describes_same(const NodeIndex& other) const {
     if (found == classes_.end()) return false;
     mine[c] = NodeClassId(static_cast<std::uint16_t>(found - classes_.begin()));
   }
-  std::array<NodeGroups, kBuckets> groups;
-  for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
-    for (const auto& [key, group] : other.groups_[bucket]) {
-      GroupKey translated = key;
-      translated.node_class = mine[key.node_class.index()];
-      groups[bucket].emplace(translated, group);
+  // What a group is kept by follows from its key.
+  NodeGroups groups;
+  for (const ModelGroups& part : groups_) {
+    for (const NodeGroups& some : part.by_reach) groups.insert(some.begin(), some.end());
+  }
+  NodeGroups others;
+  for (const ModelGroups& part : other.groups_) {
+    for (const NodeGroups& some : part.by_reach) {
+      for (const auto& [key, group] : some) {
+        GroupKey translated = key;
+        translated.node_class = mine[key.node_class.index()];
+        others.emplace(translated, group);
+      }
     }
   }
   std::map<NodeShape, ShapeCount> shapes;
@@ -180,7 +212,7 @@ bool NodeIndex::describes_same(const NodeIndex& other) const {
   auto available = available_;
   for (auto& sums : available) sums = {};
   for (std::size_t c = 0; c < mine.size(); ++c) available[mine[c].index()] = other.available_[c];
-  return groups == groups_ && shapes == shapes_ && available == available_;
+  return groups == others && shapes == shapes_ && available == available_;
 }
 
 }  // namespace berth::state

@@ -4,8 +4,9 @@
 // A group holds the schedulable nodes of one class (pool and taints) whose GPUs are in the same state: the same
 // multiset of (model, available share, sharing trust domain). GPU fit is decided once per group; inside it the nodes
 // stand in the order of their available CPU, so that the tightest node which still fits is found by a lookup. Memory is
-// filtered on the way. Groups are kept by the most whole GPUs of one model that they have available, because a task
-// that asks whole GPUs then meets only groups that have them.
+// filtered on the way. Groups are kept by the GPU models of their nodes and by their reach, the most that one task
+// could have of them: so many whole GPUs of one model, or else so large a share of one. So a task meets only groups
+// that have what it asks.
 //
 // Labels are no part of the class: a fleet where each node carries its own name as a label would have as many classes
 // as nodes. Whoever selects by label filters the members.
@@ -62,12 +63,47 @@ struct GroupKey {
 };
 
 struct NodeGroup {
-  std::int32_t most_shared_milli = 0;                              // the largest available share of one GPU
-  std::map<std::pair<std::int64_t, NodeId>, std::int64_t> memory;  // by (available CPU, node): available MiB
+  using Members = std::map<std::pair<std::int64_t, NodeId>, std::int64_t>;
+  using Place = Members::node_type;
+  Members memory;  // by (available CPU, node): available MiB
   bool operator==(const NodeGroup&) const = default;
 };
 
 using NodeGroups = std::map<GroupKey, NodeGroup>;
+
+// Counts what one task could have of a node, in steps: shares below one GPU by eighths, then whole GPUs of one model.
+class Reach {
+ public:
+  static constexpr std::size_t kShares = 8;
+  static constexpr std::size_t kSteps = kShares + kMaxGpusPerNode;
+
+  static Reach of(std::size_t whole_gpus, std::int64_t share_milli) {
+    if (whole_gpus > 0) return Reach(kShares + whole_gpus - 1);
+    return Reach(static_cast<std::size_t>(share_milli) * kShares / kMilli);
+  }
+  // What a task needs that asks the same.
+  static Reach of(const TaskRequest& request) {
+    return request.is_share() ? of(0, request.gpu_milli) : of(static_cast<std::size_t>(request.gpus), 0);
+  }
+  explicit Reach(std::size_t step) : step_(step) {}
+
+  std::size_t step() const { return step_; }
+  std::size_t whole_gpus() const { return step_ < kShares ? 0 : step_ - kShares + 1; }
+  // The least that a node of this reach has available.
+  std::int64_t least_milli() const {
+    return step_ < kShares ? static_cast<std::int64_t>(step_) * kMilli / static_cast<std::int64_t>(kShares)
+                           : static_cast<std::int64_t>(whole_gpus()) * kMilli;
+  }
+
+ private:
+  std::size_t step_ = 0;
+};
+
+// The groups of nodes with GPUs of these models (bit m: model m), by their reach; in each the tightest first.
+struct ModelGroups {
+  std::uint32_t models = 0;
+  std::array<NodeGroups, Reach::kSteps> by_reach;
+};
 
 // The GPUs of one model in one NUMA domain of a node.
 struct NumaPart {
@@ -100,9 +136,7 @@ class NodeIndex {
   // What is available on the node has changed, or whether it takes tasks.
   void refresh(const NodeState& node);
 
-  static constexpr std::size_t kBuckets = kMaxGpusPerNode + 1;
-  // The groups that have exactly so many whole GPUs of one model available, tightest first.
-  const NodeGroups& with_whole_gpus(std::size_t count) const { return groups_[count]; }
+  const std::vector<ModelGroups>& groups() const { return groups_; }
   std::size_t group_count() const;
   // The group of a node that takes tasks.
   const NodeGroup& group_of(NodeId node) const { return entries_[node.index()].group->second; }
@@ -126,20 +160,23 @@ class NodeIndex {
     bool installed = false;
     bool there = false;
     bool listed = false;
-    std::size_t bucket = 0;
+    std::size_t models = 0;  // the place of its list in `groups_`
+    std::size_t reach = 0;   // and there
     NodeGroups::iterator group;
     std::int64_t cpu_milli = 0;
   };
 
   NodeClassId intern_class(const NodeState& node);
-  void unlist(NodeId node, Entry& entry);
-  void list(const NodeState& node, Entry& entry, const GroupKey& key);
+  NodeGroups& groups_for(const GpuFills& gpus, Entry& entry);
+  NodeGroup::Place unlist(NodeId node, Entry& entry);
+  void list(const NodeState& node, Entry& entry, const GroupKey& key, NodeGroup::Place place);
+  void relist(const NodeState& node, Entry& entry, NodeGroup::Place place);
   void count_available(const GroupKey& key, int sign);
   void count_shape(const Entry& entry, int sign);
 
   std::vector<NodeClass> classes_;
   std::vector<Entry> entries_;  // by node
-  std::array<NodeGroups, kBuckets> groups_;
+  std::vector<ModelGroups> groups_;
   std::vector<std::array<std::int64_t, kMaxGpuModels>> available_;  // by class
   std::map<NodeShape, ShapeCount> shapes_;
 };
