@@ -1,6 +1,7 @@
 #include "sched/order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/backfill.h"
 #include "sched/quota.h"
@@ -13,6 +14,7 @@ using state::State;
 Order::Order(const State& state, Timestamp now)
     : state_(state),
       now_(now),
+      leaves_(state.queues().size()),
       standings_(state.queues().size()),
       contests_(state.queues().size()),
       all_(true),
@@ -21,11 +23,13 @@ Order::Order(const State& state, Timestamp now)
 Order::Order(const State& state, Timestamp now, std::span<const AskedLane> awake)
     : state_(state),
       now_(now),
+      leaves_(state.queues().size()),
       standings_(state.queues().size()),
       contests_(state.queues().size()),
       awake_(awake),
       first_of_(state.queues().size()),
       asked_below_(state.queues().size()) {
+  lanes_.reserve(awake.size());
   for (std::size_t i = 0; i < awake.size(); ++i) {
     const QueueId leaf = awake[i].key.queue;
     if (i > 0 && awake[i - 1].key.queue == leaf) continue;
@@ -50,28 +54,32 @@ bool Order::head_sleeps(const QueueState& leaf) const {
   return false;
 }
 
-std::vector<Order::Lane>& Order::lanes_of(const QueueState& leaf) {
-  const auto [found, fresh] = lanes_.try_emplace(leaf.id);
-  std::vector<Lane>& lanes = found->second;
-  if (!fresh) return lanes;
-  if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return lanes;
+std::span<Order::Lane> Order::lanes_of(const QueueState& queue) {
+  Leaf& leaf = leaves_[queue.id.index()];
+  if (!std::exchange(leaf.begun, true)) {
+    leaf.begin = lanes_.size();
+    add_lanes_of(queue);
+    leaf.end = lanes_.size();
+  }
+  return std::span(lanes_).subspan(leaf.begin, leaf.end - leaf.begin);
+}
+
+void Order::add_lanes_of(const QueueState& leaf) {
+  if (leaf.policy == QueuePolicy::kStrict && head_sleeps(leaf)) return;
   for (const auto& [shape, jobs] : leaf.lanes) {
     if (!all_) break;
-    Lane& lane = lanes.emplace_back();
+    Lane& lane = lanes_.emplace_back();
     lane.shape = shape;
     lane.at = *jobs.begin();
-    lane.own_least = own_least_.size();
-    own_least_.push_back(least_amounts(state_, state_.job(lane.at.job)->spec));
   }
   for (std::size_t i = all_ ? 0 : first_of_[leaf.id.index()]; i < awake_.size() && awake_[i].key.queue == leaf.id;
        ++i) {
-    Lane& lane = lanes.emplace_back();
+    Lane& lane = lanes_.emplace_back();
     lane.shape = awake_[i].key.shape;
     lane.at = awake_[i].first;
     lane.least = awake_[i].least;
     lane.eligible = true;
   }
-  return lanes;
 }
 
 // To the job that follows its next one.
@@ -90,23 +98,24 @@ bool Order::would_be_refused(Lane& lane, const state::JobState& job) {
 }
 
 std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
-  std::vector<Lane>& lanes = lanes_of(leaf);
   std::optional<Candidate> best;
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    Lane& lane = lanes[i];
+  for (Lane& lane : lanes_of(leaf)) {
     while (!lane.over) {
       const bool known = lane.eligible && !lane.refused_length_s;
       if (!lane.taken && (known || (waits(lane.at) && !would_be_refused(lane, *state_.job(lane.at.job))))) break;
       advance(leaf, lane);  // too early, or a claimant, or too long for a hold
     }
-    if (!lane.over && (!best || lane.at < best->key)) best = Candidate{lane.at.job, leaf.id, i, lane.at};
+    if (!lane.over && (!best || lane.at < best->key))
+      best = Candidate{lane.at.job, leaf.id, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
   }
   return best;
 }
 
-const Amounts& Order::asked_by(const Candidate& candidate) const {
-  const Lane& lane = lanes_.at(candidate.leaf)[candidate.lane];
-  return lane.least != nullptr ? *lane.least : own_least_[lane.own_least];
+const Amounts& Order::asked_by(const Candidate& candidate) {
+  Lane& lane = lanes_[candidate.lane];
+  if (lane.least == nullptr)
+    lane.least = &own_least_.emplace_back(least_amounts(state_, state_.job(candidate.job)->spec));
+  return *lane.least;
 }
 
 Order::Rank Order::rank_of(QueueId id) {
@@ -229,18 +238,18 @@ std::optional<JobId> Order::next_of(QueueId leaf) { return give(leaf_head(state_
 std::optional<JobId> Order::give(const std::optional<Candidate>& candidate) {
   last_ = candidate;
   if (!last_) return std::nullopt;
-  lanes_.at(last_->leaf)[last_->lane].taken = true;
+  lanes_[last_->lane].taken = true;
   forget_path(last_->leaf);
   return last_->job;
 }
 
 std::vector<JobId> Order::rest() const {
   std::vector<JobId> rest;
-  for (const auto& [leaf, lanes] : lanes_) {
-    const QueueState& queue = state_.queue(leaf);
+  for (const QueueState& queue : state_.queues()) {
+    const Leaf& leaf = leaves_[queue.id.index()];
     const bool strict = queue.policy == QueuePolicy::kStrict;
     std::optional<state::PendingKey> head;
-    for (Lane lane : lanes) {
+    for (Lane lane : std::span(lanes_).subspan(leaf.begin, leaf.end - leaf.begin)) {
       while (!lane.over && (lane.taken || !waits(lane.at))) advance(queue, lane);
       if (lane.over) continue;
       if (!strict) rest.push_back(lane.at.job);
@@ -252,15 +261,17 @@ std::vector<JobId> Order::rest() const {
 }
 
 void Order::refuse() {
-  const bool strict = state_.queue(last_->leaf).policy == QueuePolicy::kStrict;
-  std::vector<Lane>& lanes = lanes_.at(last_->leaf);
-  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].over = lanes[i].over || strict || i == last_->lane;
+  const QueueState& leaf = state_.queue(last_->leaf);
+  lanes_[last_->lane].over = true;
+  if (leaf.policy == QueuePolicy::kStrict) {
+    for (Lane& lane : lanes_of(leaf)) lane.over = true;
+  }
   forget_path(last_->leaf);
 }
 
 void Order::refuse_as_long() {
   if (state_.queue(last_->leaf).policy == QueuePolicy::kStrict) return refuse();
-  Lane& lane = lanes_.at(last_->leaf)[last_->lane];
+  Lane& lane = lanes_[last_->lane];
   lane.refused_length_s = std::min(length_s(*state_.job(last_->job)), lane.refused_length_s.value_or(kUnlimited));
   lane.over = lane.over || lane.looked_at > kLookedAtBehindHold;
   forget_path(last_->leaf);

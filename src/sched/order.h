@@ -11,7 +11,7 @@
 // keeps its other children in a heap, so that the next job costs a step per level and not a walk over all siblings.
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <set>
 #include <span>
@@ -46,7 +46,9 @@ class Order {
   // The same as next(), but it stays the next.
   std::optional<JobId> first();
   // The lane of the job that next() gave last, by its place among those that are awake.
-  std::size_t lane_of_last() const { return first_of_[last_->leaf.index()] + last_->lane; }
+  std::size_t lane_of_last() const {
+    return first_of_[last_->leaf.index()] + last_->lane - leaves_[last_->leaf.index()].begin;
+  }
   // The first of every lane that is still to be asked; in a strict queue its head alone.
   std::vector<JobId> rest() const;
   // What the queue counts among its siblings as long as something below it is to be asked.
@@ -61,21 +63,26 @@ class Order {
   struct Candidate {
     JobId job;
     QueueId leaf;
-    std::size_t lane = 0;
+    std::size_t lane = 0;  // its place in `lanes_`
     state::PendingKey key;
   };
   struct Lane {
     using Jobs = std::set<state::PendingKey>;
     std::uint64_t shape = 0;
     state::PendingKey at;            // its next job, of those that are not `over`
-    const Amounts* least = nullptr;  // what one job of the lane counts; null: `own_least_` has it
-    std::size_t own_least = 0;
-    bool eligible = false;  // the next job is known to be one that may be asked
-    bool taken = false;     // the next job was given: what follows it is next
+    const Amounts* least = nullptr;  // what one job of the lane counts; null: nobody has asked yet
+    bool eligible = false;           // the next job is known to be one that may be asked
+    bool taken = false;              // the next job was given: what follows it is next
     bool over = false;
     // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
     std::optional<std::int64_t> refused_length_s;
     std::size_t looked_at = 0;  // since then
+  };
+  // The lanes of one leaf, which stand together.
+  struct Leaf {
+    bool begun = false;
+    std::size_t begin = 0;
+    std::size_t end = 0;
   };
   struct Rank {
     int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
@@ -111,26 +118,28 @@ class Order {
   SharedAmounts counted_below(const state::QueueState& queue, const Candidate& next);
   Rank rank_of(QueueId queue);
   static bool later(const Contender& a, const Contender& b);
-  const Amounts& asked_by(const Candidate& candidate) const;
+  const Amounts& asked_by(const Candidate& candidate);
   static bool would_be_refused(Lane& lane, const state::JobState& job);
   bool waits(const state::PendingKey& key) const;
   void advance(const state::QueueState& leaf, Lane& lane) const;
   bool head_sleeps(const state::QueueState& leaf) const;
-  std::vector<Lane>& lanes_of(const state::QueueState& leaf);
+  std::span<Lane> lanes_of(const state::QueueState& leaf);
+  void add_lanes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
   std::optional<JobId> give(const std::optional<Candidate>& candidate);
 
   const state::State& state_;
   Timestamp now_;
-  std::map<QueueId, std::vector<Lane>> lanes_;
+  std::vector<Lane> lanes_;
+  std::vector<Leaf> leaves_;         // by queue
   std::vector<Standing> standings_;  // by queue
   std::vector<Contest> contests_;    // by queue
   bool all_ = false;
   std::span<const AskedLane> awake_;
   std::vector<std::uint32_t> first_of_;  // by queue: the first lane of it that is awake
-  std::vector<Amounts> own_least_;
-  std::vector<bool> asked_below_;  // by queue: some lane is asked
-  std::optional<Candidate> last_;  // that next() gave
+  std::deque<Amounts> own_least_;        // of lanes that were not given with it
+  std::vector<bool> asked_below_;        // by queue: some lane is asked
+  std::optional<Candidate> last_;        // that next() gave
 };
 
 }  // namespace berth::sched

@@ -7,7 +7,6 @@
 #include "sched/backfill.h"
 #include "sched/fit.h"
 #include "sched/fit_order.h"
-#include "sched/gang.h"
 #include "sched/neighbours.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
@@ -29,21 +28,21 @@ using Sleeper = state::WaitLists::Sleeper;
 
 namespace {
 
-// Whether the node may hold one task of the request, whoever asks: no pool, taint, label or trust domain is looked at.
-bool may_hold(const NodeState& node, const TaskRequest& request, ModelMask models) {
-  if (!node.takes_tasks() || node.available_cpu_milli() < request.cpu_milli ||
-      node.available_memory_mib() < request.memory_mib) {
-    return false;
-  }
-  const std::int32_t each = request.is_share() ? request.gpu_milli : static_cast<std::int32_t>(kMilli);
-  return std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
-           return gpu.available_milli() >= each && (models >> gpu.model.index() & 1U) != 0;
-         }) >= request.gpus;
+state::NodeNeed node_need(const State& state, const TaskRequest& request) {
+  const std::int64_t each = request.is_share() ? request.gpu_milli : kMilli;
+  return {request.cpu_milli, request.memory_mib, request.gpus, static_cast<std::int32_t>(each),
+          allowed_models(state, request)};
 }
 
-const TaskRequest& request_of(const State& state, const Cohort& cohort) {
-  const LaneKey& any = cohort.sleepers.front()->lane;
-  return state.job(state.queue(any.queue).lanes.at(any.shape).begin()->job)->spec.groups.front().request;
+// Whether the node may hold one task, whoever asks: no pool, taint, label or trust domain is looked at.
+bool may_hold(const NodeState& node, const state::NodeNeed& need) {
+  if (!node.takes_tasks() || node.available_cpu_milli() < need.cpu_milli ||
+      node.available_memory_mib() < need.memory_mib) {
+    return false;
+  }
+  return std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+           return gpu.available_milli() >= need.milli_of_each && (need.models >> gpu.model.index() & 1U) != 0;
+         }) >= need.gpus;
 }
 
 bool has_room(const State& state, const QuotaNeed& need) {
@@ -71,15 +70,22 @@ const WaitLists::Head& head_of(const State& state, Sleeper& sleeper) {
   return *sleeper.head;
 }
 
+// Whether the job itself has to be looked at to tell what it may claim.
+bool claims_depend_on_job(const State& state, const QueueState& leaf) {
+  return !state.elastic().empty() || !leaf.service_thresholds.empty() || state.standpoint_of(leaf.id).limits_users;
+}
+
+// Otherwise: whether somebody of lower priority runs in its queue.
+bool may_preempt(const State& state, const QueueState& leaf, const state::PendingKey& first) {
+  return state.config().scheduling.preempt && !leaf.running.empty() &&
+         leaf.running.begin()->first < -first.negated_priority;
+}
+
 // may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
 bool first_may_claim(const State& state, const QueueState& leaf, const state::PendingKey& first,
                      const Questions::Case& what) {
-  const SchedulingConfig& rules = state.config().scheduling;
-  const bool depends_on_job =
-      !state.elastic().empty() || !leaf.service_thresholds.empty() || state.standpoint_of(leaf.id).limits_users;
-  if (depends_on_job) return may_claim(state, *state.job(first.job), what.least);
-  if (rules.preempt && !leaf.running.empty() && leaf.running.begin()->first < -first.negated_priority) return true;
-  return rules.reclaim && what.within;
+  if (claims_depend_on_job(state, leaf)) return may_claim(state, *state.job(first.job), what.least);
+  return may_preempt(state, leaf, first) || (state.config().scheduling.reclaim && what.within);
 }
 
 }  // namespace
@@ -109,20 +115,23 @@ bool is_refused_again(const State& state, const Cohort& cohort) {
   return refused;
 }
 
-// Sends back to sleep those that were stirred, would be refused again and still have no guarantee to claim on: they
-// would sleep as before.
+// Sends back to sleep those that were stirred, would be refused again and still have nothing to claim: they would sleep
+// as before. Those of a cohort that is refused again lie within no guarantee, which saves looking at their case.
 void resume_refused(State& state, Questions& questions) {
   state::WaitLists& waits = state.waits();
-  std::map<const Cohort*, Questions::Case*> refused;  // by cohort; null: it is not
+  std::map<const Cohort*, bool> refused;
   for (std::size_t i = waits.stirred().size(); i-- > 0;) {
     Sleeper& sleeper = *waits.stirred()[i];
+    const auto [known, fresh] = refused.try_emplace(sleeper.cohort, false);
+    if (fresh) known->second = is_refused_again(state, *sleeper.cohort);
+    if (!known->second) continue;
     const state::PendingKey& first = head_of(state, sleeper).key;
-    const auto [known, fresh] = refused.try_emplace(sleeper.cohort, nullptr);
-    if (fresh && is_refused_again(state, *sleeper.cohort))
-      known->second = &questions.case_of({sleeper.cohort->shape, sleeper.cohort->standpoint}, first.job);
-    const bool resumes =
-        known->second != nullptr && !first_may_claim(state, state.queue(sleeper.lane.queue), first, *known->second);
-    if (resumes) waits.resume(sleeper);
+    const QueueState& leaf = state.queue(sleeper.lane.queue);
+    const bool claims =
+        claims_depend_on_job(state, leaf)
+            ? first_may_claim(state, leaf, first, questions.case_of({sleeper.lane.shape, leaf.standpoint}, first.job))
+            : may_preempt(state, leaf, first);
+    if (!claims) waits.resume(sleeper);
   }
 }
 
@@ -148,15 +157,14 @@ std::vector<Woken> woken_by_changes(State& state, Timestamp now) {
       if (room) add_cohort(*cohort);
     }
   }
-  for (const auto& [shape, cohorts] : waits.for_places()) {
-    const TaskRequest& request = request_of(state, *cohorts.front());
-    const ModelMask models = allowed_models(state, request);
+  for (const auto& [shape, waiting] : waits.for_places()) {
+    if (waits.eased_nodes().empty()) break;
     std::vector<NodeId> nodes;
     for (const NodeId node : waits.eased_nodes()) {
-      if (may_hold(state.node(node), request, models)) nodes.push_back(node);
+      if (may_hold(state.node(node), waiting.need)) nodes.push_back(node);
     }
     if (nodes.empty()) continue;
-    for (Cohort* cohort : cohorts) {
+    for (Cohort* cohort : waiting.cohorts) {
       add_cohort(*cohort);
       if (cohort->by_node.size() <= WaitLists::kMostNodes)
         cohort->by_node.insert(cohort->by_node.end(), nodes.begin(), nodes.end());
@@ -286,6 +294,7 @@ class Probe {
   bool fits_where_most_is_free(ModelMask models, const JobState& job) {
     if (!is_one_task(job) || !state_.start_holds().empty()) return false;
     const TaskAsk ask = task_ask(state_, job, 0, models);
+    const Neighbours neighbours(state_, job);
     const std::size_t least = state::Reach::of(ask.group.request).step();
     std::size_t looked_at = 0;
     for (std::size_t reach = state::Reach::kSteps; reach-- > least;) {
@@ -295,8 +304,9 @@ class Probe {
           ++work_.nodes_scored;
           if (++looked_at > kLoosestLookedAt) return false;
           if (!group_fits(ask, group->first)) continue;
-          const NodeId most_cpu = group->second.memory.rbegin()->first.second;
-          if (Gang(state_, job, models, work_).add(0, 1, Region{{}, most_cpu}) == 1) return true;
+          const NodeState& most_cpu = state_.node(group->second.memory.rbegin()->first.second);
+          ++work_.nodes_scored;
+          if (suits(ask, most_cpu) && neighbours.allows(most_cpu.id) && try_node(ask, most_cpu, {})) return true;
         }
       }
     }
@@ -359,7 +369,7 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
   Sleep sleep;
   if (!claims && can_sleep(state, job, why)) {
     sleep.quota = quota_needs(state, job, least);
-    sleep.places = !by_user && why.code != ReasonCode::kQueueMax;
+    if (!by_user && why.code != ReasonCode::kQueueMax) sleep.places = node_need(state, job.spec.groups.front().request);
     sleep.holds = behind;
     return sleep;
   }
@@ -427,10 +437,8 @@ bool nodes_are_taken(const State& state, const Cohort& cohort) {
   if (!cohort.sleep.places || cohort.by_node.empty() || cohort.by_node.size() > WaitLists::kMostNodes) return false;
   const auto& needs = cohort.sleep.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
   if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
-  const TaskRequest& request = request_of(state, cohort);
-  const ModelMask models = allowed_models(state, request);
   return std::none_of(cohort.by_node.begin(), cohort.by_node.end(),
-                      [&](NodeId node) { return may_hold(state.node(node), request, models); });
+                      [&](NodeId node) { return may_hold(state.node(node), *cohort.sleep.places); });
 }
 
 std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& questions,

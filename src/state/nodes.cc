@@ -11,6 +11,7 @@ GpuModelId State::model_id(const std::string& name) {
   if (const auto known = gpu_model_named(name)) return *known;
   BERTH_CHECK(models_.size() < kMaxGpuModels);
   models_.push_back({name, 1000});
+  waits_.wake_all();  // those who name it did not wait for it
   return GpuModelId(static_cast<std::uint16_t>(models_.size() - 1));
 }
 

@@ -6,12 +6,16 @@ namespace berth::state {
 
 namespace {
 
+std::vector<WaitLists::Cohort*>& cohorts_in(std::vector<WaitLists::Cohort*>& list) { return list; }
+std::vector<WaitLists::Cohort*>& cohorts_in(WaitLists::ForPlaces& list) { return list.cohorts; }
+
 template <class List, class Key>
 void strike(List& lists, const Key& key, const WaitLists::Cohort* cohort) {
   const auto list = lists.find(key);
   if (list == lists.end()) return;  // several needs of one queue are one entry
-  std::erase(list->second, cohort);
-  if (list->second.empty()) lists.erase(list);
+  auto& cohorts = cohorts_in(list->second);
+  std::erase(cohorts, cohort);
+  if (cohorts.empty()) lists.erase(list);
 }
 
 }  // namespace
@@ -42,7 +46,8 @@ WaitLists::Cohort& WaitLists::cohort_of(std::uint64_t shape, std::uint32_t stand
     auto& waiting = for_queue_[need.queue];
     if (waiting.empty() || waiting.back() != &cohort) waiting.push_back(&cohort);
   }
-  if (sleep.places) for_places_[shape].push_back(&cohort);
+  if (sleep.places)
+    for_places_.try_emplace(shape, ForPlaces{*sleep.places, {}}).first->second.cohorts.push_back(&cohort);
   return cohort;
 }
 

@@ -49,9 +49,20 @@ struct QuotaNeed {
   bool operator==(const QuotaNeed&) const = default;
 };
 
+// What one of its tasks needs of a node, whatever pool, labels and trust domain. It stands here so that nobody has to
+// fetch a job of every shape that waits when a node gets freer.
+struct NodeNeed {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int32_t gpus = 0;
+  std::int32_t milli_of_each = 0;
+  std::uint32_t models = 0;  // bit m: GPU model m may be used; models that come to be known later wake all
+  bool operator==(const NodeNeed&) const = default;
+};
+
 struct Sleep {
   std::vector<QuotaNeed> quota;
-  bool places = false;  // a node that gets freer may help
+  std::optional<NodeNeed> places;  // a node that gets freer may help
   // What it waits for cannot be told so exactly: whatever is given back, allowed or open to claims may help, but what
   // somebody else takes cannot; or any change of what is bound, promised or allowed may; or only the time when the next
   // victim has run its minimum.
@@ -89,6 +100,11 @@ class WaitLists {
     std::vector<NodeId> by_node;     // the nodes that have stirred it since all of it slept, up to kMostNodes and one
   };
   static constexpr std::size_t kMostNodes = 8;
+  // Cohorts of one shape that wait for places.
+  struct ForPlaces {
+    NodeNeed need;
+    std::vector<Cohort*> cohorts;
+  };
 
   // Those that are awake and on no list; and those that are awake but in their cohorts.
   const std::set<LaneKey>& awake() const { return awake_; }
@@ -97,7 +113,7 @@ class WaitLists {
   bool is_awake(const LaneKey& lane) const;
   bool sleeps(const LaneKey& lane) const;
   // Cohorts that wait for places, by shape; and those that wait for this queue.
-  const std::map<std::uint64_t, std::vector<Cohort*>>& for_places() const { return for_places_; }
+  const std::map<std::uint64_t, ForPlaces>& for_places() const { return for_places_; }
   const std::vector<Cohort*>& waiting_for(QueueId queue) const;
   const std::set<LaneKey>& for_any_easing() const { return for_any_easing_; }
   const std::set<LaneKey>& for_any_change() const { return for_any_change_; }
@@ -145,7 +161,7 @@ class WaitLists {
   std::vector<Sleeper*> stirred_;                                                                    // in no order
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::unique_ptr<Cohort>>> cohorts_;  // by what they are
   std::map<QueueId, std::vector<Cohort*>> for_queue_;
-  std::map<std::uint64_t, std::vector<Cohort*>> for_places_;
+  std::map<std::uint64_t, ForPlaces> for_places_;
   std::set<LaneKey> for_any_easing_;
   std::set<LaneKey> for_any_change_;
   std::set<std::pair<Timestamp, LaneKey>> for_time_;
