@@ -103,19 +103,21 @@ std::vector<BorrowedKey> displaced(const State& state, const QueueState& queue, 
 }
 
 // Where the charge is within when the others have given way at the queue, and at the queues above where that makes
-// room.
+// room for one that is within at the child.
 std::uint64_t taken_over(const State& state, const QueueState& queue, const Charge& charge,
                          const std::vector<BorrowedKey>& others) {
   std::uint64_t taken = bit_of(queue);
+  bool within_at_child = true;
   for (QueueId q = queue.parent; q != state.root(); q = state.queue(q).parent) {
     const QueueState& above = state.queue(q);
     const bool is_within = (charge.within & bit_of(above)) != 0;
     const bool contended = std::any_of(others.begin(), others.end(), [&](const BorrowedKey& other) {
       return (charge_of(state, other).within & bit_of(above)) != 0;
     });
-    if (!is_within && contended &&
-        inside_guarantee(used_without(state, above, others), charge.amounts, above.guaranteed))
-      taken |= bit_of(above);
+    const bool takes = !is_within && within_at_child && contended &&
+                       inside_guarantee(used_without(state, above, others), charge.amounts, above.guaranteed);
+    if (takes) taken |= bit_of(above);
+    within_at_child = is_within || takes;
   }
   return taken;
 }
