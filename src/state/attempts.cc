@@ -1,5 +1,7 @@
 // An attempt from its nomination to its end, and what a job leaves behind.
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/planted.h"
 #include "state/attained_service.h"
@@ -67,6 +69,19 @@ void add_contended(const State& state, QueueId leaf, const Charge& charge, std::
   }
 }
 
+// Whether an elastic gang that has grown runs on the queue's side of the tree while somebody waits.
+bool any_growth_beside(const State& state, QueueId leaf) {
+  if (state.queue(state.root()).pending_below == 0) return false;
+  const auto side_of = [&](QueueId q) {
+    while (state.queue(q).depth > 1) q = state.queue(q).parent;
+    return q;
+  };
+  return std::any_of(state.elastic().begin(), state.elastic().end(), [&](JobId id) {
+    const JobState& gang = *state.job(id);
+    return gang.attempt && gang.attempt->charges.size() > 1 && side_of(gang.queue) == side_of(leaf);
+  });
+}
+
 }  // namespace
 
 void State::on(const AttemptStarted& event) {
@@ -99,7 +114,14 @@ void State::on(const AttemptStarted& event) {
   note_usage(job.queue);
   touch_load(job.queue);
   running_.insert(job.id);
-  if (job.is_elastic()) elastic_.insert(job.id);
+  if (job.is_elastic()) {
+    elastic_.insert(job.id);
+    ++opportunity_;  // when it may grow has to be found out
+  }
+  if (any_growth_beside(*this, job.queue)) {
+    waits_.wake_all();  // this side has more now, so that others may have a claim to the growth
+    ++opportunity_;
+  }
   put_on_probation(job);
   list_running(job, +1);
   if (!job.spec.labels.empty()) ++opportunity_;  // somebody may have waited to be near it
@@ -138,7 +160,7 @@ void State::on(const AttemptGrown& event) {
   wake_claimants(queue(job.queue), job.priority);
   // Other queues may have a claim to growth, now that there is some.
   if (attempt.charges.size() == 2) waits_.wake_all();
-  if (queue(root()).pending_below > 0) ++opportunity_;
+  ++opportunity_;
 }
 
 // Takes the tasks from `keep` on off the books; a charge that is cut in two keeps its first part.

@@ -190,10 +190,12 @@ void State::list_running(JobState& job, int sign) {
   if (sign > 0) wake_claimants(leaf, leaf.service_thresholds.empty() ? job.priority + 1 : job.priority);
 }
 
-// Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one.
+// Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one. He may
+// have been promised his places before they came, so that no later cycle would be run for them.
 void State::wake_claimants(const QueueState& leaf, std::int32_t priority) {
   if (leaf.pending.empty() || -leaf.pending.begin()->negated_priority < priority) return;
   for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
+  ++opportunity_;
 }
 
 void State::count_open_dependencies(JobState& job) {
