@@ -56,12 +56,6 @@ bool outranks(const JobState& job, const JobState& owner) {
   return std::tuple(one.negated_priority, level, one.due) < std::tuple(other.negated_priority, other.level, other.due);
 }
 
-bool lacks_places(ReasonCode code) {
-  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
-         code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kNuma ||
-         code == ReasonCode::kMaintenance;
-}
-
 // The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them
 // where trust domains are kept apart.
 std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,

@@ -4,6 +4,7 @@
 
 #include "model/document/quantity.h"
 #include "sched/explain.h"
+#include "sched/listed.h"
 
 namespace berth::sched {
 
@@ -67,15 +68,6 @@ void resize(TaskGroup& group, const Change& change) {
 std::string job_text(const State& state, JobId id) {
   const JobState& job = *state.job(id);
   return "job " + std::to_string(id.value()) + " (" + job.spec.name + ", queue " + state.queue(job.queue).path + ")";
-}
-
-template <class Items, class Name>
-std::string listed(const Items& items, Name&& name) {
-  std::string text;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + name(items[i]);
-  }
-  return text;
 }
 
 std::string user_raise_text(const State& state, const Raise& raise) {

@@ -149,12 +149,6 @@ bool nominate(Cycle& cycle, JobId id) {
   return true;
 }
 
-bool is_of_places(ReasonCode code) {
-  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology ||
-         code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed || code == ReasonCode::kApart ||
-         code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance || code == ReasonCode::kNuma;
-}
-
 // Steps 4 and 5, unless somebody who asked the same was refused before.
 std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobState& job, const Amounts& least,
                                                       Reason& why) {

@@ -156,10 +156,8 @@ void describe_others(const State& state, const JobState& job, const Reason& firs
 }
 
 bool claims_help(ReasonCode code) {
-  return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kGpusBusy ||
-         code == ReasonCode::kFragmented || code == ReasonCode::kTopology || code == ReasonCode::kApart ||
-         code == ReasonCode::kAffinity || code == ReasonCode::kNuma || code == ReasonCode::kBehindHold ||
-         code == ReasonCode::kMaintenance;
+  return lacks_places(code) || code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending ||
+         code == ReasonCode::kBehindHold;
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {

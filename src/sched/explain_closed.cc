@@ -7,6 +7,7 @@
 
 #include "model/document/quantity.h"
 #include "sched/explain.h"
+#include "sched/listed.h"
 #include "sched/place.h"
 
 namespace berth::sched {
@@ -45,34 +46,25 @@ std::int64_t free_gpu_milli(const NodeState& node, const TaskAsk& ask) {
   return milli;
 }
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
-  return text;
-}
-
 // "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
 // with nodes to the job, or nothing.
 std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
-  std::vector<std::string> names;
   if (!pool.admits(job.spec.job_class)) {
-    for (const JobClass one : pool.classes) names.emplace_back(name_of(one));
-    return "pool " + pool.name + " takes only jobs of class " + listed(names) + ", and this one is of class " +
+    const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
+    return "pool " + pool.name + " takes only jobs of class " + classes + ", and this one is of class " +
            std::string(name_of(job.spec.job_class));
   }
   const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
   if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
-  for (const QueueId queue : pool.queues) names.push_back(state.queue(queue).path);
-  return "pool " + pool.name + " is for queue" + (names.size() == 1 ? " " : "s ") + listed(names) + " only";
+  return "pool " + pool.name + " is for queue" + (pool.queues.size() == 1 ? " " : "s ") +
+         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; }) + " only";
 }
 
 }  // namespace
 
 std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
-  const bool of_places = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
-                         code == ReasonCode::kTopology || code == ReasonCode::kPoolClosed ||
-                         code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
+  const bool of_places = is_of_room(code) || code == ReasonCode::kPoolClosed || code == ReasonCode::kNeverFits ||
+                         code == ReasonCode::kNuma;
   std::int64_t cordoned = 0;
   std::int64_t lost = 0;
   std::int64_t maintained = 0;
@@ -93,9 +85,7 @@ std::string closed_nodes(const State& state, const JobState& job, ReasonCode cod
 }
 
 std::string closed_by_windows(const State& state, const JobState& job, ReasonCode code) {
-  const bool of_room = code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented ||
-                       code == ReasonCode::kTopology || code == ReasonCode::kMaintenance;
-  if (!of_room || state.maintenance().empty()) return {};
+  if (!(is_of_room(code) || code == ReasonCode::kMaintenance) || state.maintenance().empty()) return {};
   std::vector<TaskAsk> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
   struct Closed {

@@ -310,10 +310,6 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Place
   why.wish = name_of(job.spec.groups[group].numa);
 }
 
-bool is_of_room(ReasonCode code) {
-  return code == ReasonCode::kGpusBusy || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
-}
-
 // A maintenance window is told as the reason where places would be found but for those that are planned: one of a node
 // that it would then take.
 void blame_windows(const State& state, const JobState& job, ModelMask models, PlaceWork& work, Reason& why) {
