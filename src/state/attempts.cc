@@ -158,8 +158,7 @@ void State::on(const AttemptGrown& event) {
   touch_load(job.queue);
   reset_departure(job);
   wake_claimants(queue(job.queue), job.priority);
-  // Other queues may have a claim to growth, now that there is some.
-  if (attempt.charges.size() == 2) waits_.wake_all();
+  waits_.wake_all();  // other queues may have a claim to growth, now that there is more of it
   ++opportunity_;
 }
 
