@@ -123,7 +123,9 @@ Stage::Done Stage::maintenance(const Line& line) {
   PlanMaintenance plan;
   plan.user = "operator";
   for (std::size_t i = 2; i < line.names.size(); ++i) {
-    for (const std::string& name : expand_names(line.names[i])) plan.nodes.push_back(name);
+    const auto names = expand_names(line.names[i]);
+    if (!names) return names.error();
+    plan.nodes.insert(plan.nodes.end(), names->begin(), names->end());
   }
   if (const std::string* name = line.option("name")) plan.name = *name;
   if (const std::string* pool = line.option("pool")) plan.pool = *pool;

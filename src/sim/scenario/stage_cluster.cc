@@ -134,8 +134,10 @@ Stage::Done Stage::add_nodes(const Line& line) {
   std::string model;
   if (const std::string* text = line.option("gpus")) {
     const std::size_t times = text->find('x');
-    const auto count = parse_integer(text->substr(0, times));
+    const auto count = parse_count(text->substr(0, times));
     if (!count || times == std::string::npos) return invalid("gpus is COUNTxMODEL, such as 8xH100");
+    if (*count > static_cast<std::int64_t>(kMaxGpusPerNode))
+      return invalid("gpus: a node has " + std::to_string(kMaxGpusPerNode) + " GPUs at most");
     gpus = *count;
     model = text->substr(times + 1);
   }
@@ -153,7 +155,10 @@ Stage::Done Stage::add_nodes(const Line& line) {
   if (auto ok = read_option(line, "numa", parse_integer, spec.numa_nodes); !ok) return ok;
   if (spec.numa_nodes < 1) return invalid("numa is 1 at least");
   for (std::size_t i = 1; i < line.names.size(); ++i) {
-    for (const std::string& name : expand_names(line.names[i])) {
+    const auto names = expand_names(line.names[i]);
+    if (!names) return names.error();
+    for (const std::string& name : *names) {
+      if (world_.durable().node_named(name) != nullptr) return invalid("there is a node '" + name + "' already");
       spec.name = name;
       spec.gpus.clear();
       for (std::int64_t g = 0; g < gpus; ++g) {
@@ -171,7 +176,9 @@ Stage::Done Stage::add_nodes(const Line& line) {
 }
 
 Stage::Done Stage::node_fault(const std::string& verb, const Line& line) {
-  for (const std::string& name : expand_names(line.names[1])) {
+  const auto names = expand_names(line.names[1]);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
     if (world_.durable().node_named(name) == nullptr) return invalid("no node '" + name + "'");
     backend::FakeBackend& fleet = world_.fleet();
     if (verb == "lose") fleet.lose_contact(name, world_.now());
@@ -197,9 +204,11 @@ Stage::Done Stage::node_fault(const std::string& verb, const Line& line) {
 }
 
 Stage::Done Stage::gpu_health(const Line& line) {
-  if (line.names.size() != 4) return invalid("gpu NODE INDEX fails|heals");
-  const auto index = parse_integer(line.names[2]);
+  const bool told = line.names.size() == 4 && (line.names[3] == "fails" || line.names[3] == "heals");
+  if (!told) return invalid("gpu NODE INDEX fails|heals");
+  const auto index = parse_count(line.names[2]);
   if (!index) return index.error();
+  if (!std::in_range<std::uint8_t>(*index)) return invalid("node '" + line.names[1] + "' has no GPU " + line.names[2]);
   ask(ReportGpuHealth{line.names[1], static_cast<std::uint8_t>(*index), line.names[3] == "heals", "reported"});
   return {};
 }

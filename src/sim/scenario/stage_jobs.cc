@@ -55,8 +55,8 @@ Result<void> add_groups(const std::string& text, JobSpec& spec) {
     if (colon == std::string::npos || times == std::string::npos) return invalid("also is NAME:TASKSxGPUS[@LEVEL]");
     TaskGroup group = spec.groups.front();
     group.name = one.substr(0, colon);
-    const auto tasks = parse_integer(one.substr(colon + 1, times - colon - 1));
-    const auto gpus = parse_integer(one.substr(times + 1, at - times - 1));
+    const auto tasks = parse_count(one.substr(colon + 1, times - colon - 1));
+    const auto gpus = parse_count(one.substr(times + 1, at - times - 1));
     if (!tasks || !gpus) return invalid("also is NAME:TASKSxGPUS[@LEVEL]");
     group.count = static_cast<std::int32_t>(*tasks);
     group.min_count = 0;
@@ -102,19 +102,20 @@ Stage::Done Stage::submit(const Line& line) {
   }
   std::int64_t gpu_milli = 0;
   if (auto ok = read_option(line, "gpus", parse_milli, gpu_milli); !ok) return ok;
+  if (gpu_milli > kMilli && gpu_milli % kMilli != 0) return invalid("gpus: whole GPUs, or a share of one");
   group.request.gpus = static_cast<std::int32_t>((gpu_milli + kMilli - 1) / kMilli);
   if (gpu_milli > 0 && gpu_milli < kMilli) group.request.gpu_milli = static_cast<std::int32_t>(gpu_milli);
   if (auto ok = read_option(line, "cpus", parse_milli, group.request.cpu_milli); !ok) return ok;
   if (auto ok = read_option(line, "memory", parse_mib, group.request.memory_mib); !ok) return ok;
-  if (auto ok = read_option(line, "tasks", parse_integer, group.count); !ok) return ok;
-  if (auto ok = read_option(line, "min-tasks", parse_integer, group.min_count); !ok) return ok;
+  if (auto ok = read_option(line, "tasks", parse_count, group.count); !ok) return ok;
+  if (auto ok = read_option(line, "min-tasks", parse_count, group.min_count); !ok) return ok;
   if (auto ok = read_option(line, "time-limit", parse_seconds, spec.time_limit_s); !ok) return ok;
   if (auto ok = read_option(line, "retries", parse_integer, spec.retries); !ok) return ok;
   if (auto ok = read_option(line, "grace", parse_seconds, spec.checkpoint.grace_s); !ok) return ok;
   if (auto ok = read_option(line, "at-once", parse_integer, spec.array_running); !ok) return ok;
   if (line.option("elements") != nullptr) {
     spec.kind = JobKind::kArray;
-    if (auto ok = read_option(line, "elements", parse_integer, spec.array_size); !ok) return ok;
+    if (auto ok = read_option(line, "elements", parse_count, spec.array_size); !ok) return ok;
   }
   if (line.has("service")) spec.kind = JobKind::kService;
   if (auto ok = read_option(line, "max-unavailable", parse_integer, spec.max_unavailable); !ok) return ok;
@@ -186,6 +187,7 @@ Stage::Done Stage::on_job(const std::string& verb, const Line& line) {
       const auto value =
           line.names.size() < 3 ? Result<std::int64_t>(invalid("prioritize JOB VALUE")) : parse_integer(line.names[2]);
       if (!value) return value.error();
+      if (!std::in_range<std::int32_t>(*value)) return invalid("prioritize: " + line.names[2] + " is too large");
       ask(PrioritizeJob{*job, static_cast<std::int32_t>(*value), "ann"});
     }
     world_.advance_to(world_.now());
@@ -197,7 +199,7 @@ Stage::Done Stage::on_job(const std::string& verb, const Line& line) {
 Stage::Done Stage::exit(const Line& line) {
   const auto job = job_named(line.names[1]);
   if (!job) return job.error();
-  const auto code = line.names.size() > 2 ? parse_integer(line.names[2]) : Result<std::int64_t>(0);
+  const auto code = line.names.size() > 2 ? parse_count(line.names[2]) : Result<std::int64_t>(0);
   if (!code) return code.error();
   world_.fleet().exit_job(*job, static_cast<std::int32_t>(*code), world_.now());
   world_.advance_to(world_.now());

@@ -47,14 +47,22 @@ Result<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
+Result<std::int64_t> parse_count(std::string_view text) {
+  auto value = parse_integer(text);
+  if (value && (*value < 0 || !std::in_range<std::int32_t>(*value)))
+    return invalid("'" + std::string(text) + "' is not between 0 and 2147483647");
+  return value;
+}
+
 Result<std::int64_t> parse_milli(std::string_view text) {
   const std::size_t dot = text.find('.');
-  const auto whole = parse_integer(text.substr(0, dot));
+  const auto whole = parse_count(text.substr(0, dot));
   if (!whole) return whole;
   if (dot == std::string_view::npos) return checked_multiply(*whole, kMilli);
   std::string digits(text.substr(dot + 1));
+  if (digits.size() > 3) return invalid("'" + std::string(text) + "' is more exact than a thousandth");
   digits.resize(3, '0');
-  const auto rest = parse_integer(digits);
+  const auto rest = parse_count(digits);
   if (!rest) return rest;
   return checked_multiply(*whole, kMilli) + *rest;
 }
@@ -65,7 +73,7 @@ Result<std::int64_t> with_unit(std::string_view text,
                                std::initializer_list<std::pair<std::string_view, std::int64_t>> units) {
   for (const auto& [unit, factor] : units) {
     if (!text.ends_with(unit)) continue;
-    const auto count = parse_integer(text.substr(0, text.size() - unit.size()));
+    const auto count = parse_count(text.substr(0, text.size() - unit.size()));
     if (!count) return count;
     return checked_multiply(*count, factor);
   }
@@ -113,15 +121,17 @@ Result<ResourceAmounts> parse_amounts(std::string_view text) {
   return amounts;
 }
 
-std::vector<std::string> expand_names(std::string_view text) {
+Result<std::vector<std::string>> expand_names(std::string_view text) {
+  constexpr std::int64_t kMostNames = 100'000;
   const std::size_t open = text.find('[');
+  if (open == std::string_view::npos) return std::vector{std::string(text)};
   const std::size_t dash = text.find('-', open);
-  if (open == std::string_view::npos || dash == std::string_view::npos || !text.ends_with(']')) {
-    return {std::string(text)};
-  }
-  const auto first = parse_integer(text.substr(open + 1, dash - open - 1));
-  const auto last = parse_integer(text.substr(dash + 1, text.size() - dash - 2));
-  if (!first || !last) return {std::string(text)};
+  const auto first = dash == std::string_view::npos ? Result<std::int64_t>(invalid(""))
+                                                    : parse_count(text.substr(open + 1, dash - open - 1));
+  const auto last = first ? parse_count(text.substr(dash + 1, text.size() - dash - 2)) : first;
+  if (!last || !text.ends_with(']') || *first > *last || *last - *first >= kMostNames)
+    return invalid("'" + std::string(text) + "' is not NAME[FIRST-LAST] of " + std::to_string(kMostNames) +
+                   " names at most");
   std::vector<std::string> names;
   for (std::int64_t i = *first; i <= *last; ++i) {
     names.push_back(std::string(text.substr(0, open)) + std::to_string(i));

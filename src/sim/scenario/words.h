@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,25 +36,33 @@ std::string duration_text(std::int64_t ms);
 Result<std::int64_t> parse_seconds(std::string_view text);
 Result<bool> parse_on_off(std::string_view text);
 Result<std::int64_t> parse_integer(std::string_view text);
+// Not below zero, and no larger than a count may be.
+Result<std::int64_t> parse_count(std::string_view text);
 // "8", "0.5": thousandths.
 Result<std::int64_t> parse_milli(std::string_view text);
 // "512GiB", "100MiB" in MiB.
 Result<std::int64_t> parse_mib(std::string_view text);
 // "gpus:8,cpus:64,memory:512GiB,H100:4"
 Result<ResourceAmounts> parse_amounts(std::string_view text);
-// "n[1-4]" is n1 n2 n3 n4.
-std::vector<std::string> expand_names(std::string_view text);
+// "n[1-4]" is n1 n2 n3 n4, a hundred thousand at most.
+Result<std::vector<std::string>> expand_names(std::string_view text);
 // {0,1,2,5} is "0-2,5".
 std::string ranges_text(const std::vector<std::uint8_t>& sorted);
 
-// Reads `key` from the line into `into`, in thousandths of what `unit` says.
+// Reads `key` from the line into `into`; what that cannot hold is refused.
 template <class Parse, class Into>
 Result<void> read_option(const Line& line, std::string_view key, Parse&& parse, Into& into) {
   const std::string* text = line.option(key);
   if (text == nullptr) return {};
   const auto value = parse(*text);
   if (!value) return Error{ErrorCode::kInvalid, std::string(key) + ": " + value.error().message};
-  into = static_cast<Into>(*value);
+  if constexpr (std::is_same_v<Into, bool>) {
+    into = *value;
+  } else {
+    if (!std::in_range<Into>(*value))
+      return Error{ErrorCode::kInvalid, std::string(key) + ": " + *text + " is too large"};
+    into = static_cast<Into>(*value);
+  }
   return {};
 }
 
