@@ -126,5 +126,23 @@ TEST_CASE("nobody gives way to whom he stands higher than, further up in the tre
   CHECK((fleet.within(early, "o") && fleet.within(early, "o/p")));
 }
 
+// Both ask for more cores than o/p is guaranteed, so neither is within there: at o they are equals, and who started
+// first keeps its room.
+TEST_CASE("room further up is taken only by who is within at the child there") {
+  TwoNodes fleet;
+  fleet.join();
+  QueueConfig org = Fleet::queue("o", 4);
+  org.guaranteed.cpu_milli = 64'000;
+  QueueConfig team = Fleet::queue("o/p", 4);
+  team.guaranteed.cpu_milli = 8000;
+  fleet.configure({org, team, Fleet::queue("o/p/q", 4), Fleet::queue("o/p/q/a", 3), Fleet::queue("o/p/q/b", 1)});
+  const JobId early = fleet.start(Fleet::job("o/p/q/b", 4, 16'000), "n1", 0);
+  REQUIRE((fleet.within(early, "o") && !fleet.within(early, "o/p") && fleet.within(early, "o/p/q")));
+  const JobId late = fleet.start(Fleet::job("o/p/q/a", 3, 16'000), "n1", 4);
+  CHECK(fleet.within(late, "o/p/q/a"));
+  CHECK((fleet.within(early, "o") && fleet.within(early, "o/p/q")));
+  CHECK_FALSE((fleet.within(late, "o") || fleet.within(late, "o/p") || fleet.within(late, "o/p/q")));
+}
+
 }  // namespace
 }  // namespace berth::control

@@ -15,13 +15,16 @@ struct Fleet : control::HandDrivenFleet {
   void evict(JobId claimant, const std::string& node, std::uint8_t first, JobId victim) {
     decide(EvictDecision{claimant, {place(claimant, node, first)}, {victim}, {StopCause::kReclaim}, {0}, {}});
   }
+  void lend_all() {
+    start(job("guest", 8), "n1", 0);
+    start(job("guest", 8), "n2", 0);
+  }
   Breach breach() { return breach_of(state, state.queue_at("owner")->id); }
 };
 
 TEST_CASE("a claim that nobody has made is owed") {
   Fleet fleet;
-  fleet.start(Fleet::job("guest", 8), "n1", 0);
-  fleet.start(Fleet::job("guest", 8), "n2", 0);
+  fleet.lend_all();
   fleet.submit(Fleet::job("owner", 4));
   const std::uint64_t before = fleet.state.digest();
   CHECK(fleet.breach() == Breach::kUnserved);
@@ -80,8 +83,7 @@ TEST_CASE("what waits below the queue is owed to it") {
   Fleet fleet;
   fleet.configure(
       {Fleet::queue("owner", 8), Fleet::queue("owner/team"), Fleet::queue("other", 8), Fleet::queue("guest")});
-  fleet.start(Fleet::job("guest", 8), "n1", 0);
-  fleet.start(Fleet::job("guest", 8), "n2", 0);
+  fleet.lend_all();
   fleet.submit(Fleet::job("owner/team", 4));
   CHECK(fleet.breach() == Breach::kUnserved);
 }
