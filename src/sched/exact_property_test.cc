@@ -1,12 +1,15 @@
 // Tiny random fleets against the exact solver: what starts, who leaves, and what would help.
 
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "base/random.h"
 #include "sched/blocking.h"
 #include "sched/counterfactual.h"
 #include "sched/exact_solver.h"
 #include "sched/fleet_fixture.h"
+#include "sched/place.h"
 
 namespace berth {
 namespace {
@@ -324,6 +327,38 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
                   << "or ceilings per model " << missed_mixed << " waited though a place existed");
   CHECK(waiting > instances());
   CHECK(evictions > instances() / 100);
+}
+
+TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
+  std::int64_t told_never = 0;
+  std::int64_t of_several_groups = 0;
+  for (int i = 0; i < instances() / 2; ++i) {
+    TinyFleet fleet(static_cast<std::uint64_t>(i) + 3'000'000'000);
+    fleet.settle_cycles();
+    if (!fleet.state.nominated().empty()) continue;
+    sched::PlaceWork work;
+    std::map<JobId, ReasonCode> told;
+    for (const JobId id : fleet.ids) {
+      const state::JobState& job = *fleet.state.job(id);
+      if (job.attempt) continue;
+      if (const auto why = sched::blocking(fleet.state, job, fleet.now, work)) told[id] = why->code;
+    }
+    const std::set<JobId> running = fleet.state.running();
+    for (const JobId id : running) fleet.exit(id, 0);
+    for (const auto& [id, code] : told) {
+      const state::JobState& job = *fleet.state.job(id);
+      Reason why;
+      const bool never = !sched::place(fleet.state, job, sched::kAllModels, work, why) && is_never(why.code);
+      told_never += never;
+      of_several_groups += never && job.spec.groups.size() > 1;
+      if (never && sched::is_of_room(code) && !fleet.needs_others(job.spec))
+        fleet.fault("job " + std::to_string(id.value()) + " was told to wait");
+    }
+    for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
+    if (!fleet.faults.empty()) break;
+  }
+  MESSAGE(told_never << " jobs for ever, " << of_several_groups << " of them of several groups");
+  CHECK(of_several_groups > instances() / 1000);
 }
 
 TEST_CASE("a change that is told starts the job, and with any part of it left out it does not start") {

@@ -49,18 +49,23 @@ bool is_one(std::size_t dim, std::int64_t amount) { return dim == kDimMemory || 
 Reason with_what_is_short(const State& state, const JobState& job, Reason reason) {
   const bool of_amounts = reason.code == ReasonCode::kGpusBusy || reason.code == ReasonCode::kFragmented;
   if (!of_amounts || reason.limit < reason.asked) return reason;
-  const auto index = static_cast<std::size_t>(reason.group);
-  const TaskAsk ask = task_ask(state, job, index, kAllModels);
+  std::vector<TaskAsk> asks;
+  std::int64_t cpu_asked = 0;
+  std::int64_t memory_asked = 0;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskGroup& group = job.spec.groups[g];
+    asks.push_back(task_ask(state, job, g, kAllModels));
+    cpu_asked += group.least() * group.request.cpu_milli;
+    memory_asked += group.least() * group.request.memory_mib;
+  }
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   for (const state::NodeState& node : state.nodes()) {
-    if (!node.takes_tasks() || !could_hold(state, ask, node)) continue;
+    const auto holds = [&](const TaskAsk& ask) { return could_hold(state, ask, node); };
+    if (!node.takes_tasks() || std::none_of(asks.begin(), asks.end(), holds)) continue;
     cpu_milli += std::max<std::int64_t>(0, node.available_cpu_milli());
     memory_mib += std::max<std::int64_t>(0, node.available_memory_mib());
   }
-  const TaskGroup& group = job.spec.groups[index];
-  const std::int64_t cpu_asked = group.least() * group.request.cpu_milli;
-  const std::int64_t memory_asked = group.least() * group.request.memory_mib;
   const bool lacks_memory = cpu_milli >= cpu_asked && memory_mib < memory_asked;
   if (!lacks_memory && reason.asked > 0 && cpu_milli >= cpu_asked) return reason;
   reason.dim = lacks_memory ? kDimMemory : kDimCpu;
@@ -291,6 +296,8 @@ std::string sentence(const State& state, const Reason& reason) {
            dim_name(state, reason.dim) + ", uses " + amount_text(reason.dim, reason.used) + ", and the job asks " +
            amount_text(reason.dim, reason.asked);
   };
+  // "it", or the one of its groups that is meant.
+  const std::string who = reason.wish.empty() ? "it" : "its " + reason.wish;
   switch (reason.code) {
     case ReasonCode::kNone:
       return "nothing blocks it; it starts in the next cycle";
@@ -307,13 +314,13 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kQueueLending:
       return quota("has, after what its queues keep for themselves,");
     case ReasonCode::kPoolClosed:
-      return "no node of a pool that it may use has the labels it asks for and taints it tolerates";
+      return "no node of a pool that " + who + " may use has the labels it asks for and taints it tolerates";
     case ReasonCode::kGpusBusy:
     case ReasonCode::kFragmented: {
       const std::string is = is_one(reason.dim, reason.limit) ? " is" : " are";
       if (reason.asked == 0 || reason.limit < reason.asked) {
-        return "the job asks " + counted(reason.dim, reason.asked) + " and " + amount_text(reason.dim, reason.limit) +
-               is + " free where it may run";
+        return (reason.wish.empty() ? "the job" : who) + " asks " + counted(reason.dim, reason.asked) + " and " +
+               amount_text(reason.dim, reason.limit) + is + " free where it may run";
       }
       return counted(reason.dim, reason.limit) + is + " free where it may run, but not together as its tasks need them";
     }
@@ -325,14 +332,14 @@ std::string sentence(const State& state, const Reason& reason) {
         return "its tasks keep away from each other " + reason.wish +
                ", and too few such places could hold one, even if they were empty";
       }
-      if (!reason.wish.empty()) {
+      if (reason.rule == PlaceRule::kNuma)
+        return "no set of nodes in this fleet can hold " + who + " by its NUMA policy, even if all were empty";
+      if (!reason.wish.empty() && reason.rule != PlaceRule::kGroup) {
         return "it has to be within " + reason.wish +
                (reason.limit == 0 ? ", and no node that could hold one of its tasks is"
                                   : ", and the nodes that are could not hold its tasks, even if they were empty");
       }
-      if (reason.rule == PlaceRule::kNuma)
-        return "no set of nodes in this fleet can hold it by its NUMA policy, even if all were empty";
-      return "no set of nodes in this fleet can hold it, even if all were empty";
+      return "no set of nodes in this fleet can hold " + who + ", even if all were empty";
     case ReasonCode::kWaitsForVictims:
       return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +
              (reason.limit == 1 ? "" : "s") + " to checkpoint and leave";

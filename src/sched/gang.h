@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/job.h"
@@ -36,6 +37,7 @@ class Gang {
   const state::State& state() const { return state_; }
   const JobSpec& spec() const { return job_.spec; }
   const TaskAsk& ask(std::size_t group) const { return asks_[group]; }
+  std::span<const TaskAsk> asks() const { return asks_; }
   const Neighbours& neighbours() const { return neighbours_; }
   const OtherReplicas& other_replicas() const { return other_replicas_; }
   PlaceWork& work() { return work_; }

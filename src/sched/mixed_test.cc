@@ -34,6 +34,34 @@ TEST_CASE("each group of a gang counts on the model it asks for, not all of them
   CHECK_FALSE(fleet.runs(refused));
 }
 
+TEST_CASE("a gang of several groups is told what all of them lack, or which of them lacks it, and never of any") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("a")}), "op"});
+  fleet.command(RegisterNode{FleetFixture::node("n1", 4, "H100")});
+  fleet.command(RegisterNode{FleetFixture::node("n2", 4, "A100")});
+  JobSpec mixed = FleetFixture::job("a", 1, 4);
+  mixed.groups.push_back(mixed.groups.front());
+  mixed.groups[0].request.gpu_models = {"H100"};
+  mixed.groups[1].name = "actors";
+  mixed.groups[1].request.gpu_models = {"A100"};
+  const auto told = [&](std::int32_t gpus, std::int32_t actors) {
+    JobSpec spec = mixed;
+    spec.groups[0].request.gpus = gpus;
+    spec.groups[1].request.gpus = actors;
+    const JobId job = fleet.submit(spec);
+    fleet.cycle();
+    return sched::explain(fleet.state, job, fleet.now).summary;
+  };
+  JobSpec small = FleetFixture::job("a", 1, 3);
+  small.groups[0].request.gpu_models = {"A100"};
+  fleet.submit(small);
+  fleet.cycle();
+  CHECK_EQ(told(4, 2), "the job asks 6 GPUs and 5 are free where it may run");
+  CHECK_EQ(told(3, 2), "its group actors asks 2 GPUs and 1 is free where it may run");
+  CHECK_EQ(told(4, 5), "no set of nodes in this fleet can hold its group actors, even if all were empty");
+  CHECK_EQ(told(5, 2), "no set of nodes in this fleet can hold its group main, even if all were empty");
+}
+
 TEST_CASE("each victim of one claimant leaves for its own cause") {
   FleetFixture fleet;
   QueueConfig owner = FleetFixture::queue("a");

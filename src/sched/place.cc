@@ -10,6 +10,7 @@
 #include "sched/own_places.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
+#include "sched/when_empty.h"
 
 namespace berth::sched {
 
@@ -48,13 +49,15 @@ FleetFit fleet_fit(const State& state, const TaskAsk& ask) {
   return fit;
 }
 
-// Milli-GPUs that are available on nodes and models that the group may use.
-std::int64_t available_to(const State& state, const TaskAsk& ask) {
+// Milli-GPUs that are available on nodes and models that one of the groups may use.
+std::int64_t available_to(const State& state, std::span<const TaskAsk> asks) {
+  const auto any = [&](auto&& may) { return std::any_of(asks.begin(), asks.end(), may); };
+  const auto has_model = [](const TaskAsk& ask, std::size_t m) { return (ask.models >> m & 1U) != 0; };
   std::int64_t milli = 0;
-  if (!judged_by_node(ask)) {
-    for (std::size_t c = 0; c < ask.classes.size(); ++c) {
-      for (std::size_t m = 0; m < kMaxGpuModels && ask.classes[c]; ++m) {
-        if ((ask.models >> m & 1U) == 0) continue;
+  if (!any(judged_by_node)) {
+    for (std::size_t c = 0; c < asks.front().classes.size(); ++c) {
+      for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+        if (!any([&](const TaskAsk& ask) { return ask.classes[c] && has_model(ask, m); })) continue;
         milli += state.node_index().available_milli(NodeClassId(static_cast<std::uint16_t>(c)),
                                                     GpuModelId(static_cast<std::uint16_t>(m)));
       }
@@ -62,14 +65,19 @@ std::int64_t available_to(const State& state, const TaskAsk& ask) {
     return milli;
   }
   for (const NodeState& node : state.nodes()) {
-    const bool allowed = node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()];
-    if (!allowed || !suits(ask, node)) continue;
+    if (!node.takes_tasks()) continue;
+    ModelMask models = 0;
+    for (const TaskAsk& ask : asks) {
+      if (ask.classes[state.node_index().class_of(node.id).index()] && suits(ask, node)) models |= ask.models;
+    }
     for (const state::GpuSlot& gpu : node.gpus) {
-      if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
+      if ((models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
     }
   }
   return milli;
 }
+
+std::int64_t least_gpu_milli(const TaskAsk& ask) { return ask.group.least() * ask.group.request.total_gpu_milli(); }
 
 Reason closed_by(const TaskAsk& ask, const state::ClosedSpan& span, NodeId node) {
   Reason reason;
@@ -102,14 +110,12 @@ std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& a
   return closed_by(ask, first->first, first->second);
 }
 
-// Distinguishes "never", "busy" and "enough in total, but in the wrong places".
-Reason reason_for(const State& state, const JobState& job, std::size_t index) {
-  // Quota may have left fewer models than the group allows; what can never be is judged by the group alone.
-  const TaskAsk ask = task_ask(state, job, index, kAllModels);
+// Why the fleet does not hold one group: distinguishes "never", "busy" and "enough in total, but in the wrong places".
+Reason group_refused(const State& state, const TaskAsk& ask) {
   Reason reason;
-  reason.group = static_cast<std::int32_t>(index);
-  reason.asked = ask.group.least() * ask.group.request.total_gpu_milli();
-  reason.limit = available_to(state, ask);
+  reason.group = ask.group_index;
+  reason.asked = least_gpu_milli(ask);
+  reason.limit = available_to(state, {&ask, 1});
   const FleetFit fleet = fleet_fit(state, ask);
   if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
     reason = *closed;
@@ -130,6 +136,45 @@ Counts counts_of(const JobSpec& spec, bool full) {
   return counts;
 }
 
+// The same of a job, of which this group does not fit beside those before it. What can never be is told of any of its
+// groups, and of all together, whatever runs now.
+Reason fleet_refuses(const State& state, const JobState& job, std::size_t short_of) {
+  // Quota may have left fewer models than a group allows; what can never be is judged by the groups alone.
+  std::vector<TaskAsk> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
+  if (asks.size() == 1) return group_refused(state, asks.front());
+  for (const TaskAsk& ask : asks) {
+    Reason never = group_refused(state, ask);
+    if (!is_never(never.code)) continue;
+    if (never.rule == PlaceRule::kJob) never.rule = PlaceRule::kGroup;
+    never.wish = "group " + ask.group.name;
+    return never;
+  }
+  Reason reason = group_refused(state, asks[short_of]);
+  if (!enough_when_empty(asks, counts_of(job.spec, false), state.node_index().shapes()))
+    reason.code = ReasonCode::kNeverFits;
+  if (reason.code != ReasonCode::kGpusBusy && reason.code != ReasonCode::kFragmented) return reason;
+  // That the GPUs of all its groups are not there says more than what one of them lacks.
+  std::int64_t asked = 0;
+  for (const TaskAsk& ask : asks) asked += least_gpu_milli(ask);
+  const std::int64_t limit = available_to(state, asks);
+  if (limit >= asked && reason.code == ReasonCode::kGpusBusy && reason.asked > 0) {
+    reason.wish = "group " + asks[short_of].group.name;
+    return reason;
+  }
+  reason.code = limit < asked || asked == 0 ? ReasonCode::kGpusBusy : ReasonCode::kFragmented;
+  reason.asked = asked;
+  reason.limit = limit;
+  return reason;
+}
+
+// Of one group its least count, of the others nothing.
+Counts least_of(const JobSpec& spec, std::size_t group) {
+  Counts counts(spec.groups.size());
+  counts[group] = spec.groups[group].least();
+  return counts;
+}
+
 using Regions = std::vector<Region>;  // where each group may grow
 
 // The least counts, wherever they fit. Here and below nobody may ask `why` not.
@@ -138,7 +183,7 @@ std::optional<Regions> place_anywhere(Gang& gang, const JobState& job, Reason* w
   std::size_t short_of = 0;
   if (gang.add_all(least, {}, short_of)) return Regions(least.size());
   if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Regions(least.size());
-  if (why != nullptr) *why = reason_for(gang.state(), job, short_of);
+  if (why != nullptr) *why = fleet_refuses(gang.state(), job, short_of);
   return std::nullopt;
 }
 
@@ -151,26 +196,38 @@ Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const
   return why;
 }
 
+// The same of one of its groups that has a level of its own.
+Reason group_level_refuses(Gang& gang, const JobState& job, const JobLevels& levels, std::size_t group) {
+  std::vector<std::int32_t> required = levels.required;
+  required.push_back(levels.groups[group].required);
+  Reason why = level_refuses(gang, job, least_of(job.spec, group), levels.groups[group], required);
+  why.rule = PlaceRule::kGroup;
+  why.wish = "group " + job.spec.groups[group].name;
+  why.group = static_cast<std::int32_t>(group);
+  return why;
+}
+
+// The first of its groups of which that can never be otherwise, whatever runs.
+std::optional<Reason> group_never_fits(Gang& gang, const JobState& job, const JobLevels& levels) {
+  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
+    if (levels.groups[g].required == kAnywhere) continue;
+    const Reason why = group_level_refuses(gang, job, levels, g);
+    if (is_never(why.code)) return why;
+  }
+  return std::nullopt;
+}
+
 // The job as a whole would find its domain: which of its groups does not, by itself or beside the others.
 Reason groups_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
+  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
+    if (levels.groups[g].required == kAnywhere) continue;
+    const bool fits = place_by_topology(gang, least_of(job.spec, g), levels).has_value();
+    gang.rollback_to(0);
+    if (!fits) return group_level_refuses(gang, job, levels, g);
+  }
   Reason why;
   why.code = ReasonCode::kTopology;
   why.rule = PlaceRule::kGroups;
-  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
-    if (levels.groups[g].required == kAnywhere) continue;
-    Counts least(levels.groups.size());
-    least[g] = job.spec.groups[g].least();
-    const bool fits = place_by_topology(gang, least, levels).has_value();
-    gang.rollback_to(0);
-    if (fits) continue;
-    std::vector<std::int32_t> required = levels.required;
-    required.push_back(levels.groups[g].required);
-    why = level_refuses(gang, job, least, levels.groups[g], required);
-    why.rule = PlaceRule::kGroup;
-    why.wish = "group " + job.spec.groups[g].name;
-    why.group = static_cast<std::int32_t>(g);
-    return why;
-  }
   return why;
 }
 
@@ -180,8 +237,9 @@ Reason levels_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
   std::size_t short_of = 0;
   const bool fleet_holds = gang.add_all(least, {}, short_of);
   gang.rollback_to(0);
-  const Reason fleet = fleet_holds ? Reason() : reason_for(gang.state(), job, short_of);
+  const Reason fleet = fleet_holds ? Reason() : fleet_refuses(gang.state(), job, short_of);
   if (is_never(fleet.code)) return fleet;
+  if (const auto never = group_never_fits(gang, job, levels)) return *never;
   const bool whole =
       !levels.groups.empty() && place_by_topology(gang, least, {levels.job, {}, levels.required}).has_value();
   gang.rollback_to(0);
@@ -376,11 +434,10 @@ bool could_hold(const State& state, const TaskAsk& ask, const NodeState& node) {
 std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models, Pools pools) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    const TaskGroup& group = job.spec.groups[g];
-    const std::int64_t asked = group.least() * group.request.total_gpu_milli();
     const TaskAsk ask = task_ask(state, job, g, models, pools);
+    const std::int64_t asked = least_gpu_milli(ask);
     if (asked == 0 || judged_by_node(ask)) continue;
-    lacking = std::max(lacking, asked - available_to(state, ask));
+    lacking = std::max(lacking, asked - available_to(state, {&ask, 1}));
   }
   return lacking;
 }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "sched/fit_order.h"
 #include "sched/numa.h"
+#include "sched/when_empty.h"
 
 namespace berth::sched {
 
@@ -501,7 +502,7 @@ bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRa
       }
       if (slots < least[g]) return false;
     }
-    return true;
+    return gang.spec().groups.size() == 1 || enough_when_empty(gang.asks(), least, shapes);
   };
   using Shapes = std::map<NodeShape, std::uint32_t>;
   const bool by_node =
