@@ -33,7 +33,8 @@ bool could_claim(const State& state, const JobState& job, const StartHold& hold)
   return lies_within(state, job) && std::any_of(hold.placements.begin(), hold.placements.end(), backs_guarantees);
 }
 
-// By what was known of it when it was submitted: who sleeps behind a hold then sleeps until the hold changes.
+// By what was known of it when it was submitted, or when anything first was: who sleeps behind a hold then sleeps until
+// the hold changes.
 bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
   return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
 }

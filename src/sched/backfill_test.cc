@@ -148,7 +148,11 @@ TEST_CASE("a steady cycle works out no start and asks nobody behind a hold, howe
   const JobId owner = fleet.submit(gang);
   fleet.cycle();
   REQUIRE(fleet.state.job(owner)->start_hold.has_value());
-  for (int i = 0; i < 50; ++i) fleet.submit(FleetFixture::job("q" + std::to_string(i), 1, 1));
+  for (int i = 0; i < 50; ++i) {
+    JobSpec slow = FleetFixture::job("q" + std::to_string(i), 1, 1);
+    slow.estimate_s = 7200;
+    fleet.submit(slow);
+  }
   CHECK_EQ(fleet.cycle().refused.size(), 50);
   for (int second = 0; second < 100; ++second) {
     fleet.now = fleet.now + 1000;

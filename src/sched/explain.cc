@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/blocking.h"
 #include "sched/explain_closed.h"
@@ -163,6 +164,17 @@ void describe_others(const State& state, const JobState& job, const Reason& firs
 bool claims_help(ReasonCode code) {
   return lacks_places(code) || code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending ||
          code == ReasonCode::kBehindHold;
+}
+
+// How long it is expected to run, and what was when it was submitted or last started: by that it may start before
+// starts that are held, so that who sleeps behind one sleeps until the hold changes.
+std::vector<std::string> expected_run(const State& state, const JobState& job) {
+  const auto now = state::estimate(state, job);
+  if (!now.known()) return {};
+  const std::string text = "it is expected to run " + state::estimate_text(now);
+  if (now.seconds == job.expected_s || state.start_holds().empty()) return {text};
+  return {text + "; at starts that are held for others " + document::duration_text(job.expected_s) +
+          " counts, which was expected when it was submitted"};
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
@@ -416,8 +428,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
                                          ? ", first at " + to_iso8601(job->start_hold->first_start)
                                          : ""));
     }
-    if (const auto estimate = state::estimate(state, *job); estimate.known())
-      explanation.details.push_back("it is expected to run " + state::estimate_text(estimate));
+    append(explanation.details, expected_run(state, *job));
     if (claims_help(explanation.reason.code)) append(explanation.details, explain_claim(state, *job, now));
     explanation.changes = smallest_changes(state, id, now);
   }

@@ -62,6 +62,32 @@ TEST_CASE("a gang of several groups is told what all of them lack, or which of t
   CHECK_EQ(told(5, 2), "no set of nodes in this fleet can hold its group main, even if all were empty");
 }
 
+TEST_CASE("groups that an empty fleet holds one by one but not together are told never") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("a")}), "op"});
+  for (const char* name : {"n1", "n2"}) fleet.command(RegisterNode{FleetFixture::node(name, 4)});
+  JobSpec pair = FleetFixture::job("a", 1, 0);
+  pair.groups.push_back(pair.groups.front());
+  pair.groups[1].name = "more";
+  pair.groups[1].count = 2;
+  const auto told = [&](const JobSpec& spec) {
+    const JobId job = fleet.submit(spec);
+    fleet.cycle();
+    return sched::explain(fleet.state, job, fleet.now).summary;
+  };
+  const std::string never = "no set of nodes in this fleet can hold it, even if all were empty";
+  JobSpec of_cpu = pair;
+  for (TaskGroup& group : of_cpu.groups) group.request.cpu_milli = 50'000;
+  CHECK_EQ(told(of_cpu), never);
+  JobSpec of_memory = pair;
+  for (TaskGroup& group : of_memory.groups) group.request.memory_mib = 400 * 1024;
+  CHECK_EQ(told(of_memory), never);
+  JobSpec within_node = pair;
+  for (TaskGroup& group : within_node.groups) group.request.gpus = 2;
+  within_node.topology.required = "node";
+  CHECK_EQ(told(within_node), "it asks 6 GPUs within one node, and no node could hold that, even if it were empty");
+}
+
 TEST_CASE("each victim of one claimant leaves for its own cause") {
   FleetFixture fleet;
   QueueConfig owner = FleetFixture::queue("a");

@@ -391,13 +391,24 @@ void State::learn_run_time(const JobState& job, Outcome outcome) {
     const AttemptRecord& attempt = job.past[i];
     if (attempt.outcome == Outcome::kPreempted) ran_ms += attempt.ended - attempt.started;
   }
+  const bool nothing_was_known = !run_times_.quantile(job.spec, kLearnedPercent);
   run_times_.learn(job.spec, (ran_ms + 999) / 1000);
+  if (nothing_was_known && run_times_.quantile(job.spec, kLearnedPercent)) estimate_the_waiting();
+}
+
+// Once something is known of the run times of any jobs, it is of all.
+void State::estimate_the_waiting() {
+  jobs_.for_each([&](JobState& job) {
+    if (!job.attempt && job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
+  });
+  waits_.ease_holds();
 }
 
 void State::on(const JobRequeued& event) {
   JobState& job = existing(event.job);
   job.not_before = event.not_before;
   job.shape = lane_of(job);
+  if (job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
   if (!planted(Bug::kPendingLost)) enter_line(job);
   touch_load(job.queue);  // not when its attempt ended: then it did not wait yet
   reset_timer(job);

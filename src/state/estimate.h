@@ -28,7 +28,8 @@ Estimate estimate(const State& state, const JobSpec& spec);
 // The same for a job, of which a replica of a service runs until it is stopped.
 Estimate estimate(const State& state, const JobState& job);
 
-// What was expected when it was submitted or last started, or, where nothing was known then, what is now; 0: unknown.
+// What was expected when it was submitted or last started, or, of one that runs since nothing was known, what is now;
+// 0: unknown.
 std::int64_t expected_run_s(const State& state, const JobState& job);
 
 // When the running job is gone: the deadline of its stop, its time limit; else what was expected when it started, or,

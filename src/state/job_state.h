@@ -188,7 +188,7 @@ struct JobState {
   std::optional<AttemptState> attempt;
   std::vector<AttemptRecord> past;
   JobSpec spec;
-  std::int64_t expected_s = 0;  // its estimate when it was submitted or last started; 0: unknown
+  std::int64_t expected_s = 0;  // its estimate when submitted, last started, or when anything was first known; 0: none
   std::optional<StartHold> start_hold;
   Timestamp in_line_since;        // while it is in the line: since when
   std::int64_t waited_ms = 0;     // in the line, before that

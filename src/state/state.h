@@ -322,6 +322,7 @@ class State {
   void put_on_probation(const JobState& replica);
   void forget_old_keys();
   void learn_run_time(const JobState& job, Outcome outcome);
+  void estimate_the_waiting();
   void learn_mix(const JobState& job);
 
   void configure_queues(const ClusterConfig& config);
