@@ -85,14 +85,24 @@ void FitOrder::open_tightest() {
   }
 }
 
-std::optional<NodeId> FitOrder::next_untouched() {
-  while (next_node_ < state_.nodes().size()) {
-    const NodeState& node = state_.nodes()[next_node_++];
+std::vector<NodeId> FitOrder::untouched() {
+  std::vector<Fit> fits;
+  for (const NodeState& node : state_.nodes()) {
     ++scored_;
     if (!node.takes_tasks() || !ask_.classes[state_.node_index().class_of(node.id).index()]) continue;
-    if (suits(ask_, node) && try_node(ask_, node, {})) return node.id;
+    if (!suits(ask_, node)) continue;
+    if (const auto placement = try_node(ask_, node, {})) fits.push_back(fit_of(ask_, node, {}, *placement));
   }
-  return std::nullopt;
+  std::sort(fits.begin(), fits.end());
+  std::vector<NodeId> nodes;
+  for (const Fit& fit : fits) nodes.push_back(fit.node);
+  return nodes;
+}
+
+std::optional<NodeId> FitOrder::next_untouched() {
+  if (!untouched_) untouched_ = untouched();
+  if (next_untouched_ == untouched_->size()) return std::nullopt;
+  return (*untouched_)[next_untouched_++];
 }
 
 std::optional<NodeId> FitOrder::next() {

@@ -28,7 +28,7 @@ class FitOrder {
   // `scored` counts the groups and nodes looked at.
   FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t& scored);
 
-  // The next node by (GPU share left, CPU left, id), or nothing.
+  // The next node by (GPU share left, CPU left, id), or nothing. An exclusive task gets the smallest.
   std::optional<NodeId> next();
 
  private:
@@ -50,6 +50,7 @@ class FitOrder {
     bool operator()(const Stream& a, const Stream& b) const;
   };
 
+  std::vector<NodeId> untouched();
   std::optional<NodeId> next_untouched();
   void meet_lists();
   void meet(List list);
@@ -62,7 +63,8 @@ class FitOrder {
   std::size_t next_reach_ = 0;  // lists of less were met, or are of no use
   std::priority_queue<List, std::vector<List>, Later> met_;
   std::priority_queue<Stream, std::vector<Stream>, Later> open_;
-  std::size_t next_node_ = 0;  // exclusive jobs: all empty nodes fit alike
+  std::optional<std::vector<NodeId>> untouched_;  // exclusive jobs: the empty nodes that could take a task
+  std::size_t next_untouched_ = 0;
 };
 
 }  // namespace berth::sched

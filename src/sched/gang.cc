@@ -1,6 +1,7 @@
 #include "sched/gang.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -200,15 +201,33 @@ std::int32_t Gang::add(std::size_t group, std::int32_t count, const Region& regi
   return added;
 }
 
-bool Gang::add_all(const Counts& counts, const Region& region, std::size_t& short_of) {
+std::optional<std::size_t> Gang::add_in(const std::vector<std::size_t>& order, const Counts& counts,
+                                        const Region& region) {
   const std::size_t before = mark();
-  for (std::size_t g = 0; g < counts.size(); ++g) {
+  for (const std::size_t g : order) {
     if (add(g, counts[g], region) >= counts[g]) continue;
     rollback_to(before);
-    short_of = g;
-    return false;
+    return g;
   }
-  return true;
+  return std::nullopt;
+}
+
+bool Gang::add_all(const Counts& counts, const Region& region, std::size_t& short_of) {
+  std::vector<std::size_t> stated(counts.size());
+  std::iota(stated.begin(), stated.end(), std::size_t{0});
+  const auto refused = add_in(stated, counts, region);
+  if (!refused) return true;
+  short_of = *refused;
+  if (counts.size() == 1) return false;
+  const auto size = [&](std::size_t g) {
+    const TaskRequest& request = asks_[g].group.request;
+    return std::tuple(request.total_gpu_milli(), request.cpu_milli, request.memory_mib);
+  };
+  std::vector<std::size_t> order = stated;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  if (order != stated && !add_in(order, counts, region)) return true;
+  std::reverse(order.begin(), order.end());
+  return order != stated && !add_in(order, counts, region);
 }
 
 void Gang::rollback_to(std::size_t mark) {

@@ -50,7 +50,9 @@ class Gang {
 
   // Adds up to `count` tasks of the group and says how many it were.
   std::int32_t add(std::size_t group, std::int32_t count, const Region& region);
-  // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit.
+  // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit. Groups
+  // go one after the other as they are stated, or, where they do not fit so, those with the largest tasks first or
+  // last.
   bool add_all(const Counts& counts, const Region& region, std::size_t& short_of);
 
   const std::vector<TaskPlacement>& placements() const { return placements_; }
@@ -69,6 +71,8 @@ class Gang {
   NodeScore score_;
   Neighbours neighbours_;
   OtherReplicas other_replicas_;
+  // Adds the groups in this order, or nothing and says which of them does not fit.
+  std::optional<std::size_t> add_in(const std::vector<std::size_t>& order, const Counts& counts, const Region& region);
   // What the group's tasks cost the fleet where, or null where nodes are not scored.
   const state::PlacementLoss* loss_of(std::size_t group);
 

@@ -248,6 +248,11 @@ Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const 
   Fit fit;
   fit.node = node.id;
   fit.own_tasks = ask.spread ? taken.tasks : 0;
+  if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
+    fit.gpu_milli_left = static_cast<std::int64_t>(placement.gpus.size()) * kMilli;
+    fit.cpu_left = node.spec.cpu_milli;
+    return fit;
+  }
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g)
     fit.gpu_milli_left += node.gpus[g].available_milli() - taken.milli[g];
   fit.gpu_milli_left -= static_cast<std::int64_t>(placement.gpus.size()) * placement.gpu_milli;

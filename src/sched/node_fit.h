@@ -89,8 +89,8 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
 using Crowd = std::vector<std::int32_t>;
 
 // Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is
-// asked, then what would stay free on the node: GPUs first, then CPU. Less is a better fit; spread jobs prefer nodes
-// without their own. Of equal fits the node that has been known longest is taken.
+// asked, then what would stay free on the node, or, of an exclusive task, what it has: GPUs first, then CPU. Less is a
+// better fit; spread jobs prefer nodes without their own. Of equal fits the node that has been known longest is taken.
 struct Fit {
   std::int64_t dislike = 0;
   std::int32_t own_tasks = 0;

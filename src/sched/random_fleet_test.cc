@@ -12,6 +12,7 @@
 #include "control/settle.h"
 #include "sched/blocking.h"
 #include "sched/cycle.h"
+#include "sched/linear_search.h"
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/quota.h"
@@ -22,10 +23,7 @@
 namespace berth {
 namespace {
 
-using sched::Fit;
 using sched::ModelMask;
-using sched::Taken;
-using sched::TaskAsk;
 using state::JobState;
 using state::NodeState;
 using state::State;
@@ -191,76 +189,6 @@ struct Fleet {
   }
 };
 
-// The reference: every task is tried on every node, and the best fit of all wins. Nothing is shared with the product
-// but the judgement of one task on one node. The fleets are small enough for the product to score all of their nodes.
-struct LinearSearch {
-  const State& state;
-  const JobState& job;
-  ModelMask models;
-  NodeScore score;
-  sched::Pools pools;
-  std::map<NodeId, Taken> taken;
-  std::vector<TaskPlacement> placements;
-
-  bool add(std::size_t group) {
-    const TaskAsk ask = sched::task_ask(state, job, group, models, pools);
-    const bool scored = score == NodeScore::kFragmentation && !ask.exclusive;
-    const state::PlacementLoss loss(state.fragmentation(), state.request_of(ask.group.request));
-    std::optional<std::pair<Fit, TaskPlacement>> best;
-    for (const NodeState& node : state.nodes()) {
-      const bool known = ask.classes[state.node_index().class_of(node.id).index()];
-      if (!node.takes_tasks() || !known || !sched::suits(ask, node)) continue;
-      auto placement = sched::try_node(ask, node, taken[node.id]);
-      if (!placement) continue;
-      const std::int64_t lost = scored ? sched::least_loss(loss, ask, node, taken[node.id], *placement) : 0;
-      Fit fit = sched::fit_of(ask, node, taken[node.id], *placement);
-      fit.loss = lost;
-      if (!best || fit < best->first) best.emplace(fit, *placement);
-    }
-    if (!best) return false;
-    taken[best->second.node].add(best->second);
-    placements.push_back(best->second);
-    return true;
-  }
-};
-
-std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models,
-                                                     NodeScore score, sched::Pools pools) {
-  LinearSearch search{state, job, models, score, pools, {}, {}};
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
-      if (!search.add(g)) return std::nullopt;
-    }
-  }
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    const TaskGroup& group = job.spec.groups[g];
-    for (std::int32_t i = group.least(); i < group.count && search.add(g); ++i) {
-    }
-  }
-  std::stable_sort(search.placements.begin(), search.placements.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.group, a.node) < std::pair(b.group, b.node);
-  });
-  return search.placements;
-}
-
-// A gang of several groups fits if it does so by best fit, and goes by the score where it can.
-std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models,
-                                                     sched::Pools pools) {
-  const NodeScore score = state.config().scheduling.score;
-  if (job.spec.groups.size() == 1) return place_slow(state, job, models, score, pools);
-  auto fitting = place_slow(state, job, models, NodeScore::kBestFit, pools);
-  if (!fitting) return std::nullopt;
-  auto scored = place_slow(state, job, models, score, pools);
-  return scored ? scored : fitting;
-}
-
-// Within the guarantees outside burst pools, beyond them in burst pools, and where that does not do it anywhere.
-std::optional<std::vector<TaskPlacement>> place_slow(const State& state, const JobState& job, ModelMask models) {
-  const sched::Pools first = sched::lies_within(state, job) ? sched::Pools::kOrdinary : sched::Pools::kBurst;
-  auto placements = state.has_burst_pools() ? place_slow(state, job, models, first) : std::nullopt;
-  return placements ? placements : place_slow(state, job, models, sched::Pools::kAny);
-}
-
 // What of `node` would be free, summed the slow way.
 std::int64_t available_on(const State& state) {
   std::int64_t milli = 0;
@@ -356,7 +284,7 @@ TEST_CASE("the index places every job where a scan of all nodes would") {
         sched::PlaceWork work;
         Reason why;
         const auto fast = sched::place(fleet.state, job, models, work, why);
-        const auto slow = place_slow(fleet.state, job, models);
+        const auto slow = sched::place_slow(fleet.state, job, models);
         CAPTURE(seed);
         CAPTURE(step);
         CAPTURE(id.value());
