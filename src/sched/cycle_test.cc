@@ -130,6 +130,22 @@ TEST_CASE("a victim whose claimant went away is let off") {
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
+TEST_CASE("a promise ends when its node registers again with a promised GPU failed") {
+  Cluster cluster;
+  const JobId borrower = cluster.submit("b", 1, 8);
+  cluster.cycle();
+  const JobId owner = cluster.submit("a", 1, 4);
+  cluster.cycle();
+  const auto& promise = cluster.state.job(owner)->nomination;
+  REQUIRE(promise.has_value());
+  NodeSpec spec = cluster.state.node(NodeId(0)).spec;
+  spec.gpus[promise->placements.front().gpus.front()].healthy = false;
+  cluster.command(RegisterNode{spec});
+  CHECK_FALSE(cluster.state.job(owner)->nomination.has_value());
+  CHECK(cluster.state.job(borrower)->phase == JobPhase::kRunning);
+  CHECK_EQ(cluster.state.audit().value_or(""), "");
+}
+
 TEST_CASE("a saved and loaded state is the same state") {
   Cluster cluster;
   cluster.submit("b", 1, 8);

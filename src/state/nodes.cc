@@ -121,6 +121,7 @@ void State::on(const NodeRegistered& event) {
     presences_.forget(node.id);
     replica_places_.forget(node.id);
     if (!fresh) count_again(node);
+    for (const JobId id : nominated_) unsettled_.insert(id);  // a GPU promised to somebody may have failed
   }
   count_capacity(node, +1);
   install_in_indexes(node);

@@ -179,6 +179,16 @@ void FakeBackend::boot_node(const std::string& name, Timestamp now) {
   speak_again(index, now);
 }
 
+// Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node tells when it
+// registers.
+bool FakeBackend::set_gpu_health(const std::string& name, std::uint8_t gpu, bool healthy, Timestamp now) {
+  Node& node = nodes_[index_of(name)];
+  if (gpu >= node.spec.gpus.size() || node.spec.gpus[gpu].healthy == healthy) return false;
+  node.spec.gpus[gpu].healthy = healthy;
+  if (node.in_contact) post(ReportGpuHealth{name, gpu, healthy, "reported"}, now);
+  return true;
+}
+
 void FakeBackend::end_all_on(std::uint32_t node, Timestamp now, ExitReason reason) {
   for (auto& [key, execution] : executions_) {
     if (execution.node != node || execution.phase == Execution::Phase::kOver) continue;

@@ -13,6 +13,8 @@
 //     what waited for it is dropped.
 //  4. A dead node's tasks are dead at once, whatever the control plane believes. When it boots within its lease, its
 //     supervisor reports them as lost with it.
+//  5. A node knows how its GPUs are. It reports each change while it is in contact, and tells of all of them when it
+//     registers; a GPU that failed stays failed until it is said to be well, whoever restarted or was silent meanwhile.
 
 #include <cstdint>
 #include <functional>
@@ -100,6 +102,8 @@ class FakeBackend {
   // An operator has switched the node off for good reason and is about to say so: it is given up, and what it was told
   // while it was silent must not reach it when it boots.
   void fence_node(const std::string& node, Timestamp now);
+  // False where the GPU is as was said already, or the node has none of that number.
+  bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
   // Ends every live execution of a job, as if the program had left by itself.
   void exit_job(JobId job, std::int32_t code, Timestamp now);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }
@@ -108,6 +112,8 @@ class FakeBackend {
   // The truth.
   const std::map<TaskKey, Execution>& executions() const { return executions_; }
   const std::string& node_name(std::uint32_t node) const { return nodes_[node].spec.name; }
+  bool has_node(const std::string& node) const { return names_.contains(node); }
+  const std::vector<Gpu>& gpus_of(const std::string& node) const { return nodes_[index_of(node)].spec.gpus; }
   bool node_alive(const std::string& node) const { return nodes_[index_of(node)].alive; }
   bool node_in_contact(const std::string& node) const { return nodes_[index_of(node)].in_contact; }
   std::uint64_t live_count() const { return live_; }

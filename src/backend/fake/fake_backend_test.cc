@@ -13,8 +13,24 @@ FakeBackend fleet_of_one() {
   FakeBackend fleet(1, [](const StartTask&) { return TaskScript{}; });
   NodeSpec node;
   node.name = "n";
+  node.gpus.resize(2);
   fleet.add_node(node, kBegin);
   return fleet;
+}
+
+// Of two GPUs, how the reports leave them: "+" is well, "-" failed.
+std::string health_told(const std::vector<Command>& reports) {
+  std::string told;
+  for (const Command& report : reports) {
+    if (const auto* node = std::get_if<RegisterNode>(&report)) {
+      told.clear();
+      for (const Gpu& gpu : node->spec.gpus) told += gpu.healthy ? '+' : '-';
+    } else if (const auto* gpu = std::get_if<ReportGpuHealth>(&report)) {
+      if (told.empty()) told = "..";
+      told[gpu->gpu] = gpu->healthy ? '+' : '-';
+    }
+  }
+  return told;
 }
 
 StartTask start_on_n() {
@@ -59,6 +75,29 @@ TEST_CASE("what a silent node was told does not reach it once it was fenced") {
   fleet.fence_node("n", kBegin + 2);
   fleet.boot_node("n", kBegin + 3);
   CHECK(fleet.executions().empty());
+}
+
+TEST_CASE("a GPU that failed stays failed until it is said to be well, whoever was silent or restarted meanwhile") {
+  FakeBackend fleet = fleet_of_one();
+  fleet.advance(kBegin);
+  fleet.take_reports();
+  CHECK(fleet.set_gpu_health("n", 1, false, kBegin));
+  CHECK_FALSE(fleet.set_gpu_health("n", 1, false, kBegin));
+  CHECK_FALSE(fleet.set_gpu_health("n", 2, false, kBegin));
+  fleet.advance(kBegin);
+  CHECK_EQ(health_told(fleet.take_reports()), ".-");
+  fleet.reconnect(kBegin + 1);
+  CHECK_EQ(health_told(fleet.take_reports()), "+-");
+  fleet.lose_contact("n", kBegin + 2);
+  fleet.set_gpu_health("n", 0, false, kBegin + 3);
+  fleet.set_gpu_health("n", 1, true, kBegin + 3);
+  fleet.advance(kBegin + 4);
+  CHECK_EQ(health_told(fleet.take_reports()), "");  // it is silent
+  fleet.regain_contact("n", kBegin + 5);
+  CHECK_EQ(health_told(fleet.take_reports()), "-+");
+  fleet.kill_node("n", kBegin + 6);
+  fleet.boot_node("n", kBegin + 7);
+  CHECK_EQ(health_told(fleet.take_reports()), "-+");
 }
 
 }  // namespace berth::backend

@@ -309,6 +309,7 @@ class Checker : public Witness {
   void check_meter_rows(const billing::Usage& usage);
   void check_meter_fleet(const billing::Usage& usage);
   void check_fleet();
+  void check_gpu_health(const state::State& durable);
   void check_waiting(Timestamp now);
   bool dependencies_met(const JobView& job) const;
   bool may_use_pool(const JobView& job, const std::string& pool) const;

@@ -16,7 +16,9 @@ void Checker::check_from_scratch(const state::State& durable, const billing::Met
   check_meter(meter);
   check_fleet();
   check_departures();
-  if (quiet) check_waiting(now);
+  if (!quiet) return;
+  check_gpu_health(durable);
+  check_waiting(now);
 }
 
 // The checker's sums, folded one by one, the same sums from nothing, and the state's.
@@ -142,6 +144,20 @@ void Checker::check_fleet() {
     require(job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
                 key.task < job->second.over.size() && !job->second.over[key.task],
             "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
+  }
+}
+
+// Once all reports are read, a GPU is as its node knows it, whoever restarted or was silent meanwhile.
+void Checker::check_gpu_health(const state::State& durable) {
+  for (const state::NodeState& node : durable.nodes()) {
+    const std::string& name = node.spec.name;
+    if (node.status != NodeStatus::kReady || !fleet_.node_in_contact(name)) continue;
+    const std::vector<Gpu>& truth = fleet_.gpus_of(name);
+    for (std::size_t g = 0; g < truth.size(); ++g) {
+      if (!truth[g].healthy) count("failed GPU stays failed");
+      require(node.gpus[g].healthy == truth[g].healthy, "P13",
+              "GPU " + std::to_string(g) + " of " + name + " is taken for what it is not");
+    }
   }
 }
 

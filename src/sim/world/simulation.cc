@@ -133,6 +133,16 @@ void Simulation::plan_maintenance(Random& apart) {
   world_.send(plan);
 }
 
+// The fleet remembers it and tells it again; of a GPU that is not there the control plane hears by mistake.
+void Simulation::change_gpu_health(const std::string& node) {
+  const auto gpu = static_cast<std::uint8_t>(random_.below(8));
+  const bool healthy = random_.chance(700);
+  if (gpu < world_.fleet().gpus_of(node).size())
+    world_.fleet().set_gpu_health(node, gpu, healthy, world_.now());
+  else
+    world_.send(ReportGpuHealth{node, gpu, healthy, "reported"});
+}
+
 void Simulation::touch_a_node() {
   if (Random apart(seed_ ^ (steps_ << 24U)); shape_.policies && apart.chance(300)) plan_maintenance(apart);
   const std::string& node = some_node();
@@ -148,7 +158,7 @@ void Simulation::touch_a_node() {
       world_.send(CordonNode{node, false, false, "operator"});
       break;
     case 3:
-      world_.send(ReportGpuHealth{node, static_cast<std::uint8_t>(random_.below(8)), random_.chance(700), "reported"});
+      change_gpu_health(node);
       break;
     default:
       if (shape_.exact) break;
@@ -325,7 +335,7 @@ void Simulation::heal_and_converge() {
   world_.settle();
   for (const std::string& node : node_names_) {  // that have come and gone too often, too
     world_.send(CordonNode{node, false, false, "operator"});
-    for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.send(ReportGpuHealth{node, gpu, true, "repaired"});
+    for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
   }
   world_.settle();
   std::vector<JobId> services;

@@ -55,6 +55,7 @@ class Simulation {
   void repeat_submission();
   void touch_a_job();
   void plan_maintenance(Random& apart);
+  void change_gpu_health(const std::string& node);
   void touch_a_node();
   void break_something();
   void ask_nonsense();
