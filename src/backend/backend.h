@@ -12,6 +12,8 @@
 //  by
 //     starting it again.
 //  5. After start() the backend reports its nodes first.
+//  6. A registration says how every GPU of the node is, and is believed: a GPU that has failed is registered as failed,
+//     until it is well, whoever restarted or was out of contact meanwhile.
 
 #include <functional>
 #include <span>

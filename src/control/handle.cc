@@ -272,29 +272,6 @@ Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
 
 // --- nodes ---
 
-Result<void> check_node(const State& state, const NodeSpec& spec) {
-  if (spec.name.empty() || spec.name.size() > 253) return invalid("a node's name must have 1 to 253 characters");
-  if (spec.gpus.size() > kMaxGpusPerNode) {
-    return invalid("node '" + spec.name + "' has more than " + std::to_string(kMaxGpusPerNode) + " GPUs");
-  }
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  if (spec.cpu_milli < 0 || spec.cpu_milli > kMost || spec.memory_mib < 0 || spec.memory_mib > kMost) {
-    return invalid("node '" + spec.name + "': CPU and memory must be 0 or more");
-  }
-  std::size_t models = state.gpu_models().size();
-  std::vector<std::string> fresh;
-  for (const Gpu& gpu : spec.gpus) {
-    if (state.gpu_model_named(gpu.model) || std::find(fresh.begin(), fresh.end(), gpu.model) != fresh.end()) continue;
-    fresh.push_back(gpu.model);
-    ++models;
-  }
-  if (models > kMaxGpuModels) {
-    return invalid("node '" + spec.name + "' brings GPU model number " + std::to_string(models) + "; the most is " +
-                   std::to_string(kMaxGpuModels));
-  }
-  return {};
-}
-
 // While tasks are bound, GPUs keep their places: those gone from the report stay in the list, unhealthy.
 NodeSpec with_places_kept(const NodeState& node, const NodeSpec& spec) {
   NodeSpec merged = spec;
@@ -448,6 +425,29 @@ Result<Reply> on(Batch& batch, const ReportCheckpoint& command) {
 }
 
 }  // namespace
+
+Result<void> check_node(const state::State& state, const NodeSpec& spec) {
+  if (spec.name.empty() || spec.name.size() > 253) return invalid("a node's name must have 1 to 253 characters");
+  if (spec.gpus.size() > kMaxGpusPerNode) {
+    return invalid("node '" + spec.name + "' has more than " + std::to_string(kMaxGpusPerNode) + " GPUs");
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (spec.cpu_milli < 0 || spec.cpu_milli > kMost || spec.memory_mib < 0 || spec.memory_mib > kMost) {
+    return invalid("node '" + spec.name + "' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
+  }
+  std::size_t models = state.gpu_models().size();
+  std::vector<std::string> fresh;
+  for (const Gpu& gpu : spec.gpus) {
+    if (state.gpu_model_named(gpu.model) || std::find(fresh.begin(), fresh.end(), gpu.model) != fresh.end()) continue;
+    fresh.push_back(gpu.model);
+    ++models;
+  }
+  if (models > kMaxGpuModels) {
+    return invalid("node '" + spec.name + "' brings GPU model number " + std::to_string(models) + "; the most is " +
+                   std::to_string(kMaxGpuModels));
+  }
+  return {};
+}
 
 Result<Reply> handle(Batch& batch, const Command& command) {
   return std::visit([&](const auto& one) { return on(batch, one); }, command);

@@ -24,4 +24,7 @@ struct Reply {
 
 Result<Reply> handle(Batch& batch, const Command& command);
 
+// Whether a node like this may register.
+Result<void> check_node(const state::State& state, const NodeSpec& spec);
+
 }  // namespace berth::control

@@ -377,11 +377,15 @@ void FakeBackend::finish(Execution& execution, Timestamp now, ExitReason reason,
   report_exit(execution, now);
 }
 
-void FakeBackend::exit_job(JobId job, std::int32_t code, Timestamp now) {
+bool FakeBackend::exit_job(JobId job, std::int32_t code, Timestamp now) {
+  bool any = false;
   for (auto it = executions_.lower_bound(TaskKey{job, 0, 0, 0}); it != executions_.end() && it->first.job == job;
        ++it) {
-    if (it->second.phase == Execution::Phase::kLive) finish(it->second, now, ExitReason::kExited, code);
+    if (it->second.phase != Execution::Phase::kLive) continue;
+    finish(it->second, now, ExitReason::kExited, code);
+    any = true;
   }
+  return any;
 }
 
 }  // namespace berth::backend

@@ -104,8 +104,8 @@ class FakeBackend {
   void fence_node(const std::string& node, Timestamp now);
   // False where the GPU is as was said already, or the node has none of that number.
   bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
-  // Ends every live execution of a job, as if the program had left by itself.
-  void exit_job(JobId job, std::int32_t code, Timestamp now);
+  // Ends every live execution of a job, as if the program had left by itself; false if there is none.
+  bool exit_job(JobId job, std::int32_t code, Timestamp now);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }
   void set_times(FakeTimes times) { times_ = times; }
 

@@ -38,6 +38,14 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
 
 }  // namespace
 
+std::string failed_text(const NodeSpec& node) {
+  std::vector<std::uint8_t> failed;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    if (!node.gpus[g].healthy) failed.push_back(g);
+  }
+  return failed.empty() ? "" : "; failed GPUs " + ranges_text(failed);
+}
+
 std::string Stage::name_of_job(JobId job) const {
   if (const auto found = names_.find(job); found != names_.end()) return found->second;
   if (const state::JobState* live = world_.durable().job(job)) return live->spec.name;
@@ -81,7 +89,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is held out: " : " takes tasks again: ") + cordoned->why);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
-    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back"));
+    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") + failed_text(e2->spec));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +
          (e3->healthy ? " is well again" : " fails"));

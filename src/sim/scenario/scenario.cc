@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -20,6 +21,8 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+bool begins_block(const std::string& line) { return !line.empty() && !line.starts_with("#"); }
+
 }  // namespace
 
 std::string run_scenario(std::string_view text) {
@@ -27,11 +30,11 @@ std::string run_scenario(std::string_view text) {
   std::string out;
   const auto lines = lines_of(text);
   for (std::size_t i = 0; i < lines.size();) {
-    if (lines[i].empty() || lines[i].starts_with("#")) {
+    if (!begins_block(lines[i])) {
       out += lines[i++] + "\n";
       continue;
     }
-    const std::string directive = lines[i];
+    const std::string& directive = lines[i];
     std::vector<std::string> below;
     out += lines[i++] + "\n";
     for (; i < lines.size() && !lines[i].empty() && lines[i] != kLine; ++i) {
@@ -77,37 +80,65 @@ std::string scenario_diff(std::string_view expected, std::string_view actual) {
   return diff;
 }
 
+namespace {
+
+Result<std::string> text_of(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return invalid("is a folder; give files");
+  std::ifstream in(path);
+  std::stringstream content;
+  content << in.rdbuf();
+  if (!in || in.bad()) return invalid("cannot be read");
+  const auto lines = lines_of(content.str());
+  const bool any = std::any_of(lines.begin(), lines.end(), begins_block);
+  if (!any) return invalid("has no block");
+  return content.str();
+}
+
+// 0: as expected, 1: not, 2: the file cannot be used.
+int play_file(const std::string& path, bool rewrite) {
+  const auto expected = text_of(path);
+  if (!expected) {
+    std::cerr << path << ": " << expected.error().message << "\n";
+    return 2;
+  }
+  const std::string actual = run_scenario(*expected);
+  if (actual == *expected) return 0;
+  if (!rewrite) {
+    std::cout << path << " differs:\n" << scenario_diff(*expected, actual);
+    return 1;
+  }
+  std::ofstream out(path);
+  out << actual << std::flush;
+  if (!out) {
+    std::cerr << path << ": cannot be written\n";
+    return 2;
+  }
+  std::cout << path << ": rewritten\n";
+  return 0;
+}
+
+}  // namespace
+
 int scenario_main(std::span<const std::string_view> args) {
-  const bool rewrite = std::find(args.begin(), args.end(), "--rewrite") != args.end();
-  int status = 0;
-  std::size_t files = 0;
+  std::vector<std::string> paths;
+  bool rewrite = false;
   for (const std::string_view arg : args) {
-    if (arg == "--rewrite") continue;
-    ++files;
-    const std::string path(arg);
-    std::ifstream in(path);
-    if (!in) {
-      std::cerr << path << ": cannot be read\n";
-      status = 2;
-      continue;
-    }
-    std::stringstream content;
-    content << in.rdbuf();
-    const std::string expected = content.str();
-    const std::string actual = run_scenario(expected);
-    if (actual == expected) continue;
-    if (rewrite) {
-      std::ofstream(path) << actual;
-      std::cout << path << ": rewritten\n";
+    if (arg == "--rewrite") {
+      rewrite = true;
+    } else if (arg.starts_with("--")) {
+      std::cerr << "scenario: there is no flag " << shown(arg) << "; known is --rewrite\n";
+      return 2;
     } else {
-      std::cout << path << " differs:\n" << scenario_diff(expected, actual);
-      status = std::max(status, 1);
+      paths.emplace_back(arg);
     }
   }
-  if (files == 0) {
+  if (paths.empty()) {
     std::cerr << "scenario: give one or more files, and --rewrite to accept what happens\n";
     return 2;
   }
+  int status = 0;
+  for (const std::string& path : paths) status = std::max(status, play_file(path, rewrite));
   return status;
 }
 

@@ -24,11 +24,21 @@ backend::TaskScript Stage::script_of(const StartTask& start) const {
 
 std::vector<std::string> Stage::play(std::string_view directive, const std::vector<std::string>& below) {
   said_.clear();
-  const Line line = parse_line(directive);
-  if (line.names.empty()) return {"error: a block begins with a directive"};
-  if (auto done = act(line.names.front(), line, below); !done) said_.push_back("error: " + done.error().message);
+  if (const Done done = read_and_act(directive, below); !done) say("error: " + done.error().message);
   check();
   return std::exchange(said_, {});
+}
+
+Stage::Done Stage::read_and_act(std::string_view directive, const std::vector<std::string>& below) {
+  if (auto ok = check_text(directive); !ok) return ok;
+  for (const std::string& text : below) {
+    if (auto ok = check_text(text); !ok) return invalid("below the directive, " + ok.error().message);
+  }
+  if (directive.starts_with(' '))
+    return invalid("the line is indented and stands below no cluster; an empty line ends a block");
+  const auto line = read_line(directive, directives(), "directive");
+  if (!line) return line.error();
+  return act(*line, below);
 }
 
 void Stage::check() {
@@ -38,25 +48,28 @@ void Stage::check() {
   if (const auto wrong = world_.working().audit()) say("BROKEN " + *wrong);
 }
 
-Stage::Done Stage::act(const std::string& verb, const Line& line, const std::vector<std::string>& below) {
+Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) {
+  const std::string_view verb = line.verb;
   if (verb == "cluster") return configure(below);
+  if (!below.empty())
+    return invalid(shown(below.front()) + " stands below " + std::string(verb) +
+                   ", which takes no lines; an empty line ends a block");
   if (verb == "jobs") return list_jobs(), Done();
   if (verb == "queues") return list_queues(), Done();
-  if (verb == "nodes" && line.names.size() == 1) return list_nodes(), Done();
-  if (verb == "restart") return die(line);
-  if (line.names.size() < 2) return invalid(verb + " needs a name after it, or is no directive");
   if (verb == "nodes") return add_nodes(line);
   if (verb == "submit") return submit(line);
   if (verb == "run") return run(line);
+  if (verb == "restart") return die(line);
   if (verb == "why") return why(line);
   if (verb == "share") return explain_share(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
-  if (verb == "maintenance") return maintenance(line);
-  for (const char* fault : {"lose", "return", "kill-node", "boot", "fence", "cordon", "uncordon", "drain"}) {
-    if (verb == fault) return node_fault(verb, line);
+  if (verb == "maintenance list") return list_maintenance(), Done();
+  if (verb.starts_with("maintenance")) return plan_maintenance(line);
+  for (const char* one : {"cancel", "hold", "release", "prioritize"}) {
+    if (verb == one) return on_job(line);
   }
-  return on_job(verb, line);
+  return on_nodes(line);
 }
 
 void Stage::ask(Command command) {
@@ -82,13 +95,14 @@ void Stage::on_answer(const Answer& answer) {
               (reply.repeated  ? ", as before"
                : reply.updated ? ", updated"
                                : ""));
+    if (!reply.repeated) submitting_.clear();
   }
 }
 
 // --- time and faults ---
 
 Stage::Done Stage::run(const Line& line) {
-  const auto duration = parse_duration(line.names[1]);
+  const auto duration = parse_duration(line.names.front());
   if (!duration) return duration.error();
   world_.advance_to(world_.now() + *duration);
   return {};
@@ -103,45 +117,34 @@ Stage::Done Stage::die(const Line& line) {
   return {};
 }
 
-Stage::Done Stage::maintenance(const Line& line) {
-  const std::string& what = line.names[1];
-  if (what == "list") {
-    for (const auto& [name, window] : world_.durable().maintenance()) {
-      std::string nodes;
-      for (const NodeId node : window.nodes) nodes += " " + world_.durable().node(node).spec.name;
-      say(name + ":" + nodes + " from " + duration_text(window.from - kBegin) + " to " +
-          duration_text(window.to - kBegin) + (window.begun ? ", has begun" : ""));
-    }
-    return {};
-  }
-  if (what == "cancel" && line.names.size() == 3) {
-    ask(CancelMaintenance{line.names[2], "operator"});
+Stage::Done Stage::plan_maintenance(const Line& line) {
+  if (line.verb == "maintenance cancel") {
+    ask(CancelMaintenance{line.names.front(), "operator"});
     world_.advance_to(world_.now());
     return {};
   }
-  if (what != "add") return invalid("maintenance add NODES for=TIME, list, or cancel NAME");
   PlanMaintenance plan;
   plan.user = "operator";
-  for (std::size_t i = 2; i < line.names.size(); ++i) {
-    const auto names = expand_names(line.names[i]);
-    if (!names) return names.error();
-    plan.nodes.insert(plan.nodes.end(), names->begin(), names->end());
-  }
+  const auto names = expand_all(line.names);
+  if (!names) return names.error();
+  plan.nodes = *names;
   if (const std::string* name = line.option("name")) plan.name = *name;
   if (const std::string* pool = line.option("pool")) plan.pool = *pool;
-  if (const std::string* label = line.option("label")) {
-    const auto parts = split(*label, ':');
-    plan.labels.emplace_back(parts.front(), parts.back());
-  }
-  if (const std::string* from = line.option("from")) {
-    const auto at = parse_duration(*from);
-    if (!at) return at.error();
-    plan.from = kBegin + *at;
-  }
+  if (auto ok = read_option(line, "label", parse_labels, plan.labels); !ok) return ok;
+  if (auto ok = read_option(line, "from", parse_instant, plan.from); !ok) return ok;
   if (auto ok = read_option(line, "for", parse_seconds, plan.for_s); !ok) return ok;
   ask(plan);
   world_.advance_to(world_.now());
   return {};
+}
+
+void Stage::list_maintenance() {
+  for (const auto& [name, window] : world_.durable().maintenance()) {
+    std::string nodes;
+    for (const NodeId node : window.nodes) nodes += " " + world_.durable().node(node).spec.name;
+    say(name + ":" + nodes + " from " + duration_text(window.from - kBegin) + " to " +
+        duration_text(window.to - kBegin) + (window.begun ? ", has begun" : ""));
+  }
 }
 
 // --- what is shown ---
@@ -176,8 +179,8 @@ void Stage::list_queues() {
 }
 
 Stage::Done Stage::explain_share(const Line& line) {
-  const state::QueueState* queue = world_.durable().queue_at(line.names[1]);
-  if (queue == nullptr) return invalid("no queue '" + line.names[1] + "'");
+  const state::QueueState* queue = world_.durable().queue_at(line.names.front());
+  if (queue == nullptr) return invalid("no queue " + shown(line.names.front()));
   for (const std::string& one : sched::explain_share(world_.durable(), *queue, world_.now())) say(one);
   return {};
 }
@@ -193,7 +196,7 @@ void Stage::list_nodes() {
     for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].healthy && node.gpus[g].free_milli == kMilli) free.push_back(g);
     }
-    say(line + "; free GPUs " + (free.empty() ? "none" : ranges_text(free)));
+    say(line + "; free GPUs " + (free.empty() ? "none" : ranges_text(free)) + failed_text(node.spec));
   }
 }
 

@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sim/scenario/directives.h"
 #include "sim/scenario/words.h"
 #include "sim/world/world.h"
 
 namespace berth::sim {
+
+// "; failed GPUs 0-1" where there are such.
+std::string failed_text(const NodeSpec& node);
 
 class Stage : private Witness {
  public:
@@ -22,19 +26,27 @@ class Stage : private Witness {
 
  private:
   using Done = Result<void>;
+  struct Behaviour {
+    backend::TaskScript script;
+    std::uint32_t failing_attempts = 0;  // so many attempts exit with 1 first
+  };
 
-  Done act(const std::string& verb, const Line& line, const std::vector<std::string>& below);
+  Done read_and_act(std::string_view directive, const std::vector<std::string>& below);
+  Done act(const Line& line, const std::vector<std::string>& below);
   Done configure(const std::vector<std::string>& below);
   Done add_nodes(const Line& line);
   Done submit(const Line& line);
-  Done node_fault(const std::string& verb, const Line& line);
+  Done read_dependencies(const Line& line, JobSpec& spec) const;
+  Done on_nodes(const Line& line);
+  bool act_on_node(const Line& line, const std::string& name);
   Done gpu_health(const Line& line);
-  Done maintenance(const Line& line);
+  Done plan_maintenance(const Line& line);
+  void list_maintenance();
   Done run(const Line& line);
   Done die(const Line& line);
   Done exit(const Line& line);
   Done why(const Line& line);
-  Done on_job(const std::string& verb, const Line& line);
+  Done on_job(const Line& line);
   void list_jobs();
   void list_queues();
   void list_nodes();
@@ -55,10 +67,8 @@ class Stage : private Witness {
   void on_answer(const Answer& answer) override;
   void on_turn_end(const state::State&, Timestamp, bool) override {}
 
-  struct Behaviour {
-    backend::TaskScript script;
-    std::uint32_t failing_attempts = 0;  // so many attempts exit with 1 first
-  };
+  static Result<Behaviour> read_behaviour(const Line& line);
+
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;

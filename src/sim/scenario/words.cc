@@ -1,18 +1,20 @@
 #include "sim/scenario/words.h"
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
+#include <optional>
+#include <set>
 
-#include "base/checked.h"
+#include "model/document/quantity.h"
+#include "model/document/reading.h"
+#include "model/name.h"
 #include "model/resources.h"
 
 namespace berth::sim {
 
-const std::string* Line::option(std::string_view key) const {
-  for (const auto& [name, value] : options) {
-    if (name == key) return &value;
-  }
-  return nullptr;
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 80;
+  return "'" + std::string(text.substr(0, kMost)) + (text.size() > kMost ? "...'" : "'");
 }
 
 std::vector<std::string> split(std::string_view text, char at) {
@@ -25,65 +27,55 @@ std::vector<std::string> split(std::string_view text, char at) {
   }
 }
 
-Line parse_line(std::string_view text) {
-  Line line;
-  for (const std::string& word : split(text, ' ')) {
-    if (word.empty()) continue;
-    if (const std::size_t equals = word.find('='); equals != std::string::npos) {
-      line.options.emplace_back(word.substr(0, equals), word.substr(equals + 1));
-    } else {
-      line.names.push_back(word);
-    }
-  }
-  return line;
+std::string none_of(std::string_view word, std::span<const std::string_view> known) {
+  std::string all;
+  for (const std::string_view one : known) all += (all.empty() ? "" : ", ") + std::string(one);
+  const auto meant = document::nearest(word, known);
+  return shown(word) + " is none of " + all + (meant ? "; did you mean '" + std::string(*meant) + "'?" : "");
 }
 
 Result<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
-    return invalid("'" + std::string(text) + "' is not a whole number");
-  }
-  return value;
+  return document::parse_integer(text, std::numeric_limits<std::int32_t>::min(),
+                                 std::numeric_limits<std::int32_t>::max());
 }
 
 Result<std::int64_t> parse_count(std::string_view text) {
-  auto value = parse_integer(text);
-  if (value && (*value < 0 || !std::in_range<std::int32_t>(*value)))
-    return invalid("'" + std::string(text) + "' is not between 0 and 2147483647");
-  return value;
+  return document::parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
 }
 
 Result<std::int64_t> parse_milli(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  const auto whole = parse_count(text.substr(0, dot));
-  if (!whole) return whole;
-  if (dot == std::string_view::npos) return checked_multiply(*whole, kMilli);
-  std::string digits(text.substr(dot + 1));
-  if (digits.size() > 3) return invalid("'" + std::string(text) + "' is more exact than a thousandth");
-  digits.resize(3, '0');
-  const auto rest = parse_count(digits);
-  if (!rest) return rest;
-  return checked_multiply(*whole, kMilli) + *rest;
+  auto milli = document::parse_milli(text);
+  if (milli && *milli / kMilli > std::numeric_limits<std::int32_t>::max())
+    return invalid(shown(text) + " is too large");
+  return milli;
 }
 
-namespace {
-
-Result<std::int64_t> with_unit(std::string_view text,
-                               std::initializer_list<std::pair<std::string_view, std::int64_t>> units) {
-  for (const auto& [unit, factor] : units) {
-    if (!text.ends_with(unit)) continue;
-    const auto count = parse_count(text.substr(0, text.size() - unit.size()));
-    if (!count) return count;
-    return checked_multiply(*count, factor);
-  }
-  return invalid("'" + std::string(text) + "' has no unit that is known here");
+Result<std::int64_t> parse_seconds(std::string_view text) {
+  constexpr std::int64_t kMostSeconds = std::int64_t{366} * 86'400;
+  auto seconds = document::parse_duration_s(text);
+  if (seconds && *seconds > kMostSeconds) return invalid(shown(text) + " is too long; 366d is the most");
+  return seconds;
 }
 
-}  // namespace
+Result<std::int64_t> parse_some_seconds(std::string_view text) {
+  auto seconds = parse_seconds(text);
+  if (seconds && *seconds == 0) return invalid("1s is the least");
+  return seconds;
+}
 
 Result<std::int64_t> parse_duration(std::string_view text) {
-  return with_unit(text, {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}});
+  if (text.ends_with("ms")) {
+    if (const auto ms = parse_count(text.substr(0, text.size() - 2))) return ms;
+  }
+  const auto seconds = parse_seconds(text);
+  if (!seconds) return seconds;
+  return *seconds * 1000;
+}
+
+Result<Timestamp> parse_instant(std::string_view text) {
+  const auto ms = parse_duration(text);
+  if (!ms) return ms.error();
+  return kBegin + *ms;
 }
 
 std::string duration_text(std::int64_t ms) {
@@ -96,16 +88,18 @@ std::string duration_text(std::int64_t ms) {
   return text.empty() ? "0s" : text;
 }
 
-Result<std::int64_t> parse_mib(std::string_view text) { return with_unit(text, {{"GiB", 1024}, {"MiB", 1}}); }
+Result<std::int64_t> parse_mib(std::string_view text) { return document::parse_memory_mib(text); }
 
 Result<ResourceAmounts> parse_amounts(std::string_view text) {
   ResourceAmounts amounts;
+  std::set<std::string> seen;
   for (const std::string& part : split(text, ',')) {
-    const std::size_t colon = part.find(':');
-    if (colon == std::string::npos) return invalid("'" + part + "' is not resource:amount");
-    const std::string name = part.substr(0, colon);
-    const std::string value = part.substr(colon + 1);
-    const auto amount = name == "memory" ? parse_mib(value) : parse_milli(value);
+    const auto pair = split(part, ':');
+    if (pair.size() != 2 || pair.front().empty())
+      return invalid(shown(part) + " is not RESOURCE:AMOUNT, such as gpus:8 or memory:512GiB");
+    const std::string& name = pair.front();
+    if (!seen.insert(name).second) return invalid(shown(name) + " is given twice");
+    const auto amount = name == "memory" ? parse_mib(pair.back()) : parse_milli(pair.back());
     if (!amount) return amount.error();
     if (name == "gpus") {
       amounts.gpu_milli = *amount;
@@ -121,22 +115,79 @@ Result<ResourceAmounts> parse_amounts(std::string_view text) {
   return amounts;
 }
 
+namespace {
+
+// The first that stands there a second time.
+std::optional<std::string> find_twice(const std::vector<std::string>& words) {
+  std::set<std::string_view> seen;
+  for (const std::string& word : words) {
+    if (!seen.insert(word).second) return word;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_path(std::string_view text) {
+  auto parts = split(text, '/');
+  if (std::find(parts.begin(), parts.end(), "") != parts.end())
+    return invalid("there is an empty name in " + shown(text));
+  return parts;
+}
+
+Result<std::vector<std::string>> parse_list(std::string_view text) {
+  auto parts = split(text, ',');
+  if (std::find(parts.begin(), parts.end(), "") != parts.end())
+    return invalid("there is an empty name in " + shown(text));
+  if (const auto twice = find_twice(parts)) return invalid(shown(*twice) + " is given twice");
+  return parts;
+}
+
+Result<Labels> parse_labels(std::string_view text) {
+  Labels labels;
+  for (const std::string& one : split(text, ',')) {
+    const auto pair = split(one, ':');
+    if (pair.size() != 2 || pair.front().empty()) return invalid(shown(one) + " is not KEY:VALUE");
+    labels.emplace_back(pair.front(), pair.back());
+  }
+  std::sort(labels.begin(), labels.end());
+  for (std::size_t i = 1; i < labels.size(); ++i) {
+    if (labels[i].first == labels[i - 1].first) return invalid(shown(labels[i].first) + " is given twice");
+  }
+  return labels;
+}
+
 Result<std::vector<std::string>> expand_names(std::string_view text) {
   constexpr std::int64_t kMostNames = 100'000;
-  const std::size_t open = text.find('[');
-  if (open == std::string_view::npos) return std::vector{std::string(text)};
-  const std::size_t dash = text.find('-', open);
-  const auto first = dash == std::string_view::npos ? Result<std::int64_t>(invalid(""))
-                                                    : parse_count(text.substr(open + 1, dash - open - 1));
-  const auto last = first ? parse_count(text.substr(dash + 1, text.size() - dash - 2)) : first;
-  if (!last || !text.ends_with(']') || *first > *last || *last - *first >= kMostNames)
-    return invalid("'" + std::string(text) + "' is not NAME[FIRST-LAST] of " + std::to_string(kMostNames) +
-                   " names at most");
   std::vector<std::string> names;
-  for (std::int64_t i = *first; i <= *last; ++i) {
-    names.push_back(std::string(text.substr(0, open)) + std::to_string(i));
+  const std::size_t open = text.find('[');
+  if (open == std::string_view::npos) {
+    names.emplace_back(text);
+  } else {
+    const std::size_t dash = std::min(text.find('-', open), text.size() - 1);
+    const auto first = parse_count(text.substr(open + 1, dash - open - 1));
+    const auto last = parse_count(text.substr(dash + 1, text.size() - dash - 2));
+    if (!first || !last || !text.ends_with(']') || *first > *last || *last - *first >= kMostNames)
+      return invalid(shown(text) + " is not NAME[FIRST-LAST], such as n[1-4], of " + std::to_string(kMostNames) +
+                     " names at most");
+    for (std::int64_t i = *first; i <= *last; ++i)
+      names.push_back(std::string(text.substr(0, open)) + std::to_string(i));
+  }
+  for (const std::string& name : {names.front(), names.back()}) {
+    if (!well_formed_name(name)) return invalid(shown(name) + " is not a name; " + std::string(kNameRule));
   }
   return names;
+}
+
+Result<std::vector<std::string>> expand_all(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    const auto names = expand_names(word);
+    if (!names) return names.error();
+    all.insert(all.end(), names->begin(), names->end());
+  }
+  if (const auto twice = find_twice(all)) return invalid(shown(*twice) + " is named twice");
+  return all;
 }
 
 std::string ranges_text(const std::vector<std::uint8_t>& sorted) {
@@ -152,27 +203,10 @@ std::string ranges_text(const std::vector<std::uint8_t>& sorted) {
   return text;
 }
 
-Result<std::int64_t> parse_seconds(std::string_view text) {
-  const auto ms = parse_duration(text);
-  if (!ms) return ms;
-  return *ms / 1000;
-}
-
 Result<bool> parse_on_off(std::string_view text) {
   if (text == "on") return true;
   if (text == "off") return false;
-  return invalid("'" + std::string(text) + "' is neither on nor off");
-}
-
-bool Line::has(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
-
-Result<void> read_amounts(const Line& line, std::string_view key, ResourceAmounts& into) {
-  const std::string* text = line.option(key);
-  if (text == nullptr) return {};
-  auto amounts = parse_amounts(*text);
-  if (!amounts) return amounts.error();
-  into = std::move(*amounts);
-  return {};
+  return invalid(shown(text) + " is neither on nor off");
 }
 
 }  // namespace berth::sim
