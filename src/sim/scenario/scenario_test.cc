@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -158,6 +160,7 @@ TEST_CASE("a line is of printable ASCII, and no line stands where it would not b
   refuses("jobs\r", "byte 5 of the line is a carriage return");
   refuses(std::string("jobs\0", 5), "byte 5 of the line is no printable ASCII character");
   refuses("cancel \xff", "byte 8 of the line is no printable ASCII character");
+  refuses("cancel \x7f", "byte 8 of the line is no printable ASCII character");
   refuses("\xef\xbb\xbfjobs", "byte 1 of the line is no printable ASCII character");
   refuses("submit \"my job\" queue=a", "there is a quotation mark in the line");
   refuses("cancel " + std::string(5000, 'j'), "the line has 5007 bytes; the most is 4096");
@@ -233,19 +236,28 @@ TEST_CASE("docs/scenarios.md names every word that is known, and no option that 
 TEST_CASE("what is no scenario is said, and leaves with 2") {
   const auto folder = std::filesystem::temp_directory_path() / ("berth_scenario_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
-  const auto leaves_with = [&](const std::string& name, const std::string& text, std::string_view flag) {
+  std::ofstream(folder / "comment.txt") << "# nothing\n\n";
+  std::ofstream(folder / "jobs.txt") << "jobs\n";
+  // The exit code and what is said, on both streams.
+  const auto plays = [&](const std::string& name, std::string_view flag) {
+    std::ostringstream told;
+    std::streambuf* out = std::cout.rdbuf(told.rdbuf());
+    std::streambuf* err = std::cerr.rdbuf(told.rdbuf());
     const std::string path = (folder / name).string();
-    if (!text.empty()) std::ofstream(path) << text;
     const std::string_view args[] = {path, flag};
-    return scenario_main(std::span(args).first(flag.empty() ? 1 : 2));
+    const int code = scenario_main(std::span(args).first(flag.empty() ? 1 : 2));
+    std::cout.rdbuf(out);
+    std::cerr.rdbuf(err);
+    return std::to_string(code) + " " + told.str();
   };
-  CHECK_EQ(leaves_with("", "", ""), 2);  // the folder
-  CHECK_EQ(leaves_with("absent.txt", "", ""), 2);
-  CHECK_EQ(leaves_with("comment.txt", "# nothing\n\n", ""), 2);
-  CHECK_EQ(leaves_with("jobs.txt", "jobs\n", "--rewrit"), 2);
-  CHECK_EQ(leaves_with("jobs.txt", "jobs\n", ""), 1);
-  CHECK_EQ(leaves_with("jobs.txt", "jobs\n", "--rewrite"), 0);
-  CHECK_EQ(leaves_with("jobs.txt", "", ""), 0);
+  const std::string path = folder.string() + "/";
+  CHECK_EQ(plays("", ""), "2 " + path + ": is a folder; give files\n");
+  CHECK_EQ(plays("absent.txt", ""), "2 " + path + "absent.txt: cannot be read\n");
+  CHECK_EQ(plays("comment.txt", ""), "2 " + path + "comment.txt: has no block\n");
+  CHECK_EQ(plays("jobs.txt", "--rewrit"), "2 scenario: there is no flag '--rewrit'; known is --rewrite\n");
+  CHECK_EQ(plays("jobs.txt", ""), "1 " + path + "jobs.txt differs:\n  jobs\n+ ----\n");
+  CHECK_EQ(plays("jobs.txt", "--rewrite"), "0 " + path + "jobs.txt: rewritten\n");
+  CHECK_EQ(plays("jobs.txt", ""), "0 ");
   std::filesystem::remove_all(folder);
 }
 

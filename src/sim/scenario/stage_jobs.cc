@@ -1,5 +1,6 @@
 // The lines of a scenario that submit jobs and act on them.
 
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -203,12 +204,16 @@ Stage::Done Stage::submit(const Line& line) {
   const auto behaviour = read_behaviour(line);
   if (!behaviour) return behaviour.error();
   const std::string* key = line.option("key");
-  const auto before = behaviours_;
+  const auto known = behaviours_.find(spec->name);
+  const auto before = known == behaviours_.end() ? std::nullopt : std::optional(known->second);
   behaviours_.insert_or_assign(spec->name, *behaviour);
   submitting_ = spec->name;
   world_.send(SubmitJob{*spec, key == nullptr ? "" : *key});
   world_.settle();
-  if (!std::exchange(submitting_, {}).empty()) behaviours_ = before;
+  if (!std::exchange(submitting_, {}).empty()) {
+    behaviours_.erase(spec->name);
+    if (before) behaviours_.emplace(spec->name, *before);
+  }
   world_.advance_to(world_.now());
   return {};
 }
