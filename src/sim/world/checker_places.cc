@@ -104,7 +104,8 @@ bool Checker::closed_to(const JobView& job, const NodeView& node) const {
   return std::any_of(node.windows.begin(), node.windows.end(), [&](const auto& window) {
     const auto& [from, to] = window;
     const bool gone = job.spec.time_limit_s > 0 && begins + job.spec.time_limit_s * 1000 <= from;
-    return to > now_ && !gone && !(moves && now_ + config_.scheduling.min_runtime_s * 1000 + grace_ms(job) <= from);
+    const std::int64_t least_s = std::max<std::int64_t>(config_.scheduling.min_runtime_s, 1);
+    return to > now_ && !gone && !(moves && now_ + least_s * 1000 + grace_ms(job) <= from);
   });
 }
 
