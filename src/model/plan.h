@@ -74,6 +74,9 @@ struct Plan {
   Timestamp ask_again_at = Timestamp::never();    // then a refused job may claim victims that are too young now
   std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;
+  std::uint64_t lanes_probed = 0;   // lanes whose first job was looked at because they were awake or something changed
+  std::uint64_t lanes_resumed = 0;  // lanes that were sent back to sleep without that
+  std::uint64_t lanes_walked = 0;   // lanes that were looked at to find whom a start could be held for
 };
 
 }  // namespace berth

@@ -104,17 +104,19 @@ class Renewal {
     if (per_pool_ == 0 || sought_lately() || !somebody_may_lack_places()) return;
     most_ = per_pool_ * pools_with_nodes();
     certain_ends_ = anything_ends_for_certain();
-    if (seek()) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
+    const bool lacking = kept_.size() < most_ && somebody_could_be_held() ? seek() : somebody_lacks_places();
+    if (lacking) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
   }
 
  private:
-  // Whether anybody lacks places at all.
+  // In the order of the moment. Whether anybody lacks places at all.
   bool seek() {
     Order order(round_.state, round_.now);
     bool lacking = false;
     for (std::size_t in_vain = 0; !lacking || (kept_.size() < most_ && in_vain < most_ + kMostInVain);) {
       const auto id = order.next();
       if (!id) break;
+      ++plan_.lanes_walked;
       if (round_.decided.contains(*id)) continue;
       const bool could = !kept_.contains(*id) && could_be_held(*id);
       if (!kept_.contains(*id)) order.refuse();
@@ -149,12 +151,67 @@ class Renewal {
     return !state.maintenance().empty() ||
            std::any_of(round_.starting.begin(), round_.starting.end(),
                        [](const Ending& one) { return !one.certain.is_never(); }) ||
-           std::any_of(state.running().begin(), state.running().end(),
-                       [&](JobId id) { return state::ends_for_certain(state, *state.job(id)); });
+           (state.running_table().timed() > 0 &&
+            std::any_of(state.running_table().rows().begin(), state.running_table().rows().end(),
+                        [&](const state::RunningRow& row) {
+                          return row.timed && state::ends_for_certain(state, *state.job(row.job));
+                        }));
   }
 
   bool could_be_held(JobId id) const {
     return certain_ends_ || trusts_estimates(round_.state, *round_.state.job(id), round_.now);
+  }
+
+  // The others are not worth a walk in the order of the moment: whether anybody lacks places does not depend on it.
+  bool somebody_could_be_held() {
+    const State& state = round_.state;
+    if (certain_ends_) return true;
+    if (!trusts_estimates(state, state.waits_since(), round_.now)) return false;
+    return any_head([&](const JobState& job) {
+      if (kept_.contains(job.id) || !trusts_estimates(state, job, round_.now)) return false;
+      const Admission admission = admit(state, job);
+      return admission.models != 0 || lacks_places(admission.reason.code);
+    });
+  }
+
+  // First those who sleep for it are asked, of whom most still do.
+  bool somebody_lacks_places() {
+    const auto lacks = [&](const JobState& job) {
+      Reason why;
+      return !fit_now(round_.state, job, round_.work, why) && lacks_places(why.code);
+    };
+    for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
+      const state::QueueState& leaf = round_.state.queue(waiting.cohorts.front()->sleepers.front()->lane.queue);
+      if (any_head_of(leaf, lacks, shape)) return true;
+    }
+    return any_head(lacks);
+  }
+
+  // Whether it is so for one of those whom a walk in the order of the moment would ask.
+  template <class Test>
+  bool any_head(const Test& test) {
+    const std::vector<state::QueueState>& queues = round_.state.queues();
+    return std::any_of(queues.begin(), queues.end(),
+                       [&](const state::QueueState& leaf) { return any_head_of(leaf, test, std::nullopt); });
+  }
+
+  // Of a lane, or of all lanes of the leaf. In a strict queue the first of all stands for them.
+  template <class Test>
+  bool any_head_of(const state::QueueState& leaf, const Test& test, std::optional<std::uint64_t> shape) {
+    const auto head_passes = [&](const std::set<state::PendingKey>& jobs) {
+      ++plan_.lanes_walked;
+      for (const state::PendingKey& key : jobs) {
+        const JobState& job = *round_.state.job(key.job);
+        if (job.not_before > round_.now || job.nomination || round_.decided.contains(job.id)) continue;
+        if (test(job)) return true;
+        if (!kept_.contains(job.id)) break;  // those behind an owner are asked, too
+      }
+      return false;
+    };
+    if (leaf.policy == QueuePolicy::kStrict) return head_passes(leaf.pending);
+    if (shape) return head_passes(leaf.lanes.at(*shape));
+    return std::any_of(leaf.lanes.begin(), leaf.lanes.end(),
+                       [&](const auto& lane) { return head_passes(lane.second); });
   }
 
   // Saves the search where it would find nobody: who lacks places sleeps for it or was refused for it in this cycle.

@@ -229,10 +229,11 @@ Plan run_cycle(State& state, Timestamp now) {
   // 2. Promises first.
   serve_nominations(cycle);
   // Who can neither start nor claim sleeps until something that blocks it changes.
-  for (auto& refused : probe_lanes(state, now, cycle.work, cycle.questions, cycle.openings)) {
-    cycle.plan.refused.push_back(std::move(refused));
-    ++cycle.plan.jobs_asked;
-  }
+  Probed probed = probe_lanes(state, now, cycle.work, cycle.questions, cycle.openings);
+  cycle.plan.refused.insert(cycle.plan.refused.end(), probed.refused.begin(), probed.refused.end());
+  cycle.plan.jobs_asked += probed.refused.size();
+  cycle.plan.lanes_probed = probed.lanes;
+  cycle.plan.lanes_resumed = probed.resumed;
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the
   // holds of others, victims.
   Order order(state, now, cycle.openings.asked());

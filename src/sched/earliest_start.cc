@@ -192,8 +192,11 @@ std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job
 }
 
 bool trusts_estimates(const State& state, const JobState& job, Timestamp now) {
-  const Timestamp since = std::max(job.waiting_since, job.not_before);
-  return now - since >= checked_multiply(state.config().scheduling.hold_after_s, 1000);
+  return trusts_estimates(state, std::max(job.waiting_since, job.not_before), now);
+}
+
+bool trusts_estimates(const State& state, Timestamp waits_since, Timestamp now) {
+  return now - waits_since >= checked_multiply(state.config().scheduling.hold_after_s, 1000);
 }
 
 void look_ahead(Trial& trial, Timestamp when, Timestamp now) {

@@ -32,6 +32,7 @@ std::optional<HoldDecision> earliest_start(state::Trial& trial, state::State& st
 
 // Whether the job has waited so long that it is held a start by estimates too.
 bool trusts_estimates(const state::State& state, const state::JobState& job, Timestamp now);
+bool trusts_estimates(const state::State& state, Timestamp waits_since, Timestamp now);
 
 // Asks, until it is rolled back, what would start then, but not before now, on nodes whose windows are over.
 void look_ahead(state::Trial& trial, Timestamp when, Timestamp now);

@@ -123,7 +123,7 @@ Order::Rank Order::rank_of(QueueId id) {
   const Amounts& asked = asked_by(*standings_[id.index()].candidate);
   Rank rank;
   rank.standing = would_be_within(state_, id, asked) ? 0 : (queue.weight == 0 ? 2 : 1);
-  rank.share = dominant_share(state_, counted(id), queue.weight);
+  rank.share = counted(id).share;
   return rank;
 }
 
@@ -168,19 +168,17 @@ std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
 // The children's usage, rescaled to the least share of those that have somebody to ask. The others count in full what
 // the next job takes most of.
 SharedAmounts Order::counted_below(const QueueState& queue, const Candidate& next) {
-  std::vector<Fraction> shares;
-  shares.reserve(queue.children.size());
   std::optional<Fraction> least;
   for (const QueueId id : queue.children) {
-    shares.push_back(dominant_share(state_, counted(id), state_.queue(id).weight));
-    if (head(id) && (!least || shares.back() < *least)) least = shares.back();
+    const Fraction& share = counted(id).share;
+    if (head(id) && (!least || share < *least)) least = share;
   }
   const std::size_t most = most_asked(state_, asked_by(next));
   SharedAmounts sum{};
-  for (std::size_t c = 0; c < shares.size(); ++c) {
-    const Standing& child = standings_[queue.children[c].index()];
-    SharedAmounts amounts = rescaled(*child.counted, shares[c], *least);
-    if (!child.candidate) amounts[most] = (*child.counted)[most];
+  for (const QueueId id : queue.children) {
+    const Standing& child = standings_[id.index()];
+    SharedAmounts amounts = rescaled(child.counted->amounts, child.counted->share, *least);
+    if (!child.candidate) amounts[most] = child.counted->amounts[most];
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += amounts[i];
   }
   return sum;
@@ -197,12 +195,14 @@ const std::optional<Order::Candidate>& Order::head(QueueId id) {
   return standing.candidate;
 }
 
-const SharedAmounts& Order::counted(QueueId id) {
+const Order::Counted& Order::counted(QueueId id) {
   const std::optional<Candidate>& next = head(id);
   Standing& standing = standings_[id.index()];
   if (!standing.counted) {
     const QueueState& queue = state_.queue(id);
-    standing.counted = queue.is_leaf() || !next ? shared_usage(state_, queue, now_) : counted_below(queue, *next);
+    const SharedAmounts amounts =
+        queue.is_leaf() || !next ? shared_usage(state_, queue, now_) : counted_below(queue, *next);
+    standing.counted = Counted{amounts, dominant_share(state_, amounts, queue.weight)};
   }
   return *standing.counted;
 }

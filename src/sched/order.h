@@ -88,12 +88,17 @@ class Order {
     int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
     Fraction share;
   };
+  // What a queue counts, and the share that this is over its weight.
+  struct Counted {
+    SharedAmounts amounts;
+    Fraction share;
+  };
   struct Standing {
     bool known = false;
     bool ranked = false;  // its parent's heap has it
     std::uint32_t version = 0;
     std::optional<Candidate> candidate;
-    std::optional<SharedAmounts> counted;  // nothing: not asked for yet
+    std::optional<Counted> counted;  // nothing: not asked for yet
   };
   // A child as its parent compared it; void once the child's standing has another version.
   struct Contender {
@@ -114,7 +119,7 @@ class Order {
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
   std::optional<Candidate> best_child(const state::QueueState& queue);
   void rank(Contest& contest);
-  const SharedAmounts& counted(QueueId queue);
+  const Counted& counted(QueueId queue);
   SharedAmounts counted_below(const state::QueueState& queue, const Candidate& next);
   Rank rank_of(QueueId queue);
   static bool later(const Contender& a, const Contender& b);

@@ -1,7 +1,9 @@
 #include "sched/waking.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <unordered_map>
 
 #include "sched/admit.h"
 #include "sched/backfill.h"
@@ -75,18 +77,34 @@ bool claims_depend_on_job(const State& state, const QueueState& leaf) {
   return !state.elastic().empty() || !leaf.service_thresholds.empty() || state.standpoint_of(leaf.id).limits_users;
 }
 
-// Otherwise: whether somebody of lower priority runs in its queue.
-bool may_preempt(const State& state, const QueueState& leaf, const state::PendingKey& first) {
-  return state.config().scheduling.preempt && !leaf.running.empty() &&
-         leaf.running.begin()->first < -first.negated_priority;
-}
+// What the lanes of one leaf may claim. They follow each other, so it is looked up once for all of them.
+class LeafClaims {
+ public:
+  explicit LeafClaims(const State& state) : state_(state) {}
 
-// may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
-bool first_may_claim(const State& state, const QueueState& leaf, const state::PendingKey& first,
-                     const Questions::Case& what) {
-  if (claims_depend_on_job(state, leaf)) return may_claim(state, *state.job(first.job), what.least);
-  return may_preempt(state, leaf, first) || (state.config().scheduling.reclaim && what.within);
-}
+  void of(QueueId leaf) {
+    if (leaf == leaf_) return;
+    leaf_ = leaf;
+    const QueueState& queue = state_.queue(leaf);
+    by_job_ = claims_depend_on_job(state_, queue);
+    const bool preempts = state_.config().scheduling.preempt && !queue.running.empty();
+    lowest_ = preempts ? queue.running.begin()->first : std::numeric_limits<std::int64_t>::max();
+  }
+  bool by_job() const { return by_job_; }
+  // Otherwise: whether somebody of lower priority runs in the queue.
+  bool may_preempt(const state::PendingKey& first) const { return lowest_ < -first.negated_priority; }
+  // may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
+  bool first_may(const state::PendingKey& first, const Questions::Case& what) const {
+    if (by_job_) return may_claim(state_, *state_.job(first.job), what.least);
+    return may_preempt(first) || (state_.config().scheduling.reclaim && what.within);
+  }
+
+ private:
+  const State& state_;
+  QueueId leaf_ = QueueId::none();
+  bool by_job_ = false;
+  std::int64_t lowest_ = 0;  // priority that runs there; more than any where nobody may be stopped for it
+};
 
 }  // namespace
 
@@ -117,22 +135,25 @@ bool is_refused_again(const State& state, const Cohort& cohort) {
 
 // Sends back to sleep those that were stirred, would be refused again and still have nothing to claim: they would sleep
 // as before. Those of a cohort that is refused again lie within no guarantee, which saves looking at their case.
-void resume_refused(State& state, Questions& questions) {
+std::uint64_t resume_refused(State& state, Questions& questions) {
   state::WaitLists& waits = state.waits();
-  std::map<const Cohort*, bool> refused;
+  std::uint64_t resumed = 0;
+  std::unordered_map<const Cohort*, bool> refused;
+  LeafClaims claims(state);
   for (std::size_t i = waits.stirred().size(); i-- > 0;) {
     Sleeper& sleeper = *waits.stirred()[i];
     const auto [known, fresh] = refused.try_emplace(sleeper.cohort, false);
     if (fresh) known->second = is_refused_again(state, *sleeper.cohort);
     if (!known->second) continue;
     const state::PendingKey& first = head_of(state, sleeper).key;
-    const QueueState& leaf = state.queue(sleeper.lane.queue);
-    const bool claims =
-        claims_depend_on_job(state, leaf)
-            ? first_may_claim(state, leaf, first, questions.case_of({sleeper.lane.shape, leaf.standpoint}, first.job))
-            : may_preempt(state, leaf, first);
-    if (!claims) waits.resume(sleeper);
+    claims.of(sleeper.lane.queue);
+    const Questions::CaseKey key{sleeper.lane.shape, state.queue(sleeper.lane.queue).standpoint};
+    if (claims.by_job() ? claims.first_may(first, questions.case_of(key, first.job)) : claims.may_preempt(first))
+      continue;
+    waits.resume(sleeper);
+    ++resumed;
   }
+  return resumed;
 }
 
 // A lane, and its place in its cohort if it still has one.
@@ -391,10 +412,10 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
 }
 
 // The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
-std::optional<Sleep> sleep_of(State& state, const LaneKey& lane, const state::PendingKey& first, Questions::Case& what,
-                              const Reason& why, Timestamp now, PlaceWork& work) {
+std::optional<Sleep> sleep_of(State& state, const LeafClaims& of_leaf, const state::PendingKey& first,
+                              Questions::Case& what, const Reason& why, Timestamp now, PlaceWork& work) {
   const bool behind = why.code == ReasonCode::kBehindHold;
-  const bool claims = !is_never(why.code) && first_may_claim(state, state.queue(lane.queue), first, what);
+  const bool claims = !is_never(why.code) && of_leaf.first_may(first, what);
   if (!claims && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
   auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, work);
   if (!claims && !behind && sleep) {
@@ -419,9 +440,9 @@ std::optional<state::PendingKey> first_eligible(const State& state, const LaneKe
 }
 
 // All lanes that have to be probed, in their order.
-std::vector<Woken> lanes_to_probe(State& state, Timestamp now, Questions& questions) {
+std::vector<Woken> lanes_to_probe(State& state, Timestamp now, Questions& questions, std::uint64_t& resumed) {
   std::vector<Woken> lanes = woken_by_changes(state, now);
-  resume_refused(state, questions);
+  resumed = resume_refused(state, questions);
   state::WaitLists& waits = state.waits();
   for (Sleeper* sleeper : waits.stirred()) lanes.emplace_back(sleeper->lane, sleeper);
   for (const LaneKey& lane : waits.awake()) lanes.emplace_back(lane, nullptr);
@@ -441,24 +462,28 @@ bool nodes_are_taken(const State& state, const Cohort& cohort) {
                       [&](NodeId node) { return may_hold(state.node(node), *cohort.sleep.places); });
 }
 
-std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& questions,
-                                                  Openings& openings) {
+Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& questions, Openings& openings) {
   state::WaitLists& waits = state.waits();
-  std::vector<std::pair<JobId, Reason>> asleep;
+  Probed probed;
   Probe probe(state, now, work);
-  for (const auto& [lane, sleeper] : lanes_to_probe(state, now, questions)) {
+  LeafClaims claims(state);
+  const std::vector<Woken> lanes = lanes_to_probe(state, now, questions, probed.resumed);
+  probed.lanes = lanes.size();
+  openings.reserve(lanes.size());
+  for (const auto& [lane, sleeper] : lanes) {
     const auto first = first_eligible(state, lane, sleeper, now);
-    const QueueState& leaf = state.queue(lane.queue);
+    const std::uint32_t standpoint = state.queue(lane.queue).standpoint;
+    claims.of(lane.queue);
     Questions::Case* what = nullptr;
     const Reason* why = nullptr;
     if (first) {
-      what = &questions.case_of({lane.shape, leaf.standpoint}, first->job);
+      what = &questions.case_of({lane.shape, standpoint}, first->job);
       why = probe.refusal(lane, *first, *what);
     }
     if (why != nullptr) {
-      if (auto sleep = sleep_of(state, lane, *first, *what, *why, now, work)) {
-        asleep.emplace_back(first->job, *why);
-        waits.put_to_sleep(lane, leaf.standpoint, *sleep);
+      if (auto sleep = sleep_of(state, claims, *first, *what, *why, now, work)) {
+        probed.refused.emplace_back(first->job, *why);
+        waits.put_to_sleep(lane, standpoint, *sleep);
         continue;
       }
     }
@@ -469,10 +494,10 @@ std::vector<std::pair<JobId, Reason>> probe_lanes(State& state, Timestamp now, P
     else
       waits.wake(lane);
     if (!first) continue;  // nobody of it may be asked yet
-    const bool claims = why != nullptr || first_may_claim(state, leaf, *first, *what);
-    openings.add({lane, *first, &what->least}, *what, claims, stirred);
+    const bool may_claim_now = why != nullptr || claims.first_may(*first, *what);
+    openings.add({lane, *first, &what->least}, *what, may_claim_now, stirred);
   }
-  return asleep;
+  return probed;
 }
 
 }  // namespace berth::sched

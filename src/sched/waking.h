@@ -17,10 +17,14 @@
 namespace berth::sched {
 
 // Probes every lane that is awake, or sleeps and may be helped by what has changed since, and puts to sleep what can
-// neither start nor claim, those whose refusal cannot be told exactly until anything changes. Returns the first job of
-// each lane that was put to sleep, and why; those that stay awake are added to the openings.
-std::vector<std::pair<JobId, Reason>> probe_lanes(state::State& state, Timestamp now, PlaceWork& work,
-                                                  Questions& questions, Openings& openings);
+// neither start nor claim, those whose refusal cannot be told exactly until anything changes. Those that stay awake are
+// added to the openings.
+struct Probed {
+  std::vector<std::pair<JobId, Reason>> refused;  // the first job of each lane that was put to sleep, and why
+  std::uint64_t lanes = 0;
+  std::uint64_t resumed = 0;  // lanes that were sent back to sleep without being probed
+};
+Probed probe_lanes(state::State& state, Timestamp now, PlaceWork& work, Questions& questions, Openings& openings);
 
 // Whether lanes of the cohort lack nothing but places, and none of the nodes that have stirred them may hold one of
 // their tasks now: then they would be refused again.

@@ -43,6 +43,8 @@ std::optional<std::string> State::audit() const {
     nodes[node.id.index()].nominated_milli.resize(node.gpus.size());
   }
   std::set<JobId> running;
+  std::size_t timed = 0;
+  std::map<Timestamp, std::size_t> by_minute;
   std::set<JobId> elastic;
   std::set<JobId> nominated;
   std::set<JobId> start_holds;
@@ -66,6 +68,7 @@ std::optional<std::string> State::audit() const {
     }
     if (job.attempt) {
       running.insert(job.id);
+      if (running_row(job).timed) ++timed;
       if (!running_table_.describes(job)) wrong = "job " + std::to_string(job.id.value()) + ": its row differs";
       if (job.is_elastic()) elastic.insert(job.id);
       for (const TaskState& task : job.attempt->tasks) {
@@ -120,6 +123,7 @@ std::optional<std::string> State::audit() const {
         if (queue(q).use_or_lose_ms > 0) queues[q.index()].demand += demand_of(*this, job.spec);
       }
     }
+    if (job.in_pending) ++by_minute[whole_minute(job.waiting_since)];
     const bool waits =
         job.phase == JobPhase::kPending && !job.attempt && !job.held && job.open_dependencies == 0 && !job.is_parent();
     if (waits != job.in_pending && !unsettled_.contains(job.id)) {
@@ -127,8 +131,9 @@ std::optional<std::string> State::audit() const {
     }
   });
   if (wrong) return wrong;
+  if (by_minute != waits_by_minute_) return "the minutes since which jobs wait differ";
   if (running != running_) return "the set of running jobs differs";
-  if (running.size() != running_table_.rows().size()) return "the table of running jobs differs";
+  if (running.size() != running_table_.rows().size() || timed != running_table_.timed()) return "the table of running jobs differs";
   std::array<std::size_t, 3> by_status{};
   std::set<NodeId> deferred;
   for (const NodeState& node : nodes_) {

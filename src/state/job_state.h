@@ -237,6 +237,13 @@ struct JobState {
   }
 };
 
+// The minute that the time lies in.
+inline Timestamp whole_minute(Timestamp time) {
+  constexpr std::int64_t kLengthMs = 60'000;
+  const std::int64_t into_ms = time.ms % kLengthMs;
+  return Timestamp{time.ms - into_ms - (into_ms < 0 ? kLengthMs : 0)};
+}
+
 inline PendingKey pending_key(const JobState& job) {
   return {-std::int64_t{job.priority}, job.level, job.urgent ? *job.spec.deadline : Timestamp::never(), job.submitted,
           job.id};

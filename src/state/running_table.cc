@@ -32,6 +32,7 @@ RunningRow running_row(const JobState& job) {
       attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() && !job.evicted_last();
   row.on_signal = job.spec.checkpoint.on_signal;
   row.stopping = job.phase != JobPhase::kRunning;
+  row.timed = attempt.stopping() || job.spec.time_limit_s > 0;
   return row;
 }
 
@@ -40,7 +41,10 @@ void RunningTable::set(JobState& job) {
     job.running_row = static_cast<std::uint32_t>(rows_.size());
     rows_.emplace_back();
   }
-  rows_[job.running_row] = running_row(job);
+  RunningRow& row = rows_[job.running_row];
+  if (row.timed) --timed_;
+  row = running_row(job);
+  if (row.timed) ++timed_;
 }
 
 }  // namespace berth::state

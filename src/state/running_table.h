@@ -29,6 +29,7 @@ struct RunningRow {
   bool plain = false;      // one charge, nothing grown, of no service or array, not evicted the last time
   bool on_signal = false;  // it saves when it is asked to leave
   bool stopping = false;
+  bool timed = false;  // it has a time limit or was asked to stop as a whole: its end may be certain
   bool operator==(const RunningRow&) const = default;
 };
 
@@ -37,12 +38,14 @@ RunningRow running_row(const JobState& job);
 class RunningTable {
  public:
   std::span<const RunningRow> rows() const { return rows_; }
+  std::size_t timed() const { return timed_; }  // so many rows are
   // The job has an attempt: it is new, or something of it has changed.
   void set(JobState& job);
   // Its attempt is about to end. `moved` is given the job whose row takes its place.
   template <class Jobs>
   void erase(JobState& job, Jobs&& job_of) {
     const std::uint32_t row = job.running_row;
+    if (rows_[row].timed) --timed_;
     if (row + 1 != rows_.size()) {
       rows_[row] = rows_.back();
       job_of(rows_[row].job).running_row = row;
@@ -57,6 +60,7 @@ class RunningTable {
 
  private:
   std::vector<RunningRow> rows_;
+  std::size_t timed_ = 0;
 };
 
 }  // namespace berth::state

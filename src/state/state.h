@@ -195,6 +195,11 @@ class State {
   // So long before its deadline that its time limit or estimate and the slack just fit; never() without a deadline.
   Timestamp urgent_from(const JobSpec& spec) const;
 
+  // Nobody who waits has waited since before this, a whole minute; never() if nobody waits.
+  Timestamp waits_since() const {
+    return waits_by_minute_.empty() ? Timestamp::never() : waits_by_minute_.begin()->first;
+  }
+
   // Rises whenever something was given back or allowed that could let a waiting job start.
   std::uint64_t opportunity() const { return opportunity_; }
 
@@ -312,6 +317,7 @@ class State {
   void insert_pending(JobState& job);
   void enter_line(JobState& job);  // insert_pending, and its wait begins
   void remove_pending(JobState& job);
+  void count_wait(const JobState& job, int sign);
   void list_running(JobState& job, int sign);
   void reset_timer(JobState& job);
   void count_open_dependencies(JobState& job);
@@ -389,6 +395,7 @@ class State {
   std::set<QueueId> roomier_;
   std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
   std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
+  std::map<Timestamp, std::size_t> waits_by_minute_;  // so many that wait have waited since then
   WaitLists waits_;
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;

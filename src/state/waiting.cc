@@ -88,6 +88,13 @@ void State::strike_pending(const JobState& job) {
   }
 }
 
+// Minutes, because they are few however many wait.
+void State::count_wait(const JobState& job, int sign) {
+  const auto minute = waits_by_minute_.try_emplace(whole_minute(job.waiting_since)).first;
+  minute->second += static_cast<std::size_t>(sign);
+  if (minute->second == 0) waits_by_minute_.erase(minute);
+}
+
 void State::insert_pending(JobState& job) {
   if (job.in_pending || job.phase != JobPhase::kPending || job.attempt || job.held || job.open_dependencies > 0 ||
       job.is_parent()) {
@@ -99,6 +106,7 @@ void State::insert_pending(JobState& job) {
   job.level = level_of(queue(job.queue), job, now_);
   list_pending(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
+  count_wait(job, +1);
   count_demand(job, +1);
   waits_.wake({job.queue, job.shape});
   ++opportunity_;
@@ -114,6 +122,7 @@ void State::remove_pending(JobState& job) {
   strike_pending(job);
   job.waited_ms = waited_ms(job, now_);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) --queue_mut(q).pending_below;
+  count_wait(job, -1);
   count_demand(job, -1);
   job.in_pending = false;
 }

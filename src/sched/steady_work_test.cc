@@ -1,0 +1,106 @@
+// What a cycle touches of those that wait, counted: a regression here makes every cycle slower and fails no other test.
+
+#include <string>
+#include <vector>
+
+#include "sched/fleet_fixture.h"
+
+namespace berth {
+
+namespace {
+
+constexpr int kUsers = 30;  // below each branch, each with a lane of small and a lane of large jobs
+
+// Two branches that a ceiling each holds back, and a third that waits for GPUs of a model of its own.
+struct ThreeBranches : FleetFixture {
+  std::vector<JobId> running;  // of the first branch, the second and the third: one GPU each
+
+  ThreeBranches() {
+    std::vector<QueueConfig> queues;
+    for (const char* branch : {"first", "second", "places"}) {
+      queues.push_back(queue(branch));
+      if (std::string(branch) != "places") queues.back().max.gpu_milli = 4000;
+      for (int user = 0; user < kUsers; ++user)
+        queues.push_back(queue(std::string(branch) + "/u" + std::to_string(user)));
+    }
+    command(ApplyConfig{config(queues), "op"});
+    command(RegisterNode{node("n1", 16, "H100")});
+    command(RegisterNode{node("n2", 4, "A100")});
+    for (const char* branch : {"first", "second", "places"}) {
+      for (int i = 0; i < 4; ++i) running.push_back(submit(job_of(branch, 0, 1)));
+    }
+    cycle();
+    for (const JobId id : running) REQUIRE(runs(id));
+    for (const char* branch : {"first", "second", "places"}) {
+      for (int user = 0; user < kUsers; ++user) {
+        for (const int gpus : {1, 2}) submit(job_of(branch, user, gpus));
+      }
+    }
+    cycle();
+    rest();
+    CHECK_EQ(state.waits().awake_count(), 0);
+  }
+
+  static JobSpec job_of(const std::string& branch, int user, std::int32_t gpus) {
+    JobSpec spec = job(branch + "/u" + std::to_string(user), 1, gpus);
+    spec.groups.front().request.gpu_models = {branch == "places" ? "A100" : "H100"};
+    return spec;
+  }
+
+  // Until nothing follows any more.
+  void rest() {
+    while (state.waits().awake_count() > 0) cycle();
+  }
+
+  Plan after_exit_of(JobId id) {
+    now = now + 1000;
+    exit(id, 0);
+    return cycle();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ThreeBranches,
+                  "room below one ceiling touches no lane of another branch, and none that asks for more") {
+  const Plan plan = after_exit_of(running[0]);
+  CHECK_EQ(plan.decisions.size(), 1);
+  CHECK_EQ(plan.lanes_probed, kUsers);
+  CHECK_EQ(plan.lanes_resumed, 0);
+}
+
+TEST_CASE_FIXTURE(ThreeBranches, "a GPU that is free again touches those alone that one GPU of its model serves") {
+  const Plan plan = after_exit_of(running[8]);
+  CHECK_EQ(plan.lanes_probed, kUsers);
+  CHECK_EQ(plan.lanes_resumed, 0);
+}
+
+TEST_CASE_FIXTURE(ThreeBranches, "those that were refused after all are sent back once, unprobed") {
+  const Plan one = after_exit_of(running[0]);
+  REQUIRE_EQ(state.waits().awake_count(), kUsers - 1);
+  const Plan next = after_exit_of(running[8]);
+  CHECK_EQ(next.lanes_resumed, kUsers - 1);
+  CHECK_EQ(next.lanes_probed, kUsers);
+}
+
+TEST_CASE_FIXTURE(ThreeBranches,
+                  "where no start could be held nobody is walked to for it, until somebody has waited long enough") {
+  now = now + 60'000;
+  const Plan minute = cycle();
+  REQUIRE_EQ(minute.decisions.size(), 1);
+  CHECK(std::holds_alternative<SeekDecision>(minute.decisions.front()));
+  CHECK_EQ(minute.lanes_walked, 1);
+  now = now + state.config().scheduling.hold_after_s * 1000;
+  const Plan days = cycle();
+  CHECK_GE(days.lanes_walked, 2 * 3 * kUsers);
+}
+
+TEST_CASE_FIXTURE(ThreeBranches, "who arrives is probed alone") {
+  now = now + 1000;
+  submit(job_of("second", 0, 4));
+  const Plan plan = cycle();
+  CHECK_EQ(plan.lanes_probed, 1);
+  CHECK_EQ(plan.lanes_resumed, 0);
+}
+
+}  // namespace berth
