@@ -88,18 +88,21 @@ Amounts used_without(const State& state, const QueueState& queue, const std::vec
   return used;
 }
 
-// As few of them as have to go so that the charge fits, or none if it would not.
-std::vector<BorrowedKey> displaced(const State& state, const QueueState& queue, const Charge& charge) {
-  std::vector<BorrowedKey> keys = displaceable(state, queue);
-  Amounts used = used_without(state, queue, keys);
-  if (!inside_guarantee(used, charge.amounts, queue.guaranteed)) return {};
+// As few of them as have to go so that the charge fits, or none if it would not. `used` is what is left of the room
+// when all of them are not there.
+std::vector<BorrowedKey> displaced(const State& state, const QueueState& queue, const Charge& charge,
+                                   const std::vector<BorrowedKey>& keys, Amounts used) {
+  std::vector<BorrowedKey> gone;
+  if (!inside_guarantee(used, charge.amounts, queue.guaranteed)) return gone;
   for (std::size_t i = keys.size(); i-- > 0;) {  // the first to start are kept first
     const Amounts beside = used + charge_of(state, keys[i]).amounts;
-    if (!inside_guarantee(beside, charge.amounts, queue.guaranteed)) continue;
-    used = beside;
-    keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(i));
+    if (inside_guarantee(beside, charge.amounts, queue.guaranteed))
+      used = beside;
+    else
+      gone.push_back(keys[i]);
   }
-  return keys;
+  std::reverse(gone.begin(), gone.end());
+  return gone;
 }
 
 // Where the charge is within when the others have given way at the queue, and at the queues above where that makes
@@ -125,17 +128,24 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
 void displace(Batch& batch, const QueueState& queue) {
   const State& state = batch.state();
   const std::vector<BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
+  std::vector<BorrowedKey> keys = displaceable(state, queue);
+  Amounts used = used_without(state, queue, keys);
   for (const BorrowedKey& key : borrowed) {
+    if (keys.empty()) break;
     const Charge& charge = charge_of(state, key);
     // Growth stands below every least part.
     if (key.charge != 0 || (charge.within >> (queue.depth + 1) & 1U) == 0) continue;
-    const auto others = displaced(state, queue, charge);
+    const auto others = displaced(state, queue, charge, keys, used);
     const std::uint64_t taken = taken_over(state, queue, charge, others);
     const std::uint64_t rank = charge.within | taken;
     const bool rises = std::all_of(others.begin(), others.end(), [&](const BorrowedKey& other) {
       return state::is_higher(rank, charge_of(state, other).within);
     });
     if (others.empty() || !rises) continue;
+    used += charge.amounts;
+    std::erase_if(keys, [&](const BorrowedKey& one) {  // both are sorted, the last to start first
+      return std::binary_search(others.rbegin(), others.rend(), one);
+    });
     for (const BorrowedKey& other : others) restack(batch, other, charge_of(state, other).within & ~taken);
     restack(batch, key, rank);
   }
