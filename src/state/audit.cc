@@ -133,7 +133,8 @@ std::optional<std::string> State::audit() const {
   if (wrong) return wrong;
   if (by_minute != waits_by_minute_) return "the minutes since which jobs wait differ";
   if (running != running_) return "the set of running jobs differs";
-  if (running.size() != running_table_.rows().size() || timed != running_table_.timed()) return "the table of running jobs differs";
+  if (running.size() != running_table_.rows().size() || timed != running_table_.timed())
+    return "the table of running jobs differs";
   std::array<std::size_t, 3> by_status{};
   std::set<NodeId> deferred;
   for (const NodeState& node : nodes_) {

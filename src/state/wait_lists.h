@@ -89,7 +89,7 @@ class WaitLists {
     Cohort* cohort = nullptr;
     std::uint32_t in_cohort = 0;      // its place there
     std::uint32_t in_stirred = kNot;  // and among those that are stirred
-    std::optional<Head> head;       // remembered until that job leaves the lane
+    std::optional<Head> head;         // remembered until that job leaves the lane
     bool stirred() const { return in_stirred != kNot; }
   };
   struct Cohort {
