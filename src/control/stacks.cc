@@ -66,16 +66,23 @@ void promote(Batch& batch, const QueueState& queue) {
   }
 }
 
-// Those that are within at the queue though they borrow at its child; the last to start first.
-std::vector<BorrowedKey> displaceable(const State& state, const QueueState& queue) {
-  std::vector<BorrowedKey> keys;
+// A charge that is within at a queue though it borrows at its child there.
+struct Displaceable {
+  BorrowedKey key;
+  Amounts amounts;
+};
+
+// All of them, the last to start last.
+std::vector<Displaceable> displaceable(const State& state, const QueueState& queue) {
+  std::vector<Displaceable> there;
   for (const QueueId child : queue.children) {
     for (const BorrowedKey& key : state.queue(child).borrowed) {
-      if ((charge_of(state, key).within & bit_of(queue)) != 0) keys.push_back(key);
+      const Charge& charge = charge_of(state, key);
+      if ((charge.within & bit_of(queue)) != 0) there.push_back({key, charge.amounts});
     }
   }
-  std::sort(keys.rbegin(), keys.rend());
-  return keys;
+  std::sort(there.begin(), there.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  return there;
 }
 
 // What is left of the room at the queue when those of them that are within there are not.
@@ -88,21 +95,39 @@ Amounts used_without(const State& state, const QueueState& queue, const std::vec
   return used;
 }
 
-// As few of them as have to go so that the charge fits, or none if it would not. `used` is what is left of the room
-// when all of them are not there.
-std::vector<BorrowedKey> displaced(const State& state, const QueueState& queue, const Charge& charge,
-                                   const std::vector<BorrowedKey>& keys, Amounts used) {
-  std::vector<BorrowedKey> gone;
-  if (!inside_guarantee(used, charge.amounts, queue.guaranteed)) return gone;
-  for (std::size_t i = keys.size(); i-- > 0;) {  // the first to start are kept first
-    const Amounts beside = used + charge_of(state, keys[i]).amounts;
-    if (inside_guarantee(beside, charge.amounts, queue.guaranteed))
-      used = beside;
-    else
-      gone.push_back(keys[i]);
+// The room at a queue while charges there take each other's.
+struct Room {
+  std::vector<Displaceable> there;
+  Amounts used;   // with all of them
+  Amounts least;  // without any of them
+};
+
+// Takes as few of them out as have to go so that the charge fits, or none if it would not. Those that started last go
+// first; of them whoever fits beside the charge after all stays, the first to start first.
+std::vector<Displaceable> take_out(Room& room, const QueueState& queue, const Charge& charge) {
+  std::vector<Displaceable> out;
+  if (!inside_guarantee(room.least, charge.amounts, queue.guaranteed)) return out;
+  while (!room.there.empty() && !inside_guarantee(room.used, charge.amounts, queue.guaranteed)) {
+    room.used -= room.there.back().amounts;
+    out.push_back(room.there.back());
+    room.there.pop_back();
   }
-  std::reverse(gone.begin(), gone.end());
-  return gone;
+  for (std::size_t i = out.size(); i-- > 0;) {
+    if (!inside_guarantee(room.used + out[i].amounts, charge.amounts, queue.guaranteed)) continue;
+    room.used += out[i].amounts;
+    room.there.push_back(out[i]);
+    out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return out;
+}
+
+void put_back(Room& room, const std::vector<Displaceable>& out) {
+  for (const Displaceable& one : out) {
+    room.used += one.amounts;
+    const auto at = std::lower_bound(room.there.begin(), room.there.end(), one,
+                                     [](const auto& a, const auto& b) { return a.key < b.key; });
+    room.there.insert(at, one);
+  }
 }
 
 // Where the charge is within when the others have given way at the queue, and at the queues above where that makes
@@ -127,25 +152,28 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
 
 void displace(Batch& batch, const QueueState& queue) {
   const State& state = batch.state();
+  Room room{displaceable(state, queue), queue.within_usage + queue.nominated, queue.within_usage + queue.nominated};
+  for (const Displaceable& one : room.there) room.least -= one.amounts;
   const std::vector<BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
-  std::vector<BorrowedKey> keys = displaceable(state, queue);
-  Amounts used = used_without(state, queue, keys);
   for (const BorrowedKey& key : borrowed) {
-    if (keys.empty()) break;
+    if (room.there.empty()) break;
     const Charge& charge = charge_of(state, key);
     // Growth stands below every least part.
     if (key.charge != 0 || (charge.within >> (queue.depth + 1) & 1U) == 0) continue;
-    const auto others = displaced(state, queue, charge, keys, used);
+    const auto out = take_out(room, queue, charge);
+    std::vector<BorrowedKey> others;
+    for (const Displaceable& one : out) others.push_back(one.key);
     const std::uint64_t taken = taken_over(state, queue, charge, others);
     const std::uint64_t rank = charge.within | taken;
     const bool rises = std::all_of(others.begin(), others.end(), [&](const BorrowedKey& other) {
       return state::is_higher(rank, charge_of(state, other).within);
     });
-    if (others.empty() || !rises) continue;
-    used += charge.amounts;
-    std::erase_if(keys, [&](const BorrowedKey& one) {  // both are sorted, the last to start first
-      return std::binary_search(others.rbegin(), others.rend(), one);
-    });
+    if (others.empty() || !rises) {
+      put_back(room, out);
+      continue;
+    }
+    room.used += charge.amounts;
+    room.least += charge.amounts;
     for (const BorrowedKey& other : others) restack(batch, other, charge_of(state, other).within & ~taken);
     restack(batch, key, rank);
   }
