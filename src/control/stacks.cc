@@ -1,6 +1,7 @@
 #include "control/stacks.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/planted.h"
@@ -55,14 +56,25 @@ void count_out(Batch& batch, const QueueState& queue) {
   }
 }
 
+// Room only shrinks meanwhile: what does not fit once does not fit later.
 void promote(Batch& batch, const QueueState& queue) {
-  std::vector<BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
-  if (planted(Bug::kPromotionOrder)) std::reverse(borrowed.begin(), borrowed.end());
-  for (const BorrowedKey& key : borrowed) {
-    const Charge& charge = charge_of(batch.state(), key);
-    if (charge.burst) continue;  // within nowhere
-    if (!inside_guarantee(queue.within_usage + queue.nominated, charge.amounts, queue.guaranteed)) continue;
-    restack(batch, key, charge.within | bit_of(queue));
+  const auto& alike = queue.stack.borrowed_of;
+  const auto fits = [&](const Amounts& amounts) {
+    return inside_guarantee(queue.within_usage + queue.nominated, amounts, queue.guaranteed);
+  };
+  std::vector<Amounts> fitting;
+  for (const auto& [amounts, keys] : alike) {
+    if (fits(amounts)) fitting.push_back(amounts);
+  }
+  while (!fitting.empty()) {
+    std::optional<BorrowedKey> next;
+    for (const Amounts& amounts : fitting) {
+      const auto& keys = alike.at(amounts);
+      const BorrowedKey key = planted(Bug::kPromotionOrder) ? *keys.rbegin() : *keys.begin();
+      if (!next || (planted(Bug::kPromotionOrder) ? *next < key : key < *next)) next = key;
+    }
+    restack(batch, *next, charge_of(batch.state(), *next).within | bit_of(queue));
+    std::erase_if(fitting, [&](const Amounts& amounts) { return !alike.contains(amounts) || !fits(amounts); });
   }
 }
 
@@ -152,14 +164,16 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
 
 void displace(Batch& batch, const QueueState& queue) {
   const State& state = batch.state();
-  Room room{displaceable(state, queue), queue.within_usage + queue.nominated, queue.within_usage + queue.nominated};
-  for (const Displaceable& one : room.there) room.least -= one.amounts;
-  const std::vector<BorrowedKey> borrowed(queue.borrowed.begin(), queue.borrowed.end());
-  for (const BorrowedKey& key : borrowed) {
+  const Amounts used = queue.within_usage + queue.nominated;
+  const std::vector<BorrowedKey> entitled(queue.stack.entitled.begin(), queue.stack.entitled.end());
+  const bool may_fit = std::any_of(entitled.begin(), entitled.end(), [&](const BorrowedKey& key) {
+    return inside_guarantee(used - queue.stack.idle_usage, charge_of(state, key).amounts, queue.guaranteed);
+  });
+  if (!may_fit) return;
+  Room room{displaceable(state, queue), used, used - queue.stack.idle_usage};
+  for (const BorrowedKey& key : entitled) {
     if (room.there.empty()) break;
     const Charge& charge = charge_of(state, key);
-    // Growth stands below every least part.
-    if (key.charge != 0 || (charge.within >> (queue.depth + 1) & 1U) == 0) continue;
     const auto out = take_out(room, queue, charge);
     std::vector<BorrowedKey> others;
     for (const Displaceable& one : out) others.push_back(one.key);

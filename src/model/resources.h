@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -49,7 +50,7 @@ struct Amounts {
     for (std::size_t d = 0; d < kDims; ++d) of[d] = checked_subtract(of[d], other.of[d]);
     return *this;
   }
-  bool operator==(const Amounts&) const = default;
+  auto operator<=>(const Amounts&) const = default;
 
   bool is_zero() const {
     return std::all_of(of.begin(), of.end(), [](std::int64_t amount) { return amount == 0; });

@@ -26,12 +26,24 @@ struct QueueSums {
   Amounts burst;
   Amounts demand;
   std::size_t borrowed = 0;
+  std::size_t entitled = 0;
+  std::map<Amounts, std::size_t> borrowed_of;
+  Amounts idle;
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
   std::int64_t running_below = 0;
   std::map<std::string, UserUsage, std::less<>> users;
   std::map<std::int32_t, std::set<JobId>> running;
 };
+
+void count_stack(const QueueState& queue, const Charge& charge, bool first, bool below, QueueSums& sums) {
+  if (queue.configured.stated == 0) return;
+  const bool within = (charge.within >> queue.depth & 1U) != 0;
+  const bool within_at_child = (charge.within >> (queue.depth + 1) & 1U) != 0;
+  if (within && below && !within_at_child) sums.idle += charge.amounts;
+  if (!within && !charge.burst) ++sums.borrowed_of[charge.amounts];
+  if (!within && first && within_at_child) ++sums.entitled;
+}
 
 }  // namespace
 
@@ -91,6 +103,7 @@ std::optional<std::string> State::audit() const {
             queues[q.index()].within += charge.amounts;
           else
             ++queues[q.index()].borrowed;
+          count_stack(queue(q), charge, &charge == &job.attempt->charges.front(), q != job.queue, queues[q.index()]);
         }
       }
       for (const QueueId q : path) ++queues[q.index()].running_below;
@@ -195,6 +208,11 @@ std::optional<std::string> State::audit() const {
     if (guarantee_due(queue).at != queue.guarantee_use.due) return name + "its guarantee changes at another time";
     if (queue.users != sums.users) return name + "what its users have differs";
     if (queue.borrowed.size() != sums.borrowed) return name + "the stack of borrowed charges differs";
+    std::map<Amounts, std::size_t> borrowed_of;
+    for (const auto& [amounts, keys] : queue.stack.borrowed_of) borrowed_of[amounts] = keys.size();
+    if (borrowed_of != sums.borrowed_of || queue.stack.entitled.size() != sums.entitled ||
+        !(queue.stack.idle_usage == sums.idle))
+      return name + "what of its stack may move differs";
     std::size_t in_lanes = 0;
     for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();
     if (in_lanes != sums.pending) return name + "the lanes of the waiting differ";

@@ -59,6 +59,14 @@ struct GuaranteeUse {
   Timestamp due = Timestamp::never();            // an index: when it changes if nothing else does
 };
 
+// What may come to lie within a queue's guarantee or has to leave it for others (control/stacks.h), so that nobody has
+// to look at all that runs there.
+struct Stack {
+  std::map<Amounts, std::set<BorrowedKey>> borrowed_of;  // all outside burst pools, alike in what they count
+  std::set<BorrowedKey> entitled;                        // starts that borrow here and are within at their child
+  Amounts idle_usage;                                    // the part within that borrows at its child
+};
+
 struct QueueState {
   // What a cycle looks at in every queue that has somebody to ask stands together.
   QueueId id;
@@ -96,6 +104,7 @@ struct QueueState {
   Amounts demand;                                       // what waits below, at least; only with use_or_lose
   GuaranteeUse guarantee_use;                           // likewise
   std::set<BorrowedKey> borrowed;                       // charges below that are not within here
+  Stack stack;                                          // of those that may move, where a guarantee is configured
   std::set<PendingKey> pending;                         // leaves: jobs that wait
   std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
   std::map<std::string, UserUsage, std::less<>> users;  // only where one user's part is limited

@@ -198,6 +198,7 @@ void State::recount_charges() {
     queue.nominated = {};
     queue.burst_usage = {};
     queue.borrowed.clear();
+    queue.stack = {};
     queue.running_below = 0;
     queue.users.clear();
   }
@@ -289,6 +290,29 @@ void unstack(std::set<BorrowedKey>& borrowed, const BorrowedKey& key) {
     BERTH_CHECK(borrowed.erase(key) == 1);
 }
 
+// Counts the charge into the queue's stack, or out of it. `below`: not the queue's own.
+void restack(QueueState& queue, const Charge& charge, const BorrowedKey& key, bool below, int sign) {
+  if (queue.configured.stated == 0) return;
+  const bool within = (charge.within >> queue.depth & 1U) != 0;
+  const bool within_at_child = (charge.within >> (queue.depth + 1) & 1U) != 0;
+  Stack& stack = queue.stack;
+  if (within) {
+    if (below && !within_at_child && sign > 0) stack.idle_usage += charge.amounts;
+    if (below && !within_at_child && sign < 0) stack.idle_usage -= charge.amounts;
+    return;
+  }
+  if (sign > 0) {
+    if (!charge.burst) stack.borrowed_of[charge.amounts].insert(key);
+    if (key.charge == 0 && within_at_child) stack.entitled.insert(key);
+    return;
+  }
+  stack.entitled.erase(key);
+  const auto alike = stack.borrowed_of.find(charge.amounts);
+  if (charge.burst || alike == stack.borrowed_of.end()) return;
+  alike->second.erase(key);
+  if (alike->second.empty()) stack.borrowed_of.erase(alike);
+}
+
 }  // namespace
 
 void State::charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign) {
@@ -296,6 +320,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
     QueueState& q = queue_mut(id);
     const bool within = (charge.within >> q.depth & 1U) != 0;
     const BorrowedKey key{charge.order, job.id, index};
+    restack(q, charge, key, id != job.queue, sign);
     count_user(q, job.spec.user, {index == 0 ? 1 : 0, charge.amounts[kDimGpu], 0}, sign);
     if (charge.burst && sign > 0) q.burst_usage += *charge.burst;
     if (charge.burst && sign < 0) q.burst_usage -= *charge.burst;
