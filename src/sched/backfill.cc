@@ -76,6 +76,7 @@ class Renewal {
   Renewal(const HoldRound& round, Plan& plan)
       : round_(round),
         plan_(plan),
+        reliefs_(round.state, round.now, round.starting),
         per_pool_(static_cast<std::size_t>(round.state.config().scheduling.backfill_holds)) {}
 
   void renew_due() {
@@ -232,7 +233,7 @@ class Renewal {
           owner != id && !kept_.contains(owner) && !dropped_.contains(owner) && !round_.decided.contains(owner);
       if (other) round_.trial.set_aside(owner, round_.state.job(owner)->start_hold->placements);
     }
-    auto hold = earliest_start(round_.trial, round_.state, id, round_.now, round_.starting, round_.work);
+    auto hold = earliest_start(round_.trial, round_.state, id, round_.now, reliefs_, round_.work);
     round_.trial.rollback_to(mark);
     return hold;
   }
@@ -319,6 +320,7 @@ class Renewal {
 
   const HoldRound& round_;
   Plan& plan_;
+  Reliefs reliefs_;
   std::size_t per_pool_;  // holds of each pool
   std::size_t most_ = 0;  // holds of all
   bool certain_ends_ = false;

@@ -45,13 +45,6 @@ Ending ending(const State& state, const JobState& running, Timestamp now) {
   return one;
 }
 
-// What frees places at a time: the end of a job or, of no job, that of a window.
-struct Relief {
-  Timestamp when;
-  JobId job;
-  auto operator<=>(const Relief&) const = default;
-};
-
 // The times at which a start of the job becomes possible or impossible though nobody comes or goes: windows are over,
 // and come too near. The first of them.
 std::set<Timestamp> turns(const State& state, const JobState& job) {
@@ -75,12 +68,13 @@ std::set<Timestamp> turns(const State& state, const JobState& job) {
 // and the next. Places are judged greedily, so a shorter prefix might do by luck; the one that is found does.
 class PrefixSearch {
  public:
-  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, std::vector<Relief> reliefs, Timestamp now)
+  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, const std::vector<Relief>& reliefs,
+               Timestamp now)
       : trial_(trial),
         state_(state),
         job_(*state.job(job)),
         work_(work),
-        reliefs_(std::move(reliefs)),
+        reliefs_(reliefs),
         now_(now),
         turns_(turns(state, job_)) {}
 
@@ -159,7 +153,7 @@ class PrefixSearch {
   State& state_;
   const JobState& job_;
   PlaceWork& work_;
-  std::vector<Relief> reliefs_;  // in their order
+  const std::vector<Relief>& reliefs_;  // in their order
   Timestamp now_;
   std::set<Timestamp> turns_;
 };
@@ -176,19 +170,25 @@ Ending ending(const State& state, const JobState& job, std::span<const TaskPlace
   return one;
 }
 
-std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job, Timestamp now,
-                                           const std::vector<Ending>& starting, PlaceWork& work) {
-  const bool by_estimates = trusts_estimates(state, *state.job(job), now);
-  std::vector<Relief> reliefs;
+const std::vector<Relief>& Reliefs::in_order(bool by_estimates) {
+  std::optional<std::vector<Relief>>& known = reliefs_[by_estimates ? 1 : 0];
+  if (known) return *known;
+  std::vector<Relief>& reliefs = known.emplace();
   const auto add = [&](const Ending& one) {
     const Timestamp when = by_estimates ? one.expected : one.certain;
     if (!when.is_never()) reliefs.push_back({when, one.job});
   };
-  for (const Ending& one : starting) add(one);
-  for (const JobId id : state.running()) add(ending(state, *state.job(id), now));
-  for (const auto& [name, window] : state.maintenance()) reliefs.push_back({window.to, JobId::none()});
+  for (const Ending& one : starting_) add(one);
+  for (const JobId id : state_.running()) add(ending(state_, *state_.job(id), now_));
+  for (const auto& [name, window] : state_.maintenance()) reliefs.push_back({window.to, JobId::none()});
   std::sort(reliefs.begin(), reliefs.end());
-  return PrefixSearch(trial, state, job, work, std::move(reliefs), now).run();
+  return reliefs;
+}
+
+std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job, Timestamp now, Reliefs& reliefs,
+                                           PlaceWork& work) {
+  const bool by_estimates = trusts_estimates(state, *state.job(job), now);
+  return PrefixSearch(trial, state, job, work, reliefs.in_order(by_estimates), now).run();
 }
 
 bool trusts_estimates(const State& state, const JobState& job, Timestamp now) {
