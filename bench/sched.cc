@@ -151,17 +151,30 @@ TurnWork come_to_rest(Scene& scene, const std::vector<Command>& commands) {
   return work;
 }
 
-// One job ends and one arrives: with all that follows at once, the turns after the first included.
-std::vector<TurnWork> steady_cycles(Scene& scene, int count) {
-  std::vector<TurnWork> works;
+struct Steady {
+  std::vector<double> us;
+  std::vector<double> cpu_us;
+  double asked = 0;
+  double decided = 0;
+};
+
+// One job ends and one arrives: with all that follows at once, the turns after the first included. Who was asked to
+// leave has done so before.
+Steady steady_cycles(Scene& scene, int count) {
+  Steady steady;
   for (int i = 0; i < count; ++i) {
     scene.now = scene.now + 100;
+    for (const JobId id : scene.leaving()) scene.end(id);
     std::vector<Command> commands = scene.exits_of(scene.some_running());
     const Shape shape = scene.draw();
     commands.emplace_back(SubmitJob{scene.spec_of(shape, scene.some_leaf()), ""});
-    works.push_back(come_to_rest(scene, commands));
+    const TurnWork work = come_to_rest(scene, commands);
+    steady.us.push_back(work.us);
+    steady.cpu_us.push_back(work.cpu_us);
+    steady.asked += static_cast<double>(work.asked) / count;
+    steady.decided += static_cast<double>(work.decided) / count;
   }
-  return works;
+  return steady;
 }
 
 std::vector<double> why_times(Scene& scene, int count) {
@@ -249,15 +262,7 @@ int run(bool quick) {
   stage("100,000 waiting");
   come_to_rest(scene, {});
   stage("at rest");
-  std::vector<double> cycles;
-  std::vector<double> cpu_cycles;
-  TurnWork sum;
-  for (const TurnWork& work : steady_cycles(scene, 1000)) {
-    cycles.push_back(work.us);
-    cpu_cycles.push_back(work.cpu_us);
-    sum.asked += work.asked;
-    sum.decided += work.decided;
-  }
+  const Steady steady = steady_cycles(scene, 1000);
   stage("steady cycles");
   const std::vector<double> why = why_times(scene, 300);
   const double page = page_reasons_us(scene);
@@ -267,6 +272,11 @@ int run(bool quick) {
   stage("gang of 512");
   const double reclaim = reclaim_us(scene);
   stage("reclaim of 512");
+  scene.guarantee_and_hold();
+  come_to_rest(scene, {});
+  stage("with guarantees and holds, at rest");
+  const Steady guaranteed = steady_cycles(scene, 300);
+  stage("steady cycles with guarantees and holds");
   std::printf(
       "{\"nodes\": 6250, \"queues\": %zu, \"pending\": 100000, \"running\": %zu, \"filled\": %.3f, \"traces\": %s, "
       "\"node_groups\": %zu,\n"
@@ -275,16 +285,18 @@ int run(bool quick) {
       " \"steady_cycle_p50_us\": %.0f, \"steady_cycle_p99_us\": %.0f,\n"
       " \"steady_cycle_cpu_p50_us\": %.0f, \"steady_cycle_cpu_p99_us\": %.0f,\n"
       " \"steady_asked\": %.1f, \"steady_decided\": %.1f,\n"
+      " \"guaranteed_cycle_p50_us\": %.0f, \"guaranteed_cycle_p99_us\": %.0f, \"guaranteed_cycle_max_us\": %.0f,\n"
+      " \"guaranteed_asked\": %.1f, \"guaranteed_decided\": %.1f,\n"
       " \"gang512_us\": %.0f, \"gang512_fits\": %s, \"gang512_with_room_us\": %.0f,\n"
       " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"why_p99_us\": %.0f, \"page_reasons_us\": %.0f,\n"
       " \"bytes_per_pending_job\": %zu, \"bytes_per_node\": %zu",
       scene.config.queues.size() - 1, running, filled, scene.mix.traced ? "true" : "false", groups,
       1e6 / best_fit.us_per_task, 1e6 / best_fit.us_per_job, best_fit.refused, 1e6 / scored.us_per_task,
-      1e6 / scored.us_per_job, percentile(cycles, 0.5), percentile(cycles, 0.99), percentile(cpu_cycles, 0.5),
-      percentile(cpu_cycles, 0.99), static_cast<double>(sum.asked) / static_cast<double>(cycles.size()),
-      static_cast<double>(sum.decided) / static_cast<double>(cycles.size()), gang_at_fill.us,
-      gang_at_fill.fits ? "true" : "false", gang.us, reclaim, percentile(why, 0.5), percentile(why, 0.99), page,
-      job_bytes, scene.node_bytes);
+      1e6 / scored.us_per_job, percentile(steady.us, 0.5), percentile(steady.us, 0.99), percentile(steady.cpu_us, 0.5),
+      percentile(steady.cpu_us, 0.99), steady.asked, steady.decided, percentile(guaranteed.us, 0.5),
+      percentile(guaranteed.us, 0.99), percentile(guaranteed.us, 1), guaranteed.asked, guaranteed.decided,
+      gang_at_fill.us, gang_at_fill.fits ? "true" : "false", gang.us, reclaim, percentile(why, 0.5),
+      percentile(why, 0.99), page, job_bytes, scene.node_bytes);
   if (!quick) std::printf(",\n \"cost_ratio_10x\": %.2f", ratio);
   std::printf("}\n");
   return 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 #include "control/batch.h"
@@ -244,6 +245,33 @@ void Scene::lend_all_of_owner() {
     while (start(submit(spec_of({1, {0, 0, 1, 1000, {}, {}}}, *leaf)))) {
     }
   }
+}
+
+void Scene::guarantee_and_hold() {
+  for (QueueConfig& queue : config.queues) queue.guaranteed = {};
+  std::map<std::string, std::int64_t> of_branch;
+  bool every_second = false;
+  for (QueueConfig& queue : config.queues) {
+    if (std::count(queue.path.begin(), queue.path.end(), '/') != 1 || (every_second = !every_second)) continue;
+    queue.guaranteed.gpu_milli = state.queue_at(queue.path)->usage[kDimGpu];
+    of_branch[queue.path.substr(0, queue.path.find('/'))] += *queue.guaranteed.gpu_milli;
+  }
+  for (QueueConfig& queue : config.queues) {
+    if (const auto sum = of_branch.find(queue.path); sum != of_branch.end()) queue.guaranteed.gpu_milli = sum->second;
+  }
+  config.scheduling.hold_after_s = 0;
+  close_branches();
+}
+
+std::vector<JobId> Scene::leaving() const {
+  std::vector<JobId> jobs;
+  for (const JobId claimant : state.nominated()) {
+    for (const JobId victim : state.job(claimant)->nomination->victims) {
+      const state::JobState* job = state.job(victim);
+      if (job != nullptr && job->attempt && job->attempt->stopping()) jobs.push_back(victim);
+    }
+  }
+  return jobs;
 }
 
 JobSpec Scene::gang512(const std::string& queue) const {

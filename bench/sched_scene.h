@@ -61,6 +61,11 @@ struct Scene {
   void make_room(std::size_t nodes);
   // The fleet is full of what others have borrowed, and nobody has a ceiling; the owner of a guarantee comes back.
   void lend_all_of_owner();
+  // After that: every second team is guaranteed what it has, the branches are closed again, and starts are held by
+  // estimates for whoever waits.
+  void guarantee_and_hold();
+  // Who was asked to leave for somebody and has not left yet.
+  std::vector<JobId> leaving() const;
   JobSpec gang512(const std::string& queue) const;
 
  private:
