@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,11 +47,7 @@ class Questions {
 
  private:
   const state::State& state_;
-  struct CaseHash {
-    // Shapes are hashes already.
-    std::size_t operator()(const CaseKey& key) const { return key.first + key.second; }
-  };
-  std::unordered_map<CaseKey, Case, CaseHash> cases_;
+  std::map<CaseKey, Case> cases_;
   std::map<std::tuple<std::uint64_t, ModelMask, std::uint32_t>, Id> ids_;  // by shape, models and asker
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <unordered_map>
 
 #include "sched/admit.h"
 #include "sched/backfill.h"
@@ -138,7 +137,7 @@ bool is_refused_again(const State& state, const Cohort& cohort) {
 std::uint64_t resume_refused(State& state, Questions& questions) {
   state::WaitLists& waits = state.waits();
   std::uint64_t resumed = 0;
-  std::unordered_map<const Cohort*, bool> refused;
+  std::map<const Cohort*, bool> refused;
   LeafClaims claims(state);
   for (std::size_t i = waits.stirred().size(); i-- > 0;) {
     Sleeper& sleeper = *waits.stirred()[i];
