@@ -1,6 +1,10 @@
 #include "sched_scene.h"
 
+#ifdef BERTH_MIMALLOC
+#include <mimalloc.h>
+#else
 #include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -58,10 +62,23 @@ std::vector<std::string> models_of(const std::string& queue) {
 
 }  // namespace
 
+#ifdef BERTH_MIMALLOC
+std::size_t heap_bytes() {
+  const auto add = [](const mi_heap_t*, const mi_heap_area_t* area, void*, std::size_t, void* sum) {
+    *static_cast<std::size_t*>(sum) += area->used * area->block_size;
+    return true;
+  };
+  std::size_t bytes = 0;
+  mi_heap_collect(mi_heap_get_default(), false);
+  mi_heap_visit_blocks(mi_heap_get_default(), false, add, &bytes);
+  return bytes;
+}
+#else
 std::size_t heap_bytes() {
   const struct mallinfo2 use = mallinfo2();
   return use.uordblks + use.hblkhd;
 }
+#endif
 
 Scene::Scene(std::size_t nodes) : config(thousand_queues()) {
   apply_config();

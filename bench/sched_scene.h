@@ -74,7 +74,7 @@ struct Scene {
   double filled_shared() const;
 };
 
-// Of all that is allocated.
+// Of all that this thread has allocated.
 std::size_t heap_bytes();
 
 }  // namespace berth::bench
