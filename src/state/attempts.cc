@@ -88,6 +88,10 @@ void State::on(const AttemptStarted& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kPending);
   BERTH_CHECK(event.attempt == job.attempts + 1);
+  if (job.nomination) {
+    waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
+    ++opportunity_;
+  }
   drop_nomination(job);
   remove_pending(job);
   job.attempts = event.attempt;
@@ -225,7 +229,9 @@ void State::on(const ChargePromoted& event) {
   charge_queues(job, charge, event.charge, +1);
   running_table_.set(job);
   for (QueueId q = job.queue; q != root(); q = queue(q).parent) {
-    if ((lost >> queue(q).depth & 1U) != 0) roomier_.insert(q);
+    if ((lost >> queue(q).depth & 1U) == 0) continue;
+    roomier_.insert(q);
+    roomier_.insert(queue(q).parent);  // where it may be within only because nobody else needs the room
   }
   if (lost != 0) ++opportunity_;  // others may claim it from here on
   add_contended(*this, job.queue, charge, roomier_);
