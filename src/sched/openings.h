@@ -21,11 +21,6 @@ namespace berth::sched {
 class Openings {
  public:
   using Cohort = state::WaitLists::Cohort;
-  // Room for so many lanes.
-  void reserve(std::size_t lanes) {
-    asked_.reserve(lanes);
-    lanes_.reserve(lanes);
-  }
   // A lane stays awake. Lanes come in their order. `stirred` is not null if the lane was only stirred.
   void add(const AskedLane& lane, Questions::Case& what, bool claims, const Cohort* stirred);
   const std::vector<AskedLane>& asked() const { return asked_; }

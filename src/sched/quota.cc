@@ -173,7 +173,7 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
-  return q.guaranteed.stated != 0 && inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
+  return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
 }
 
 bool lies_within(const State& state, const state::JobState& job) {

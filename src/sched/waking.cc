@@ -1,7 +1,6 @@
 #include "sched/waking.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "sched/admit.h"
@@ -76,34 +75,18 @@ bool claims_depend_on_job(const State& state, const QueueState& leaf) {
   return !state.elastic().empty() || !leaf.service_thresholds.empty() || state.standpoint_of(leaf.id).limits_users;
 }
 
-// What the lanes of one leaf may claim. They follow each other, so it is looked up once for all of them.
-class LeafClaims {
- public:
-  explicit LeafClaims(const State& state) : state_(state) {}
+// Otherwise: whether somebody of lower priority runs in its queue.
+bool may_preempt(const State& state, const QueueState& leaf, const state::PendingKey& first) {
+  return state.config().scheduling.preempt && !leaf.running.empty() &&
+         leaf.running.begin()->first < -first.negated_priority;
+}
 
-  void of(QueueId leaf) {
-    if (leaf == leaf_) return;
-    leaf_ = leaf;
-    const QueueState& queue = state_.queue(leaf);
-    by_job_ = claims_depend_on_job(state_, queue);
-    const bool preempts = state_.config().scheduling.preempt && !queue.running.empty();
-    lowest_ = preempts ? queue.running.begin()->first : std::numeric_limits<std::int64_t>::max();
-  }
-  bool by_job() const { return by_job_; }
-  // Otherwise: whether somebody of lower priority runs in the queue.
-  bool may_preempt(const state::PendingKey& first) const { return lowest_ < -first.negated_priority; }
-  // may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
-  bool first_may(const state::PendingKey& first, const Questions::Case& what) const {
-    if (by_job_) return may_claim(state_, *state_.job(first.job), what.least);
-    return may_preempt(first) || (state_.config().scheduling.reclaim && what.within);
-  }
-
- private:
-  const State& state_;
-  QueueId leaf_ = QueueId::none();
-  bool by_job_ = false;
-  std::int64_t lowest_ = 0;  // priority that runs there; more than any where nobody may be stopped for it
-};
+// may_claim of the first of a lane, without looking at the job where what the lane's case says is enough.
+bool first_may_claim(const State& state, const QueueState& leaf, const state::PendingKey& first,
+                     const Questions::Case& what) {
+  if (claims_depend_on_job(state, leaf)) return may_claim(state, *state.job(first.job), what.least);
+  return may_preempt(state, leaf, first) || (state.config().scheduling.reclaim && what.within);
+}
 
 }  // namespace
 
@@ -138,17 +121,18 @@ std::uint64_t resume_refused(State& state, Questions& questions) {
   state::WaitLists& waits = state.waits();
   std::uint64_t resumed = 0;
   std::map<const Cohort*, bool> refused;
-  LeafClaims claims(state);
   for (std::size_t i = waits.stirred().size(); i-- > 0;) {
     Sleeper& sleeper = *waits.stirred()[i];
     const auto [known, fresh] = refused.try_emplace(sleeper.cohort, false);
     if (fresh) known->second = is_refused_again(state, *sleeper.cohort);
     if (!known->second) continue;
     const state::PendingKey& first = head_of(state, sleeper).key;
-    claims.of(sleeper.lane.queue);
-    const Questions::CaseKey key{sleeper.lane.shape, state.queue(sleeper.lane.queue).standpoint};
-    if (claims.by_job() ? claims.first_may(first, questions.case_of(key, first.job)) : claims.may_preempt(first))
-      continue;
+    const QueueState& leaf = state.queue(sleeper.lane.queue);
+    const bool claims =
+        claims_depend_on_job(state, leaf)
+            ? first_may_claim(state, leaf, first, questions.case_of({sleeper.lane.shape, leaf.standpoint}, first.job))
+            : may_preempt(state, leaf, first);
+    if (claims) continue;
     waits.resume(sleeper);
     ++resumed;
   }
@@ -411,10 +395,10 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
 }
 
 // The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
-std::optional<Sleep> sleep_of(State& state, const LeafClaims& of_leaf, const state::PendingKey& first,
+std::optional<Sleep> sleep_of(State& state, const QueueState& leaf, const state::PendingKey& first,
                               Questions::Case& what, const Reason& why, Timestamp now, PlaceWork& work) {
   const bool behind = why.code == ReasonCode::kBehindHold;
-  const bool claims = !is_never(why.code) && of_leaf.first_may(first, what);
+  const bool claims = !is_never(why.code) && first_may_claim(state, leaf, first, what);
   if (!claims && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
   auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, work);
   if (!claims && !behind && sleep) {
@@ -465,24 +449,21 @@ Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& ques
   state::WaitLists& waits = state.waits();
   Probed probed;
   Probe probe(state, now, work);
-  LeafClaims claims(state);
   const std::vector<Woken> lanes = lanes_to_probe(state, now, questions, probed.resumed);
   probed.lanes = lanes.size();
-  openings.reserve(lanes.size());
   for (const auto& [lane, sleeper] : lanes) {
     const auto first = first_eligible(state, lane, sleeper, now);
-    const std::uint32_t standpoint = state.queue(lane.queue).standpoint;
-    claims.of(lane.queue);
+    const QueueState& leaf = state.queue(lane.queue);
     Questions::Case* what = nullptr;
     const Reason* why = nullptr;
     if (first) {
-      what = &questions.case_of({lane.shape, standpoint}, first->job);
+      what = &questions.case_of({lane.shape, leaf.standpoint}, first->job);
       why = probe.refusal(lane, *first, *what);
     }
     if (why != nullptr) {
-      if (auto sleep = sleep_of(state, claims, *first, *what, *why, now, work)) {
+      if (auto sleep = sleep_of(state, leaf, *first, *what, *why, now, work)) {
         probed.refused.emplace_back(first->job, *why);
-        waits.put_to_sleep(lane, standpoint, *sleep);
+        waits.put_to_sleep(lane, leaf.standpoint, *sleep);
         continue;
       }
     }
@@ -493,8 +474,8 @@ Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& ques
     else
       waits.wake(lane);
     if (!first) continue;  // nobody of it may be asked yet
-    const bool may_claim_now = why != nullptr || claims.first_may(*first, *what);
-    openings.add({lane, *first, &what->least}, *what, may_claim_now, stirred);
+    const bool claims = why != nullptr || first_may_claim(state, leaf, *first, *what);
+    openings.add({lane, *first, &what->least}, *what, claims, stirred);
   }
   return probed;
 }

@@ -68,38 +68,33 @@ struct Stack {
 };
 
 struct QueueState {
-  // What a cycle looks at in every queue that has somebody to ask stands together.
   QueueId id;
   QueueId parent;
   std::uint32_t depth = 0;
   std::uint32_t standpoint = 0;  // State::standpoint_of
-  QueuePolicy policy = QueuePolicy::kBestEffort;
-  bool removed = false;
-  bool limits_lending = false;
-  std::int64_t weight = 1;
-  std::int64_t pending_below = 0;  // jobs that wait in the whole subtree
-  std::int64_t running_below = 0;
-  std::vector<QueueId> children;
-  std::vector<std::int64_t> service_thresholds;     // thousandths of a GPU times milliseconds; none: one level
-  std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
-  Amounts usage;                                    // of everything bound below, terminating included
-  Amounts nominated;                                // promised to claimants below
-
   std::string path;              // "" for the root
+  bool removed = false;
+  std::vector<QueueId> children;
   std::vector<QueueId> keepers;  // those of the children that limit what they lend
   QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/use_or_lose.h)
   QuotaAmounts configured;
   std::int64_t use_or_lose_ms = 0;  // never: 0
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
+  bool limits_lending = false;
   std::int64_t max_jobs_per_user = kUnlimited;
   std::int64_t max_gpu_milli_per_user = kUnlimited;
   std::int64_t max_submitted_per_user = kUnlimited;
+  std::int64_t weight = 1;
   TrustDomainId trust_domain;
-  std::int64_t promote_after_ms = 0;  // never: 0
+  QueuePolicy policy = QueuePolicy::kBestEffort;
+  std::vector<std::int64_t> service_thresholds;  // thousandths of a GPU times milliseconds; none: one level
+  std::int64_t promote_after_ms = 0;             // never: 0
 
   PastUsage past;                                       // kept only while the configuration gives it a half-life
+  Amounts usage;                                        // of everything bound below, terminating included
   Amounts within_usage;                                 // the part that is within this queue's guarantee
+  Amounts nominated;                                    // promised to claimants below
   Amounts burst_usage;                                  // the part of `usage` that is in burst pools
   Amounts demand;                                       // what waits below, at least; only with use_or_lose
   GuaranteeUse guarantee_use;                           // likewise
@@ -108,6 +103,9 @@ struct QueueState {
   std::set<PendingKey> pending;                         // leaves: jobs that wait
   std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
   std::map<std::string, UserUsage, std::less<>> users;  // only where one user's part is limited
+  std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
+  std::int64_t running_below = 0;
+  std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {

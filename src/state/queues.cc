@@ -291,7 +291,7 @@ void unstack(std::set<BorrowedKey>& borrowed, const BorrowedKey& key) {
 }
 
 // Counts the charge into the queue's stack, or out of it. `below`: not the queue's own.
-void restack(QueueState& queue, const Charge& charge, const BorrowedKey& key, bool below, int sign) {
+void count_in_stack(QueueState& queue, const Charge& charge, const BorrowedKey& key, bool below, int sign) {
   if (queue.configured.stated == 0) return;
   const bool within = (charge.within >> queue.depth & 1U) != 0;
   const bool within_at_child = (charge.within >> (queue.depth + 1) & 1U) != 0;
@@ -320,7 +320,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
     QueueState& q = queue_mut(id);
     const bool within = (charge.within >> q.depth & 1U) != 0;
     const BorrowedKey key{charge.order, job.id, index};
-    restack(q, charge, key, id != job.queue, sign);
+    count_in_stack(q, charge, key, id != job.queue, sign);
     count_user(q, job.spec.user, {index == 0 ? 1 : 0, charge.amounts[kDimGpu], 0}, sign);
     if (charge.burst && sign > 0) q.burst_usage += *charge.burst;
     if (charge.burst && sign < 0) q.burst_usage -= *charge.burst;

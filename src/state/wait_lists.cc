@@ -28,12 +28,12 @@ const std::vector<WaitLists::Cohort*>& WaitLists::waiting_for(QueueId queue) con
 
 bool WaitLists::is_awake(const LaneKey& lane) const {
   const auto found = asleep_.find(lane);
-  return found == asleep_.end() ? awake_.contains(lane) : found->second->stirred();
+  return found == asleep_.end() ? awake_.contains(lane) : found->second.stirred();
 }
 
 bool WaitLists::sleeps(const LaneKey& lane) const {
   const auto found = asleep_.find(lane);
-  return found != asleep_.end() && !found->second->stirred();
+  return found != asleep_.end() && !found->second.stirred();
 }
 
 WaitLists::Cohort& WaitLists::cohort_of(std::uint64_t shape, std::uint32_t standpoint, const Sleep& sleep) {
@@ -68,13 +68,12 @@ void WaitLists::leave_cohort(Sleeper& sleeper) {
 void WaitLists::strike_out(const LaneKey& lane) {
   const auto found = asleep_.find(lane);
   if (found == asleep_.end()) return;
-  const Sleep& sleep = found->second->cohort->sleep;
+  const Sleep& sleep = found->second.cohort->sleep;
   if (sleep.any_easing) for_any_easing_.erase(lane);
   if (sleep.any_change) for_any_change_.erase(lane);
   if (!sleep.until.is_never()) for_time_.erase({sleep.until, lane});
   behind_holds_.erase(lane);
-  leave_cohort(*found->second);
-  vacant_.push_back(found->second);
+  leave_cohort(found->second);
   asleep_.erase(found);
 }
 
@@ -85,12 +84,12 @@ void WaitLists::wake(const LaneKey& lane) {
 
 WaitLists::Sleeper* WaitLists::find_sleeper(const LaneKey& lane) {
   const auto found = asleep_.find(lane);
-  return found == asleep_.end() ? nullptr : found->second;
+  return found == asleep_.end() ? nullptr : &found->second;
 }
 
 void WaitLists::stir(Sleeper& sleeper) {
   if (sleeper.stirred()) return;
-  sleeper.in_stirred = static_cast<std::uint32_t>(stirred_.size());
+  sleeper.in_stirred = stirred_.size();
   stirred_.push_back(&sleeper);
   ++sleeper.cohort->stirred;
 }
@@ -107,8 +106,6 @@ void WaitLists::resume(Sleeper& sleeper) {
 void WaitLists::wake_all() {
   for (const auto& [lane, sleeper] : asleep_) awake_.insert(lane);
   asleep_.clear();
-  sleepers_.clear();
-  vacant_.clear();
   stirred_.clear();
   cohorts_.clear();
   for_queue_.clear();
@@ -125,12 +122,11 @@ void WaitLists::put_to_sleep(const LaneKey& lane, std::uint32_t standpoint, cons
     if (already->cohort->sleep == sleep) return resume(*already);
     strike_out(lane);
   }
-  Sleeper& sleeper = vacant_.empty() ? sleepers_.emplace_back() : *vacant_.back();
-  if (!vacant_.empty()) vacant_.pop_back();
-  asleep_.emplace(lane, &sleeper);
-  Cohort& cohort = cohort_of(lane.shape, standpoint, sleep);
-  sleeper = {lane, &cohort, static_cast<std::uint32_t>(cohort.sleepers.size()), Sleeper::kNot, {}};
-  cohort.sleepers.push_back(&sleeper);
+  Sleeper& sleeper = asleep_[lane];
+  sleeper.lane = lane;
+  sleeper.cohort = &cohort_of(lane.shape, standpoint, sleep);
+  sleeper.in_cohort = sleeper.cohort->sleepers.size();
+  sleeper.cohort->sleepers.push_back(&sleeper);
   if (sleep.any_easing) for_any_easing_.insert(lane);
   if (sleep.any_change) for_any_change_.insert(lane);
   if (!sleep.until.is_never()) for_time_.emplace(sleep.until, lane);

@@ -17,7 +17,6 @@
 // decision depends on who sleeps.
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -84,12 +83,12 @@ class WaitLists {
   };
   // A lane that sleeps, or was only stirred.
   struct Sleeper {
-    static constexpr std::uint32_t kNot = std::numeric_limits<std::uint32_t>::max();
+    static constexpr std::size_t kNot = std::numeric_limits<std::size_t>::max();
     LaneKey lane;
     Cohort* cohort = nullptr;
-    std::uint32_t in_cohort = 0;      // its place there
-    std::uint32_t in_stirred = kNot;  // and among those that are stirred
-    std::optional<Head> head;         // remembered until that job leaves the lane
+    std::size_t in_cohort = 0;      // its place there
+    std::size_t in_stirred = kNot;  // and among those that are stirred
+    std::optional<Head> head;       // remembered until that job leaves the lane
     bool stirred() const { return in_stirred != kNot; }
   };
   struct Cohort {
@@ -158,10 +157,7 @@ class WaitLists {
   Cohort& cohort_of(std::uint64_t shape, std::uint32_t standpoint, const Sleep& sleep);
 
   std::set<LaneKey> awake_;
-  // Hundreds of sleepers are looked at in a cycle: they stand close together, and places that were left are used again.
-  std::deque<Sleeper> sleepers_;
-  std::vector<Sleeper*> vacant_;
-  std::map<LaneKey, Sleeper*> asleep_;                                                               // and stirred
+  std::map<LaneKey, Sleeper> asleep_;                                                                // and stirred
   std::vector<Sleeper*> stirred_;                                                                    // in no order
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<std::unique_ptr<Cohort>>> cohorts_;  // by what they are
   std::map<QueueId, std::vector<Cohort*>> for_queue_;
