@@ -100,9 +100,13 @@ class Renewal {
     }
   }
 
-  // The first blocked jobs of the order that can be held a start get the holds that are free.
+  // The first blocked jobs of the order that can be held a start get the holds that are free: at most once a minute,
+  // and if a cycle runs within it, again when it is over, though nothing else happens then.
   void fill_free() {
-    if (per_pool_ == 0 || sought_lately() || !somebody_may_lack_places()) return;
+    if (per_pool_ == 0 || !somebody_may_lack_places()) return;
+    if (const auto sought = round_.state.starts_sought(); sought && round_.now - *sought < kLeastRenewalMs) {
+      return wake_at(*sought + kLeastRenewalMs);
+    }
     most_ = per_pool_ * pools_with_nodes();
     certain_ends_ = anything_ends_for_certain();
     const bool lacking = kept_.size() < most_ && somebody_could_be_held() ? seek() : somebody_lacks_places();
@@ -140,11 +144,6 @@ class Renewal {
     std::set<std::uint32_t> pools;
     for (const state::NodeState& node : round_.state.nodes()) pools.insert(node.pool);
     return pools.size();
-  }
-
-  bool sought_lately() const {
-    const auto sought = round_.state.starts_sought();
-    return sought && round_.now - *sought < kLeastRenewalMs;
   }
 
   bool anything_ends_for_certain() const {
