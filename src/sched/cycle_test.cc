@@ -82,6 +82,19 @@ struct Cluster {
   }
 };
 
+// The borrower has all GPUs, and the owner was promised his half of them.
+struct ClaimedCluster : Cluster {
+  JobId borrower = submit("b", 1, 8);
+  JobId owner;
+
+  ClaimedCluster() {
+    cycle();
+    owner = submit("a", 1, 4);
+    cycle();
+    REQUIRE(state.job(owner)->nomination.has_value());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a gang borrows idle guarantees and gives them back when the owner returns") {
@@ -120,38 +133,25 @@ TEST_CASE("a gang that is within its guarantee is not reclaimed") {
 }
 
 TEST_CASE("a victim whose claimant went away is let off") {
-  Cluster cluster;
-  const JobId borrower = cluster.submit("b", 1, 8);
-  cluster.cycle();
-  const JobId owner = cluster.submit("a", 1, 4);
-  cluster.cycle();
-  cluster.command(CancelJob{owner, "ann"});
-  CHECK(cluster.state.job(borrower)->phase == JobPhase::kRunning);
+  ClaimedCluster cluster;
+  cluster.command(CancelJob{cluster.owner, "ann"});
+  CHECK(cluster.state.job(cluster.borrower)->phase == JobPhase::kRunning);
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
 TEST_CASE("a promise ends when its node registers again with a promised GPU failed") {
-  Cluster cluster;
-  const JobId borrower = cluster.submit("b", 1, 8);
-  cluster.cycle();
-  const JobId owner = cluster.submit("a", 1, 4);
-  cluster.cycle();
-  const auto& promise = cluster.state.job(owner)->nomination;
-  REQUIRE(promise.has_value());
+  ClaimedCluster cluster;
+  const std::uint8_t promised = cluster.state.job(cluster.owner)->nomination->placements.front().gpus.front();
   NodeSpec spec = cluster.state.node(NodeId(0)).spec;
-  spec.gpus[promise->placements.front().gpus.front()].healthy = false;
+  spec.gpus[promised].healthy = false;
   cluster.command(RegisterNode{spec});
-  CHECK_FALSE(cluster.state.job(owner)->nomination.has_value());
-  CHECK(cluster.state.job(borrower)->phase == JobPhase::kRunning);
+  CHECK_FALSE(cluster.state.job(cluster.owner)->nomination.has_value());
+  CHECK(cluster.state.job(cluster.borrower)->phase == JobPhase::kRunning);
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
 TEST_CASE("a saved and loaded state is the same state") {
-  Cluster cluster;
-  cluster.submit("b", 1, 8);
-  cluster.cycle();
-  cluster.submit("a", 1, 4);
-  cluster.cycle();
+  ClaimedCluster cluster;
   auto loaded = state::State::load(cluster.state.save());
   REQUIRE(loaded.has_value());
   CHECK_EQ(loaded->digest(), cluster.state.digest());
