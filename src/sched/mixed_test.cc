@@ -88,6 +88,36 @@ TEST_CASE("groups that an empty fleet holds one by one but not together are told
   CHECK_EQ(told(within_node), "it asks 6 GPUs within one node, and no node could hold that, even if it were empty");
 }
 
+TEST_CASE("groups that no node holds beside each other are told never, and those that select by label by those nodes") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("a")}), "op"});
+  NodeSpec labelled = FleetFixture::node("n1", 8);
+  labelled.labels.emplace_back("disk", "fast");
+  fleet.command(RegisterNode{labelled});
+  fleet.command(RegisterNode{FleetFixture::node("n2", 8)});
+  const auto told = [&](std::int32_t tasks, std::int32_t gpus, std::int32_t more, bool fast, bool within) {
+    JobSpec spec = FleetFixture::job("a", tasks, gpus);
+    if (fast) spec.groups.front().node_selector = labelled.labels;
+    spec.groups.push_back(spec.groups.front());
+    spec.groups[1].name = "more";
+    spec.groups[1].count = 1;
+    spec.groups[1].request.gpus = more;
+    if (within) spec.topology.required = "node";
+    const JobId job = fleet.submit(spec);
+    fleet.cycle();
+    const auto verdict = sched::explain(fleet.state, job, fleet.now);
+    if (fleet.runs(job)) fleet.exit(job, 0);
+    return name_of(verdict.reason.code);
+  };
+  CHECK_EQ(told(2, 4, 8, false, false), "none");
+  CHECK_EQ(told(2, 5, 4, false, false), "never-fits");  // 14 GPUs of 16, but each node holds one of the three
+  CHECK_EQ(told(1, 6, 3, false, false), "none");
+  CHECK_EQ(told(1, 6, 2, true, false), "none");
+  CHECK_EQ(told(1, 6, 3, true, false), "never-fits");
+  CHECK_EQ(told(1, 6, 2, true, true), "none");
+  CHECK_EQ(told(1, 6, 3, true, true), "never-fits");
+}
+
 TEST_CASE("each victim of one claimant leaves for its own cause") {
   FleetFixture fleet;
   QueueConfig owner = FleetFixture::queue("a");

@@ -59,8 +59,9 @@ TaskAsk task_ask(const state::State& state, const state::JobState& job, std::siz
 // The maintenance window that closes the node to the task, or nothing.
 std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const state::NodeState& node);
 
+inline bool selects_by_label(const TaskAsk& ask) { return !ask.group.node_selector.empty(); }
 // Whether nodes of one class differ to the task by what the node index does not know: labels and windows.
-inline bool judged_by_node(const TaskAsk& ask) { return !ask.group.node_selector.empty() || ask.stay; }
+inline bool judged_by_node(const TaskAsk& ask) { return selects_by_label(ask) || ask.stay; }
 // And then, whether the node is one of those it may use.
 bool suits(const TaskAsk& ask, const state::NodeState& node);
 

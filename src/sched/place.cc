@@ -37,7 +37,7 @@ FleetFit fleet_fit(const State& state, const TaskAsk& ask) {
     const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
     slots += here * there;
   };
-  if (ask.group.node_selector.empty()) {
+  if (!selects_by_label(ask)) {
     for (const auto& [shape, nodes] : state.node_index().shapes()) count(shape, nodes.known, nodes.there);
   } else {
     for (const NodeState& node : state.nodes()) {
@@ -151,8 +151,10 @@ Reason fleet_refuses(const State& state, const JobState& job, std::size_t short_
     return never;
   }
   Reason reason = group_refused(state, asks[short_of]);
-  if (!enough_when_empty(asks, counts_of(job.spec, false), state.node_index().shapes()))
-    reason.code = ReasonCode::kNeverFits;
+  const Counts least = counts_of(job.spec, false);
+  WhenEmpty fleet(asks, least);
+  fleet.add_fleet(state);
+  if (!fleet.may_hold()) reason.code = ReasonCode::kNeverFits;
   if (reason.code != ReasonCode::kGpusBusy && reason.code != ReasonCode::kFragmented) return reason;
   // That the GPUs of all its groups are not there says more than what one of them lacks.
   std::int64_t asked = 0;

@@ -492,42 +492,39 @@ Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
 bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range,
                             const std::vector<std::int32_t>& levels) {
   const State& state = gang.state();
-  // Pairs of a shape and how many nodes are of it.
-  const auto holds = [&](const auto& shapes) {
-    for (std::size_t g = 0; g < gang.spec().groups.size(); ++g) {
-      std::int64_t slots = 0;
-      for (const auto& [shape, there] : shapes) {
-        if (gang.ask(g).classes[shape.node_class.index()] && there > 0)
-          slots += std::min<std::int64_t>(slots_when_empty(gang.ask(g), shape), gang.ask(g).group.count) * there;
-      }
-      if (slots < least[g]) return false;
-    }
-    return gang.spec().groups.size() == 1 || enough_when_empty(gang.asks(), least, shapes);
-  };
-  using Shapes = std::map<NodeShape, std::uint32_t>;
   const bool by_node =
-      std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; });
-  if (range.required == node_level(state) && !by_node) {
-    const auto& shapes = state.node_index().shapes();
-    return std::any_of(shapes.begin(), shapes.end(), [&](const auto& one) {
-      return holds(Shapes{{one.first, std::min<std::uint32_t>(one.second.there, 1)}});
-    });
-  }
-  const auto shape_of = [&](NodeId node) -> Shapes::value_type {
-    const bool counts = state.node(node).status != NodeStatus::kLost && is_in_all(state, node, levels);
-    return {state.node_index().shape_of(node), counts ? 1U : 0U};
+      std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; }) ||
+      std::any_of(gang.asks().begin(), gang.asks().end(), selects_by_label);
+  const auto add_node = [&](WhenEmpty& nodes, NodeId id) {
+    const NodeState& node = state.node(id);
+    if (node.status != NodeStatus::kLost && is_in_all(state, id, levels))
+      nodes.add(state.node_index().shape_of(id), node.spec);
   };
   if (range.required == node_level(state)) {
-    return std::any_of(state.nodes().begin(), state.nodes().end(),
-                       [&](const NodeState& node) { return holds(Shapes{shape_of(node.id)}); });
+    const auto& shapes = state.node_index().shapes();
+    const auto shape_holds = [&](const auto& one) {
+      WhenEmpty node(gang.asks(), least);
+      node.add(one.first, 1);
+      return one.second.there > 0 && node.may_hold();
+    };
+    const auto node_holds = [&](const NodeState& one) {
+      WhenEmpty node(gang.asks(), least);
+      add_node(node, one.id);
+      return node.may_hold();
+    };
+    return by_node ? std::any_of(state.nodes().begin(), state.nodes().end(), node_holds)
+                   : std::any_of(shapes.begin(), shapes.end(), shape_holds);
   }
   const auto domains = state.topology().at_level(static_cast<std::size_t>(range.required));
   return std::any_of(domains.begin(), domains.end(), [&](DomainId id) {
     const Domain& domain = state.topology().domain(id);
-    if (!by_node) return holds(domain.shapes);
-    Shapes shapes;
-    for (const NodeId node : domain.nodes) shapes[shape_of(node).first] += shape_of(node).second;
-    return holds(shapes);
+    WhenEmpty nodes(gang.asks(), least);
+    if (by_node) {
+      for (const NodeId node : domain.nodes) add_node(nodes, node);
+    } else {
+      for (const auto& [shape, there] : domain.shapes) nodes.add(shape, there);
+    }
+    return nodes.may_hold();
   });
 }
 

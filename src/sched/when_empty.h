@@ -1,49 +1,47 @@
 #pragma once
-// What nodes would hold, were they empty, of tasks of several groups.
+// What nodes would hold, were they empty, of tasks of several groups at once: whether a gang can never be there.
+//
+// Each set of the groups is compared with the nodes that it may use: how many of its tasks one node could hold,
+// smallest first in each dimension by itself, and what GPUs, CPU and memory these nodes have in sum. Each of these is a
+// relaxation of the packing (of bin packing, Martello and Toth, "Knapsack Problems" 1990, chapter 8): what it says is
+// never is never, and what it does not say may still be.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sched/node_fit.h"
 
 namespace berth::sched {
 
-inline std::int64_t there_of(const state::ShapeCount& count) { return count.there; }
-inline std::int64_t there_of(std::uint32_t count) { return count; }
+class WhenEmpty {
+ public:
+  // So many tasks of each group, which outlive it.
+  WhenEmpty(std::span<const TaskAsk> asks, std::span<const std::int32_t> counts);
 
-// Whether the nodes that one of the groups may use have in sum what so many tasks of each ask together: false says that
-// they can never be there at once. `shapes` are pairs of a shape and how many nodes are of it.
-template <class Shapes>
-bool enough_when_empty(std::span<const TaskAsk> asks, const std::vector<std::int32_t>& counts, const Shapes& shapes) {
-  std::int64_t gpu_milli = 0;
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  for (std::size_t g = 0; g < asks.size(); ++g) {
-    const TaskRequest& request = asks[g].group.request;
-    gpu_milli += counts[g] * request.total_gpu_milli();
-    cpu_milli += counts[g] * request.cpu_milli;
-    memory_mib += counts[g] * request.memory_mib;
-  }
-  for (const auto& [shape, count] : shapes) {
-    ModelMask models = 0;
-    bool holds_one = false;
-    for (std::size_t g = 0; g < asks.size(); ++g) {
-      if (counts[g] == 0 || !asks[g].classes[shape.node_class.index()] || slots_when_empty(asks[g], shape) == 0)
-        continue;
-      holds_one = true;
-      models |= asks[g].models;
-    }
-    if (!holds_one) continue;
-    const std::int64_t there = there_of(count);
-    cpu_milli -= shape.cpu_milli * there;
-    memory_mib -= shape.memory_mib * there;
-    for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
-      if ((models >> m & 1U) != 0) gpu_milli -= std::int64_t{shape.gpus[m]} * kMilli * there;
-    }
-  }
-  return gpu_milli <= 0 && cpu_milli <= 0 && memory_mib <= 0;
-}
+  // So many nodes of the shape, whose labels nobody asks for.
+  void add(const state::NodeShape& shape, std::int64_t nodes) { nodes_[{all_, shape}] += nodes; }
+  // One node, of this shape, for those groups whose labels it has.
+  void add(const state::NodeShape& shape, const NodeSpec& node);
+  // All nodes that are not lost.
+  void add_fleet(const state::State& state);
+
+  // False: the tasks can never all be on these nodes.
+  bool may_hold() const;
+
+ private:
+  using Groups = std::uint64_t;  // bit g: group g; those behind the 64th are as if they asked nothing
+  bool may_hold(Groups set) const;
+  std::int64_t tasks_on(const state::NodeShape& shape, Groups set) const;
+
+  std::span<const TaskAsk> asks_;
+  std::span<const std::int32_t> counts_;
+  Groups all_ = 0;
+  std::map<std::pair<Groups, state::NodeShape>, std::int64_t> nodes_;  // by the groups whose labels they have
+};
 
 }  // namespace berth::sched
