@@ -280,7 +280,7 @@ class ExactSolver {
       }
       return false;
     }
-    // Idle GPUs of one model are alike: only the model is a choice.
+    // Idle GPUs of one model are alike where no group minds their domains: only the model is a choice.
     for (std::size_t m = 0; m < state_.gpu_models().size(); ++m) {
       std::vector<std::size_t> idle;
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
@@ -289,7 +289,8 @@ class ExactSolver {
           idle.push_back(g);
       }
       if (idle.size() < static_cast<std::size_t>(request.gpus)) continue;
-      if (group.numa == NumaPolicy::kRestricted || group.numa == NumaPolicy::kSingleNumaNode) {
+      const auto& groups = imagined_.job.spec.groups;
+      if (std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return minds_domains(one); })) {
         if (on_domains(task, n, group, idle)) return true;
         continue;
       }
@@ -297,6 +298,10 @@ class ExactSolver {
       if (put_on(task, n, group, idle, kMilli)) return true;
     }
     return false;
+  }
+
+  static bool minds_domains(const TaskGroup& group) {
+    return group.numa == NumaPolicy::kRestricted || group.numa == NumaPolicy::kSingleNumaNode;
   }
 
   std::size_t domains_of(std::size_t n, const std::vector<std::size_t>& gpus) const {
@@ -318,10 +323,10 @@ class ExactSolver {
     return sets;
   }
 
-  // By a NUMA policy that refuses: every set of idle GPUs of the model in no more domains than it allows.
+  // Every set of idle GPUs of the model, by a NUMA policy that refuses in no more domains than it allows.
   bool on_domains(std::size_t task, std::size_t n, const TaskGroup& group, const std::vector<std::size_t>& idle) {
     const auto many = static_cast<std::size_t>(group.request.gpus);
-    std::size_t most = 1;
+    std::size_t most = minds_domains(group) ? 1 : many;
     if (group.numa == NumaPolicy::kRestricted) {
       std::vector<std::size_t> there;  // of the model, whatever is on them
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
