@@ -118,6 +118,43 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
   CHECK_EQ(told(1, 6, 3, true, true), "never-fits");
 }
 
+TEST_CASE("two of three groups that never have room beside each other are enough, and whole nodes are counted") {
+  FleetFixture fleet;
+  ClusterConfig config = FleetFixture::config({FleetFixture::queue("a")});
+  config.topology_levels = {"rack"};
+  fleet.command(ApplyConfig{config, "op"});
+  NodeSpec labelled = FleetFixture::node("n0", 8);
+  labelled.labels.emplace_back("disk", "fast");
+  labelled.topology = {"r0"};
+  fleet.command(RegisterNode{labelled});
+  for (const std::string number : {"1", "2"}) {
+    NodeSpec node = FleetFixture::node("n" + number, 2);
+    node.topology = {"r1"};
+    fleet.command(RegisterNode{node});
+  }
+  const auto group = [&](const std::string& name, std::int32_t tasks, std::int32_t gpus, bool fast) {
+    TaskGroup one = FleetFixture::job("a", tasks, gpus).groups.front();
+    one.name = name;
+    if (fast) one.node_selector = labelled.labels;
+    return one;
+  };
+  const auto told = [&](std::vector<TaskGroup> groups, const std::string& level) {
+    JobSpec spec = FleetFixture::job("a", 1, 1);
+    spec.groups = std::move(groups);
+    spec.topology.required = level;
+    spec.exclusive = !level.empty();
+    const JobId job = fleet.submit(spec);
+    fleet.cycle();
+    const auto verdict = sched::explain(fleet.state, job, fleet.now);
+    if (fleet.runs(job)) fleet.exit(job, 0);
+    return name_of(verdict.reason.code);
+  };
+  const TaskGroup many = group("many", 4, 1, false);
+  CHECK_EQ(told({many, group("x", 1, 5, true), group("y", 1, 3, true)}, ""), "none");
+  CHECK_EQ(told({many, group("x", 1, 6, true), group("y", 1, 3, true)}, ""), "never-fits");
+  CHECK_EQ(told({group("x", 1, 1, false), group("y", 1, 3, false)}, "rack"), "never-fits");
+}
+
 TEST_CASE("each victim of one claimant leaves for its own cause") {
   FleetFixture fleet;
   QueueConfig owner = FleetFixture::queue("a");
