@@ -15,6 +15,7 @@
 #include "control/node_contact.h"
 #include "control/services.h"
 #include "control/validate.h"
+#include "model/priority.h"
 
 namespace berth::control {
 
@@ -258,8 +259,9 @@ Result<Reply> on(Batch& batch, const HoldJob& command) {
 Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
   const JobState* job = batch.state().job(command.job);
   if (job == nullptr) return no_such_job(command.job, batch.state());
-  if (command.priority < -1'000'000 || command.priority > 1'000'000'000) {
-    return invalid("priority must be between -1000000 and 1000000000");
+  if (command.priority < kLeastPriority || command.priority > kMostPriority) {
+    return invalid("priority must be between " + std::to_string(kLeastPriority) + " and " +
+                   std::to_string(kMostPriority));
   }
   bool unchanged = true;
   for (const JobId id : with_parts(batch.state(), *job)) {

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "model/name.h"
+#include "model/priority.h"
 #include "model/resources.h"
 
 namespace berth {
@@ -18,6 +19,7 @@ constexpr std::size_t kMaxServiceThresholds = 8;
 constexpr std::int64_t kMaxServiceThresholdS = 31'536'000'000;  // 1000 GPU-years
 constexpr std::size_t kMaxQueues = 20'000;
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
+constexpr std::int64_t kYearS = 31'536'000;
 
 std::string name_rule(std::string_view what, std::string_view name) {
   return std::string(what) + " '" + std::string(name.substr(0, 80)) + "' is not a name: " + std::string(kNameRule);
@@ -91,8 +93,9 @@ Result<void> check_priority_classes(const ClusterConfig& config) {
   for (const auto& one : config.priority_classes) {
     if (!well_formed_name(one.name)) return invalid(name_rule("priority class", one.name));
     if (!names.insert(one.name).second) return invalid("priority class '" + one.name + "' is listed twice");
-    if (one.value < -1'000'000 || one.value > 1'000'000'000) {
-      return invalid("priority class '" + one.name + "': value must be between -1000000 and 1000000000");
+    if (one.value < kLeastPriority || one.value > kMostPriority) {
+      return invalid("priority class '" + one.name + "': value must be between " + std::to_string(kLeastPriority) +
+                     " and " + std::to_string(kMostPriority));
     }
     if (one.global_default && ++defaults > 1)
       return invalid("more than one priority class is the global default; keep one");
@@ -110,7 +113,7 @@ Result<void> check_attained_service(const std::string& where, const AttainedServ
       std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>()) != thresholds.end()) {
     return invalid(path + "thresholds must rise, from more than 0 to 1000 GPU-years");
   }
-  if (order.promote_after_s < 0 || order.promote_after_s > 31'536'000) {
+  if (order.promote_after_s < 0 || order.promote_after_s > kYearS) {
     return invalid(path + "promote_after must be between 0 and one year");
   }
   return {};
@@ -146,7 +149,7 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
   if (queue.attained_service) {
     if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
   }
-  if (queue.use_or_lose_s < 0 || queue.use_or_lose_s > 31'536'000) {
+  if (queue.use_or_lose_s < 0 || queue.use_or_lose_s > kYearS) {
     return invalid(where + ".use_or_lose must be between 1 second and one year");
   }
   if (queue.use_or_lose_s > 0 && stated_amounts(queue.guaranteed).empty()) {
@@ -219,8 +222,12 @@ Result<void> check_pools(const ClusterConfig& config) {
   for (const auto& pool : config.pools) {
     if (!well_formed_name(pool.name)) return invalid(name_rule("pool", pool.name));
     if (!names.insert(pool.name).second) return invalid("pool '" + pool.name + "' is listed twice");
+    std::set<std::string> open_to;
     for (const auto& queue : pool.queues) {
-      if (!queues.contains(queue)) return invalid("pool '" + pool.name + "': no such queue '" + queue + "'");
+      if (!queues.contains(queue))
+        return invalid("pool '" + pool.name + "': no such queue '" + queue.substr(0, 200) + "'");
+      if (!open_to.insert(queue).second)
+        return invalid("pool '" + pool.name + "': queue '" + queue + "' is listed twice; keep one");
     }
     if (std::set<JobClass>(pool.classes.begin(), pool.classes.end()).size() != pool.classes.size())
       return invalid("pool '" + pool.name + "': a class is listed twice; keep one");
@@ -241,44 +248,38 @@ Result<void> check_pools(const ClusterConfig& config) {
   return {};
 }
 
+// Keys are called what they are in a document.
 Result<void> check_scheduling(const SchedulingConfig& scheduling) {
-  const auto in_range = [](std::int64_t seconds) { return seconds >= 0 && seconds <= 31'536'000; };
-  if (!in_range(scheduling.min_runtime_s)) return invalid("scheduling.min_runtime_s must be between 0 and one year");
-  if (!in_range(scheduling.default_grace_s))
-    return invalid("scheduling.default_grace_s must be between 0 and one year");
-  if (scheduling.backfill_holds < 0 || scheduling.backfill_holds > 1000) {
-    return invalid("scheduling.backfill_holds must be between 0 and 1000");
+  const std::pair<const char*, std::int64_t> times[] = {{"min_runtime", scheduling.min_runtime_s},
+                                                        {"grace", scheduling.default_grace_s},
+                                                        {"usage_half_life", scheduling.usage_half_life_s},
+                                                        {"deadline_slack", scheduling.deadline_slack_s},
+                                                        {"flap_window", scheduling.flap_window_s},
+                                                        {"resize_interval", scheduling.resize_interval_s},
+                                                        {"cooldown", scheduling.cooldown_s},
+                                                        {"preempt_max_loss", scheduling.preempt_max_loss_s},
+                                                        {"hold_after", scheduling.hold_after_s}};
+  for (const auto& [key, seconds] : times) {
+    if (seconds < 0 || seconds > kYearS)
+      return invalid("scheduling." + std::string(key) + " must be between 0s and 365d");
   }
-  if (!in_range(scheduling.usage_half_life_s)) {
-    return invalid("scheduling.usage_half_life_s must be between 0 and one year");
-  }
-  if (!in_range(scheduling.deadline_slack_s)) {
-    return invalid("scheduling.deadline_slack_s must be between 0 and one year");
-  }
-  if (scheduling.fragmentation_alert_percent < 0 || scheduling.fragmentation_alert_percent > 100) {
-    return invalid("scheduling.fragmentation_alert_percent must be between 0 (no alert) and 100");
-  }
-  if (scheduling.flap_losses < 0 || scheduling.flap_losses > 1000) {
-    return invalid("scheduling.flap_losses must be between 0 (never) and 1000");
-  }
-  if (!in_range(scheduling.flap_window_s)) return invalid("scheduling.flap_window_s must be between 0 and one year");
-  if (scheduling.mass_loss_percent < 0 || scheduling.mass_loss_percent > 100) {
-    return invalid("scheduling.mass_loss_percent must be between 0 (never) and 100");
-  }
-  if (!in_range(scheduling.resize_interval_s)) {
-    return invalid("scheduling.resize_interval_s must be between 0 and one year");
-  }
-  if (!in_range(scheduling.cooldown_s)) return invalid("scheduling.cooldown_s must be between 0 and one year");
-  if (!in_range(scheduling.preempt_max_loss_s)) {
-    return invalid("scheduling.preempt_max_loss_s must be between 0 and one year");
-  }
-  if (scheduling.evictions_per_hour < 0 || scheduling.evictions_per_hour > kMostEvictionsPerHour) {
-    return invalid("scheduling.evictions_per_hour must be between 0 (no limit) and " +
-                   std::to_string(kMostEvictionsPerHour));
-  }
-  if (!in_range(scheduling.hold_after_s)) return invalid("scheduling.hold_after_s must be between 0 and one year");
-  if (scheduling.victims_per_cycle < 0 || scheduling.victims_per_cycle > 1'000'000) {
-    return invalid("scheduling.victims_per_cycle must be between 0 and 1000000");
+  struct Number {
+    const char* key;
+    std::int64_t number;
+    std::int64_t most;
+    const char* zero;
+  };
+  const Number numbers[] = {{"holds", scheduling.backfill_holds, 1000, ""},
+                            {"fragmentation_alert", scheduling.fragmentation_alert_percent, 100, " (no alert)"},
+                            {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
+                            {"mass_loss", scheduling.mass_loss_percent, 100, " (never)"},
+                            {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
+                            {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
+  for (const Number& one : numbers) {
+    if (one.number < 0 || one.number > one.most) {
+      return invalid("scheduling." + std::string(one.key) + " must be between 0" + one.zero + " and " +
+                     std::to_string(one.most));
+    }
   }
   return {};
 }

@@ -5,13 +5,13 @@
 #include "model/document/config_document.h"
 #include "model/document/reading.h"
 #include "model/name.h"
+#include "model/priority.h"
 #include "model/resources.h"
 
 namespace berth::document {
 namespace {
 
 constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t kMin32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::string_view kModelPrefix = "gpus.";
 
 // Where the objects are that validate() speaks of, by the words with which its messages begin.
@@ -74,8 +74,8 @@ class ConfigReader {
       PoolConfig pool;
       body.map({
           {"name", [&](const Value& v) { pool.name = v.name(); }},
-          {"queues", [&](const Value& v) { pool.queues = v.strings(); }},
-          {"apart", [&](const Value& v) { pool.apart = v.string(); }},
+          {"queues", [&](const Value& v) { read_open_to(v, pool); }},
+          {"apart", [&](const Value& v) { pool.apart = v.name(); }},
           {"classes", [&](const Value& v) { read_classes(v, pool); }},
           {"burst", [&](const Value& v) { pool.burst = v.boolean(); }},
       });
@@ -87,6 +87,11 @@ class ConfigReader {
       }
       config_.pools.push_back(std::move(pool));
     });
+  }
+
+  static void read_open_to(const Value& value, PoolConfig& pool) {
+    pool.queues = value.strings();
+    if (pool.queues.empty()) value.refuse("queues is empty, so that nobody could use the pool; leave it out for all");
   }
 
   static void read_classes(const Value& value, PoolConfig& pool) {
@@ -102,6 +107,7 @@ class ConfigReader {
       if (std::find(levels.begin(), levels.end(), name) != levels.end()) {
         level.refuse("level '" + name + "' is listed twice; keep one");
       }
+      places_.note("topology level '" + name + "'", level.node().at);
       levels.push_back(name);
     });
   }
@@ -126,7 +132,7 @@ class ConfigReader {
     });
   }
   static std::int32_t read_priority(const Value& value) {
-    return static_cast<std::int32_t>(value.integer(kMin32, kMax32));
+    return static_cast<std::int32_t>(value.integer(kLeastPriority, kMostPriority));
   }
 
   void read_queues(const Value& value, const std::string& parent) {
@@ -170,6 +176,7 @@ class ConfigReader {
 
   void read_use_or_lose(const Value& value, QueueConfig& queue) {
     queue.use_or_lose_s = value.duration_s();
+    if (queue.use_or_lose_s == 0) value.refuse("0 is no time; give one such as 7d, or leave it out for never");
     places_.note("queue '" + queue.path + "'.use_or_lose", value.node().at);
   }
 
@@ -234,17 +241,7 @@ class ConfigReader {
         {"preempt_max_loss", [&](const Value& v) { scheduling.preempt_max_loss_s = v.duration_s(); }},
         {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
     });
-    for (const Entry& entry : value.node().entries) {
-      if (entry.key == "min_runtime") places_.note("scheduling.min_runtime_s", entry.at);
-      if (entry.key == "cooldown") places_.note("scheduling.cooldown_s", entry.at);
-      if (entry.key == "preempt_max_loss") places_.note("scheduling.preempt_max_loss_s", entry.at);
-      if (entry.key == "usage_half_life") places_.note("scheduling.usage_half_life_s", entry.at);
-      if (entry.key == "hold_after") places_.note("scheduling.hold_after_s", entry.at);
-      if (entry.key == "deadline_slack") places_.note("scheduling.deadline_slack_s", entry.at);
-      if (entry.key == "flap_window") places_.note("scheduling.flap_window_s", entry.at);
-      if (entry.key == "resize_interval") places_.note("scheduling.resize_interval_s", entry.at);
-      if (entry.key == "grace") places_.note("scheduling.default_grace_s", entry.at);
-    }
+    for (const Entry& entry : value.node().entries) places_.note("scheduling." + entry.key + " ", entry.at);
   }
 
   static std::string read_key_as_name(const Entry& entry, const Value& body) {

@@ -1,0 +1,11 @@
+#pragma once
+// What a priority may be: that of a class of the configuration, and the one that an operator gives a job.
+
+#include <cstdint>
+
+namespace berth {
+
+inline constexpr std::int32_t kLeastPriority = -1'000'000;
+inline constexpr std::int32_t kMostPriority = 1'000'000'000;
+
+}  // namespace berth
