@@ -118,7 +118,7 @@ TEST_CASE("labels, terms and the levels of groups are refused by name when they 
         }) == "affinity[0].level: there is no level 'row'; known are block, rack, node");
   CHECK(refusal(state, [&](JobSpec& spec) {
           spec.anti_affinity = {{web, "", true}};
-        }) == "anti_affinity[0].level: there is no level ''; known are block, rack, node");
+        }) == "anti_affinity[0].level is missing; known are block, rack, node");
   CHECK(refusal(state, [&](JobSpec& spec) {
           spec.anti_affinity = {{web, "node", true}, {{}, "node", true}};
         }) == "anti_affinity[1].labels is empty; give at least one, such as {app: llama}");
@@ -137,6 +137,33 @@ TEST_CASE("labels, terms and the levels of groups are refused by name when they 
   };
   CHECK(refusal(state, wider) ==
         "groups[0].topology: 'block' is wider than 'rack', which the job requires; leave it out");
+}
+
+TEST_CASE("what nothing would read of a job is refused, and so is a name that is none") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"q"})));
+  const auto refused_for = [&](auto&& change) {
+    return refusal(state, [&](JobSpec& spec) { change(spec, spec.groups.front()); });
+  };
+  CHECK(refused_for([](JobSpec& spec, TaskGroup& group) {
+          spec.kind = JobKind::kService;
+          group.count = 3;
+          group.min_count = 2;
+        }) == "min_tasks is of use only for gangs; each replica of a service starts by itself");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.count = 0; }) ==
+        "groups[0].tasks must be between 1 and 65536");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.min_count = 2; }) ==
+        "groups[0].min_tasks must be between 1 and tasks (1)");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) {
+          group.node_selector = {{"", "x"}};
+        }) == "groups[0].node_selector: a label has no name; write it as LABEL: VALUE");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) {
+          group.node_selector = {{"zone", "\x1b[2J"}};
+        }) == "groups[0].node_selector contains control characters");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.tolerations = {""}; }) ==
+        "groups[0].tolerations: a taint has no name; give its key");
+  CHECK(refused_for([](JobSpec& spec, TaskGroup&) { spec.groups.push_back(spec.groups.front()); }) ==
+        "groups[1].name 'main' is used twice; give each group a name of its own");
 }
 
 TEST_CASE("a level that a group or a term of a live job names stays") {

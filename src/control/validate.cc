@@ -85,14 +85,27 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   return {};
 }
 
+// Labels and taints of nodes; who names them is free.
+Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
+  for (const auto& [key, value] : group.node_selector) {
+    if (key.empty()) return invalid(where + ".node_selector: a label has no name; write it as LABEL: VALUE");
+    if (auto ok = check_text(where + ".node_selector", key + value); !ok) return ok;
+  }
+  for (const std::string& taint : group.tolerations) {
+    if (taint.empty()) return invalid(where + ".tolerations: a taint has no name; give its key");
+    if (auto ok = check_text(where + ".tolerations", taint); !ok) return ok;
+  }
+  return {};
+}
+
 Result<void> check_group(const state::State& state, const std::string& where, const TaskGroup& group) {
   if (auto ok = check_text(where + ".name", group.name); !ok) return ok;
   if (group.name.empty() || group.name.size() > 63) return invalid(where + ".name must have 1 to 63 characters");
   if (group.count < 1 || group.count > kMaxTasksPerJob) {
-    return invalid(where + ".count must be between 1 and " + std::to_string(kMaxTasksPerJob));
+    return invalid(where + ".tasks must be between 1 and " + std::to_string(kMaxTasksPerJob));
   }
   if (group.min_count < 0 || group.min_count > group.count) {
-    return invalid(where + ".min_count must be between 1 and count (" + std::to_string(group.count) + ")");
+    return invalid(where + ".min_tasks must be between 1 and tasks (" + std::to_string(group.count) + ")");
   }
   if (!group.image.empty())
     return Error{ErrorCode::kUnsupported, where + ".image: containers are not there yet; give a command"};
@@ -105,6 +118,7 @@ Result<void> check_group(const state::State& state, const std::string& where, co
       return invalid(where + ".pool: no such pool '" + group.pool.substr(0, 80) + "'");
     }
   }
+  if (auto ok = check_wishes(where, group); !ok) return ok;
   if (auto ok = check_command(where, group); !ok) return ok;
   return check_request(where, group.request, state);
 }
@@ -149,7 +163,8 @@ Result<void> check_level(const state::State& state, const std::string& where, co
   if (level == "node" || std::find(levels.begin(), levels.end(), level) != levels.end()) return {};
   std::string known;
   for (const std::string& one : levels) known += one + ", ";
-  return invalid(where + ": there is no level '" + level.substr(0, 80) + "'; known are " + known + "node");
+  const std::string wrong = level.empty() ? " is missing" : ": there is no level '" + level.substr(0, 80) + "'";
+  return invalid(where + wrong + "; known are " + known + "node");
 }
 
 // A preferred level that is wider than the required one would never be asked.
@@ -221,8 +236,9 @@ Result<void> check_kind(const JobSpec& spec) {
     case JobKind::kGang:
       break;
     case JobKind::kService:
-      if (spec.groups.size() != 1)
-        return invalid("a service has exactly one task group; its count is the number of replicas");
+      if (spec.groups.size() != 1) return invalid("a service has exactly one task group; its tasks are the replicas");
+      if (spec.groups.front().min_count != 0)
+        return invalid("min_tasks is of use only for gangs; each replica of a service starts by itself");
       break;
     case JobKind::kArray:
       if (spec.array_size < 1 || spec.array_size > kMaxArraySize) {
@@ -254,7 +270,7 @@ Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec)
     known += (known.empty() ? "" : ", ") + one.name;
   }
   if (spec.priority_class.empty()) return fallback;
-  return invalid("priority_class: no such class '" + spec.priority_class.substr(0, 80) + "'; known: " + known);
+  return invalid("priority: no such class '" + spec.priority_class.substr(0, 80) + "'; known: " + known);
 }
 
 Result<std::string> only_queue(const state::State& state) {
@@ -296,7 +312,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
     const std::string where = "groups[" + std::to_string(i) + "]";
     if (auto ok = check_group(state, where, spec.groups[i]); !ok) return ok;
     if (!names.insert(spec.groups[i].name).second)
-      return invalid(where + ".name '" + spec.groups[i].name + "' is used twice");
+      return invalid(where + ".name '" + spec.groups[i].name + "' is used twice; give each group a name of its own");
     tasks += spec.groups[i].count;
   }
   if (tasks > kMaxTasksPerJob)

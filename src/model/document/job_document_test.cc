@@ -31,7 +31,7 @@ TaskGroup random_group(Random& random) {
   if (random.chance(600)) group.request.gpus = static_cast<std::int32_t>(random.between(1, 8));
   if (group.request.gpus == 1 && random.chance(500))
     group.request.gpu_milli = static_cast<std::int32_t>(random.between(1, 1000));
-  if (random.chance(300)) group.request.gpu_models = {"H100", "A100"};
+  if (group.request.gpus > 0 && random.chance(300)) group.request.gpu_models = {"H100", "A100"};
   group.request.cpu_milli = random.between(0, 64'000);
   group.request.memory_mib = random.between(0, 1'000'000);
   group.command = random.chance(500) ? std::vector<std::string>{"/bin/sh", "-c", random_word(random)}
@@ -200,6 +200,10 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
        "job.yaml:1:11: deadline: 'never' is not an instant; give one such as 2026-11-21T08:15:30Z"},
       {"env: {A: [1]}\n", "job.yaml:1:10: env.A: this is a list; give a string"},
       {"env: {A: }\n", "job.yaml:1:10: env.A: this is empty; give a string"},
+      {"command: \"\"\n", "job.yaml:1:10: command: this is empty; give a line for the shell, or a list of words"},
+      {"gpu_models: [H100]\n", "job.yaml:1:13: gpu_models: no GPUs are asked for; give gpus, or leave it out"},
+      {"groups: [{gpus: 0, gpu_models: [H100]}]\n",
+       "job.yaml:1:32: groups[0].gpu_models: no GPUs are asked for; give gpus, or leave it out"},
       {"command: {a: b}\n", "job.yaml:1:10: command: this is a map; give a list"},
       {"gpus: 1\ngroups: [{gpus: 1}]\n",
        "job.yaml:2:9: groups: the job also has fields of a task group beside it; move them into a group"},

@@ -23,8 +23,10 @@ std::int64_t positive_duration(const Value& value) {
 }
 
 std::vector<std::string> command(const Value& value) {
-  if (value.node().kind == NodeKind::kScalar) return {"/bin/sh", "-c", value.string()};
-  return value.strings();
+  if (value.node().kind != NodeKind::kScalar) return value.strings();
+  if (value.node().text.find_first_not_of(" \n") == std::string::npos)
+    value.refuse("this is empty; give a line for the shell, or a list of words");
+  return {"/bin/sh", "-c", value.string()};
 }
 
 Labels labels(const Value& value) {
@@ -58,6 +60,7 @@ struct GroupReader {
   TaskGroup group;
   bool stated = false;  // any of its keys was there
   std::optional<Position> min_tasks_at;
+  std::optional<Position> gpu_models_at;
   bool cpus_stated = false;
   bool memory_stated = false;
 
@@ -72,7 +75,7 @@ struct GroupReader {
         key("tasks", [this](const Value& v) { group.count = count(v, 1, kMaxTasksPerJob); }),
         key("min_tasks", [this](const Value& v) { read_min_tasks(v); }),
         key("gpus", [this](const Value& v) { read_gpus(v, group.request); }),
-        key("gpu_models", [this](const Value& v) { group.request.gpu_models = v.strings(); }),
+        key("gpu_models", [this](const Value& v) { read_gpu_models(v); }),
         key("mig_profile", [this](const Value& v) { group.request.mig_profile = v.string(); }),
         key("cpus", [this](const Value& v) { cpus_stated = true, group.request.cpu_milli = read_cpus(v); }),
         key("memory", [this](const Value& v) { memory_stated = true, group.request.memory_mib = v.memory_mib(); }),
@@ -89,16 +92,23 @@ struct GroupReader {
   }
 
   TaskGroup finish(const Value& value) {
+    const std::string path = value.path().empty() ? "" : value.path() + ".";
     if (min_tasks_at && group.min_count > group.count) {
-      value.reading().refuse(*min_tasks_at, (value.path().empty() ? "" : value.path() + ".") + "min_tasks: " +
-                                                std::to_string(group.min_count) + " is more than tasks " +
-                                                std::to_string(group.count) + "; give at most that");
+      value.reading().refuse(*min_tasks_at, path + "min_tasks: " + std::to_string(group.min_count) +
+                                                " is more than tasks " + std::to_string(group.count) +
+                                                "; give at most that");
     }
+    if (gpu_models_at && !group.request.gpu_models.empty() && group.request.gpus == 0)
+      value.reading().refuse(*gpu_models_at, path + "gpu_models: no GPUs are asked for; give gpus, or leave it out");
     fill_request(group.request, cpus_stated, memory_stated);
     return std::move(group);
   }
 
  private:
+  void read_gpu_models(const Value& value) {
+    group.request.gpu_models = value.strings();
+    gpu_models_at = value.node().at;
+  }
   void read_min_tasks(const Value& value) {
     group.min_count = count(value, 1, kMaxTasksPerJob);
     min_tasks_at = value.node().at;

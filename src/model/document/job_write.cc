@@ -31,9 +31,11 @@ void set_map(Node& map, std::string_view key, Node body) {
   if (!body.entries.empty()) map.set(key, std::move(body));
 }
 
-// A command that is a line for the shell is written as that line.
+// A command that is a line for the shell is written as that line, unless nothing stands in it: no document says that
+// so.
 void set_command(Node& map, const std::vector<std::string>& command) {
-  if (command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c") {
+  const bool of_shell = command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
+  if (of_shell && command[2].find_first_not_of(" \n") != std::string::npos) {
     map.set("command", string_node(command[2]));
   } else {
     set_strings(map, "command", command);

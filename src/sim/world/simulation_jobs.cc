@@ -73,6 +73,7 @@ JobSpec Simulation::random_job() {
   if (kind < 5) {
     spec.kind = JobKind::kService;
     spec.groups.resize(1);
+    spec.groups[0].min_count = 0;
     Random apart(seed_ ^ steps_);  // as above
     if (apart.chance(600)) spec.max_unavailable = static_cast<std::int32_t>(apart.between(1, spec.groups[0].count));
   } else if (kind < 12) {
