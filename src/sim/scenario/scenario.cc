@@ -105,7 +105,8 @@ int play_file(const std::string& path, bool rewrite) {
   const std::string actual = run_scenario(*expected);
   if (actual == *expected) return 0;
   if (!rewrite) {
-    std::cout << path << " differs:\n" << scenario_diff(*expected, actual);
+    const std::string diff = scenario_diff(*expected, actual);
+    std::cout << path << " differs:\n" << (diff.empty() ? "  (in empty lines, or in the end of the last)\n" : diff);
     return 1;
   }
   std::ofstream out(path);

@@ -60,26 +60,44 @@ void cluster_refuses(const std::string& line, const std::string& what) {
 TEST_CASE("what would wrap, or mean something else, is refused and changes nothing") {
   refuses("nodes n1 gpus=2xH100", "there is a node 'n1' already");
   refuses("nodes n3 n[3-4]", "'n3' is named twice");
-  refuses("nodes n[3-2]", "'n[3-2]' is not NAME[FIRST-LAST]");
+  refuses("nodes n[3-2]", "'n[3-2]' runs backwards; write the smaller number first");
+  refuses("nodes n[3-4][5-6]", "'n[3-4][5-6]' is not NAME[FIRST-LAST]");
+  refuses("nodes n[3]", "'n[3]' is not NAME[FIRST-LAST]");
+  refuses("nodes n[", "'n[' is not NAME[FIRST-LAST]");
   refuses("nodes n[3-4", "'n[3-4' is not NAME[FIRST-LAST]");
   refuses("nodes n[03-04]", "'n[03-04]' is not NAME[FIRST-LAST]");
-  refuses("nodes n[1-9999999]", "'n[1-9999999]' is not NAME[FIRST-LAST]");
+  refuses("nodes n[1-9999999]", "'n[1-9999999]' is more than 100000 names");
   refuses("nodes n,3", "'n,3' is not a name");
   refuses("nodes n3 gpus=17xH100", "gpus: a node has 16 GPUs at most");
-  refuses("nodes n3 gpus=2xH100xA100", "gpus is COUNTxMODEL");
+  refuses("nodes n3 gpus=2xH100xA100", "gpus: '2xH100xA100' is not COUNTxMODEL, such as 8xH100");
+  refuses("nodes n3 gpus=2x=H100", "gpus: '2x=H100' is not COUNTxMODEL, such as 8xH100");
+  refuses("nodes a[1-100000] b1", "the line names more than 100000 nodes; share them out");
+  refuses("nodes n3 pool==x", "pool: '=x' is not a name");
+  refuses("nodes n3 taint=a,", "taint: there is an empty name in 'a,'");
+  refuses("nodes n3 taint=a,b,a", "taint: 'a' is given twice");
+  refuses("nodes n3 taint=a:b", "taint: 'a:b' is not a name");
+  refuses("nodes n3 at=b1", "at: the cluster has no topology; a line such as 'topology block rack' gives it one");
+  refuses("nodes n3 at=b1/*", "at: '*' is not a name");
+  refuses("nodes n3 memory=9EiB", "node 'n3' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
+  refuses("nodes n3 memory=-1GiB", "memory: -1GiB is negative");
   refuses("nodes n3 gpus=2xH100 numa=3", "numa: the GPUs can be in 1 to 2 domains");
   refuses("nodes n3 numa=2", "numa is of use only with gpus");
   refuses("nodes n3 at=b1//r1", "at: there is an empty name in 'b1//r1'");
   refuses("nodes n3 label=zone", "label: 'zone' is not KEY:VALUE");
+  refuses("nodes n3 label=zone:", "label: 'zone:' is not KEY:VALUE");
+  refuses("nodes n3 label==zone:a", "label: '=zone:a' is no label");
   refuses("nodes n3 label=zone:a,zone:b", "label: 'zone' is given twice");
   refuses("nodes n3 cpus=2147483647", "node 'n3' must have 0 to 1099511627 CPUs");
   refuses("nodes gpus=2xH100", "nodes: name the nodes");
   refuses("gpu n1 256 fails", "node 'n1' has no GPU 256");
   refuses("gpu n1 2 fails", "node 'n1' has no GPU 2");
-  refuses("gpu n1 1 broken", "gpu NODE GPU fails|heals");
+  refuses("gpu n1 1 broken", "gpu: write 'gpu NODE GPU fails|heals'");
   refuses("run -5m", "-5m is negative");
   refuses("run 5", "'5' is not a time");
   refuses("run 367d", "'367d' is too long");
+  refuses("run 31622400001ms", "31622400001 is out of range; give 0 to 31622400000");
+  refuses("run 5xms", "'5xms' is not a time");
+  refuses("submit j queue=a gpus=0 model=H100", "model is of use only with gpus");
   refuses("exit j", "no job 'j'");
   refuses("return n[1-3]", "no node 'n3'");
   refuses("cordon n[1-3]", "no node 'n3'");
@@ -96,7 +114,15 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("submit j queue=a gpus=1 retries=4294967297", "retries: 4294967297 is out of range");
   refuses("submit j queue=a gpus=1 time-limit=500ms", "time-limit: '500ms' is not a time");
   refuses("submit j queue=a gpus=1 time-limit=0", "time-limit: 1s is the least");
-  refuses("submit j queue=a gpus=1 exit=256", "exit: 256 is out of range; give 0 to 255");
+  refuses("submit j queue=a gpus=1 tasks=0", "tasks: 0 is out of range; give 1 to 65536");
+  refuses("submit j queue=a gpus=1 min-tasks=0", "min-tasks: 0 is out of range; give 1 to 65536");
+  refuses("submit j queue=a gpus=1 elements=0", "elements: 0 is out of range; give 1 to 1000000");
+  refuses("submit j queue=a gpus=1 elements=2 at-once=0", "at-once: 0 is out of range; give 1 to 1000000");
+  refuses("submit j queue=a gpus=1 service max-unavailable=0", "max-unavailable: 0 is out of range; give 1 to 65536");
+  refuses("submit j queue=a gpus=1 retries=1001", "retries: 1001 is out of range; give 0 to 1000");
+  refuses("submit j queue=a gpus=1 also=side:0x1", "also: 'side:0x1' is not NAME:TASKSxGPUS");
+  refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' is not a name");
+  refuses("submit j queue=a gpus=1 runs=1s exit=256", "exit: 256 is out of range; give 0 to 255");
   refuses("submit j queue=a gpus=1 model=H100,", "model: there is an empty name in 'H100,'");
   refuses("submit j queue=a gpus=1 model=H100,H100", "model: 'H100' is given twice");
   refuses("submit j queue=a gpus=1 selects=a:b:c", "selects: 'a:b:c' is not KEY:VALUE");
@@ -137,6 +163,11 @@ TEST_CASE("two words of which one would not be read are refused together") {
   refuses("submit j queue=a gpus=1 service elements=3", "a job is a service or has elements, not both");
   refuses("submit j queue=a gpus=1 at-once=3", "at-once is of use only with elements");
   refuses("submit j queue=a gpus=1 max-unavailable=1", "max-unavailable is of use only with service");
+  refuses("submit j queue=a gpus=1 cannot-start runs=1m", "cannot-start and runs: what does not start does nothing");
+  refuses("submit j queue=a gpus=1 cannot-start saves=1s", "cannot-start and saves: what does not start does nothing");
+  refuses("submit j queue=a gpus=1 cannot-start ignores-signal", "cannot-start and ignores-signal");
+  refuses("submit j queue=a gpus=1 exit=1", "exit is of use only with runs");
+  refuses("submit j queue=a gpus=1 fails=1", "fails is of use only with runs");
 }
 
 TEST_CASE("the lines of a cluster are held to the same, and none is said twice") {
@@ -153,6 +184,13 @@ TEST_CASE("the lines of a cluster are held to the same, and none is said twice")
   cluster_refuses("scheduling grace=1s\n  scheduling grace=2s", "scheduling: 'grace=' is given twice");
   cluster_refuses("scheduling score=best", "'scheduling score=best': score: 'best' is none of best-fit, fragmentation");
   cluster_refuses("priority p value=high", "'priority p value=high': value: 'high' is not an integer");
+  cluster_refuses("priority p value=1000000001",
+                  "'priority p value=1000000001': value: 1000000001 is out of range; give -1000000 to 1000000000");
+  cluster_refuses("priority p default", "'priority p default': a priority class needs a value, such as value=500");
+  cluster_refuses("pool default",
+                  "'pool default': pool 'default' is there by itself, for all queues; leave the line out");
+  cluster_refuses("queue c guaranteed=gpus:1 use-or-lose=0s",
+                  "'queue c guaranteed=gpus:1 use-or-lose=0s': use-or-lose: 1s is the least");
 }
 
 TEST_CASE("a line is of printable ASCII, and no line stands where it would not be read") {
@@ -258,6 +296,8 @@ TEST_CASE("what is no scenario is said, and leaves with 2") {
   CHECK_EQ(plays("jobs.txt", ""), "1 " + path + "jobs.txt differs:\n  jobs\n+ ----\n");
   CHECK_EQ(plays("jobs.txt", "--rewrite"), "0 " + path + "jobs.txt: rewritten\n");
   CHECK_EQ(plays("jobs.txt", ""), "0 ");
+  std::ofstream(folder / "cut.txt") << "jobs\n----";
+  CHECK_EQ(plays("cut.txt", ""), "1 " + path + "cut.txt differs:\n  (in empty lines, or in the end of the last)\n");
   std::filesystem::remove_all(folder);
 }
 

@@ -5,6 +5,7 @@
 
 #include "control/handle.h"
 #include "model/document/quantity.h"
+#include "model/name.h"
 #include "sim/scenario/stage.h"
 
 namespace berth::sim {
@@ -34,7 +35,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, key, parse_amounts, *amounts); !ok) return ok;
   }
   if (auto ok = read_option(line, "weight", parse_count, queue.weight); !ok) return ok;
-  if (auto ok = read_option(line, "use-or-lose", parse_seconds, queue.use_or_lose_s); !ok) return ok;
+  if (auto ok = read_option(line, "use-or-lose", parse_some_seconds, queue.use_or_lose_s); !ok) return ok;
   const std::pair<const char*, std::optional<std::int64_t>*> counts[] = {
       {"jobs-per-user", &queue.max_jobs_per_user}, {"submitted-per-user", &queue.max_submitted_per_user}};
   for (const auto& [key, limit] : counts) {
@@ -55,6 +56,8 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
 Result<void> read_pool(const Line& line, ClusterConfig& config) {
   PoolConfig pool;
   pool.name = line.names.front();
+  if (pool.name == config.pools.front().name)
+    return invalid("pool '" + pool.name + "' is there by itself, for all queues; leave the line out");
   if (auto ok = read_option(line, "queues", parse_list, pool.queues); !ok) return ok;
   if (const std::string* level = line.option("apart")) pool.apart = *level;
   if (const std::string* classes = line.option("classes")) {
@@ -114,7 +117,8 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
   PriorityClassConfig& priority = config.priority_classes.emplace_back();
   priority.name = line.names.front();
   priority.global_default = line.has("default");
-  return read_option(line, "value", parse_integer, priority.value);
+  if (line.option("value") == nullptr) return invalid("a priority class needs a value, such as value=500");
+  return read_option(line, "value", parse_priority, priority.value);
 }
 
 // Lines may stand in any order, and those of the scheduling may share it out; but nothing is said twice.
@@ -144,10 +148,10 @@ Stage::Done Stage::configure(const std::vector<std::string>& below) {
     if (text == indented) return invalid(shown(text) + " is not indented; an empty line ends a block");
     auto line = read_line(text, cluster_lines(), "line of a cluster");
     if (!line) return invalid(shown(text) + ": " + line.error().message);
+    const bool first =
+        std::none_of(lines.begin(), lines.end(), [&](const Line& other) { return other.verb == line->verb; });
+    if (first && line->verb == "priority") config.priority_classes.clear();
     if (auto ok = check_once(*line, lines); !ok) return ok;
-    if (line->verb == "priority" && config.priority_classes == default_cluster_config().priority_classes) {
-      config.priority_classes.clear();
-    }
     if (auto ok = read_config_line(*line, config); !ok) return invalid(shown(text) + ": " + ok.error().message);
   }
   ask(ApplyConfig{config, "operator"});
@@ -156,26 +160,30 @@ Stage::Done Stage::configure(const std::vector<std::string>& below) {
 
 namespace {
 
-// All but the name, and the GPUs as "GPU 0 of it", ...
-Result<NodeSpec> read_node(const Line& line) {
-  NodeSpec spec;
-  spec.cpu_milli = 64'000;
-  spec.memory_mib = 512 * 1024;
-  if (auto ok = read_option(line, "cpus", parse_milli, spec.cpu_milli); !ok) return ok.error();
-  if (auto ok = read_option(line, "memory", parse_mib, spec.memory_mib); !ok) return ok.error();
-  if (const std::string* pool = line.option("pool")) spec.pool = *pool;
-  if (const std::string* taint = line.option("taint")) spec.taints.push_back({*taint, ""});
-  if (auto ok = read_option(line, "at", parse_path, spec.topology); !ok) return ok.error();
-  if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
-  if (auto ok = read_option(line, "numa", parse_count, spec.numa_nodes); !ok) return ok.error();
+// A name for each level from the outside on; more of them than there are levels would be read by nobody.
+Result<void> read_topology(const Line& line, const std::vector<std::string>& levels, NodeSpec& spec) {
+  if (auto ok = read_option(line, "at", parse_path, spec.topology); !ok) return ok;
+  if (spec.topology.size() <= levels.size()) return {};
+  if (levels.empty())
+    return invalid("at: the cluster has no topology; a line such as 'topology block rack' gives it one");
+  std::string known;
+  for (const std::string& level : levels) known += (known.empty() ? "" : "/") + level;
+  return invalid("at: " + shown(*line.option("at")) + " has more names than the topology of the cluster has levels; " +
+                 "give " + known);
+}
+
+// The GPUs as "GPU 0 of it", ...
+Result<void> read_gpus(const Line& line, NodeSpec& spec) {
+  if (auto ok = read_option(line, "numa", parse_count, spec.numa_nodes); !ok) return ok;
   const std::string* text = line.option("gpus");
   if (text == nullptr) {
     if (line.option("numa") != nullptr) return invalid("numa is of use only with gpus");
-    return spec;
+    return {};
   }
   const auto parts = split(*text, 'x');
   const auto count = parse_count(parts.front());
-  if (!count || parts.size() != 2 || parts.back().empty()) return invalid("gpus is COUNTxMODEL, such as 8xH100");
+  if (!count || parts.size() != 2 || !well_formed_name(parts.back()))
+    return invalid("gpus: " + shown(*text) + " is not COUNTxMODEL, such as 8xH100");
   if (*count > static_cast<std::int64_t>(kMaxGpusPerNode))
     return invalid("gpus: a node has " + std::to_string(kMaxGpusPerNode) + " GPUs at most");
   if (*count == 0) return invalid("gpus: leave it out where there are none");
@@ -186,6 +194,23 @@ Result<NodeSpec> read_node(const Line& line) {
     gpu.model = parts.back();
     gpu.numa = static_cast<std::int32_t>(g * spec.numa_nodes / *count);
   }
+  return {};
+}
+
+// All but the name.
+Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& levels) {
+  NodeSpec spec;
+  spec.cpu_milli = 64'000;
+  spec.memory_mib = 512 * 1024;
+  std::vector<std::string> taints;
+  if (auto ok = read_option(line, "cpus", parse_milli, spec.cpu_milli); !ok) return ok.error();
+  if (auto ok = read_option(line, "memory", parse_mib, spec.memory_mib); !ok) return ok.error();
+  if (auto ok = read_option(line, "pool", parse_name, spec.pool); !ok) return ok.error();
+  if (auto ok = read_option(line, "taint", parse_names, taints); !ok) return ok.error();
+  for (const std::string& taint : taints) spec.taints.push_back({taint, ""});
+  if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
+  if (auto ok = read_topology(line, levels, spec); !ok) return ok.error();
+  if (auto ok = read_gpus(line, spec); !ok) return ok.error();
   return spec;
 }
 
@@ -197,7 +222,7 @@ Stage::Done Stage::add_nodes(const Line& line) {
     list_nodes();
     return {};
   }
-  auto spec = read_node(line);
+  auto spec = read_node(line, world_.working().config().topology_levels);
   if (!spec) return spec.error();
   const auto fresh = expand_all(line.names);
   if (!fresh) return fresh.error();
@@ -258,7 +283,7 @@ Stage::Done Stage::on_nodes(const Line& line) {
 Stage::Done Stage::gpu_health(const Line& line) {
   const std::string& node = line.names[0];
   const std::string& how = line.names[2];
-  if (how != "fails" && how != "heals") return invalid("gpu NODE GPU fails|heals");
+  if (how != "fails" && how != "heals") return invalid("gpu: write 'gpu NODE GPU fails|heals'");
   backend::FakeBackend& fleet = world_.fleet();
   if (!fleet.has_node(node)) return invalid("no node " + shown(node));
   const auto gpu = parse_count(line.names[1]);

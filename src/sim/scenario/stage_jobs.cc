@@ -23,6 +23,11 @@ Result<JobId> Stage::job_named(const std::string& name) const {
 
 namespace {
 
+// The same bounds as in a job file.
+Result<std::int64_t> parse_tasks(std::string_view text) { return parse_some(text, kMaxTasksPerJob); }
+Result<std::int64_t> parse_elements(std::string_view text) { return parse_some(text, kMaxArraySize); }
+Result<std::int64_t> parse_retries(std::string_view text) { return document::parse_integer(text, 0, kMaxRetries); }
+
 // LABELS@LEVEL
 Result<AffinityTerm> parse_term(const std::string& text) {
   const auto parts = split(text, '@');
@@ -53,7 +58,7 @@ Result<TaskGroup> read_group(const std::string& text, const TaskGroup& like) {
   const auto pair = split(where.front(), ':');
   const auto amounts = split(pair.back(), 'x');
   if (where.size() > 2 || where.back().empty() || pair.size() != 2 || amounts.size() != 2) return wrong;
-  const auto tasks = parse_count(amounts.front());
+  const auto tasks = parse_tasks(amounts.front());
   const auto gpus = parse_count(amounts.back());
   if (!tasks || !gpus) return wrong;
   TaskGroup group = like;
@@ -62,6 +67,7 @@ Result<TaskGroup> read_group(const std::string& text, const TaskGroup& like) {
   group.min_count = 0;
   group.request.gpus = static_cast<std::int32_t>(*gpus);
   group.request.gpu_milli = static_cast<std::int32_t>(kMilli);
+  if (*gpus == 0) group.request.gpu_models.clear();
   group.topology = {};
   if (where.size() == 2) group.topology.required = where.back();
   return group;
@@ -76,10 +82,11 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "cpus", parse_milli, group.request.cpu_milli); !ok) return ok;
   if (auto ok = read_option(line, "memory", parse_mib, group.request.memory_mib); !ok) return ok;
   if (auto ok = read_option(line, "model", parse_list, group.request.gpu_models); !ok) return ok;
-  if (auto ok = read_option(line, "tasks", parse_count, group.count); !ok) return ok;
-  if (auto ok = read_option(line, "min-tasks", parse_count, group.min_count); !ok) return ok;
+  if (gpu_milli == 0 && line.option("model") != nullptr) return invalid("model is of use only with gpus");
+  if (auto ok = read_option(line, "tasks", parse_tasks, group.count); !ok) return ok;
+  if (auto ok = read_option(line, "min-tasks", parse_tasks, group.min_count); !ok) return ok;
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
-  if (auto ok = read_option(line, "tolerates", parse_list, group.tolerations); !ok) return ok;
+  if (auto ok = read_option(line, "tolerates", parse_names, group.tolerations); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
   if (const std::string* level = line.option("group-within")) group.topology.required = *level;
   return read_enum(line, "numa", group.numa);
@@ -109,9 +116,9 @@ Result<void> read_kind(const Line& line, JobSpec& spec) {
     return invalid("max-unavailable is of use only with service");
   if (array) spec.kind = JobKind::kArray;
   if (service) spec.kind = JobKind::kService;
-  if (auto ok = read_option(line, "elements", parse_count, spec.array_size); !ok) return ok;
-  if (auto ok = read_option(line, "at-once", parse_count, spec.array_running); !ok) return ok;
-  return read_option(line, "max-unavailable", parse_count, spec.max_unavailable);
+  if (auto ok = read_option(line, "elements", parse_elements, spec.array_size); !ok) return ok;
+  if (auto ok = read_option(line, "at-once", parse_elements, spec.array_running); !ok) return ok;
+  return read_option(line, "max-unavailable", parse_tasks, spec.max_unavailable);
 }
 
 Result<void> read_times(const Line& line, JobSpec& spec) {
@@ -133,7 +140,7 @@ Result<JobSpec> read_job(const Line& line) {
   if (auto ok = read_times(line, spec); !ok) return ok.error();
   if (auto ok = read_affinity(line, spec); !ok) return ok.error();
   if (auto ok = read_enum(line, "class", spec.job_class); !ok) return ok.error();
-  if (auto ok = read_option(line, "retries", parse_count, spec.retries); !ok) return ok.error();
+  if (auto ok = read_option(line, "retries", parse_retries, spec.retries); !ok) return ok.error();
   if (const std::string* queue = line.option("queue")) spec.queue = *queue;
   if (const std::string* user = line.option("user")) spec.user = *user;
   if (const std::string* priority = line.option("priority")) spec.priority_class = *priority;
@@ -157,6 +164,14 @@ Result<void> check_behaviour(const Line& line) {
   if (both("saves", "leaves")) return invalid("saves and leaves: one of them says when it leaves");
   if (line.has("ignores-signal") && (line.option("saves") != nullptr || line.option("leaves") != nullptr))
     return invalid("ignores-signal: it neither saves nor leaves then");
+  for (const char* one : {"runs", "exit", "fails", "saves", "leaves", "ignores-signal"}) {
+    if (line.has("cannot-start") && (line.option(one) != nullptr || line.has(one)))
+      return invalid("cannot-start and " + std::string(one) + ": what does not start does nothing more");
+  }
+  for (const char* one : {"exit", "fails"}) {
+    if (line.option(one) != nullptr && line.option("runs") == nullptr)
+      return invalid(std::string(one) + " is of use only with runs; without it the tasks run until they are stopped");
+  }
   return {};
 }
 
@@ -185,9 +200,9 @@ Result<void> Stage::read_dependencies(const Line& line, JobSpec& spec) const {
   for (const auto& [key, kind] :
        {std::pair("after", DependencyKind::kAfter), std::pair("afterok", DependencyKind::kAfterOk),
         std::pair("afterany", DependencyKind::kAfterAny)}) {
-    const std::string* names = line.option(key);
-    if (names == nullptr) continue;
-    for (const std::string& name : split(*names, ',')) {
+    std::vector<std::string> jobs;
+    if (auto ok = read_option(line, key, parse_list, jobs); !ok) return ok;
+    for (const std::string& name : jobs) {
       const auto job = job_named(name);
       if (!job) return invalid(std::string(key) + ": " + job.error().message);
       spec.dependencies.push_back({kind, *job});
@@ -225,7 +240,7 @@ Stage::Done Stage::on_job(const Line& line) {
   if (line.verb == "hold") ask(HoldJob{*job, true, "ann"});
   if (line.verb == "release") ask(HoldJob{*job, false, "ann"});
   if (line.verb == "prioritize") {
-    const auto value = parse_integer(line.names.back());
+    const auto value = parse_priority(line.names.back());
     if (!value) return value.error();
     ask(PrioritizeJob{*job, static_cast<std::int32_t>(*value), "ann"});
   }

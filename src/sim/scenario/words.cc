@@ -8,9 +8,17 @@
 #include "model/document/quantity.h"
 #include "model/document/reading.h"
 #include "model/name.h"
+#include "model/priority.h"
 #include "model/resources.h"
 
 namespace berth::sim {
+
+namespace {
+
+constexpr std::int64_t kMostSeconds = std::int64_t{366} * 86'400;
+constexpr std::int64_t kMostNames = 100'000;
+
+}  // namespace
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 80;
@@ -34,13 +42,16 @@ std::string none_of(std::string_view word, std::span<const std::string_view> kno
   return shown(word) + " is none of " + all + (meant ? "; did you mean '" + std::string(*meant) + "'?" : "");
 }
 
-Result<std::int64_t> parse_integer(std::string_view text) {
-  return document::parse_integer(text, std::numeric_limits<std::int32_t>::min(),
-                                 std::numeric_limits<std::int32_t>::max());
+Result<std::int64_t> parse_priority(std::string_view text) {
+  return document::parse_integer(text, kLeastPriority, kMostPriority);
 }
 
 Result<std::int64_t> parse_count(std::string_view text) {
   return document::parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
+}
+
+Result<std::int64_t> parse_some(std::string_view text, std::int64_t most) {
+  return document::parse_integer(text, 1, most);
 }
 
 Result<std::int64_t> parse_milli(std::string_view text) {
@@ -51,7 +62,6 @@ Result<std::int64_t> parse_milli(std::string_view text) {
 }
 
 Result<std::int64_t> parse_seconds(std::string_view text) {
-  constexpr std::int64_t kMostSeconds = std::int64_t{366} * 86'400;
   auto seconds = document::parse_duration_s(text);
   if (seconds && *seconds > kMostSeconds) return invalid(shown(text) + " is too long; 366d is the most");
   return seconds;
@@ -64,8 +74,8 @@ Result<std::int64_t> parse_some_seconds(std::string_view text) {
 }
 
 Result<std::int64_t> parse_duration(std::string_view text) {
-  if (text.ends_with("ms")) {
-    if (const auto ms = parse_count(text.substr(0, text.size() - 2))) return ms;
+  if (text.ends_with("ms") && text.find_first_not_of("0123456789") == text.size() - 2) {
+    return document::parse_integer(text.substr(0, text.size() - 2), 0, kMostSeconds * 1000);
   }
   const auto seconds = parse_seconds(text);
   if (!seconds) return seconds;
@@ -128,10 +138,18 @@ std::optional<std::string> find_twice(const std::vector<std::string>& words) {
 
 }  // namespace
 
+Result<std::string> parse_name(std::string_view text) {
+  if (!well_formed_name(text)) return invalid(shown(text) + " is not a name; " + std::string(kNameRule));
+  return std::string(text);
+}
+
 Result<std::vector<std::string>> parse_path(std::string_view text) {
   auto parts = split(text, '/');
   if (std::find(parts.begin(), parts.end(), "") != parts.end())
     return invalid("there is an empty name in " + shown(text));
+  for (const std::string& part : parts) {
+    if (auto name = parse_name(part); !name) return name.error();
+  }
   return parts;
 }
 
@@ -143,11 +161,23 @@ Result<std::vector<std::string>> parse_list(std::string_view text) {
   return parts;
 }
 
+Result<std::vector<std::string>> parse_names(std::string_view text) {
+  auto names = parse_list(text);
+  if (!names) return names;
+  for (const std::string& one : *names) {
+    if (auto name = parse_name(one); !name) return name.error();
+  }
+  return names;
+}
+
 Result<Labels> parse_labels(std::string_view text) {
   Labels labels;
   for (const std::string& one : split(text, ',')) {
     const auto pair = split(one, ':');
-    if (pair.size() != 2 || pair.front().empty()) return invalid(shown(one) + " is not KEY:VALUE");
+    if (pair.size() != 2 || pair.front().empty() || pair.back().empty())
+      return invalid(shown(one) + " is not KEY:VALUE");
+    if (pair.front().size() > kMaxNameLength || pair.front().find('=') != std::string::npos || pair.back().size() > 253)
+      return invalid(shown(one) + " is no label; keys have 1 to 63 characters without '=', values at most 253");
     labels.emplace_back(pair.front(), pair.back());
   }
   std::sort(labels.begin(), labels.end());
@@ -157,24 +187,35 @@ Result<Labels> parse_labels(std::string_view text) {
   return labels;
 }
 
+namespace {
+
+// "[1-4]", from the bracket on.
+Result<std::pair<std::int64_t, std::int64_t>> parse_range(std::string_view text) {
+  const auto ends = split(text.substr(1, text.size() - 1 - (text.ends_with(']') ? 1 : 0)), '-');
+  const auto first = parse_count(ends.front());
+  const auto last = parse_count(ends.back());
+  if (!text.ends_with(']') || ends.size() != 2 || !first || !last)
+    return invalid("is not NAME[FIRST-LAST], such as n[1-4]");
+  if (*first > *last) return invalid("runs backwards; write the smaller number first");
+  if (*last - *first >= kMostNames) return invalid("is more than " + std::to_string(kMostNames) + " names");
+  return std::pair(*first, *last);
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> expand_names(std::string_view text) {
-  constexpr std::int64_t kMostNames = 100'000;
   std::vector<std::string> names;
   const std::size_t open = text.find('[');
   if (open == std::string_view::npos) {
     names.emplace_back(text);
   } else {
-    const std::size_t dash = std::min(text.find('-', open), text.size() - 1);
-    const auto first = parse_count(text.substr(open + 1, dash - open - 1));
-    const auto last = parse_count(text.substr(dash + 1, text.size() - dash - 2));
-    if (!first || !last || !text.ends_with(']') || *first > *last || *last - *first >= kMostNames)
-      return invalid(shown(text) + " is not NAME[FIRST-LAST], such as n[1-4], of " + std::to_string(kMostNames) +
-                     " names at most");
-    for (std::int64_t i = *first; i <= *last; ++i)
-      names.push_back(std::string(text.substr(0, open)) + std::to_string(i));
+    const auto range = parse_range(text.substr(open));
+    if (!range) return invalid(shown(text) + " " + range.error().message);
+    const auto [first, last] = *range;
+    for (std::int64_t i = first; i <= last; ++i) names.push_back(std::string(text.substr(0, open)) + std::to_string(i));
   }
-  for (const std::string& name : {names.front(), names.back()}) {
-    if (!well_formed_name(name)) return invalid(shown(name) + " is not a name; " + std::string(kNameRule));
+  for (const std::string& one : {names.front(), names.back()}) {
+    if (auto name = parse_name(one); !name) return name.error();
   }
   return names;
 }
@@ -184,6 +225,8 @@ Result<std::vector<std::string>> expand_all(const std::vector<std::string>& word
   for (const std::string& word : words) {
     const auto names = expand_names(word);
     if (!names) return names.error();
+    if (static_cast<std::int64_t>(all.size() + names->size()) > kMostNames)
+      return invalid("the line names more than " + std::to_string(kMostNames) + " nodes; share them out");
     all.insert(all.end(), names->begin(), names->end());
   }
   if (const auto twice = find_twice(all)) return invalid(shown(*twice) + " is named twice");

@@ -40,10 +40,12 @@ Result<std::int64_t> parse_some_seconds(std::string_view text);
 // The same as a point of scenario time.
 Result<Timestamp> parse_instant(std::string_view text);
 Result<bool> parse_on_off(std::string_view text);
-// Of 32 bits, which is enough for all that may be below zero.
-Result<std::int64_t> parse_integer(std::string_view text);
+// Of a class, or given to a job.
+Result<std::int64_t> parse_priority(std::string_view text);
 // Not below zero, and no larger than a count may be: 2147483647.
 Result<std::int64_t> parse_count(std::string_view text);
+// From 1 on; 0 would mean "not stated".
+Result<std::int64_t> parse_some(std::string_view text, std::int64_t most);
 // "8", "0.5": thousandths.
 Result<std::int64_t> parse_milli(std::string_view text);
 // "512GiB", "1.5TiB" in MiB.
@@ -52,13 +54,16 @@ Result<std::int64_t> parse_mib(std::string_view text);
 Result<ResourceAmounts> parse_amounts(std::string_view text);
 // "H100,A100": none is empty, none stands there twice.
 Result<std::vector<std::string>> parse_list(std::string_view text);
-// "z1/b1/r1": none is empty.
+Result<std::string> parse_name(std::string_view text);
+// The same, and all are well-formed names.
+Result<std::vector<std::string>> parse_names(std::string_view text);
+// "z1/b1/r1", of well-formed names.
 Result<std::vector<std::string>> parse_path(std::string_view text);
-// "app:web,tier:front", sorted by key.
+// "app:web,tier:front", sorted by key; the rule for labels is the one of jobs.
 Result<Labels> parse_labels(std::string_view text);
 // "n[1-4]" is n1 n2 n3 n4, a hundred thousand at most; all are well-formed names.
 Result<std::vector<std::string>> expand_names(std::string_view text);
-// All of several such words; none stands there twice.
+// All of several such words; none stands there twice, and they are not more than that.
 Result<std::vector<std::string>> expand_all(const std::vector<std::string>& words);
 // {0,1,2,5} is "0-2,5".
 std::string ranges_text(const std::vector<std::uint8_t>& sorted);
