@@ -204,6 +204,7 @@ TEST_CASE("a line is of printable ASCII, and no line stands where it would not b
   refuses("cancel " + std::string(5000, 'j'), "the line has 5007 bytes; the most is 4096");
   refuses("cluster\n  queue b\n\tqueue c", "below the directive, byte 1 of the line is a tab");
   refuses("cluster\nqueue b", "'queue b' is not indented");
+  refuses("cluster\n  queue b\n  ", "a line below has spaces alone; an empty line ends a block");
   refuses("  queue b", "the line is indented and stands below no cluster");
   refuses("submit j queue=a gpus=1\nsubmit k queue=a gpus=1", "'submit k queue=a gpus=1' stands below submit");
 }

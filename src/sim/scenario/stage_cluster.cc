@@ -146,6 +146,7 @@ Stage::Done Stage::configure(const std::vector<std::string>& below) {
   for (const std::string& indented : below) {
     const std::string text = indented.substr(std::min(indented.find_first_not_of(' '), indented.size()));
     if (text == indented) return invalid(shown(text) + " is not indented; an empty line ends a block");
+    if (text.empty()) return invalid("a line below has spaces alone; an empty line ends a block");
     auto line = read_line(text, cluster_lines(), "line of a cluster");
     if (!line) return invalid(shown(text) + ": " + line.error().message);
     const bool first =
