@@ -150,18 +150,24 @@ TEST_CASE("what nothing would read of a job is refused, and so is a name that is
           group.count = 3;
           group.min_count = 2;
         }) == "min_tasks is of use only for gangs; each replica of a service starts by itself");
-  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.count = 0; }) ==
-        "groups[0].tasks must be between 1 and 65536");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.count = 0; }) == "tasks must be between 1 and 65536");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.name.clear(); }) ==
+        "groups[0].name must have 1 to 63 characters");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.min_count = 2; }) ==
-        "groups[0].min_tasks must be between 1 and tasks (1)");
+        "min_tasks must be between 1 and tasks (1)");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) {
           group.node_selector = {{"", "x"}};
-        }) == "groups[0].node_selector: a label has no name; write it as LABEL: VALUE");
+        }) == "node_selector: a label has no name; write it as LABEL: VALUE");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) {
           group.node_selector = {{"zone", "\x1b[2J"}};
-        }) == "groups[0].node_selector contains control characters");
+        }) == "node_selector contains control characters");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.tolerations = {""}; }) ==
-        "groups[0].tolerations: a taint has no name; give its key");
+        "tolerations: a taint has no name; give its key");
+  CHECK(refused_for([](JobSpec& spec, TaskGroup&) {
+          spec.groups.push_back(spec.groups.front());
+          spec.groups.back().name = "other";
+          spec.groups.back().request.gpus = 17;
+        }) == "groups[1].gpus must be between 0 and 16 per task; ask for more tasks to get more GPUs");
   CHECK(refused_for([](JobSpec& spec, TaskGroup&) { spec.groups.push_back(spec.groups.front()); }) ==
         "groups[1].name 'main' is used twice; give each group a name of its own");
 }

@@ -30,56 +30,55 @@ Result<void> check_text(const std::string& field, const std::string& text) {
   return {};
 }
 
+// Here `where` leads to a key of a group, such as "groups[1].", and is empty where there is only one.
 Result<void> check_command(const std::string& where, const TaskGroup& group) {
-  if (group.command.empty() && group.image.empty())
-    return invalid(where + ".command is empty; give the program to run");
-  if (group.command.size() > kMaxArguments) return invalid(where + ".command has more than 10000 words");
+  if (group.command.empty() && group.image.empty()) return invalid(where + "command is empty; give the program to run");
+  if (group.command.size() > kMaxArguments) return invalid(where + "command has more than 10000 words");
   std::size_t bytes = 0;
   for (const std::string& word : group.command) {
     bytes += word.size();
-    if (word.find('\0') != std::string::npos) return invalid(where + ".command contains a NUL byte");
-    if (!is_utf8(word)) return invalid(where + ".command is not valid UTF-8");
+    if (word.find('\0') != std::string::npos) return invalid(where + "command contains a NUL byte");
+    if (!is_utf8(word)) return invalid(where + "command is not valid UTF-8");
   }
-  if (!group.command.empty() && group.command.front().empty())
-    return invalid(where + ".command names an empty program");
+  if (!group.command.empty() && group.command.front().empty()) return invalid(where + "command names an empty program");
   for (const auto& [name, value] : group.env) {
     bytes += name.size() + value.size();
     if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos ||
         value.find('\0') != std::string::npos) {
-      return invalid(where + ".env: '" + name.substr(0, 80) + "' is not a variable name (no '=', no NUL, not empty)");
+      return invalid(where + "env: '" + name.substr(0, 80) + "' is not a variable name (no '=', no NUL, not empty)");
     }
     if (name.starts_with("BERTH_"))
-      return invalid(where + ".env: names that start with BERTH_ are berth's own ('" + name + "')");
-    if (!is_utf8(name) || !is_utf8(value)) return invalid(where + ".env is not valid UTF-8");
+      return invalid(where + "env: names that start with BERTH_ are berth's own ('" + name + "')");
+    if (!is_utf8(name) || !is_utf8(value)) return invalid(where + "env is not valid UTF-8");
   }
-  if (bytes > kMaxCommandBytes) return invalid(where + ": command and environment are larger than 128 KiB together");
+  if (bytes > kMaxCommandBytes) return invalid(where + "command and env are larger than 128 KiB together");
   return {};
 }
 
 Result<void> check_request(const std::string& where, const TaskRequest& request, const state::State& state) {
   if (request.cpu_milli < 0 || request.cpu_milli > kMaxCpuMilli)
-    return invalid(where + ".cpus must be between 0 and 10000");
+    return invalid(where + "cpus must be between 0 and 10000");
   if (request.memory_mib < 0 || request.memory_mib > kMaxMemoryMib) {
-    return invalid(where + ".memory must be between 0 and 1 EiB");
+    return invalid(where + "memory must be between 0 and 1 EiB");
   }
   if (request.gpus < 0 || request.gpus > static_cast<std::int32_t>(kMaxGpusPerNode)) {
-    return invalid(where + ".gpus must be between 0 and " + std::to_string(kMaxGpusPerNode) +
+    return invalid(where + "gpus must be between 0 and " + std::to_string(kMaxGpusPerNode) +
                    " per task; ask for more tasks to get more GPUs");
   }
   if (request.gpu_milli < 1 || request.gpu_milli > kMilli)
-    return invalid(where + ".gpus: a share lies above 0 and below 1");
+    return invalid(where + "gpus: a share lies above 0 and below 1");
   if (request.gpu_milli < kMilli && request.gpus != 1)
-    return invalid(where + ".gpus: a share is of one GPU, not of several");
+    return invalid(where + "gpus: a share is of one GPU, not of several");
   if (request.gpus == 0 && request.cpu_milli == 0 && request.memory_mib == 0) {
-    return invalid(where + " asks for nothing; give gpus, cpus or memory");
+    return invalid(where + "gpus, cpus and memory are all 0; ask for some of them");
   }
   if (!request.mig_profile.empty())
-    return Error{ErrorCode::kUnsupported, where + ".mig_profile: MIG instances are not there yet"};
+    return Error{ErrorCode::kUnsupported, where + "mig_profile: MIG instances are not there yet"};
   for (const std::string& model : request.gpu_models) {
     if (state.gpu_model_named(model)) continue;
     std::string known;
     for (const auto& one : state.gpu_models()) known += (known.empty() ? "" : ", ") + one.name;
-    return invalid(where + ".gpu_models: no such GPU model '" + model.substr(0, 80) +
+    return invalid(where + "gpu_models: no such GPU model '" + model.substr(0, 80) +
                    "'; known: " + (known.empty() ? "none yet" : known));
   }
   return {};
@@ -88,39 +87,50 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
 // Labels and taints of nodes; who names them is free.
 Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
   for (const auto& [key, value] : group.node_selector) {
-    if (key.empty()) return invalid(where + ".node_selector: a label has no name; write it as LABEL: VALUE");
-    if (auto ok = check_text(where + ".node_selector", key + value); !ok) return ok;
+    if (key.empty()) return invalid(where + "node_selector: a label has no name; write it as LABEL: VALUE");
+    if (auto ok = check_text(where + "node_selector", key + value); !ok) return ok;
   }
   for (const std::string& taint : group.tolerations) {
-    if (taint.empty()) return invalid(where + ".tolerations: a taint has no name; give its key");
-    if (auto ok = check_text(where + ".tolerations", taint); !ok) return ok;
+    if (taint.empty()) return invalid(where + "tolerations: a taint has no name; give its key");
+    if (auto ok = check_text(where + "tolerations", taint); !ok) return ok;
   }
   return {};
 }
 
 Result<void> check_group(const state::State& state, const std::string& where, const TaskGroup& group) {
-  if (auto ok = check_text(where + ".name", group.name); !ok) return ok;
-  if (group.name.empty() || group.name.size() > 63) return invalid(where + ".name must have 1 to 63 characters");
   if (group.count < 1 || group.count > kMaxTasksPerJob) {
-    return invalid(where + ".tasks must be between 1 and " + std::to_string(kMaxTasksPerJob));
+    return invalid(where + "tasks must be between 1 and " + std::to_string(kMaxTasksPerJob));
   }
   if (group.min_count < 0 || group.min_count > group.count) {
-    return invalid(where + ".min_tasks must be between 1 and tasks (" + std::to_string(group.count) + ")");
+    return invalid(where + "min_tasks must be between 1 and tasks (" + std::to_string(group.count) + ")");
   }
   if (!group.image.empty())
-    return Error{ErrorCode::kUnsupported, where + ".image: containers are not there yet; give a command"};
+    return Error{ErrorCode::kUnsupported, where + "image: containers are not there yet; give a command"};
   if (!group.workdir.empty() && group.workdir.front() != '/')
-    return invalid(where + ".workdir must be an absolute path");
-  if (auto ok = check_text(where + ".workdir", group.workdir); !ok) return ok;
+    return invalid(where + "workdir must be an absolute path");
+  if (auto ok = check_text(where + "workdir", group.workdir); !ok) return ok;
   if (!group.pool.empty()) {
     const auto& pools = state.pools();
     if (std::none_of(pools.begin(), pools.end(), [&](const auto& pool) { return pool.name == group.pool; })) {
-      return invalid(where + ".pool: no such pool '" + group.pool.substr(0, 80) + "'");
+      return invalid(where + "pool: no such pool '" + group.pool.substr(0, 80) + "'");
     }
   }
   if (auto ok = check_wishes(where, group); !ok) return ok;
   if (auto ok = check_command(where, group); !ok) return ok;
   return check_request(where, group.request, state);
+}
+
+Result<void> check_group_names(const JobSpec& spec) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const std::string where = "groups[" + std::to_string(i) + "].name";
+    const std::string& name = spec.groups[i].name;
+    if (auto ok = check_text(where, name); !ok) return ok;
+    if (name.empty() || name.size() > 63) return invalid(where + " must have 1 to 63 characters");
+    if (!names.insert(name).second)
+      return invalid(where + " '" + name + "' is used twice; give each group a name of its own");
+  }
+  return {};
 }
 
 Result<void> check_times(const JobSpec& spec) {
@@ -306,13 +316,11 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
   }
   if (spec.groups.empty()) return invalid("groups is empty; a job has at least one task group");
   if (spec.groups.size() > 64) return invalid("groups lists more than 64 task groups");
-  std::set<std::string> names;
+  if (auto ok = check_group_names(spec); !ok) return ok;
   std::int64_t tasks = 0;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
-    const std::string where = "groups[" + std::to_string(i) + "]";
+    const std::string where = spec.groups.size() == 1 ? "" : "groups[" + std::to_string(i) + "].";
     if (auto ok = check_group(state, where, spec.groups[i]); !ok) return ok;
-    if (!names.insert(spec.groups[i].name).second)
-      return invalid(where + ".name '" + spec.groups[i].name + "' is used twice; give each group a name of its own");
     tasks += spec.groups[i].count;
   }
   if (tasks > kMaxTasksPerJob)
