@@ -40,6 +40,7 @@ void Trial::bind_more(JobId id, std::span<const TaskPlacement> placements, std::
   charge.tasks = static_cast<std::uint32_t>(placements.size());
   entry.charges.push_back(charge);
   bind(id, entry, +1);
+  bindings_.push_back(undo_.size());
   undo_.push_back(std::move(entry));
 }
 
@@ -50,12 +51,13 @@ void Trial::remove(JobId id) {
     for (const TaskState& task : job.attempt->tasks) entry.placements.push_back(task.placement);
     entry.charges = job.attempt->charges;
   }
-  for (const Undo& earlier : undo_) {
+  for (const std::size_t place : bindings_) {
+    const Undo& earlier = undo_[place];
     if (earlier.job != id) continue;
     if (earlier.step == Step::kPlaced) {
       entry.placements.insert(entry.placements.end(), earlier.placements.begin(), earlier.placements.end());
       entry.charges.insert(entry.charges.end(), earlier.charges.begin(), earlier.charges.end());
-    } else if (earlier.step == Step::kShrunk) {
+    } else {
       entry.placements.resize(entry.placements.size() - earlier.placements.size());
       entry.charges.resize(earlier.first_charge);
       if (earlier.shrunk) entry.charges.push_back(*earlier.shrunk);
@@ -85,6 +87,7 @@ void Trial::shrink(JobId id, std::uint32_t keep) {
     entry.shrunk = rest;
   }
   bind(id, entry, -1);
+  bindings_.push_back(undo_.size());
   undo_.push_back(std::move(entry));
 }
 
@@ -193,6 +196,7 @@ void Trial::rollback_to(Mark mark) {
   while (undo_.size() > mark) {
     const Undo entry = std::move(undo_.back());
     undo_.pop_back();
+    if (!bindings_.empty() && bindings_.back() == undo_.size()) bindings_.pop_back();
     switch (entry.step) {
       case Step::kPlaced:
         bind(entry.job, entry, -1);

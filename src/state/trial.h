@@ -94,6 +94,7 @@ class Trial {
 
   State& state_;
   std::vector<Undo> undo_;
+  std::vector<std::size_t> bindings_;  // where in `undo_` jobs are placed or shrunk
 };
 
 }  // namespace berth::state
