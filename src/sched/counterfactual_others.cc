@@ -150,7 +150,7 @@ bool Inquiry::leaves_first(const Cost& a, const Cost& b) {
 
 void Inquiry::order_victims(std::vector<JobId>& victims) const {
   std::vector<Cost> costs;
-  for (const JobId id : victims) costs.push_back(cost_of(state::running_row(*state_.job(id))));
+  for (const JobId id : victims) costs.push_back(cost_of(state_.running_table().rows()[state_.job(id)->running_row]));
   std::sort(costs.begin(), costs.end(), leaves_first);
   for (std::size_t i = 0; i < costs.size(); ++i) victims[i] = costs[i].job;
 }

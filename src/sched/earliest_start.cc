@@ -1,6 +1,7 @@
 #include "sched/earliest_start.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -36,12 +37,14 @@ void leaves_by(Ending& one, Timestamp when) {
   one.certain = std::min(one.certain, when);
 }
 
-Ending ending(const State& state, const JobState& running, Timestamp now) {
-  Ending one{running.id, state::expected_end(state, running, now)};
-  if (state::ends_for_certain(state, running)) one.certain = one.expected;
+// Of what runs.
+Ending ending(const State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& ends) {
+  Ending one{row.job, ends.of(row)};
+  const JobState* job = row.plain && state.maintenance().empty() ? nullptr : state.job(row.job);
+  if (job == nullptr ? row.timed : state::ends_for_certain(state, *job)) one.certain = one.expected;
   if (state.maintenance().empty()) return one;
-  for (const state::TaskState& task : running.attempt->tasks)
-    leaves_by(one, moved_by(state, running, task.placement.node, now));
+  for (const state::TaskState& task : job->attempt->tasks)
+    leaves_by(one, moved_by(state, *job, task.placement.node, now));
   return one;
 }
 
@@ -68,8 +71,7 @@ std::set<Timestamp> turns(const State& state, const JobState& job) {
 // and the next. Places are judged greedily, so a shorter prefix might do by luck; the one that is found does.
 class PrefixSearch {
  public:
-  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, const std::vector<Relief>& reliefs,
-               Timestamp now)
+  PrefixSearch(Trial& trial, State& state, JobId job, PlaceWork& work, ReliefsInOrder& reliefs, Timestamp now)
       : trial_(trial),
         state_(state),
         job_(*state.job(job)),
@@ -81,10 +83,9 @@ class PrefixSearch {
   std::optional<HoldDecision> run() {
     const Trial::Mark begin = trial_.mark();
     std::optional<HoldDecision> found;
-    for (std::size_t first = 0; first < reliefs_.size() && !found;) {
-      const std::size_t last = up_to_next_turn(first);
-      found = between(first, last);
-      first = last;
+    for (std::size_t first = 0; !found && reliefs_.work_out(first + 1, work_) > first;) {
+      const auto turn = turns_.upper_bound(time_of(first + 1));
+      found = after(first, turn == turns_.end() ? Timestamp::never() : *turn);
     }
     trial_.rollback_to(begin);
     return found;
@@ -93,54 +94,53 @@ class PrefixSearch {
  private:
   Timestamp time_of(std::size_t count) const { return std::max(now_, reliefs_[count - 1].when); }
 
-  std::size_t up_to_next_turn(std::size_t first) const {
-    const auto turn = turns_.upper_bound(time_of(first + 1));
-    std::size_t last = first + 1;
-    while (last < reliefs_.size() && (turn == turns_.end() || time_of(last + 1) < *turn)) ++last;
-    return last;
+  // The first `count`, or as many of them as there are before the turn.
+  std::size_t before(Timestamp turn, std::size_t count) {
+    count = reliefs_.work_out(count, work_);
+    while (count > 0 && time_of(count) >= turn) --count;
+    return count;
   }
 
-  // After more than `first` of them, whose jobs are removed, and no more than `last`; these are removed when it is not
-  // found.
-  std::optional<HoldDecision> between(std::size_t first, std::size_t last) {
+  // After more than `first` of them, whose jobs are removed, and before the turn. When it is not found, all before the
+  // turn are removed, and `first` is how many.
+  std::optional<HoldDecision> after(std::size_t& first, Timestamp turn) {
     std::size_t low = first;  // does not fit after this many
     std::size_t high = first + 1;
-    Trial::Mark low_mark = trial_.mark();
-    std::size_t removed = first;
     std::optional<std::vector<TaskPlacement>> found;
-    while (low < last) {
-      high = std::min(high, last);
-      remove_up_to(removed, high);
-      if ((found = places_after(high))) break;
+    while ((high = before(turn, high)) > low && !(found = places_after(high))) {
       low = high;
-      low_mark = trial_.mark();
       high += high - first;
     }
     while (found && low + 1 < high) {
       const std::size_t middle = low + (high - low) / 2;
-      trial_.rollback_to(low_mark);
-      removed = low;
-      remove_up_to(removed, middle);
       if (auto earlier = places_after(middle)) {
         found = std::move(earlier);
         high = middle;
       } else {
         low = middle;
-        low_mark = trial_.mark();
       }
     }
+    first = low;
     if (!found) return std::nullopt;
     return HoldDecision{job_.id, std::move(*found), time_of(high)};
   }
 
-  void remove_up_to(std::size_t& removed, std::size_t count) {
-    for (; removed < count; ++removed) {
-      if (reliefs_[removed].job.valid()) trial_.remove(reliefs_[removed].job);
+  // Removes the jobs of the first `count`, and of no others.
+  void remove(std::size_t count) {
+    if (count < marks_.size()) {
+      trial_.rollback_to(marks_[count]);
+      marks_.resize(count);
+    }
+    while (marks_.size() < count) {
+      const JobId job = reliefs_[marks_.size()].job;
+      marks_.push_back(trial_.mark());
+      if (job.valid()) trial_.remove(job);
     }
   }
 
   // It would start when the last of them has ended: what maintenance closes until then or after is for that time.
   std::optional<std::vector<TaskPlacement>> places_after(std::size_t count) {
+    remove(count);
     const Trial::Mark mark = trial_.mark();
     look_ahead(trial_, time_of(count), now_);
     Reason why;
@@ -153,9 +153,10 @@ class PrefixSearch {
   State& state_;
   const JobState& job_;
   PlaceWork& work_;
-  const std::vector<Relief>& reliefs_;  // in their order
+  ReliefsInOrder& reliefs_;
   Timestamp now_;
   std::set<Timestamp> turns_;
+  std::vector<Trial::Mark> marks_;  // before each of those that are removed
 };
 
 }  // namespace
@@ -170,25 +171,63 @@ Ending ending(const State& state, const JobState& job, std::span<const TaskPlace
   return one;
 }
 
-const std::vector<Relief>& Reliefs::in_order(bool by_estimates) {
-  std::optional<std::vector<Relief>>& known = reliefs_[by_estimates ? 1 : 0];
-  if (known) return *known;
-  std::vector<Relief>& reliefs = known.emplace();
-  const auto add = [&](const Ending& one) {
-    const Timestamp when = by_estimates ? one.expected : one.certain;
-    if (!when.is_never()) reliefs.push_back({when, one.job});
-  };
-  for (const Ending& one : starting_) add(one);
-  for (const JobId id : state_.running()) add(ending(state_, *state_.job(id), now_));
-  for (const auto& [name, window] : state_.maintenance()) reliefs.push_back({window.to, JobId::none()});
-  std::sort(reliefs.begin(), reliefs.end());
-  return reliefs;
+ReliefsInOrder::ReliefsInOrder(const State& state, Timestamp now, const std::vector<Ending>& starting,
+                               bool by_estimates, PlaceWork& work)
+    : state_(state), now_(now), by_estimates_(by_estimates), ends_(state, now) {
+  for (const auto& [name, window] : state.maintenance()) {
+    heap_.push_back({{window.to, JobId::none()}});
+    if (window.from > now) next_window_ = std::min(next_window_, window.from);
+  }
+  for (const Ending& one : starting) heap_.push_back({{by_estimates ? one.expected : one.certain, one.job}});
+  const auto rows = state.running_table().rows();
+  for (std::uint32_t place = 0; place < rows.size(); ++place) {
+    Entry& entry = heap_.emplace_back(Entry{{earliest_end(rows[place]), rows[place].job}, place});
+    if (entry.relief.when <= now) work_out(entry, work);  // its turn would come first
+  }
+  std::erase_if(heap_, [](const Entry& entry) { return entry.relief.when.is_never(); });
+  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+}
+
+Timestamp ReliefsInOrder::earliest_end(const state::RunningRow& row) const {
+  if (!by_estimates_ && !row.timed) return next_window_;
+  return std::min(state::expected_end_at_least(row, now_), next_window_);
+}
+
+void ReliefsInOrder::work_out(Entry& entry, PlaceWork& work) {
+  ++work.ends_worked_out;
+  const Ending end = ending(state_, state_.running_table().rows()[entry.row], now_, ends_);
+  entry.relief.when = by_estimates_ ? end.expected : end.certain;
+  entry.row = kExact;
+}
+
+std::size_t ReliefsInOrder::work_out(std::size_t count, PlaceWork& work) {
+  while (in_order_.size() < count && !heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    Entry& first = heap_.back();
+    if (first.row == kExact) {
+      in_order_.push_back(first.relief);
+      heap_.pop_back();
+      continue;
+    }
+    work_out(first, work);
+    if (first.relief.when.is_never()) {
+      heap_.pop_back();
+    } else {
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    }
+  }
+  return std::min(count, in_order_.size());
+}
+
+ReliefsInOrder& Reliefs::in_order(bool by_estimates, PlaceWork& work) {
+  std::optional<ReliefsInOrder>& known = reliefs_[by_estimates ? 1 : 0];
+  return known ? *known : known.emplace(state_, now_, starting_, by_estimates, work);
 }
 
 std::optional<HoldDecision> earliest_start(Trial& trial, State& state, JobId job, Timestamp now, Reliefs& reliefs,
                                            PlaceWork& work) {
   const bool by_estimates = trusts_estimates(state, *state.job(job), now);
-  return PrefixSearch(trial, state, job, work, reliefs.in_order(by_estimates), now).run();
+  return PrefixSearch(trial, state, job, work, reliefs.in_order(by_estimates, work), now).run();
 }
 
 bool trusts_estimates(const State& state, const JobState& job, Timestamp now) {

@@ -3,6 +3,9 @@
 // that close nodes to it are over. Which of both comes last is when its start is held (sched/backfill.h).
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +13,7 @@
 #include "base/timestamp.h"
 #include "model/plan.h"
 #include "sched/place.h"
+#include "state/estimate.h"
 #include "state/state.h"
 #include "state/trial.h"
 
@@ -32,20 +36,48 @@ struct Relief {
   auto operator<=>(const Relief&) const = default;
 };
 
-// The ends of what runs, of what a cycle starts and of windows, worked out when they are first asked for and once for
-// all jobs of the cycle.
+// The ends of what runs, of what a cycle starts and of windows, in their order; without estimates only those that are
+// certain. They are worked out as far as somebody asks: until its turn comes, what runs stands where it would end at
+// the earliest by its row in the table of what runs.
+class ReliefsInOrder {
+ public:
+  ReliefsInOrder(const state::State& state, Timestamp now, const std::vector<Ending>& starting, bool by_estimates,
+                 PlaceWork& work);
+  // Works out the first `count`, and says how many of them there are.
+  std::size_t work_out(std::size_t count, PlaceWork& work);
+  const Relief& operator[](std::size_t place) const { return in_order_[place]; }
+
+ private:
+  static constexpr std::uint32_t kExact = std::numeric_limits<std::uint32_t>::max();
+  struct Entry {
+    Relief relief;
+    std::uint32_t row = kExact;  // of whose end that is the earliest
+    auto operator<=>(const Entry&) const = default;
+  };
+  Timestamp earliest_end(const state::RunningRow& row) const;
+  void work_out(Entry& entry, PlaceWork& work);
+
+  const state::State& state_;
+  Timestamp now_;
+  bool by_estimates_;
+  Timestamp next_window_ = Timestamp::never();  // the first to begin: who is in its way has left by then
+  state::ExpectedEnds ends_;
+  std::vector<Relief> in_order_;
+  std::vector<Entry> heap_;  // the rest, the first on top
+};
+
+// Those of one cycle, for all its jobs: each order is made when it is first asked for.
 class Reliefs {
  public:
   Reliefs(const state::State& state, Timestamp now, const std::vector<Ending>& starting)
       : state_(state), now_(now), starting_(starting) {}
-  // In their order; without estimates only those that are certain.
-  const std::vector<Relief>& in_order(bool by_estimates);
+  ReliefsInOrder& in_order(bool by_estimates, PlaceWork& work);
 
  private:
   const state::State& state_;
   Timestamp now_;
   const std::vector<Ending>& starting_;
-  std::array<std::optional<std::vector<Relief>>, 2> reliefs_;
+  std::array<std::optional<ReliefsInOrder>, 2> reliefs_;
 };
 
 // The earliest start of a job that finds no places now, and its places then. Nothing where the ends that it would need

@@ -21,6 +21,7 @@ namespace berth::sched {
 struct PlaceWork {
   std::uint64_t nodes_scored = 0;
   std::uint64_t victims_looked_up = 0;  // of those who might be stopped, each from its job
+  std::uint64_t ends_worked_out = 0;    // of what runs
   // The first time at which a victim has run its minimum, of those that a claimant would fit without.
   Timestamp ask_again_at = Timestamp::never();
   bool left_out = false;  // some claimant had more victims than the budget

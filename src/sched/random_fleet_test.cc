@@ -12,12 +12,14 @@
 #include "control/settle.h"
 #include "sched/blocking.h"
 #include "sched/cycle.h"
+#include "sched/earliest_start.h"
 #include "sched/linear_search.h"
 #include "sched/order.h"
 #include "sched/place.h"
 #include "sched/quota.h"
 #include "sched/share.h"
 #include "sched/vacated.h"
+#include "state/estimate.h"
 #include "state/trial.h"
 
 namespace berth {
@@ -485,6 +487,63 @@ TEST_CASE("a claimant that fits once some have left is never counted out, and on
   CHECK_GT(fitting, 500);
   CHECK_GT(counted_out, 200);
   CHECK_LT(in_vain, counted_out / 4);
+}
+
+// When the running job is expected to be gone, or is for certain, from the job alone.
+Timestamp end_of(const State& state, const JobState& job, Timestamp now, bool by_estimates) {
+  Timestamp end = state::expected_end(state, job, now);
+  if (!by_estimates && !state::ends_for_certain(state, job)) end = Timestamp::never();
+  for (const state::TaskState& task : job.attempt->tasks) {
+    for (const state::ClosedSpan& window : state.node(task.placement.node).maintenance) {
+      if (window.from > now) end = std::min(end, window.from);
+    }
+  }
+  return end;
+}
+
+TEST_CASE("the ends of what runs stand in their order, however few of them are worked out at a time") {
+  std::size_t ends = 0;
+  std::size_t left = 0;
+  std::size_t services = 0;
+  for (std::uint64_t seed = 700; seed < 740; ++seed) {
+    Fleet fleet(seed);
+    JobSpec service = fleet.random_spec();
+    service.kind = JobKind::kService;
+    service.groups.resize(1);
+    service.groups.front().min_count = 0;
+    service.groups.front().request.gpus = 0;
+    service.groups.front().request.gpu_models.clear();
+    service.time_limit_s = service.estimate_s = 0;
+    service.deadline.reset();
+    if (fleet.command(SubmitJob{service, ""})) ++services;
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (const bool by_estimates : {true, false}) {
+        std::vector<sched::Relief> expected;
+        for (const JobId id : fleet.state.running()) {
+          const Timestamp end = end_of(fleet.state, *fleet.state.job(id), fleet.now, by_estimates);
+          if (!end.is_never()) expected.push_back({end, id});
+        }
+        for (const auto& [name, window] : fleet.state.maintenance()) expected.push_back({window.to, JobId::none()});
+        std::sort(expected.begin(), expected.end());
+        sched::PlaceWork work;
+        const std::vector<sched::Ending> none;
+        sched::ReliefsInOrder reliefs(fleet.state, fleet.now, none, by_estimates, work);
+        for (std::size_t count = 0; count < expected.size(); count += 1 + fleet.random.below(3)) {
+          CAPTURE(seed);
+          CAPTURE(step);
+          REQUIRE_EQ(reliefs.work_out(count + 1, work), count + 1);
+          for (std::size_t i = 0; i <= count; ++i) REQUIRE((reliefs[i] == expected[i]));
+          left += fleet.state.running().size() - work.ends_worked_out;
+        }
+        REQUIRE_EQ(reliefs.work_out(expected.size() + 1, work), expected.size());
+        ends += expected.size();
+      }
+    }
+  }
+  CHECK_GT(ends, 2000);
+  CHECK_GT(left, 1000);
+  CHECK_GT(services, 20);
 }
 
 TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "sched/earliest_start.h"
 #include "sched/fleet_fixture.h"
+#include "state/trial.h"
 
 namespace berth {
 
@@ -101,6 +103,45 @@ TEST_CASE_FIXTURE(ThreeBranches, "who arrives is probed alone") {
   const Plan plan = cycle();
   CHECK_EQ(plan.lanes_probed, 1);
   CHECK_EQ(plan.lanes_resumed, 0);
+}
+
+// Two nodes of 16 GPUs, each with a job of its own that is expected to run longer than the one before it.
+struct KnownEnds : FleetFixture {
+  KnownEnds() {
+    ClusterConfig rules = config({queue("a")});
+    rules.scheduling.hold_after_s = 0;
+    command(ApplyConfig{rules, "op"});
+    command(RegisterNode{node("n1", 16)});
+    command(RegisterNode{node("n2", 16)});
+    for (int i = 1; i <= 32; ++i) {
+      JobSpec spec = job("a", 1, 1);
+      spec.estimate_s = i * 100;
+      submit(spec);
+    }
+    cycle();
+    REQUIRE_EQ(state.running().size(), 32);
+  }
+
+  std::uint64_t ends_worked_out(std::int32_t gpus) {
+    const JobId blocked = submit(job("a", 1, gpus));
+    state::Trial trial(state);
+    sched::PlaceWork work;
+    const std::vector<sched::Ending> starting;
+    sched::Reliefs reliefs(state, now, starting);
+    CHECK(sched::earliest_start(trial, state, blocked, now, reliefs, work));
+    return work.ends_worked_out;
+  }
+};
+
+TEST_CASE_FIXTURE(KnownEnds, "of what runs, a start that is held works out the ends alone that come before it") {
+  CHECK_EQ(ends_worked_out(1), 1);
+  CHECK_LE(ends_worked_out(2), 4);
+}
+
+TEST_CASE_FIXTURE(KnownEnds,
+                  "who runs longer than expected may end in a minute, which is worked out before what ends later") {
+  now = now + 2'000'000;
+  CHECK_EQ(ends_worked_out(1), 21);
 }
 
 }  // namespace berth

@@ -17,6 +17,14 @@ Estimate learned_estimate(const State& state, const JobSpec& spec, std::int64_t 
   return {EstimateSource::kLearned, learned->seconds, *learned};
 }
 
+std::int64_t run_for_ms(Timestamp started, Timestamp now) { return std::max<std::int64_t>(0, now - started); }
+
+// Of what has run longer than expected, by what is learned from those that ran longer still; 0: nothing.
+Timestamp end_of_late(Timestamp started, Timestamp now, std::int64_t learned_s) {
+  if (learned_s > 0) return std::max(now + kLeastMoreMs, started + checked_multiply(learned_s, 1000));
+  return now + std::max(kLeastMoreMs, run_for_ms(started, now));
+}
+
 bool runs_until_stopped(const State& state, const JobState& job) {
   const JobState* parent = state.job(job.parent);
   return job.spec.kind == JobKind::kService || (parent != nullptr && parent->spec.kind == JobKind::kService);
@@ -47,11 +55,34 @@ Timestamp expected_end(const State& state, const JobState& job, Timestamp now) {
   if (job.spec.time_limit_s > 0) return std::max(now, job.limit_ends(attempt.started));
   const std::int64_t expected_s = expected_run_s(state, job);
   if (expected_s == 0) return Timestamp::never();
-  const std::int64_t ran_ms = std::max<std::int64_t>(0, now - attempt.started);
+  const std::int64_t ran_ms = run_for_ms(attempt.started, now);
   if (checked_multiply(expected_s, 1000) > ran_ms) return attempt.started + expected_s * 1000;
-  const Estimate learned = learned_estimate(state, job.spec, ran_ms / 1000);
-  if (learned.known()) return std::max(now + kLeastMoreMs, attempt.started + checked_multiply(learned.seconds, 1000));
-  return now + std::max(kLeastMoreMs, ran_ms);
+  return end_of_late(attempt.started, now, learned_estimate(state, job.spec, ran_ms / 1000).seconds);
+}
+
+Timestamp expected_end_at_least(const RunningRow& row, Timestamp now) {
+  if (row.expected > now) return row.expected;
+  const bool ran_longer = !row.timed && row.expected > row.started;
+  return ran_longer ? now + kLeastMoreMs : now;
+}
+
+Timestamp ExpectedEnds::of(const RunningRow& row) {
+  if (!row.plain) return expected_end(state_, *state_.job(row.job), now_);  // it may be a replica
+  if (row.timed || row.expected > now_) return std::max(now_, row.expected);
+  if (row.expected == row.started) {  // nothing was known of it
+    const std::int64_t expected_s = learned_s(row, 0);
+    if (expected_s == 0) return Timestamp::never();
+    const Timestamp expected = row.started + checked_multiply(expected_s, 1000);
+    if (expected > now_) return expected;
+  }
+  return end_of_late(row.started, now_, learned_s(row, run_for_ms(row.started, now_) / 1000));
+}
+
+std::int64_t ExpectedEnds::learned_s(const RunningRow& row, std::int64_t already_s) {
+  const auto [known, fresh] = alike_.try_emplace(row.likeness);
+  if (fresh) known->second = state_.run_times().alike(state_.job(row.job)->spec);
+  const auto learned = RunTimes::quantile(known->second, kLearnedPercent, already_s);
+  return learned ? learned->seconds : 0;
 }
 
 bool ends_for_certain(const State& state, const JobState& job) {

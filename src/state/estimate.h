@@ -3,6 +3,7 @@
 // then; what its owner stated or what was learned from the runs of others is soft.
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/timestamp.h"
@@ -36,6 +37,22 @@ std::int64_t expected_run_s(const State& state, const JobState& job);
 // once it has run longer than that, what is learned from those that did too, or as long again as it has run. never()
 // where nothing is known.
 Timestamp expected_end(const State& state, const JobState& job, Timestamp now);
+// By its row alone: not before then.
+Timestamp expected_end_at_least(const RunningRow& row, Timestamp now);
+
+// expected_end of many, by their rows: what is learned of jobs alike is looked up once. For one moment of the state.
+class ExpectedEnds {
+ public:
+  ExpectedEnds(const State& state, Timestamp now) : state_(state), now_(now) {}
+  Timestamp of(const RunningRow& row);
+
+ private:
+  std::int64_t learned_s(const RunningRow& row, std::int64_t already_s);  // 0: nothing
+
+  const State& state_;
+  Timestamp now_;
+  std::map<std::uint64_t, RunTimes::Alike> alike_;  // by likeness
+};
 
 // Whether that is so whatever happens, because it is stopped then: a time limit, or a stop that has begun.
 bool ends_for_certain(const State& state, const JobState& job);

@@ -11,7 +11,6 @@ namespace berth::state {
 
 namespace {
 
-constexpr std::size_t kLikenesses = 6;
 using Keys = std::array<std::uint64_t, kLikenesses>;
 
 // "train-17" and "train-18" are runs of one thing.
@@ -31,10 +30,11 @@ std::uint64_t gpu_milli_of(const JobSpec& spec) {
   return static_cast<std::uint64_t>(milli);
 }
 
+Hasher begin(Likeness likeness) { return Hasher().add(static_cast<std::uint64_t>(likeness)); }
+
 Keys keys_of(const JobSpec& spec) {
-  const auto begin = [](Likeness likeness) { return Hasher().add(static_cast<std::uint64_t>(likeness)); };
   const std::uint64_t size = gpu_milli_of(spec);
-  return {begin(Likeness::kName).add(spec.queue).add(spec.user).add(size).add(without_numbers(spec.name)).digest(),
+  return {likeness_of(spec),
           begin(Likeness::kUserAndSize).add(spec.queue).add(spec.user).add(size).digest(),
           begin(Likeness::kUser).add(spec.queue).add(spec.user).digest(),
           begin(Likeness::kQueueAndSize).add(spec.queue).add(size).digest(),
@@ -43,6 +43,11 @@ Keys keys_of(const JobSpec& spec) {
 }
 
 }  // namespace
+
+std::uint64_t likeness_of(const JobSpec& spec) {
+  Hasher key = begin(Likeness::kName);
+  return key.add(spec.queue).add(spec.user).add(gpu_milli_of(spec)).add(without_numbers(spec.name)).digest();
+}
 
 void RunTimes::learn(const JobSpec& spec, std::int64_t seconds) {
   const auto kept = static_cast<std::uint32_t>(
@@ -63,21 +68,33 @@ void RunTimes::add(std::uint64_t key, std::uint32_t seconds) {
   ages_.erase(ages_.begin());
 }
 
+RunTimes::Alike RunTimes::alike(const JobSpec& spec) const {
+  const Keys keys = keys_of(spec);
+  Alike alike;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (const auto found = lists_.find(keys[i]); found != lists_.end()) alike.lists[i] = &found->second;
+  }
+  return alike;
+}
+
 std::optional<LearnedRunTime> RunTimes::quantile(const JobSpec& spec, std::int64_t percent,
                                                  std::int64_t already) const {
+  return quantile(alike(spec), percent, already);
+}
+
+std::optional<LearnedRunTime> RunTimes::quantile(const Alike& alike, std::int64_t percent, std::int64_t already) {
   BERTH_CHECK(percent > 0 && percent <= 100);
-  const Keys keys = keys_of(spec);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto found = lists_.find(keys[i]);
-    if (found == lists_.end()) continue;
-    std::vector<std::uint32_t> longer;
-    for (const std::uint32_t seconds : found->second.seconds) {
-      if (seconds > already) longer.push_back(seconds);
+  for (std::size_t i = 0; i < alike.lists.size(); ++i) {
+    if (alike.lists[i] == nullptr) continue;
+    std::array<std::uint32_t, kRunsRemembered> longer{};
+    std::size_t runs = 0;
+    for (const std::uint32_t seconds : alike.lists[i]->seconds) {
+      if (seconds > already) longer[runs++] = seconds;
     }
-    if (longer.size() < kRunsEnough) continue;
-    std::sort(longer.begin(), longer.end());
-    const std::size_t rank = (longer.size() * static_cast<std::size_t>(percent) + 99) / 100;  // nearest rank
-    return LearnedRunTime{longer[rank - 1], static_cast<Likeness>(i), longer.size()};
+    if (runs < kRunsEnough) continue;
+    std::sort(longer.begin(), longer.begin() + runs);
+    const std::size_t rank = (runs * static_cast<std::size_t>(percent) + 99) / 100;  // nearest rank
+    return LearnedRunTime{longer[rank - 1], static_cast<Likeness>(i), runs};
   }
   return std::nullopt;
 }

@@ -6,6 +6,8 @@
 // Whole seconds, no averages: an estimate is one of the run times that were seen. Bounded: kLikenessesRemembered lists
 // of kRunsRemembered, of which the one that has not been added to for longest is forgotten first.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,6 +23,7 @@ namespace berth::state {
 inline constexpr std::size_t kRunsRemembered = 16;
 inline constexpr std::size_t kRunsEnough = 3;  // fewer say nothing; something less alike is asked then
 inline constexpr std::size_t kLikenessesRemembered = 65'536;
+inline constexpr std::size_t kLikenesses = 6;
 
 struct LearnedRunTime {
   std::int64_t seconds = 0;
@@ -29,8 +32,22 @@ struct LearnedRunTime {
   bool operator==(const LearnedRunTime&) const = default;
 };
 
+// Equal for jobs whose run times are looked for in the same lists.
+std::uint64_t likeness_of(const JobSpec& spec);
+
 class RunTimes {
+  struct List {
+    std::uint64_t added = 0;             // when the last run time came, counted in run times
+    std::vector<std::uint32_t> seconds;  // the latest last
+  };
+
  public:
+  // Where the run times of jobs like one are looked for, the most alike first; null where there are none. As it is
+  // until something is learned.
+  struct Alike {
+    std::array<const List*, kLikenesses> lists{};
+  };
+
   // One list, as it is saved.
   struct Saved {
     std::uint64_t key = 0;
@@ -48,6 +65,9 @@ class RunTimes {
   // where too few ever did.
   std::optional<LearnedRunTime> quantile(const JobSpec& spec, std::int64_t percent, std::int64_t already = 0) const;
 
+  Alike alike(const JobSpec& spec) const;
+  static std::optional<LearnedRunTime> quantile(const Alike& alike, std::int64_t percent, std::int64_t already);
+
   std::size_t size() const { return lists_.size(); }
   std::vector<Saved> save() const;
   // False where the lists could not have been saved by this.
@@ -56,10 +76,6 @@ class RunTimes {
   std::optional<std::string> audit() const;
 
  private:
-  struct List {
-    std::uint64_t added = 0;             // when the last run time came, counted in run times
-    std::vector<std::uint32_t> seconds;  // the latest last
-  };
   void add(std::uint64_t key, std::uint32_t seconds);
 
   std::map<std::uint64_t, List> lists_;          // by a hash of the likeness

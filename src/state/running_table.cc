@@ -1,6 +1,7 @@
 #include "state/running_table.h"
 
 #include "base/checked.h"
+#include "state/run_times.h"
 
 namespace berth::state {
 
@@ -10,6 +11,13 @@ Timestamp end_of(const JobState& job) {
   if (job.attempt->stop) return job.attempt->stop->deadline;
   const std::int64_t seconds = job.spec.time_limit_s > 0 ? job.spec.time_limit_s : job.spec.estimate_s;
   return seconds == 0 ? Timestamp::never() : job.attempt->started + checked_multiply(seconds, 1000);
+}
+
+Timestamp expected_of(const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  if (attempt.stopping()) return attempt.stop->deadline;
+  if (job.spec.time_limit_s > 0) return job.limit_ends(attempt.started);
+  return attempt.started + checked_multiply(job.expected_s, 1000);
 }
 
 }  // namespace
@@ -24,9 +32,11 @@ RunningRow running_row(const JobState& job) {
   row.started = attempt.started;
   row.saved = attempt.checkpoint_at.value_or(attempt.started);
   row.end = end_of(job);
+  row.expected = expected_of(job);
   for (const Charge& charge : attempt.charges) row.gpu_milli += charge.amounts[kDimGpu];
   row.within = first.within;
   row.order = first.order;
+  row.likeness = likeness_of(job.spec);
   row.tasks = static_cast<std::uint32_t>(attempt.tasks.size());
   row.plain =
       attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() && !job.evicted_last();

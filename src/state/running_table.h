@@ -22,9 +22,11 @@ struct RunningRow {
   Timestamp started;
   Timestamp saved;                     // work up to then is not lost when it stops: its last checkpoint, or the start
   Timestamp end = Timestamp::never();  // the deadline of its stop, its time limit, or its estimate
+  Timestamp expected;                  // likewise, but what was expected when it started; the start where nothing was
   std::int64_t gpu_milli = 0;          // of all tasks
   std::uint64_t within = 0;            // of the first charge: bit = depth
   Seq order = 0;                       // of the first charge
+  std::uint64_t likeness = 0;          // of run times: equal where what is learned is the same (state/run_times.h)
   std::uint32_t tasks = 0;
   bool plain = false;      // one charge, nothing grown, of no service or array, not evicted the last time
   bool on_signal = false;  // it saves when it is asked to leave
