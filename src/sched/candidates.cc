@@ -28,12 +28,6 @@ struct Claim {
   std::uint32_t keep = 0;
   Fraction side_share{0, 1};  // of growth that gives way to whoever has less
 };
-std::int64_t gpu_milli_of(const JobState& job) {
-  std::int64_t milli = 0;
-  for (const state::Charge& charge : job.attempt->charges) milli += charge.amounts[kDimGpu];
-  return milli;
-}
-
 std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_t end) {
   std::int64_t milli = 0;
   for (std::uint32_t t = first; t < end; ++t) {
@@ -215,17 +209,25 @@ class Gathering {
         most_(most_within(search.state, claimant.queue, asked_)),
         work_(work) {}
 
+  // Nothing where something of the claimant's own queue, of its own user or of elastic gangs might be taken.
+  std::optional<SharedCandidates::Key> key() const {
+    const state::QueueState& leaf = state_.queue(claimant_.queue);
+    const bool preempts = state_.config().scheduling.preempt && !leaf.running.empty() &&
+                          (leaf.running.begin()->first < claimant_.priority || !leaf.service_thresholds.empty());
+    if (preempts || own_only_ || !reclaims_ || !state_.elastic().empty()) return std::nullopt;
+    return SharedCandidates::Key{debtors(state_, claimant_, asked_), asked_[kDimGpu] > 0, frees_places_,
+                                 careful_ ? std::optional(most_) : std::nullopt};
+  }
+
   Candidates run() && {
     std::map<JobId, Claim> claims = preempted(state_, claimant_);
     if (reclaims_) reclaim(claims);
     if (reclaims_ && state_.config().scheduling.reclaim)
       found_.spares_growth = add_growth_of_richer(state_, claimant_, asked_, claims);
     for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
-    const auto shrinking = static_cast<std::size_t>(
-        std::count_if(found_.ripe.begin(), found_.ripe.end(), [](const Victim& one) { return !one.whole(); }));
-    const std::size_t most = shrinking + search_.budget;  // who gives back goes first, and is not counted
-    found_.left_out = found_.ripe.size() > most;
+    found_.left_out = whole_ > search_.budget;  // who gives back goes first, and is not counted
     if (found_.left_out) {
+      const std::size_t most = found_.ripe.size() - whole_ + search_.budget;
       const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
       std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), goes_first);
       found_.ripe.resize(most);
@@ -289,7 +291,8 @@ class Gathering {
     if (asked_[kDimGpu] > 0 && milli == 0 && !frees_places_) return;  // frees none of what is short
     const std::uint64_t within = job.attempt->charges.front().within;
     if (careful_ && state::is_higher(within, most_)) return;
-    const Fraction loss{loss_of_stopping(job, search_.now), std::max<std::int64_t>(1, gpu_milli_of(job))};
+    const state::RunningRow& row = state_.running_table().rows()[job.running_row];
+    const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
     const bool needed = leaves_too_few(state_, job, leaving_);
     const bool by_level = job.queue == claimant_.queue && !leaf.service_thresholds.empty();
     const std::int32_t level = by_level ? state::level_of(leaf, job, search_.now) : kBehindAllLevels;
@@ -303,6 +306,7 @@ class Gathering {
   void add(const Victim& victim, Timestamp ripe) {
     if (ripe <= search_.now) {
       found_.ripe.push_back(victim);
+      ++whole_;
     } else {
       found_.young.push_back(victim);
       found_.next_ripe = std::min(found_.next_ripe, ripe);
@@ -323,6 +327,7 @@ class Gathering {
   std::uint64_t most_;
   PlaceWork& work_;
   Candidates found_;
+  std::size_t whole_ = 0;                  // of the ripe ones, those that lose all they have
   std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
 };
 
@@ -332,8 +337,14 @@ std::uint32_t tasks_of(const JobState& job) { return static_cast<std::uint32_t>(
 
 bool has_growth(const JobState& job) { return job.attempt && job.attempt->base_tasks() < tasks_of(job); }
 
-Candidates gather_candidates(const VictimSearch& search, const JobState& claimant, bool reclaims, PlaceWork& work) {
-  return Gathering(search, claimant, reclaims, work).run();
+const Candidates& gather_candidates(const VictimSearch& search, const JobState& claimant, bool reclaims,
+                                    std::optional<Candidates>& own, PlaceWork& work) {
+  Gathering gathering(search, claimant, reclaims, work);
+  const auto key = search.only_whether != nullptr ? gathering.key() : std::nullopt;
+  if (!key) return own.emplace(std::move(gathering).run());
+  const auto [known, fresh] = search.only_whether->by_claimant.try_emplace(*key);
+  if (fresh) known->second = std::move(gathering).run();
+  return known->second;
 }
 
 }  // namespace berth::sched

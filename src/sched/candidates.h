@@ -3,6 +3,8 @@
 // reclaim, in the order in which they would go. Who of them has to go is found in sched/preempt.h.
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "base/checked.h"
@@ -51,8 +53,22 @@ std::uint32_t tasks_of(const state::JobState& job);
 // Whether the gang runs with more tasks than its least counts.
 bool has_growth(const state::JobState& job);
 
-// Without those who are spoken for. Who is reclaimed is gathered only if `reclaims`.
-Candidates gather_candidates(const VictimSearch& search, const state::JobState& claimant, bool reclaims,
-                             PlaceWork& work);
+// What was gathered in one state, by all of the claimant that it depends on. Only of those who can take nothing but
+// what others have borrowed: they do not depend on its own queue, nor on what it asks beyond GPUs or none.
+struct SharedCandidates {
+  struct Key {
+    std::vector<QueueId> debtors;  // the branches that may have borrowed
+    bool asks_gpus = false;
+    bool frees_places = false;
+    std::optional<std::uint64_t> within;  // of who has given way before, and spares those who are more so
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, Candidates> by_claimant;
+};
+
+// Without those who are spoken for. Who is reclaimed is gathered only if `reclaims`. They are in `own`, or among those
+// that the search shares.
+const Candidates& gather_candidates(const VictimSearch& search, const state::JobState& claimant, bool reclaims,
+                                    std::optional<Candidates>& own, PlaceWork& work);
 
 }  // namespace berth::sched

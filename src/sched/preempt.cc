@@ -58,6 +58,9 @@ class Without {
   // Before anybody is removed.
   void look_at(Timestamp when) { trial_.look_at(when); }
 
+  // Nobody is removed any more.
+  void bring_back() { remove({}, 0); }
+
   // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
   // guarantee on the very models that the claimant would take.
   std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
@@ -163,25 +166,31 @@ std::size_t least_prefix(const std::vector<Victim>& victims, std::int64_t lackin
   return lacking > 0 ? victims.size() + 1 : std::max<std::size_t>(1, count);
 }
 
-// The shortest sufficient beginning of the list, of `least` at least, or nothing. More victims never make it harder to
-// fit, so the length is doubled until it suffices and then halved into.
-std::optional<std::size_t> shortest_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
+// A sufficient beginning of the list, of `high`, and one that is not.
+struct Prefixes {
+  std::size_t low = 0;
+  std::size_t high = 0;
+};
+
+// More victims never make it harder to fit, so the length is doubled, from `least`, until it suffices.
+std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
   if (least > victims.size()) return std::nullopt;
-  std::size_t low = least - 1;
-  std::size_t high = least;
-  while (!without.fit(victims, high)) {
-    if (high == victims.size()) return std::nullopt;
-    low = high;
-    high = std::min(2 * high, victims.size());
+  Prefixes found{least - 1, least};
+  while (!without.fit(victims, found.high)) {
+    if (found.high == victims.size()) return std::nullopt;
+    found.low = found.high;
+    found.high = std::min(2 * found.high, victims.size());
   }
-  while (low + 1 < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (without.fit(victims, middle))
-      high = middle;
-    else
-      low = middle;
+  return found;
+}
+
+// The length of the shortest between the two.
+std::size_t shortest_prefix(Without& without, const std::vector<Victim>& victims, Prefixes between) {
+  while (between.low + 1 < between.high) {
+    const std::size_t middle = (between.low + between.high) / 2;
+    (without.fit(victims, middle) ? between.high : between.low) = middle;
   }
-  return high;
+  return between.high;
 }
 
 std::int64_t gpu_milli_of(const std::vector<Victim>& victims) {
@@ -198,19 +207,14 @@ void stay(const State& state, Vacated& vacated, std::span<const Victim> victims)
   for (const Victim& victim : victims) vacated.stay(*state.job(victim.job), victim.keep, victim.end);
 }
 
-// All of the victims have left: lets them stay again, the last one first, as long as the rest might be enough, and says
-// how many have to leave at least; these have left then.
-std::size_t least_to_leave(const State& state, Vacated& vacated, const std::vector<Victim>& victims) {
-  std::size_t count = victims.size();
-  while (count > 1) {
-    stay(state, vacated, std::span(victims).subspan(count - 1, 1));
-    if (!vacated.might_fit()) {
-      leave(state, vacated, std::span(victims).subspan(count - 1, 1));
-      break;
-    }
-    --count;
+// Lets the victims leave, the first one first, until the claimant might fit, and says how many that are: as many have
+// to leave at least. Nothing where all of them would not do.
+std::optional<std::size_t> least_to_leave(const State& state, Vacated& vacated, const std::vector<Victim>& victims) {
+  for (std::size_t count = 0; count < victims.size();) {
+    leave(state, vacated, std::span(victims).subspan(count++, 1));
+    if (vacated.might_fit()) return count;
   }
-  return count;
+  return std::nullopt;
 }
 
 // The list with what each of it takes away said exactly: of a job that leaves all goes, in one piece where it stands in
@@ -283,7 +287,7 @@ bool too_dear(const State& state, const std::vector<Victim>& victims, const std:
   Int128 lost_gpu_ms = 0;
   for (const Victim& victim : victims) {
     if (victim.whole() && victim.cause == StopCause::kPreempt)
-      lost_gpu_ms += loss_of_stopping(*state.job(victim.job), now);
+      lost_gpu_ms += loss_of_stopping(state.running_table().rows()[state.job(victim.job)->running_row], now);
   }
   return lost_gpu_ms * kMilli > Int128{most_s} * 1000 * std::max(gpu_milli, kMilli);
 }
@@ -294,10 +298,6 @@ bool has_given_way(const JobState& job) {
   return std::any_of(job.past.begin(), job.past.end(), [](const state::AttemptRecord& attempt) {
     return attempt.cause == StopCause::kReclaim || attempt.cause == StopCause::kPreempt;
   });
-}
-
-std::int64_t loss_of_stopping(const JobState& job, Timestamp now) {
-  return loss_of_stopping(state::running_row(job), now);
 }
 
 std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now) {
@@ -354,12 +354,14 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
                                          Vacated& vacated, std::span<const Victim> candidates, std::size_t least,
                                          PlaceWork& work) {
   const State& state = search.state;
+  without.bring_back();  // nodes are counted as they are before anybody leaves
+  leave(state, vacated, candidates.subspan(least));
+  stay(state, vacated, candidates);
   std::vector<Victim> victims(candidates.begin(), candidates.end());
   // Most of the list may have left nodes that the claimant does not even touch.
   const auto placements = without.fit(victims, victims.size());
   std::vector<Victim> needed = in_the_way(state, victims, *placements);
   if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
-  stay(state, vacated, candidates.first(least));
   let_off(state, without, vacated, victims);
   victims = give_back_least(without, std::move(victims));
   EvictDecision decision;
@@ -393,9 +395,11 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     work.ask_again_at = std::min(work.ask_again_at, from);
     return std::nullopt;
   }
-  const Candidates found = gather_candidates(search, job, reach.reclaim, work);
+  std::optional<Candidates> own;
+  const Candidates& found = gather_candidates(search, job, reach.reclaim, own, work);
   work.left_out = work.left_out || found.left_out;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
+  if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
@@ -403,25 +407,21 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
   // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
   if (lacks_gpus && !vacated.counts()) return std::nullopt;
-  leave(state, vacated, found.ripe);
-  const bool ripe_might_do = vacated.might_fit() && least_prefix(found.ripe, lacking) <= found.ripe.size();
-  leave(state, vacated, found.young);
-  const bool in_vain = !found.left_out && !vacated.might_fit();
+  const auto least = least_to_leave(state, vacated, found.ripe);
+  if (!least) leave(state, vacated, found.young);
+  const bool in_vain = !found.left_out && !least && !vacated.might_fit();
   work.hopeless = in_vain && !found.spares_growth;
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
-  std::size_t least = 0;
-  std::optional<std::size_t> enough;
   if (!state.maintenance().empty()) without.look_at(gone_by(state, found.ripe));
-  if (ripe_might_do) {
-    stay(state, vacated, found.young);
-    least = least_to_leave(state, vacated, found.ripe);
-    enough = shortest_prefix(without, found.ripe, std::max(least, least_prefix(found.ripe, lacking)));
-  }
+  std::optional<Prefixes> enough;
+  if (least) enough = sufficient_prefix(without, found.ripe, std::max(*least, least_prefix(found.ripe, lacking)));
   if (!enough) {
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
   }
-  return stop_fewest(search, job, without, vacated, std::span(found.ripe).first(*enough), least, work);
+  if (search.only_whether) return EvictDecision();
+  const std::size_t shortest = shortest_prefix(without, found.ripe, *enough);
+  return stop_fewest(search, job, without, vacated, std::span(found.ripe).first(shortest), *least, work);
 }
 
 }  // namespace

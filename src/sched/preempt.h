@@ -48,11 +48,17 @@
 
 namespace berth::sched {
 
+struct SharedCandidates;  // sched/candidates.h
+
 struct VictimSearch {
   state::State& state;
   Timestamp now;
   const std::set<JobId>& spoken_for;  // already victims in this cycle
   std::size_t budget;                 // at most so many that lose all they have
+  // Set where nobody asks who would leave, but only whether somebody could: any decision will do then, and none where
+  // there are more than the budget, which the work says. Whom one claimant might stop is kept there for the next, as
+  // long as nothing changes.
+  SharedCandidates* only_whether = nullptr;
 };
 
 // The eviction that makes the waiting job fit, or nothing.
@@ -74,7 +80,6 @@ bool has_given_way(const state::JobState& job);
 
 // GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
 // signal. Without GPUs it counts as one.
-std::int64_t loss_of_stopping(const state::JobState& job, Timestamp now);
 std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now);
 
 }  // namespace berth::sched

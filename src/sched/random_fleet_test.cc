@@ -11,6 +11,7 @@
 #include "control/handle.h"
 #include "control/settle.h"
 #include "sched/blocking.h"
+#include "sched/candidates.h"
 #include "sched/cycle.h"
 #include "sched/earliest_start.h"
 #include "sched/linear_search.h"
@@ -544,6 +545,48 @@ TEST_CASE("the ends of what runs stand in their order, however few of them are w
   CHECK_GT(ends, 2000);
   CHECK_GT(left, 1000);
   CHECK_GT(services, 20);
+}
+
+TEST_CASE("whether somebody could be stopped for a job is told as the search for them would") {
+  std::size_t possible = 0;
+  std::size_t in_vain = 0;
+  std::size_t shared = 0;
+  for (std::uint64_t seed = 800; seed < 860; ++seed) {
+    Fleet fleet(seed);
+    for (int step = 0; step < 25; ++step) {
+      fleet.live();
+      for (int i = 0; i < 4; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
+      const std::size_t budget = fleet.random.below(5);
+      const std::set<JobId> nobody;
+      sched::SharedCandidates candidates;
+      std::size_t searches = 0;
+      for (const JobId id : pending_of(fleet.state)) {
+        const JobState& job = *fleet.state.job(id);
+        if (job.nomination || job.spec.groups.size() > 1) continue;
+        sched::PlaceWork full;
+        sched::PlaceWork brief;
+        const auto decision = sched::find_victims({fleet.state, fleet.now, nobody, budget}, id, full);
+        const auto whether = sched::find_victims({fleet.state, fleet.now, nobody, budget, &candidates}, id, brief);
+        const bool might = decision || full.left_out || full.too_dear;
+        CAPTURE(seed);
+        CAPTURE(step);
+        CAPTURE(id.value());
+        REQUIRE_EQ(whether || brief.left_out, might);
+        ++(might ? possible : in_vain);
+        ++searches;
+        if (might) continue;
+        REQUIRE_EQ(brief.ask_again_at.ms, full.ask_again_at.ms);
+        REQUIRE_EQ(brief.hopeless, full.hopeless);
+      }
+      if (!candidates.by_claimant.empty()) shared += searches - candidates.by_claimant.size();
+      for (const JobId id : pending_of(fleet.state)) {
+        if (fleet.random.chance(300)) fleet.command(CancelJob{id, "ann"});
+      }
+    }
+  }
+  CHECK_GT(possible, 200);
+  CHECK_GT(in_vain, 500);
+  CHECK_GT(shared, 200);
 }
 
 TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {

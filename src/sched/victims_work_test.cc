@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "sched/candidates.h"
 #include "sched/fleet_fixture.h"
 #include "sched/preempt.h"
 
@@ -56,6 +57,23 @@ TEST_CASE("of many that run, a search for victims looks up those alone that have
   REQUIRE_EQ(fleet.state.job(grown)->attempt->tasks.size(), 9);
   const JobId claimant = fleet.submit(FleetFixture::job("owner", 1, 1));
   CHECK_EQ(fleet.search(claimant, 1).victims_looked_up, 1);
+}
+
+TEST_CASE("of claimants that wait at one place, all but the first are told from what was gathered for it") {
+  Borrowed fleet;
+  JobSpec array = FleetFixture::job("plain", 1, 1);
+  array.kind = JobKind::kArray;
+  array.array_size = 32;
+  fleet.submit(array);
+  while (fleet.state.running().size() < 32) fleet.cycle();
+  const std::set<JobId> nobody;
+  sched::SharedCandidates candidates;
+  for (const std::uint64_t looked_up : {32UL, 0UL, 0UL}) {
+    const JobId claimant = fleet.submit(FleetFixture::job("owner", 1, looked_up > 0 ? 2 : 1));
+    sched::PlaceWork work;
+    CHECK(sched::find_victims({fleet.state, fleet.now, nobody, 100, &candidates}, claimant, work));
+    CHECK_EQ(work.victims_looked_up, looked_up);
+  }
 }
 
 }  // namespace berth

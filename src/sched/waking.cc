@@ -5,6 +5,7 @@
 
 #include "sched/admit.h"
 #include "sched/backfill.h"
+#include "sched/candidates.h"
 #include "sched/fit.h"
 #include "sched/fit_order.h"
 #include "sched/neighbours.h"
@@ -366,7 +367,7 @@ namespace {
 
 // How a refused job sleeps, or nothing if it could claim victims now.
 std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& least, const Reason& why, Timestamp now,
-                              PlaceWork& work) {
+                              SharedCandidates& candidates, PlaceWork& work) {
   const bool by_user = why.code == ReasonCode::kUserLimit;
   const bool behind = why.code == ReasonCode::kBehindHold;
   const bool claims = !is_never(why.code) && may_claim(state, job, least);
@@ -379,13 +380,14 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
   }
   sleep.holds = behind || (claims && !not_passed(state, job, now).empty());
   if (claims) {
+    // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
+    if (job.spec.groups.size() > 1 || Neighbours(state, job).has_terms()) return std::nullopt;
     PlaceWork claim;
     const std::set<JobId> nobody;
-    const bool succeeds = find_victims({state, now, nobody, eviction_budget(state, now, 0)}, job.id, claim).has_value();
+    const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0), &candidates};
+    const bool succeeds = find_victims(search, job.id, claim).has_value();
     work.nodes_scored += claim.nodes_scored;
-    // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
-    const bool by_order = job.spec.groups.size() > 1 || Neighbours(state, job).has_terms();
-    if (succeeds || by_order || claim.left_out || claim.too_dear) return std::nullopt;
+    if (succeeds || claim.left_out) return std::nullopt;
     sleep.until = claim.ask_again_at;
     // What not even all victims together would make possible stays so as long as nothing is given back.
     sleep.any_easing = claim.hopeless;
@@ -396,11 +398,12 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
 
 // The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
 std::optional<Sleep> sleep_of(State& state, const QueueState& leaf, const state::PendingKey& first,
-                              Questions::Case& what, const Reason& why, Timestamp now, PlaceWork& work) {
+                              Questions::Case& what, const Reason& why, Timestamp now, SharedCandidates& candidates,
+                              PlaceWork& work) {
   const bool behind = why.code == ReasonCode::kBehindHold;
   const bool claims = !is_never(why.code) && first_may_claim(state, leaf, first, what);
   if (!claims && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
-  auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, work);
+  auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, candidates, work);
   if (!claims && !behind && sleep) {
     what.sleep = sleep;
     what.sleep_for = why.code;
@@ -449,6 +452,7 @@ Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& ques
   state::WaitLists& waits = state.waits();
   Probed probed;
   Probe probe(state, now, work);
+  SharedCandidates candidates;
   const std::vector<Woken> lanes = lanes_to_probe(state, now, questions, probed.resumed);
   probed.lanes = lanes.size();
   for (const auto& [lane, sleeper] : lanes) {
@@ -461,7 +465,7 @@ Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& ques
       why = probe.refusal(lane, *first, *what);
     }
     if (why != nullptr) {
-      if (auto sleep = sleep_of(state, leaf, *first, *what, *why, now, work)) {
+      if (auto sleep = sleep_of(state, leaf, *first, *what, *why, now, candidates, work)) {
         probed.refused.emplace_back(first->job, *why);
         waits.put_to_sleep(lane, leaf.standpoint, *sleep);
         continue;
