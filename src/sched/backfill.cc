@@ -104,6 +104,7 @@ class Renewal {
   // and if a cycle runs within it, again when it is over, though nothing else happens then.
   void fill_free() {
     if (per_pool_ == 0 || !somebody_may_lack_places()) return;
+    wake_for_who_waits_long_enough();
     if (const auto sought = round_.state.starts_sought(); sought && round_.now - *sought < kLeastRenewalMs) {
       return wake_at(*sought + kLeastRenewalMs);
     }
@@ -114,6 +115,13 @@ class Renewal {
   }
 
  private:
+  // He may be held a start by estimates then, though nothing else happens.
+  void wake_for_who_waits_long_enough() {
+    const std::int64_t long_ms = checked_multiply(round_.state.config().scheduling.hold_after_s, 1000);
+    const Timestamp since = round_.state.next_waits_since(round_.now + -(long_ms + kLeastRenewalMs));
+    if (long_ms > 0 && !since.is_never()) wake_at(since + long_ms + kLeastRenewalMs);
+  }
+
   // In the order of the moment. Whether anybody lacks places at all.
   bool seek() {
     Order order(round_.state, round_.now);

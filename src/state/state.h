@@ -199,6 +199,11 @@ class State {
   Timestamp waits_since() const {
     return waits_by_minute_.empty() ? Timestamp::never() : waits_by_minute_.begin()->first;
   }
+  // The first minute after this time in which somebody who waits began to; never() if there is none.
+  Timestamp next_waits_since(Timestamp after) const {
+    const auto next = waits_by_minute_.upper_bound(after);
+    return next == waits_by_minute_.end() ? Timestamp::never() : next->first;
+  }
 
   // Rises whenever something was given back or allowed that could let a waiting job start.
   std::uint64_t opportunity() const { return opportunity_; }
