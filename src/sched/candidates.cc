@@ -145,9 +145,8 @@ std::optional<Claim> reclaimed(const JobState& job, std::uint32_t depth) {
 // The branches beside the claimant's way to the root from which it may reclaim.
 std::vector<QueueId> debtors(const State& state, const JobState& claimant, const Amounts& asked) {
   std::vector<QueueId> branches;
-  const bool allowed = state.config().scheduling.reclaim;
-  for (QueueId q = claimant.queue; allowed && q != state.root(); q = state.queue(q).parent) {
-    if (!would_be_within(state, q, asked)) continue;
+  if (!state.config().scheduling.reclaim) return branches;
+  for (const QueueId q : claims_within(state, claimant.queue, asked)) {
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
       if (sibling != q) branches.push_back(sibling);
     }

@@ -124,8 +124,7 @@ Claims count_claims(const State& state, const JobState& job, Timestamp now) {
   }
   const Amounts asked = least_amounts(state, job.spec);
   std::set<JobId> borrowers;
-  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    if (!would_be_within(state, q, asked)) continue;
+  for (const QueueId q : claims_within(state, job.queue, asked)) {
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
       if (sibling == q) continue;
       for (const state::BorrowedKey& key : state.queue(sibling).borrowed) borrowers.insert(key.job);

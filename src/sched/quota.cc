@@ -176,6 +176,18 @@ bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
 }
 
+std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amounts& asked) {
+  std::vector<QueueId> queues;
+  bool at_child = false;
+  for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
+    const QueueState& q = state.queue(id);
+    const Amounts used = q.within_usage + q.nominated;
+    at_child = inside_guarantee(at_child ? used - q.stack.idle_usage : used, asked, q.guaranteed);
+    if (at_child) queues.push_back(id);
+  }
+  return queues;
+}
+
 bool lies_within(const State& state, const state::JobState& job) {
   return state.guaranteed(job.queue, state.within_mask(job.queue, least_amounts(state, job.spec)));
 }
