@@ -176,6 +176,12 @@ bool goes_first(const Victim& a, const Victim& b) {
   return a.order > b.order;
 }
 
+// Who gives back goes before all the same.
+bool holds_more(const Victim& a, const Victim& b) {
+  if (a.whole() == b.whole() && a.gpu_milli != b.gpu_milli) return a.gpu_milli > b.gpu_milli;
+  return goes_first(a, b);
+}
+
 // How far within `asked` would be if it were alone.
 std::uint64_t most_within(const State& state, QueueId queue, const Amounts& asked) {
   std::uint64_t within = 0;
@@ -228,7 +234,7 @@ class Gathering {
     if (found_.left_out) {
       const std::size_t most = found_.ripe.size() - whole_ + search_.budget;
       const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
-      std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), goes_first);
+      std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), search_.largest ? holds_more : goes_first);
       found_.ripe.resize(most);
     }
     std::sort(found_.ripe.begin(), found_.ripe.end(), goes_first);

@@ -424,15 +424,24 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   return stop_fewest(search, job, without, vacated, std::span(found.ripe).first(shortest), *least, work);
 }
 
-}  // namespace
-
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+std::optional<EvictDecision> find_in_reach(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   if (!search.state.has_burst_pools()) return find_within({}, search, claimant, work);
   if (auto decision = find_within({true, Pools::kOrdinary}, search, claimant, work)) return decision;
   const bool hopeless = work.hopeless;
   auto decision = find_within({false, Pools::kAny}, search, claimant, work);
   work.hopeless = work.hopeless && hopeless;
   return decision;
+}
+
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+  auto decision = find_in_reach(search, claimant, work);
+  if (decision || !work.left_out || search.only_whether != nullptr) return decision;
+  // The cheapest are not enough: fewer that hold more may be.
+  VictimSearch largest = search;
+  largest.largest = true;
+  return find_in_reach(largest, claimant, work);
 }
 
 }  // namespace berth::sched

@@ -59,6 +59,7 @@ struct VictimSearch {
   // there are more than the budget, which the work says. Whom one claimant might stop is kept there for the next, as
   // long as nothing changes.
   SharedCandidates* only_whether = nullptr;
+  bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
 };
 
 // The eviction that makes the waiting job fit, or nothing.
