@@ -75,7 +75,8 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("nodes n3 pool==x", "pool: '=x' is not a name");
   refuses("nodes n3 taint=a,", "taint: there is an empty name in 'a,'");
   refuses("nodes n3 taint=a,b,a", "taint: 'a' is given twice");
-  refuses("nodes n3 taint=a:b", "taint: 'a:b' is not a name");
+  refuses("nodes n3 taint=a:b", "taint: 'a:b' is not the key of a taint");
+  refuses("nodes n3 taint==a", "taint: '=a' is not the key of a taint");
   refuses("nodes n3 at=b1", "at: the cluster has no topology; a line such as 'topology block rack' gives it one");
   refuses("nodes n3 at=b1/*", "at: '*' is not a name");
   refuses("nodes n3 memory=9EiB", "node 'n3' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
@@ -84,7 +85,7 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("nodes n3 numa=2", "numa is of use only with gpus");
   refuses("nodes n3 at=b1//r1", "at: there is an empty name in 'b1//r1'");
   refuses("nodes n3 label=zone", "label: 'zone' is not KEY:VALUE");
-  refuses("nodes n3 label=zone:", "label: 'zone:' is not KEY:VALUE");
+  refuses("nodes n3 label=:zone", "label: ':zone' is not KEY:VALUE");
   refuses("nodes n3 label==zone:a", "label: '=zone:a' is no label");
   refuses("nodes n3 label=zone:a,zone:b", "label: 'zone' is given twice");
   refuses("nodes n3 cpus=2147483647", "node 'n3' must have 0 to 1099511627 CPUs");
@@ -121,7 +122,7 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("submit j queue=a gpus=1 service max-unavailable=0", "max-unavailable: 0 is out of range; give 1 to 65536");
   refuses("submit j queue=a gpus=1 retries=1001", "retries: 1001 is out of range; give 0 to 1000");
   refuses("submit j queue=a gpus=1 also=side:0x1", "also: 'side:0x1' is not NAME:TASKSxGPUS");
-  refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' is not a name");
+  refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' is not the key of a taint");
   refuses("submit j queue=a gpus=1 runs=1s exit=256", "exit: 256 is out of range; give 0 to 255");
   refuses("submit j queue=a gpus=1 model=H100,", "model: there is an empty name in 'H100,'");
   refuses("submit j queue=a gpus=1 model=H100,H100", "model: 'H100' is given twice");

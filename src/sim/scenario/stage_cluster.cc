@@ -207,7 +207,7 @@ Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& lev
   if (auto ok = read_option(line, "cpus", parse_milli, spec.cpu_milli); !ok) return ok.error();
   if (auto ok = read_option(line, "memory", parse_mib, spec.memory_mib); !ok) return ok.error();
   if (auto ok = read_option(line, "pool", parse_name, spec.pool); !ok) return ok.error();
-  if (auto ok = read_option(line, "taint", parse_names, taints); !ok) return ok.error();
+  if (auto ok = read_option(line, "taint", parse_taints, taints); !ok) return ok.error();
   for (const std::string& taint : taints) spec.taints.push_back({taint, ""});
   if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
   if (auto ok = read_topology(line, levels, spec); !ok) return ok.error();

@@ -86,7 +86,7 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "tasks", parse_tasks, group.count); !ok) return ok;
   if (auto ok = read_option(line, "min-tasks", parse_tasks, group.min_count); !ok) return ok;
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
-  if (auto ok = read_option(line, "tolerates", parse_names, group.tolerations); !ok) return ok;
+  if (auto ok = read_option(line, "tolerates", parse_taints, group.tolerations); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
   if (const std::string* level = line.option("group-within")) group.topology.required = *level;
   return read_enum(line, "numa", group.numa);

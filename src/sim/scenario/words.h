@@ -55,11 +55,11 @@ Result<ResourceAmounts> parse_amounts(std::string_view text);
 // "H100,A100": none is empty, none stands there twice.
 Result<std::vector<std::string>> parse_list(std::string_view text);
 Result<std::string> parse_name(std::string_view text);
-// The same, and all are well-formed names.
-Result<std::vector<std::string>> parse_names(std::string_view text);
+// The same, of keys of taints: "nvidia.com/gpu"; who names those is free.
+Result<std::vector<std::string>> parse_taints(std::string_view text);
 // "z1/b1/r1", of well-formed names.
 Result<std::vector<std::string>> parse_path(std::string_view text);
-// "app:web,tier:front", sorted by key; the rule for labels is the one of jobs.
+// "app:web,tier:front", sorted by key; a value may be empty, as in "node-role.kubernetes.io/worker:".
 Result<Labels> parse_labels(std::string_view text);
 // "n[1-4]" is n1 n2 n3 n4, a hundred thousand at most; all are well-formed names.
 Result<std::vector<std::string>> expand_names(std::string_view text);
