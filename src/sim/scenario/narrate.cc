@@ -36,6 +36,17 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
   return text;
 }
 
+// The job whose held start, if there is one, is over with the event.
+JobId job_without_hold(const Event& event) {
+  if (const auto* nominated = std::get_if<Nominated>(&event)) return nominated->job;
+  if (const auto* started = std::get_if<AttemptStarted>(&event)) return started->job;
+  if (const auto* unheld = std::get_if<StartHoldDropped>(&event)) return unheld->job;
+  if (const auto* put_off = std::get_if<JobHoldChanged>(&event); put_off != nullptr && put_off->held)
+    return put_off->job;
+  if (const auto* finished = std::get_if<JobFinished>(&event)) return finished->job;
+  return {};
+}
+
 }  // namespace
 
 std::string failed_text(const NodeSpec& node) {
@@ -82,6 +93,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   const auto line = [&](const std::string& text) { say(stamp(record.time) + text); };
   const auto name = [&](JobId job) { return name_of_job(job); };
   const Event& event = record.event;
+  told_holds_.erase(job_without_hold(event));
   if (const auto* e = std::get_if<NodeStatusChanged>(&event)) {
     line("node " + durable.node(e->node).spec.name + " is " + std::string(name_of(e->status)) +
          (e->loss_deferred ? ", " + e->why : ""));

@@ -72,7 +72,7 @@ class Stage : private Witness {
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
-  std::map<JobId, std::string> told_holds_;  // the last that was told of each job
+  std::map<JobId, std::string> told_holds_;  // what was told of each start that is held
   struct Charge {
     std::size_t first_task = 0;
     std::uint64_t within = 0;
