@@ -23,7 +23,8 @@ constexpr auto kDirectives = std::to_array<Directive>({
      .flags = "held exclusive spread service ignores-signal cannot-start",
      .options = "queue gpus cpus memory tasks min-tasks model pool class priority user key time-limit estimate grace "
                 "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels near "
-                "away likes dislikes group-within also max-unavailable elements at-once runs exit fails saves leaves"},
+                "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
+                "at-once runs exit fails saves leaves"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "release", .names = "NAME", .fewest = 1, .most = 1},
@@ -61,8 +62,9 @@ constexpr auto kClusterLines = std::to_array<Directive>({
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},
     {.verb = "scheduling",
-     .options = "min-runtime grace reclaim preempt half-life hold-after deadline-slack resize-interval cooldown "
-                "evictions-per-hour preempt-max-loss flap-losses flap-window mass-loss score fragmentation-alert"},
+     .options = "min-runtime grace reclaim preempt half-life holds hold-after deadline-slack resize-interval cooldown "
+                "evictions-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window mass-loss score "
+                "fragmentation-alert"},
 });
 
 std::vector<std::string_view> words_in(std::string_view text) {

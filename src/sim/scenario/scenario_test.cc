@@ -122,6 +122,10 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("submit j queue=a gpus=1 service max-unavailable=0", "max-unavailable: 0 is out of range; give 1 to 65536");
   refuses("submit j queue=a gpus=1 retries=1001", "retries: 1001 is out of range; give 0 to 1000");
   refuses("submit j queue=a gpus=1 also=side:0x1", "also: 'side:0x1' is not NAME:TASKSxGPUS");
+  refuses("submit j queue=a gpus=1 also-pool=spot", "also-pool is of use only with also");
+  refuses("submit j queue=a gpus=1 also=w:1x1 also-selects=zone", "also-selects: 'zone' is not KEY:VALUE");
+  refuses("submit j queue=a gpus=1 also=w:1x1 also-tolerates=spot,",
+          "also-tolerates: there is an empty name in 'spot,'");
   refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' is not the key of a taint");
   refuses("submit j queue=a gpus=1 runs=1s exit=256", "exit: 256 is out of range; give 0 to 255");
   refuses("submit j queue=a gpus=1 model=H100,", "model: there is an empty name in 'H100,'");

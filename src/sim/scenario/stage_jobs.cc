@@ -98,9 +98,17 @@ Result<void> read_groups(const Line& line, JobSpec& spec) {
   first.request.cpu_milli = 1000;
   if (auto ok = read_group(line, first); !ok) return ok;
   const std::string* more = line.option("also");
+  for (const char* word : {"also-pool", "also-selects", "also-tolerates"}) {
+    if (more == nullptr && line.option(word) != nullptr)
+      return invalid(std::string(word) + " is of use only with also");
+  }
   if (more == nullptr) return {};
+  TaskGroup like = first;
+  if (const std::string* pool = line.option("also-pool")) like.pool = *pool;
+  if (auto ok = read_option(line, "also-selects", parse_labels, like.node_selector); !ok) return ok;
+  if (auto ok = read_option(line, "also-tolerates", parse_taints, like.tolerations); !ok) return ok;
   for (const std::string& one : split(*more, ',')) {
-    auto group = read_group(one, spec.groups.front());
+    auto group = read_group(one, like);
     if (!group) return group.error();
     spec.groups.push_back(std::move(*group));
   }
