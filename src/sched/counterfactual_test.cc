@@ -123,4 +123,22 @@ TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
            "would borrow");
 }
 
+TEST_CASE_FIXTURE(FleetFixture,
+                  "behind the head of a strict queue the criterion is the one by which its head was compared") {
+  QueueConfig strict = queue("a");
+  strict.guaranteed.gpu_milli = 1000;
+  strict.policy = QueuePolicy::kStrict;
+  command(ApplyConfig{config({strict, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("b", 1, 2));
+  const JobId head = submit(job("a", 1, 3));
+  const JobId small = submit(job("a", 1, 1));
+  CHECK_EQ(
+      sched::explain_turn(state, *state.job(head), now),
+      std::vector<std::string>{"1 job is asked before it; the first is job 1 of queue b: it was submitted earlier"});
+  CHECK_EQ(sched::explain_turn(state, *state.job(small), now),
+           std::vector<std::string>{"2 jobs are asked before it; the first is job 1 of queue b: it was submitted "
+                                    "earlier; of queue a job 2 is asked first"});
+}
+
 }  // namespace berth

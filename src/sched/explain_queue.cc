@@ -50,8 +50,9 @@ std::string standing_text(int standing) {
   return standing == 1 ? "would borrow" : "would borrow with weight 0";
 }
 
-std::string why_first(const State& state, Order order, const JobState& first, const JobState& job) {
-  const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
+// `job` is the first of its side.
+std::string why_first(const State& state, Order& order, const Siblings& siblings, const JobState& first,
+                      const JobState& job) {
   if (siblings.claimant.valid() && siblings.victim.valid()) {
     const int theirs = standing(state, siblings.victim, first);
     const int ours = standing(state, siblings.claimant, job);
@@ -74,6 +75,16 @@ std::string why_first(const State& state, Order order, const JobState& first, co
   if (first.urgent && !job.urgent) return "its deadline is near";
   if (first.urgent && first.spec.deadline != job.spec.deadline) return "its deadline is nearer";
   return "it was submitted earlier";
+}
+
+// Queues are compared by the first job of each, which on the side of the job need not be the job: somebody else is at
+// the head of its strict queue, or its side would ask another queue first.
+std::string why_first(const State& state, Order order, const JobState& first, const JobState& job) {
+  const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
+  const auto own = siblings.claimant.valid() ? order.first_of(siblings.claimant) : std::nullopt;
+  if (!own || *own == job.id) return why_first(state, order, siblings, first, job);
+  return why_first(state, order, siblings, first, *state.job(*own)) + "; of " + name(state, siblings.claimant) + " " +
+         name(*own) + " is asked first";
 }
 
 }  // namespace
@@ -159,15 +170,24 @@ std::string counted(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string why_nobody_leaves(const SchedulingConfig& rules, const Claims& claims, const PlaceWork& work, bool gave_way,
-                              bool beside_holds, bool one) {
+// Whether fewer may be stopped in what is left of the hour than in one cycle.
+bool hour_limits(const State& state, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  return rules.evictions_per_hour > 0 &&
+         state.evictions().left(rules.evictions_per_hour, now) <= rules.victims_per_cycle;
+}
+
+std::string why_nobody_leaves(const State& state, const Claims& claims, const PlaceWork& work, bool gave_way,
+                              bool beside_holds, bool one, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
   if (work.too_dear) {
     return "more than " + document::duration_text(rules.preempt_max_loss_s) +
            " of unsaved GPU time would be lost for each GPU that it gains";
   }
-  if (work.left_out && rules.evictions_per_hour > 0) {
+  if (work.left_out && hour_limits(state, now))
     return "at most " + std::to_string(rules.evictions_per_hour) + " jobs are stopped within an hour";
-  }
+  if (work.left_out && !gave_way)
+    return "no more than " + counted(rules.victims_per_cycle, "job") + " may be stopped in one cycle";
   if (claims.young > 0)
     return (one ? "it has" : std::to_string(claims.young) + " of them have") +
            std::string(" not run the minimum time yet");
@@ -219,7 +239,7 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
     lines.push_back("it cannot claim its place from the " + counted(all, "job") + " that " +
                     (one ? "borrows or is" : "borrow or are") + " of lower priority" +
                     (claims.behind > 0 ? one ? " or has had more GPU time" : " or have had more GPU time" : "") + ": " +
-                    why_nobody_leaves(rules, claims, work, has_given_way(job), beside_holds, one));
+                    why_nobody_leaves(state, claims, work, has_given_way(job), beside_holds, one, now));
   }
   return lines;
 }

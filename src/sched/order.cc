@@ -226,8 +226,10 @@ void Order::forget_path(QueueId leaf) {
   }
 }
 
-std::optional<JobId> Order::first() {
-  const std::optional<Candidate>& candidate = head(state_.root());
+std::optional<JobId> Order::first() { return first_of(state_.root()); }
+
+std::optional<JobId> Order::first_of(QueueId queue) {
+  const std::optional<Candidate>& candidate = head(queue);
   return candidate ? std::optional(candidate->job) : std::nullopt;
 }
 

@@ -45,6 +45,8 @@ class Order {
   std::optional<JobId> next_of(QueueId leaf);
   // The same as next(), but it stays the next.
   std::optional<JobId> first();
+  // Of what waits below one queue; by that the queue is compared with its siblings.
+  std::optional<JobId> first_of(QueueId queue);
   // The lane of the job that next() gave last, by its place among those that are awake.
   std::size_t lane_of_last() const {
     return first_of_[last_->leaf.index()] + last_->lane - leaves_[last_->leaf.index()].begin;
