@@ -403,7 +403,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   const ReasonCode code = explanation.reason.code;
   explanation.summary = sentence(state, with_what_is_short(state, *job, explanation.reason)) +
                         closed_by_windows(state, *job, code) + closed_nodes(state, *job, code) +
-                        closed_pools(state, *job, code);
+                        failed_gpus(state, *job, code) + closed_pools(state, *job, code);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);

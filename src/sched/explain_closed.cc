@@ -60,7 +60,52 @@ std::string pool_rule(const State& state, const JobState& job, const state::Pool
          listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; }) + " only";
 }
 
+// As the node would be if all its GPUs were healthy.
+state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
+  shape.gpus = {};
+  for (state::NumaPart& part : shape.numa) {
+    part.healthy = part.all;
+    shape.gpus[part.model] = static_cast<std::uint8_t>(shape.gpus[part.model] + part.all);
+  }
+  std::set<std::int32_t> domains;
+  for (const Gpu& gpu : node.gpus) domains.insert(gpu.numa);
+  shape.numa_domains = static_cast<std::uint8_t>(domains.size());
+  return shape;
+}
+
+// How many GPUs of the node have failed of those that the group may use; none where it would hold no more tasks with
+// them.
+std::int64_t missed_gpus(const State& state, const TaskAsk& ask, const NodeState& node) {
+  const auto failed = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+    return !gpu.healthy && (ask.models >> gpu.model.index() & 1U) != 0;
+  });
+  if (failed == 0 || !ask.classes[state.node_index().class_of(node.id).index()] || !has_labels(ask.group, node.spec))
+    return 0;
+  const state::NodeShape& shape = state.node_index().shape_of(node.id);
+  return slots_when_empty(ask, healed(shape, node.spec)) > slots_when_empty(ask, shape) ? failed : 0;
+}
+
 }  // namespace
+
+std::string failed_gpus(const State& state, const JobState& job, ReasonCode code) {
+  if (!(is_of_room(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNuma)) return {};
+  std::vector<TaskAsk> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
+  std::int64_t gpus = 0;
+  std::vector<NodeId> nodes;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks()) continue;
+    std::int64_t here = 0;
+    for (const TaskAsk& ask : asks) here = std::max(here, missed_gpus(state, ask, node));
+    if (here == 0) continue;
+    gpus += here;
+    nodes.push_back(node.id);
+  }
+  if (nodes.empty()) return {};
+  return "; " + std::to_string(gpus) + (gpus == 1 ? " GPU of " : " GPUs of ") +
+         (nodes.size() == 1 ? "node " + state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes") +
+         (gpus == 1 ? " has failed" : " have failed");
+}
 
 std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
   const bool of_places = is_of_room(code) || code == ReasonCode::kPoolClosed || code == ReasonCode::kNeverFits ||

@@ -1,5 +1,6 @@
 #pragma once
-// What closes nodes to a waiting job, in words: cordons, lost contact, maintenance windows, and the rules of pools.
+// What closes nodes to a waiting job, in words: cordons, lost contact, failed GPUs, maintenance windows, and the rules
+// of pools.
 
 #include <string>
 #include <vector>
@@ -10,9 +11,11 @@
 namespace berth::sched {
 
 // Ends of a sentence that tells a reason of this code, each begun by "; ", or nothing: the nodes that are closed to new
-// tasks and could each hold a task of the job if they were open; what planned windows close to it of what is free now;
-// and the rules of pools that it may not use.
+// tasks and could each hold a task of the job if they were open; the failed GPUs of open nodes that could hold more of
+// its tasks with them, were they empty; what planned windows close to it of what is free now; and the rules of pools
+// that it may not use.
 std::string closed_nodes(const state::State& state, const state::JobState& job, ReasonCode code);
+std::string failed_gpus(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_by_windows(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
 
