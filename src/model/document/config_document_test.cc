@@ -175,6 +175,8 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:26: queues.a.max.gpus: 9223372036854775808 is too large"},
       {"queues: {a: {max: {gpus: 9007199254740}}}\n",
        "cluster.yaml:1:20: queue 'a'.max.gpus is too large; the most is 1125899906842.624"},
+      {"gpu_models: {H: {memory: 0GiB}}\n",
+       "cluster.yaml:1:26: gpu_models.H.memory: no GPU has 0 GiB; give what it has, or leave it out"},
       {"queues: {a: {max: {memory: 64GB}}}\n",
        "cluster.yaml:1:28: queues.a.max.memory: '64GB' has no binary unit; give KiB, MiB, GiB, TiB or PiB, such as "
        "64GiB; did you mean GiB?"},

@@ -62,10 +62,15 @@ class ConfigReader {
       places_.note("gpu model '" + model.name + "'", entry.at);
       body.map({
           {"weight", [&](const Value& v) { model.weight_permille = v.milli(); }},
-          {"memory", [&](const Value& v) { model.memory_mib = v.memory_mib(); }},
+          {"memory", [&](const Value& v) { read_model_memory(v, model); }},
       });
       config_.gpu_models.push_back(std::move(model));
     });
+  }
+
+  static void read_model_memory(const Value& value, GpuModelConfig& model) {
+    model.memory_mib = value.memory_mib();
+    if (model.memory_mib == 0) value.refuse("no GPU has 0 GiB; give what it has, or leave it out");
   }
 
   void read_pools(const Value& value) {

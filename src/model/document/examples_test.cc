@@ -73,7 +73,7 @@ TEST_CASE("what the pages show is accepted") {
   const auto config = read_config(configurations[0], "configuration.md");
   CHECK_MESSAGE(config.has_value(), config.error().message);
   const auto jobs = blocks("docs/jobs.md");
-  REQUIRE_EQ(jobs.size(), 4);
+  REQUIRE_EQ(jobs.size(), 5);
   for (const std::string& text : jobs) {
     const auto job = read_job(text, "jobs.md");
     CHECK_MESSAGE(job.has_value(), job.error().message);

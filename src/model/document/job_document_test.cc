@@ -40,6 +40,7 @@ TaskGroup random_group(Random& random) {
   if (random.chance(300)) group.workdir = "/srv/run";
   if (random.chance(200)) group.image = "registry:5000/x@sha256:0";
   group.launch = static_cast<Launch>(random.below(3));
+  if (group.request.gpus == 0 && group.launch == Launch::kPerGpu) group.launch = Launch::kTorchrun;
   if (random.chance(300)) group.pool = "big";
   if (random.chance(300)) group.node_selector = {{"arch", "x86"}, {"zone", random_word(random)}};
   if (random.chance(300)) group.tolerations = {"spot"};
@@ -75,6 +76,8 @@ JobSpec random_job(Random& random) {
         {DependencyKind::kAfter, JobId(3)}, {DependencyKind::kAfterOk, JobId(1)}, {DependencyKind::kAfterOk, JobId(0)}};
   if (random.chance(300)) spec.deadline = Timestamp{random.between(0, 4'000'000'000'000)};
   if (random.chance(300)) spec.earliest_start = Timestamp{random.between(0, 4'000'000'000'000)};
+  if (spec.deadline && spec.earliest_start && *spec.deadline <= *spec.earliest_start)
+    spec.deadline = *spec.earliest_start + 1000;
   spec.held = random.chance(200);
   spec.exclusive = random.chance(200);
   spec.spread = random.chance(200);
@@ -217,6 +220,15 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
       {"anti_affinity: [{required: 1}]\n",
        "job.yaml:1:28: anti_affinity[0].required: '1' is not a yes or no; give true or false"},
+      {"launch: per-gpu\n", "job.yaml:1:9: launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out"},
+      {"groups: [{gpus: 1, launch: per-gpu}, {launch: per-gpu}]\n",
+       "job.yaml:1:47: groups[1].launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out"},
+      {"topology: {required: \"\"}\n",
+       "job.yaml:1:22: topology.required: this is empty; give a level of the topology, or leave it out"},
+      {"groups: [{name: a, topology: {preferred: \"\"}}]\n",
+       "job.yaml:1:42: groups[0].topology.preferred: this is empty; give a level of the topology, or leave it out"},
+      {"deadline: 2026-12-01T00:00:00Z\nearliest_start: 2026-12-01T00:00:00Z\n",
+       "job.yaml:1:11: deadline: the job may not start before that; give a deadline after its earliest_start"},
       {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 1000000"},
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},

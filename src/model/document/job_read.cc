@@ -61,6 +61,7 @@ struct GroupReader {
   bool stated = false;  // any of its keys was there
   std::optional<Position> min_tasks_at;
   std::optional<Position> gpu_models_at;
+  std::optional<Position> launch_at;
   bool cpus_stated = false;
   bool memory_stated = false;
 
@@ -83,7 +84,7 @@ struct GroupReader {
         key("env", [this](const Value& v) { group.env = v.string_map(); }),
         key("workdir", [this](const Value& v) { group.workdir = v.string(); }),
         key("image", [this](const Value& v) { group.image = v.string(); }),
-        key("launch", [this](const Value& v) { group.launch = v.word<Launch>(); }),
+        key("launch", [this](const Value& v) { launch_at = v.node().at, group.launch = v.word<Launch>(); }),
         key("pool", [this](const Value& v) { group.pool = v.string(); }),
         key("node_selector", [this](const Value& v) { group.node_selector = labels(v); }),
         key("tolerations", [this](const Value& v) { group.tolerations = v.strings(); }),
@@ -100,6 +101,10 @@ struct GroupReader {
     }
     if (gpu_models_at && !group.request.gpu_models.empty() && group.request.gpus == 0)
       value.reading().refuse(*gpu_models_at, path + "gpu_models: no GPUs are asked for; give gpus, or leave it out");
+    if (launch_at && group.launch == Launch::kPerGpu && group.request.gpus == 0) {
+      value.reading().refuse(*launch_at,
+                             path + "launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out");
+    }
     fill_request(group.request, cpus_stated, memory_stated);
     return std::move(group);
   }
@@ -115,9 +120,15 @@ struct GroupReader {
   }
 };
 
+std::string level(const Value& value) {
+  std::string name = value.string();
+  if (name.empty()) value.refuse("this is empty; give a level of the topology, or leave it out");
+  return name;
+}
+
 void read_topology(const Value& value, TopologyConstraint& topology) {
-  value.map({{"required", [&](const Value& v) { topology.required = v.string(); }},
-             {"preferred", [&](const Value& v) { topology.preferred = v.string(); }}});
+  value.map({{"required", [&](const Value& v) { topology.required = level(v); }},
+             {"preferred", [&](const Value& v) { topology.preferred = level(v); }}});
 }
 
 // At the top of a document `topology` is the job's; only an item of `groups` has one of its own.
@@ -168,7 +179,7 @@ void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec) {
   value.each_item(add);
 }
 
-std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
+std::vector<Key> job_keys(JobSpec& spec, const Node*& groups, std::optional<Position>& deadline_at) {
   return {
       {"name", [&](const Value& v) { spec.name = v.string(); }},
       {"queue", [&](const Value& v) { spec.queue = v.string(); }},
@@ -185,7 +196,7 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups) {
       {"after", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfter, spec); }},
       {"afterok", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterOk, spec); }},
       {"afterany", [&](const Value& v) { read_dependencies(v, DependencyKind::kAfterAny, spec); }},
-      {"deadline", [&](const Value& v) { spec.deadline = v.time(); }},
+      {"deadline", [&](const Value& v) { deadline_at = v.node().at, spec.deadline = v.time(); }},
       {"earliest_start", [&](const Value& v) { spec.earliest_start = v.time(); }},
       {"hold", [&](const Value& v) { spec.held = v.boolean(); }},
       {"exclusive", [&](const Value& v) { spec.exclusive = v.boolean(); }},
@@ -212,9 +223,13 @@ Result<JobSpec> read_job(const Node& document, std::string_view file) {
   const Value top(reading, document, "");
   GroupReader flat;
   const Node* groups = nullptr;
-  std::vector<Key> keys = job_keys(spec, groups);
+  std::optional<Position> deadline_at;
+  std::vector<Key> keys = job_keys(spec, groups, deadline_at);
   for (Key& key : flat.keys()) keys.push_back(std::move(key));
   top.map(keys);
+  if (spec.deadline && spec.earliest_start && *spec.deadline <= *spec.earliest_start)
+    reading.refuse(*deadline_at,
+                   "deadline: the job may not start before that; give a deadline after its earliest_start");
   if (groups != nullptr) {
     const Value value(reading, *groups, "groups");
     if (flat.stated) value.refuse("the job also has fields of a task group beside it; move them into a group");

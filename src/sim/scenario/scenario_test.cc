@@ -122,6 +122,9 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("submit j queue=a gpus=1 service max-unavailable=0", "max-unavailable: 0 is out of range; give 1 to 65536");
   refuses("submit j queue=a gpus=1 retries=1001", "retries: 1001 is out of range; give 0 to 1000");
   refuses("submit j queue=a gpus=1 also=side:0x1", "also: 'side:0x1' is not NAME:TASKSxGPUS");
+  refuses("submit j queue=a gpus=1 elements=2 at-once=3", "at-once: there are no more than 2 elements");
+  refuses("submit j queue=a gpus=1 deadline=10m earliest=10m", "deadline: the job may not start before that");
+  refuses("submit j queue=a numa=restricted", "numa is of use only with gpus");
   refuses("submit j queue=a gpus=1 also-pool=spot", "also-pool is of use only with also");
   refuses("submit j queue=a gpus=1 also=w:1x1 also-selects=zone", "also-selects: 'zone' is not KEY:VALUE");
   refuses("submit j queue=a gpus=1 also=w:1x1 also-tolerates=spot,",
@@ -186,6 +189,7 @@ TEST_CASE("the lines of a cluster are held to the same, and none is said twice")
   cluster_refuses("queue b", "queue: 'b' is given twice");
   cluster_refuses("pool p brust=1", "'pool p brust=1': pool: there is no option 'brust='");
   cluster_refuses("topology rack\n  topology block", "topology: the levels stand in one line");
+  cluster_refuses("scheduling", "'scheduling': the line says nothing; give a rule");
   cluster_refuses("scheduling grace=1s\n  scheduling grace=2s", "scheduling: 'grace=' is given twice");
   cluster_refuses("scheduling score=best", "'scheduling score=best': score: 'best' is none of best-fit, fragmentation");
   cluster_refuses("priority p value=high", "'priority p value=high': value: 'high' is not an integer");

@@ -73,6 +73,8 @@ Result<void> read_pool(const Line& line, ClusterConfig& config) {
 }
 
 Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
+  if (line.options.empty())
+    return invalid("the line says nothing; give a rule, such as hold-after=1d, or leave it out");
   const std::pair<const char*, std::int64_t*> times[] = {
       {"min-runtime", &rules.min_runtime_s},
       {"grace", &rules.default_grace_s},

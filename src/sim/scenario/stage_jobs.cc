@@ -88,6 +88,9 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
   if (auto ok = read_option(line, "tolerates", parse_taints, group.tolerations); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
+  // An exclusive task gets all GPUs of its node, whatever it asks; further groups take the policy from the first.
+  if (gpu_milli == 0 && line.option("numa") != nullptr && !line.has("exclusive") && line.option("also") == nullptr)
+    return invalid("numa is of use only with gpus");
   if (const std::string* level = line.option("group-within")) group.topology.required = *level;
   return read_enum(line, "numa", group.numa);
 }
@@ -126,6 +129,8 @@ Result<void> read_kind(const Line& line, JobSpec& spec) {
   if (service) spec.kind = JobKind::kService;
   if (auto ok = read_option(line, "elements", parse_elements, spec.array_size); !ok) return ok;
   if (auto ok = read_option(line, "at-once", parse_elements, spec.array_running); !ok) return ok;
+  if (spec.array_running > spec.array_size)
+    return invalid("at-once: there are no more than " + std::to_string(spec.array_size) + " elements");
   return read_option(line, "max-unavailable", parse_tasks, spec.max_unavailable);
 }
 
@@ -134,7 +139,10 @@ Result<void> read_times(const Line& line, JobSpec& spec) {
   if (auto ok = read_option(line, "estimate", parse_some_seconds, spec.estimate_s); !ok) return ok;
   if (auto ok = read_option(line, "grace", parse_some_seconds, spec.checkpoint.grace_s); !ok) return ok;
   if (auto ok = read_option(line, "deadline", parse_instant, spec.deadline); !ok) return ok;
-  return read_option(line, "earliest", parse_instant, spec.earliest_start);
+  if (auto ok = read_option(line, "earliest", parse_instant, spec.earliest_start); !ok) return ok;
+  if (spec.deadline && spec.earliest_start && *spec.deadline <= *spec.earliest_start)
+    return invalid("deadline: the job may not start before that; give one after earliest");
+  return {};
 }
 
 // What does not follow from the state of the cluster.
