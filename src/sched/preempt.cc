@@ -95,11 +95,13 @@ class Without {
   // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
   bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
     const QueueId ours = state_.job(claimant_)->queue;
+    const std::vector<QueueId> within = claims_within(state_, ours, exact);
     return std::all_of(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& one) {
       if (one.cause != StopCause::kReclaim) return true;
       const QueueId theirs = state_.job(one.job)->queue;
       const QueueId side = below_common_ancestor(state_, ours, theirs).claimant;
-      return would_be_within(state_, side, exact) || (!one.whole() && has_no_more(side, exact, one.side_share));
+      return std::find(within.begin(), within.end(), side) != within.end() ||
+             (!one.whole() && has_no_more(side, exact, one.side_share));
     });
   }
 

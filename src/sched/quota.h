@@ -32,8 +32,8 @@ std::optional<Reason> over_lending(const state::State& state, QueueId queue, con
 
 // Whether `asked` more at `queue` would lie inside its guarantee, promises included.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
-// The queues on the way to the root, from `queue` up, of whose guarantees it may claim room: it would be within, at a
-// queue above one where it would once those had left who are within only because the guarantee is idle.
+// The queues on the way to the root, from `queue` up, of whose guarantees it may claim room: it would be within, above
+// a queue where it would be also by taking the room of those who are within only because it is idle (control/stacks.h).
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
 
 // Whether the job at its least size lies inside the guarantees of all queues that state one, promises left out.
