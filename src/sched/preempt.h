@@ -1,10 +1,10 @@
 #pragma once
 // Who must leave so that a claimant fits. Reclaim takes back what gangs of other branches have borrowed, for a claimant
-// that lies within its guarantee; preemption takes from lower priorities of the same queue, and where the queue orders
-// its jobs by attained service (state/attained_service.h), from higher levels of the same priority, if what they have
-// done is saved when they are asked to leave. Nothing is evicted without
-// proof, on a trial, that the claimant then fits; the set is minimal: with any victim left out, the claimant would not
-// fit.
+// that lies within its guarantee, be it by taking room that is used there only because it is idle; preemption takes
+// from lower priorities of the same queue, and where the queue orders its jobs by attained service
+// (state/attained_service.h), from higher levels of the same priority, if what they have done is saved when they are
+// asked to leave. Nothing is evicted without proof, on a trial, that the claimant then fits; the set is minimal: with
+// any victim left out, the claimant would not fit.
 //
 // Who keeps coming to its own end soon after its start may stop nobody until it has waited long (state/back_off.h): it
 // would do so at every try.
