@@ -48,12 +48,13 @@ TEST_CASE("the worked tree has the guarantees and ceilings of its teams") {
       {"product/ads", 15'000, 22'000},
       {"product/search", 10'000, 16'000},
   };
-  for (const auto& [path, guaranteed, max] : rows) {
+  for (const auto& row : rows) {
+    const auto& path = std::get<0>(row);
     CAPTURE(path);
     for (const QueueConfig& queue : config->queues) {
       if (queue.path != path) continue;
-      CHECK_EQ(queue.guaranteed.gpu_milli, guaranteed * 1000);
-      CHECK_EQ(queue.max.gpu_milli, max * 1000);
+      CHECK_EQ(queue.guaranteed.gpu_milli, std::get<1>(row) * 1000);
+      CHECK_EQ(queue.max.gpu_milli, std::get<2>(row) * 1000);
     }
   }
   CHECK_EQ(config->queues[0].guaranteed.gpu_milli, 20'000'000);

@@ -77,27 +77,44 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const bool borrowed =
       event.keep > 0 ? event.keep >= borrowed_from(victim, depth) : (victim.charges.front().within >> depth & 1U) == 0;
   require(borrowed, "P3", who + " is reclaimed though it is within at '" + queues_[theirs].path + "'");
-  Amounts others = queues_[mine].within + queues_[mine].nominated;
-  others -= claimant.nomination->amounts;
-  for (const JobId id : claimant.nomination->victims) {  // those on the claimant's own side make room there, too
-    const auto other = jobs_.find(id);
-    if (other == jobs_.end()) continue;
-    std::uint32_t above = other->second.queue;
-    while (queues_[above].depth > queues_[mine].depth) above = queues_[above].parent;
-    if (above != mine) continue;
-    for (const ChargeView& one : other->second.charges) {
-      if ((one.within >> queues_[mine].depth & 1U) == 0) continue;
-      const std::uint32_t first = std::max(one.first, claimant.nomination->keeps.at(id));
-      if (first >= one.first + one.tasks) continue;
-      const auto tasks = other->second.placements.begin();
-      others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
-    }
-  }
   const bool by_share = event.keep > 0 && has_no_more(mine, theirs);
   if (by_share) count("stop: growth of who has more");
   require(
-      by_share || fits_guarantee(queues_[mine], others, claimant.nomination->amounts), "P3",
+      by_share || lies_within(mine, claimant), "P3",
       who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
+}
+
+// What others have of the guarantee when the claimant's victims have left; where it lies within at the child, without
+// what is within at the queue only because it is idle: that borrows at its child and makes room.
+Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, bool within_at_child) const {
+  Amounts others = queues_[queue].within + queues_[queue].nominated;
+  others -= claimant.nomination->amounts;
+  const std::uint32_t depth = queues_[queue].depth;
+  for (const auto& [id, other] : jobs_) {
+    std::uint32_t above = other.queue;
+    while (queues_[above].depth > depth) above = queues_[above].parent;
+    if (above != queue) continue;
+    const bool victim = claimant.nomination->keeps.contains(id);
+    for (const ChargeView& one : other.charges) {
+      if ((one.within >> depth & 1U) == 0) continue;
+      const bool idle = within_at_child && other.queue != queue && (one.within >> (depth + 1) & 1U) == 0;
+      if (!idle && !victim) continue;
+      const std::uint32_t first = idle ? one.first : std::max(one.first, claimant.nomination->keeps.at(id));
+      if (first >= one.first + one.tasks) continue;
+      const auto tasks = other.placements.begin();
+      others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
+    }
+  }
+  return others;
+}
+
+// From its own queue up to this one.
+bool Checker::lies_within(std::uint32_t side, const JobView& claimant) const {
+  bool within = false;
+  for (std::uint32_t queue = claimant.queue;; queue = queues_[queue].parent) {
+    within = fits_guarantee(queues_[queue], others_within(queue, claimant, within), claimant.nomination->amounts);
+    if (queue == side) return within;
+  }
 }
 
 // Whether what is bound and promised below the one is no more of the fleet, over the weight, than below the other.
