@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -15,12 +18,40 @@ namespace berth::store {
 
 namespace {
 
-std::string holder_of(int lock) {
+constexpr int kMostTries = 500;
+constexpr int kBetweenTriesMs = 10;
+
+// Empty where the file does not say.
+std::string pid_in(int lock) {
   char text[32] = {};
   const ssize_t length = ::pread(lock, text, sizeof(text) - 1, 0);
   std::string pid(text, length > 0 ? static_cast<std::size_t>(length) : 0);
   while (!pid.empty() && pid.back() == '\n') pid.pop_back();
+  return pid;
+}
+
+std::string holder_of(int lock) {
+  const std::string pid = pid_in(lock);
   return pid.empty() ? "another process" : "process " + pid;
+}
+
+bool holder_is_gone(int lock) {
+  const int pid = std::atoi(pid_in(lock).c_str());
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// Whether it is ours. A server that was killed while it started a process has left the lock to that process until it
+// runs its own program: then it is worth waiting, for a few seconds at most.
+bool lock_it(int lock) {
+  for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK || tries == kMostTries) return false;
+    if (!holder_is_gone(lock)) {
+      errno = EWOULDBLOCK;
+      return false;
+    }
+    ::poll(nullptr, 0, kBetweenTriesMs);
+  }
+  return true;
 }
 
 Result<void> make_directory(const std::filesystem::path& path) {
@@ -53,7 +84,7 @@ Result<DataDirectory> DataDirectory::take(const std::filesystem::path& path) {
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return io_error(file, "open", errno);
   DataDirectory directory(lock);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  if (!lock_it(lock)) {
     if (errno != EWOULDBLOCK) return io_error(file, "lock", errno);
     return conflict(fmt::format("{} is in use by {}; a data directory has one server", path.string(), holder_of(lock)));
   }

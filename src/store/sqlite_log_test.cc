@@ -5,10 +5,13 @@
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
+#include "store/data_directory.h"
 #include "store/database_edit.h"
 #include "store/log_test_records.h"
 #include "store/temporary_directory.h"
@@ -34,6 +37,26 @@ TEST_CASE("a second server on one data directory is refused, and told which proc
   append_records(*first, first->take_epoch().value(), 2);
   first.reset();
   CHECK(opened(directory.path())->last().seq == 2);
+}
+
+TEST_CASE("the lock that a dead server has left to a process it was starting is waited for") {
+  const TemporaryDirectory directory;
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  REQUIRE(::waitpid(dead, nullptr, 0) == dead);
+  pid_t child = 0;
+  {
+    const auto killed = DataDirectory::take(directory.path());
+    REQUIRE(killed);
+    std::ofstream(directory.path() / "lock") << dead << "\n";
+    child = ::fork();
+    if (child == 0) {
+      ::usleep(200'000);
+      ::_exit(0);
+    }
+  }
+  CHECK(DataDirectory::take(directory.path()));
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("where the lock does not hold, the stored epoch still keeps two writers apart") {
