@@ -27,15 +27,16 @@
 //   2. the ranks of all least parts that run, as a multiset of which one higher outweighs any number of lower ones. A
 //      rank is: within or not at each depth, from the top of the tree; then the priority; then the level of attained
 //      service, the lowest first. Growth has the lowest rank of all.
-// A reclaiming claimant is within where its victims are not, a preempting one has the higher priority or the lower
-// level; neither alone makes its rank higher. Two large gangs of high priority in two queues and a small one within the
-// guarantee of each went in a circle: each gang stopped the small one of its own queue, which reclaimed from the other
-// gang. So who gave way before (once stopped by reclaim or preempt) stops only those whom it outranks; who did not
-// lowers the first number by starting. What a claimant is promised within a guarantee is kept for it: nobody is
-// promoted into it, nor starts within it. A least part that is within at a child takes the room at the parent from what
-// is within there and borrows at a child (control/stacks.h), where its rank then is higher than theirs were. Levels of
-// what runs change with time, but each job's rises at most once per threshold and falls once, when it is promoted.
-// potential_property_test holds all of it against random trees.
+// A reclaiming claimant is within where its victims are not, or comes to be when it starts, by displacement
+// (control/stacks.h); a preempting one has the higher priority or the lower level. Neither alone makes its rank higher.
+// Two large gangs of high priority in two queues and a small one within the guarantee of each went in a circle: each
+// gang stopped the small one of its own queue, which reclaimed from the other gang. So who gave way before (once
+// stopped by reclaim or preempt) stops only those whom it outranks; who did not lowers the first number by starting.
+// What a claimant is promised within a guarantee is kept for it: nobody is promoted into it, nor starts within it. A
+// least part that is within at a child takes the room at the parent from what is within there and borrows at a child
+// (control/stacks.h), where its rank then is higher than theirs were. Levels of what runs change with time, but each
+// job's rises at most once per threshold and falls once, when it is promoted. potential_property_test holds all of it
+// against random trees.
 
 #include <optional>
 #include <set>

@@ -176,14 +176,31 @@ bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
 }
 
+namespace {
+
+// What stays at the queue when whoever is there only because it is idle has given way to the claim. At its child, where
+// the claim lies within, no more stays than fits beside it; the rest is idle at the queue, too.
+Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& asked) {
+  Amounts used = queue.within_usage + queue.nominated - queue.stack.idle_usage;
+  const Amounts beside = child.stack.within_above + child.nominated;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (!child.guaranteed.states(dim) || asked[dim] == 0) continue;
+    used[dim] -= std::max<std::int64_t>(beside[dim] + asked[dim] - child.guaranteed.amounts[dim], 0);
+  }
+  return used;
+}
+
+}  // namespace
+
 std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amounts& asked) {
   std::vector<QueueId> queues;
-  bool at_child = false;
+  std::optional<QueueId> child;  // where the claim lies within
   for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
-    const Amounts used = q.within_usage + q.nominated;
-    at_child = inside_guarantee(at_child ? used - q.stack.idle_usage : used, asked, q.guaranteed);
-    if (at_child) queues.push_back(id);
+    const bool within = child ? inside_guarantee(stays(q, state.queue(*child), asked), asked, q.guaranteed)
+                              : would_be_within(state, id, asked);
+    child = within ? std::optional(id) : std::nullopt;
+    if (within) queues.push_back(id);
   }
   return queues;
 }

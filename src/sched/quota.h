@@ -33,7 +33,8 @@ std::optional<Reason> over_lending(const state::State& state, QueueId queue, con
 // Whether `asked` more at `queue` would lie inside its guarantee, promises included.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
 // The queues on the way to the root, from `queue` up, of whose guarantees it may claim room: it would be within, above
-// a queue where it would be also by taking the room of those who are within only because it is idle (control/stacks.h).
+// a queue where it would be also by taking the room of those who are within only because it is idle there, or come to
+// be when they have given way below (control/stacks.h).
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
 
 // Whether the job at its least size lies inside the guarantees of all queues that state one, promises left out.

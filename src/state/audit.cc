@@ -29,6 +29,7 @@ struct QueueSums {
   std::size_t entitled = 0;
   std::map<Amounts, std::size_t> borrowed_of;
   Amounts idle;
+  Amounts within_above;
   std::size_t pending = 0;
   std::int64_t pending_below = 0;
   std::int64_t running_below = 0;
@@ -41,6 +42,7 @@ void count_stack(const QueueState& queue, const Charge& charge, bool first, bool
   const bool within = (charge.within >> queue.depth & 1U) != 0;
   const bool within_at_child = (charge.within >> (queue.depth + 1) & 1U) != 0;
   if (within && below && !within_at_child) sums.idle += charge.amounts;
+  if (within && (charge.within >> (queue.depth - 1) & 1U) != 0) sums.within_above += charge.amounts;
   if (!within && !charge.burst) ++sums.borrowed_of[charge.amounts];
   if (!within && first && within_at_child) ++sums.entitled;
 }
@@ -211,7 +213,7 @@ std::optional<std::string> State::audit() const {
     std::map<Amounts, std::size_t> borrowed_of;
     for (const auto& [amounts, keys] : queue.stack.borrowed_of) borrowed_of[amounts] = keys.size();
     if (borrowed_of != sums.borrowed_of || queue.stack.entitled.size() != sums.entitled ||
-        !(queue.stack.idle_usage == sums.idle))
+        !(queue.stack.idle_usage == sums.idle) || !(queue.stack.within_above == sums.within_above))
       return name + "what of its stack may move differs";
     std::size_t in_lanes = 0;
     for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();

@@ -65,6 +65,7 @@ struct Stack {
   std::map<Amounts, std::set<BorrowedKey>> borrowed_of;  // all outside burst pools, alike in what they count
   std::set<BorrowedKey> entitled;                        // starts that borrow here and are within at their child
   Amounts idle_usage;                                    // the part within that borrows at its child
+  Amounts within_above;                                  // the part within that is within at the parent, too
 };
 
 struct QueueState {

@@ -290,6 +290,13 @@ void unstack(std::set<BorrowedKey>& borrowed, const BorrowedKey& key) {
     BERTH_CHECK(borrowed.erase(key) == 1);
 }
 
+void add(Amounts& sum, const Amounts& amounts, int sign) {
+  if (sign > 0)
+    sum += amounts;
+  else
+    sum -= amounts;
+}
+
 // Counts the charge into the queue's stack, or out of it. `below`: not the queue's own.
 void count_in_stack(QueueState& queue, const Charge& charge, const BorrowedKey& key, bool below, int sign) {
   if (queue.configured.stated == 0) return;
@@ -297,8 +304,9 @@ void count_in_stack(QueueState& queue, const Charge& charge, const BorrowedKey& 
   const bool within_at_child = (charge.within >> (queue.depth + 1) & 1U) != 0;
   Stack& stack = queue.stack;
   if (within) {
-    if (below && !within_at_child && sign > 0) stack.idle_usage += charge.amounts;
-    if (below && !within_at_child && sign < 0) stack.idle_usage -= charge.amounts;
+    const bool within_above = (charge.within >> (queue.depth - 1) & 1U) != 0;
+    if (below && !within_at_child) add(stack.idle_usage, charge.amounts, sign);
+    if (within_above) add(stack.within_above, charge.amounts, sign);
     return;
   }
   if (sign > 0) {

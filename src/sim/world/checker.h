@@ -270,7 +270,7 @@ class Checker : public Witness {
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;
   bool promised_elsewhere(JobId victim, JobId claimant) const;
   bool has_no_more(std::uint32_t one, std::uint32_t other) const;
-  Amounts others_within(std::uint32_t queue, const JobView& claimant, bool within_at_child) const;
+  Amounts others_within(std::uint32_t queue, const JobView& claimant, std::optional<std::uint32_t> child) const;
   bool lies_within(std::uint32_t side, const JobView& claimant) const;
   void check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within);
 

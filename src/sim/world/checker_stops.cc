@@ -84,36 +84,49 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
       who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
 }
 
-// What others have of the guarantee when the claimant's victims have left; where it lies within at the child, without
-// what is within at the queue only because it is idle: that borrows at its child and makes room.
-Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, bool within_at_child) const {
-  Amounts others = queues_[queue].within + queues_[queue].nominated;
-  others -= claimant.nomination->amounts;
+// What others have of the guarantee when the claimant's victims have left. Where it lies within at the child, without
+// what is within at the queue only because it is idle, and of the child no more than fits beside it: the rest gives
+// way.
+Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, std::optional<std::uint32_t> child) const {
+  const Amounts& asked = claimant.nomination->amounts;
+  Amounts others = queues_[queue].nominated - asked;
+  Amounts of_child;
+  if (child) of_child = queues_[*child].nominated - asked;
   const std::uint32_t depth = queues_[queue].depth;
   for (const auto& [id, other] : jobs_) {
-    std::uint32_t above = other.queue;
-    while (queues_[above].depth > depth) above = queues_[above].parent;
-    if (above != queue) continue;
-    const bool victim = claimant.nomination->keeps.contains(id);
+    std::uint32_t way = other.queue, below = other.queue;
+    for (; queues_[way].depth > depth; way = queues_[way].parent) below = way;
+    if (way != queue) continue;
+    const auto victim = claimant.nomination->keeps.find(id);
     for (const ChargeView& one : other.charges) {
-      if ((one.within >> depth & 1U) == 0) continue;
-      const bool idle = within_at_child && other.queue != queue && (one.within >> (depth + 1) & 1U) == 0;
-      if (!idle && !victim) continue;
-      const std::uint32_t first = idle ? one.first : std::max(one.first, claimant.nomination->keeps.at(id));
-      if (first >= one.first + one.tasks) continue;
+      const bool idle = other.queue != queue && (one.within >> (depth + 1) & 1U) == 0;
+      if ((one.within >> depth & 1U) == 0 || (child && idle)) continue;
+      std::uint32_t stay = one.first + one.tasks;
+      if (victim != claimant.nomination->keeps.end()) stay = std::min(stay, victim->second);
+      if (stay <= one.first) continue;
       const auto tasks = other.placements.begin();
-      others -= amounts_of({tasks + first, tasks + one.first + one.tasks});
+      const Amounts amounts = amounts_of({tasks + one.first, tasks + stay});
+      others += amounts;
+      if (child && below == *child) of_child += amounts;
     }
+  }
+  if (!child) return others;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    const QuotaAmounts& guaranteed = queues_[*child].guaranteed;
+    const std::int64_t fits = guaranteed.amounts[dim] - asked[dim];
+    if (guaranteed.states(dim) && asked[dim] > 0) others[dim] -= std::max<std::int64_t>(of_child[dim] - fits, 0);
   }
   return others;
 }
 
 // From its own queue up to this one.
 bool Checker::lies_within(std::uint32_t side, const JobView& claimant) const {
-  bool within = false;
+  std::optional<std::uint32_t> child;
   for (std::uint32_t queue = claimant.queue;; queue = queues_[queue].parent) {
-    within = fits_guarantee(queues_[queue], others_within(queue, claimant, within), claimant.nomination->amounts);
+    const Amounts& asked = claimant.nomination->amounts;
+    const bool within = fits_guarantee(queues_[queue], others_within(queue, claimant, child), asked);
     if (queue == side) return within;
+    child = within ? std::optional(queue) : std::nullopt;
   }
 }
 
