@@ -106,6 +106,7 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
     const JobId job = fleet.submit(spec);
     fleet.cycle();
     const auto verdict = sched::explain(fleet.state, job, fleet.now);
+    fleet.command(CancelJob{job, "op"});
     if (fleet.runs(job)) fleet.exit(job, 0);
     return name_of(verdict.reason.code);
   };
@@ -116,6 +117,11 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
   CHECK_EQ(told(1, 6, 3, true, false), "never-fits");
   CHECK_EQ(told(1, 6, 2, true, true), "none");
   CHECK_EQ(told(1, 6, 3, true, true), "never-fits");
+  labelled.name = "n3";
+  fleet.command(RegisterNode{labelled});
+  CHECK_EQ(told(1, 6, 3, true, false), "none");
+  fleet.command(ReportNodeStatus{"n3", NodeStatus::kLost, ""});
+  CHECK_EQ(told(1, 6, 3, true, false), "never-fits");
 }
 
 TEST_CASE("two of three groups that never have room beside each other are enough, and whole nodes are counted") {
