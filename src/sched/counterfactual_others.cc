@@ -194,8 +194,7 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
 
 // Nodes that could hold a task of the group, those of the domain that comes closest first, then those that lack the
 // fewest GPUs for it.
-std::vector<NodeId> Inquiry::nearly_fitting_nodes(const Reason& why) const {
-  const auto group = static_cast<std::size_t>(why.group);
+std::vector<NodeId> Inquiry::nearly_fitting_nodes(const Reason& why, std::size_t group) const {
   const auto outside = [&](NodeId node) {
     const auto domains = state_.topology().of_node(node);
     const bool in_domain = std::find(domains.begin(), domains.end(), why.domain) != domains.end();
@@ -273,9 +272,13 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
     } else if (is_of_neighbours(why.code) && add_neighbours(change, why.node)) {
       more = true;
     } else {
-      const auto group = static_cast<std::size_t>(why.group);
-      if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(why);
-      more = add_victims_on_nodes(change, nodes[group], next[group], many) || add_neighbours_somewhere(change, group);
+      // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.
+      const auto refused = static_cast<std::size_t>(why.group);
+      for (std::size_t i = 0; i < nodes.size() && !more; ++i) {
+        const std::size_t group = (refused + i) % nodes.size();
+        if (nodes[group].empty()) nodes[group] = nearly_fitting_nodes(why, group);
+        more = add_victims_on_nodes(change, nodes[group], next[group], many) || add_neighbours_somewhere(change, group);
+      }
       many *= 2;
     }
     if (!more) return std::nullopt;

@@ -58,7 +58,7 @@ class Inquiry {
   bool add_neighbours_somewhere(Change& change, std::size_t group);
   bool add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                             std::size_t many) const;
-  std::vector<NodeId> nearly_fitting_nodes(const Reason& why) const;
+  std::vector<NodeId> nearly_fitting_nodes(const Reason& why, std::size_t group) const;
   bool may_leave(JobId id, const Change& change) const;
   std::optional<Shrink> all_growth_of(JobId id) const;
   void keep_most(Change& change);

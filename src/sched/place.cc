@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/planted.h"
+#include "sched/every_way.h"
 #include "sched/gang.h"
 #include "sched/numa.h"
 #include "sched/own_places.h"
@@ -184,6 +185,7 @@ std::optional<Regions> place_anywhere(Gang& gang, const JobState& job, Reason* w
   const Counts least = counts_of(job.spec, false);
   std::size_t short_of = 0;
   if (gang.add_all(least, {}, short_of)) return Regions(least.size());
+  if (auto regions = place_every_way(gang, least, {})) return regions;
   if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Regions(least.size());
   if (why != nullptr) *why = fleet_refuses(gang.state(), job, short_of);
   return std::nullopt;
@@ -259,6 +261,7 @@ std::optional<Regions> place_within_levels(Gang& gang, const JobState& job, cons
     if (auto regions = place_by_topology(gang, counts_of(job.spec, full), levels)) return regions;
     if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;
   }
+  if (auto regions = place_every_way(gang, counts_of(job.spec, false), levels)) return regions;
   if (why != nullptr) *why = levels_refuse(gang, job, levels);
   return std::nullopt;
 }

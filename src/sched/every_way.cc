@@ -1,0 +1,116 @@
+#include "sched/every_way.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sched/numa.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::NodeState;
+using state::State;
+
+class EveryWay {
+ public:
+  EveryWay(Gang& gang, const Counts& counts, const JobLevels& levels)
+      : gang_(gang), counts_(counts), levels_(levels), order_(counts.size()), homes_(counts.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    const auto rank = [&](std::size_t g) {
+      const TaskRequest& request = gang.ask(g).group.request;
+      return std::tuple(is_strict(gang.ask(g).numa), request.total_gpu_milli(), request.cpu_milli, request.memory_mib);
+    };
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
+    for (const NodeState& node : gang.state().nodes()) {
+      if (node.takes_tasks() && is_in_all(gang.state(), node.id, levels.required)) nodes_.push_back(node.id);
+    }
+  }
+
+  std::optional<std::vector<Region>> place() {
+    if (!may_fit() || !put_group(0)) return std::nullopt;
+    std::vector<Region> regions;
+    for (const auto& home : homes_) regions.push_back(home.value_or(job_home_.value_or(Region{})));
+    return regions;
+  }
+
+ private:
+  // Whether the nodes have the GPUs of all the groups, and each group has its places where it is alone.
+  bool may_fit() {
+    std::int64_t lacking = 0;
+    for (std::size_t g = 0; g < counts_.size(); ++g)
+      lacking += counts_[g] * gang_.ask(g).group.request.total_gpu_milli();
+    for (const NodeId node : nodes_) {
+      for (const state::GpuSlot& gpu : gang_.state().node(node).gpus) lacking -= gpu.available_milli();
+    }
+    if (lacking > 0) return false;
+    if (gang_.neighbours().matter()) return true;  // the first task may open nodes to the next
+    const std::size_t mark = gang_.mark();
+    slots_.assign(counts_.size(), Counts(nodes_.size() + 1));
+    for (std::size_t g = 0; g < counts_.size(); ++g) {
+      for (std::size_t i = nodes_.size(); i-- > 0;) {
+        slots_[g][i] = slots_[g][i + 1] + gang_.add(g, counts_[g], {{}, nodes_[i]});
+        gang_.rollback_to(mark);
+      }
+      if (slots_[g].front() < counts_[g]) return false;
+    }
+    return true;
+  }
+
+  bool has_own(std::size_t g) const {
+    return !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required;
+  }
+
+  // The groups from here on.
+  bool put_group(std::size_t next) { return next == order_.size() || put_tasks(next, 0, counts_[order_[next]]); }
+
+  // So many tasks of the group on nodes from `first` on, and the groups behind it.
+  bool put_tasks(std::size_t next, std::size_t first, std::int32_t left) {
+    if (left == 0) return put_group(next + 1);
+    if (first == nodes_.size() || steps_ == kMostSteps) return false;
+    const std::size_t g = order_[next];
+    if (!slots_.empty() && slots_[g][first] < left) return false;
+    const auto before = std::pair(job_home_, homes_[g]);
+    if (is_home(g, nodes_[first])) {
+      ++steps_;
+      const std::size_t mark = gang_.mark();
+      for (std::int32_t here = gang_.add(g, left, {{}, nodes_[first]}); here > 0; --here) {
+        if (put_tasks(next, first + 1, left - here)) return true;
+        gang_.rollback_to(mark + static_cast<std::size_t>(here) - 1);
+      }
+    }
+    std::tie(job_home_, homes_[g]) = before;
+    return put_tasks(next, first + 1, left);
+  }
+
+  // Whether the node lies where the job and the group are at home; the first one says where that is.
+  bool is_home(std::size_t g, NodeId node) {
+    const auto around = region_around(gang_.state(), node, levels_.job.required);
+    const auto own = has_own(g) ? region_around(gang_.state(), node, levels_.groups[g].required) : around;
+    if (!around || !own || job_home_.value_or(*around) != *around || homes_[g].value_or(*own) != *own) return false;
+    job_home_ = around;
+    homes_[g] = own;
+    return true;
+  }
+
+  Gang& gang_;
+  const Counts& counts_;
+  const JobLevels& levels_;
+  std::vector<std::size_t> order_;
+  std::vector<NodeId> nodes_;
+  std::optional<Region> job_home_;            // the domain of the level that is required of the job, once a task is put
+  std::vector<std::optional<Region>> homes_;  // by group, of the level that is required of it
+  std::vector<Counts> slots_;                 // by group, on the nodes from each on; none where they are not known
+  std::int32_t steps_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::vector<Region>> place_every_way(Gang& gang, const Counts& counts, const JobLevels& levels) {
+  if (counts.size() < 2 || gang.state().nodes().size() > kFewNodes) return std::nullopt;
+  return EveryWay(gang, counts, levels).place();
+}
+
+}  // namespace berth::sched
