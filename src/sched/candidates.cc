@@ -208,7 +208,7 @@ class Gathering {
         reclaims_(reclaims),
         asked_(least_amounts(search.state, claimant.spec)),
         least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
-        frees_places_(Neighbours(search.state, claimant).matter()),
+        frees_places_(search.without_gpus || Neighbours(search.state, claimant).matter()),
         careful_(has_given_way(claimant)),
         own_only_(over_user_limit(search.state, claimant, asked_).has_value()),
         most_(most_within(search.state, claimant.queue, asked_)),
@@ -271,7 +271,7 @@ class Gathering {
   // A job of another branch that has not grown and is of no service.
   void consider(const state::RunningRow& row) {
     if (own_only_ || row.stopping || is_spoken_for(row.job)) return;
-    if (asked_[kDimGpu] > 0 && row.gpu_milli == 0 && !frees_places_) return;
+    if (is_passed_over(row.gpu_milli)) return;
     if (careful_ && state::is_higher(row.within, most_)) return;
     const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
     add({row.job, StopCause::kReclaim, 0, row.tasks, row.priority, false, loss, row.order, row.gpu_milli,
@@ -286,14 +286,14 @@ class Gathering {
     const state::QueueState& leaf = state_.queue(claimant_.queue);
     const Seq order = job.attempt->charges.front().order;
     const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
-    const bool shrinks = claim.keep < tasks_of(job) && (asked_[kDimGpu] == 0 || growth > 0 || frees_places_);
+    const bool shrinks = claim.keep < tasks_of(job) && !is_passed_over(growth);
     if (shrinks) {
       found_.ripe.push_back({job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
       found_.ripe.back().side_share = claim.side_share;
     }
     const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
     if (own_only_ || !claim.whole) return;
-    if (asked_[kDimGpu] > 0 && milli == 0 && !frees_places_) return;  // frees none of what is short
+    if (is_passed_over(milli)) return;
     const std::uint64_t within = job.attempt->charges.front().within;
     if (careful_ && state::is_higher(within, most_)) return;
     const state::RunningRow& row = state_.running_table().rows()[job.running_row];
@@ -304,6 +304,12 @@ class Gathering {
     const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
     add({job.id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within},
         ripe_at(state_, job, claimant_, claim.cause));
+  }
+
+  bool is_passed_over(std::int64_t gpu_milli) {
+    const bool passed_over = asked_[kDimGpu] > 0 && gpu_milli == 0 && !frees_places_;
+    found_.passed_over = found_.passed_over || passed_over;
+    return passed_over;
   }
 
   bool is_spoken_for(JobId id) const { return !search_.spoken_for.empty() && search_.spoken_for.contains(id); }
@@ -326,7 +332,7 @@ class Gathering {
   bool reclaims_;
   Amounts asked_;
   std::int64_t least_run_ms_;
-  bool frees_places_;  // who leaves does, whatever he holds
+  bool frees_places_;  // who leaves may, whatever he holds
   bool careful_;
   bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
   std::uint64_t most_;

@@ -45,7 +45,8 @@ struct Candidates {
   std::vector<Victim> ripe;
   std::vector<Victim> young;
   Timestamp next_ripe = Timestamp::never();
-  bool left_out = false;  // there are more than the budget
+  bool left_out = false;     // there are more than the budget
+  bool passed_over = false;  // who has no GPUs, as the search asks
 };
 
 std::uint32_t tasks_of(const state::JobState& job);

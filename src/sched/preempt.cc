@@ -74,11 +74,15 @@ class Without {
     return justified ? std::move(placements) : std::nullopt;
   }
 
-  // Whether the claimant, at the places found last, stands no lower than any of those whom it ends.
+  // Whether the claimant, at the places found last, stands no lower than any of those whom it ends: where it starts
+  // within, or takes the room of those who are within only because it is idle.
   bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
     const JobState& job = *state_.job(claimant_);
-    const bool burst = state_.burst_amounts_of(job.spec, placements).has_value();
-    const std::uint64_t within = burst ? 1 : state_.within_mask(job.queue, state_.amounts_of(job.spec, placements));
+    std::uint64_t within = 1;
+    if (!state_.burst_amounts_of(job.spec, placements)) {
+      for (const QueueId q : claims_within(state_, job.queue, state_.amounts_of(job.spec, placements)))
+        within |= std::uint64_t{1} << state_.queue(q).depth;
+    }
     return std::all_of(victims.begin(), victims.end(),
                        [&](const Victim& one) { return !one.whole() || !state::is_higher(one.within, within); });
   }
@@ -400,6 +404,7 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   std::optional<Candidates> own;
   const Candidates& found = gather_candidates(search, job, reach.reclaim, own, work);
   work.left_out = work.left_out || found.left_out;
+  work.passed_over = work.passed_over || found.passed_over;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
   if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
@@ -423,7 +428,10 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   }
   if (search.only_whether) return EvictDecision();
   const std::size_t shortest = shortest_prefix(without, found.ripe, *enough);
-  return stop_fewest(search, job, without, vacated, std::span(found.ripe).first(shortest), *least, work);
+  auto decision = stop_fewest(search, job, without, vacated, std::span(found.ripe).first(shortest), *least, work);
+  if (!decision)
+    work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);  // there are more to choose from then
+  return decision;
 }
 
 std::optional<EvictDecision> find_in_reach(const VictimSearch& search, JobId claimant, PlaceWork& work) {
@@ -435,15 +443,26 @@ std::optional<EvictDecision> find_in_reach(const VictimSearch& search, JobId cla
   return decision;
 }
 
-}  // namespace
-
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   auto decision = find_in_reach(search, claimant, work);
   if (decision || !work.left_out || search.only_whether != nullptr) return decision;
   // The cheapest are not enough: fewer that hold more may be.
   VictimSearch largest = search;
   largest.largest = true;
   return find_in_reach(largest, claimant, work);
+}
+
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+  work.passed_over = false;
+  auto decision = find_enough(search, claimant, work);
+  if (decision || !work.passed_over || work.too_dear) return decision;
+  if (search.only_whether != nullptr && work.left_out) return decision;
+  // What it lacks may be CPU and memory beside GPUs.
+  VictimSearch all = search;
+  all.without_gpus = true;
+  return find_enough(all, claimant, work);
 }
 
 }  // namespace berth::sched

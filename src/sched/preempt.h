@@ -4,7 +4,8 @@
 // from lower priorities of the same queue, and where the queue orders its jobs by attained service
 // (state/attained_service.h), from higher levels of the same priority, if what they have done is saved when they are
 // asked to leave. Nothing is evicted without proof, on a trial, that the claimant then fits; the set is minimal: with
-// any victim left out, the claimant would not fit.
+// any victim left out, the claimant would not fit. For a claimant that asks GPUs those who hold some are looked at
+// first, and who holds only CPU and memory where that is not enough.
 //
 // Who keeps coming to its own end soon after its start may stop nobody until it has waited long (state/back_off.h): it
 // would do so at every try.
@@ -61,6 +62,8 @@ struct VictimSearch {
   // long as nothing changes.
   SharedCandidates* only_whether = nullptr;
   bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
+  // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
+  bool without_gpus = false;
 };
 
 // The eviction that makes the waiting job fit, or nothing.
