@@ -85,8 +85,8 @@ std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, co
     if (node.available_memory_mib() < here.memory_mib) return std::nullopt;
     for (const std::uint8_t gpu : placement.gpus) {
       if (node.gpus[gpu].available_milli() < here.milli[gpu]) return std::nullopt;
-      const bool shared = placement.gpu_milli < kMilli && node.gpus[gpu].sharers > 0;
-      if (shared && node.gpus[gpu].share_domain != cycle.state.queue(job.queue).trust_domain) return std::nullopt;
+      const bool share = placement.gpu_milli < kMilli;
+      if (share && !node.gpus[gpu].takes_shares_of(cycle.state.queue(job.queue).trust_domain)) return std::nullopt;
     }
   }
   return placements;

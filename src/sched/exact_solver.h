@@ -64,6 +64,7 @@ class ExactSolver {
     std::int64_t milli = kMilli;
     std::int64_t sharers = 0;
     TrustDomainId domain;
+    TrustDomainId promised;  // to whom shares of it are, if they are
   };
   struct Room {
     bool takes_tasks = true;
@@ -81,7 +82,7 @@ class ExactSolver {
     room.cpu = node.spec.cpu_milli;
     room.memory = node.spec.memory_mib;
     for (const Gpu& gpu : node.spec.gpus) {
-      room.gpus.push_back({*state_.gpu_model_named(gpu.model), gpu.healthy, kMilli, 0, {}});
+      room.gpus.push_back({*state_.gpu_model_named(gpu.model), gpu.healthy, kMilli, 0, {}, {}});
     }
     return room;
   }
@@ -108,7 +109,11 @@ class ExactSolver {
     ++gpu.sharers;
     gpu.domain = state_.queue(queue).trust_domain;
   }
-  void promise(const TaskPlacement& placement, QueueId queue) { charge(placement, queue); }
+  void promise(const TaskPlacement& placement, QueueId queue) {
+    charge(placement, queue);
+    if (placement.gpu_milli == kMilli) return;
+    nodes_[placement.node.index()].gpus[placement.gpus.front()].promised = state_.queue(queue).trust_domain;
+  }
 
   bool allowed(const TaskGroup& group, const state::NodeState& node) const {
     if (!group.pool.empty() && group.pool != node.spec.pool) return false;
@@ -274,7 +279,8 @@ class ExactSolver {
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
         GpuRoom& gpu = nodes_[n].gpus[g];
         const TrustDomainId domain = state_.queue(imagined_.job.queue).trust_domain;
-        const bool ours = gpu.sharers == 0 || gpu.domain == domain;
+        const bool ours =
+            (gpu.sharers == 0 || gpu.domain == domain) && (!gpu.promised.valid() || gpu.promised == domain);
         if (!gpu.healthy || !ours || gpu.milli < request.gpu_milli || !model_allowed(request, gpu.model)) continue;
         if (put_on(task, n, group, {g}, request.gpu_milli)) return true;
       }

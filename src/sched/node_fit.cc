@@ -29,7 +29,7 @@ bool takes_share(const TaskAsk& ask, const NodeState& node, const Taken& taken, 
   const GpuSlot& gpu = node.gpus[index];
   if (!usable_gpu(gpu, ask.models) || gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli)
     return false;
-  return gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
+  return gpu.takes_shares_of(ask.trust_domain);
 }
 
 // Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle

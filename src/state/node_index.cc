@@ -11,7 +11,8 @@ namespace berth::state {
 namespace {
 
 std::uint64_t packed(const GpuSlot& gpu) {
-  const auto domain = static_cast<std::uint64_t>(gpu.sharers > 0 ? gpu.share_domain.value() : TrustDomainId().value());
+  const TrustDomainId taken_by = gpu.sharers > 0 ? gpu.share_domain : gpu.promised_domain;
+  const auto domain = static_cast<std::uint64_t>(taken_by.value());
   return static_cast<std::uint64_t>(gpu.model.value()) << 32 | static_cast<std::uint64_t>(gpu.available_milli()) << 16 |
          domain;
 }

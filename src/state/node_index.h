@@ -34,7 +34,8 @@ struct NodeClass {
   bool operator==(const NodeClass&) const = default;
 };
 
-// One GPU of a group: its model, the share that is available, and whose shares run on it.
+// One GPU of a group: its model, the share that is available, and whose shares run on it or, where none does, are
+// promised there.
 struct GpuFill {
   GpuModelId model;
   std::uint16_t available_milli = 0;

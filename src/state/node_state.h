@@ -23,9 +23,16 @@ struct GpuSlot {
   GpuModelId model;
   std::int16_t free_milli = 1000;
   std::int16_t nominated_milli = 0;
-  std::int16_t sharers = 0;    // bound shares
-  TrustDomainId share_domain;  // of the sharers, while there are any (P11)
+  std::int16_t sharers = 0;       // bound shares
+  TrustDomainId share_domain;     // of the sharers, while there are any (P11)
+  TrustDomainId promised_domain;  // of those who are promised shares of it, while there are any
   bool healthy = true;
+
+  // Whether shares of the domain may stand beside those that are bound and promised.
+  bool takes_shares_of(TrustDomainId domain) const {
+    if (planted(Bug::kShareAcrossDomains)) return true;
+    return (sharers == 0 || share_domain == domain) && (!promised_domain.valid() || promised_domain == domain);
+  }
 
   std::int32_t available_milli() const {
     const std::int32_t promised = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;

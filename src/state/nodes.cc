@@ -278,6 +278,10 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     GpuSlot& gpu = node.gpus[index];
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
+    if (gpu.nominated_milli == 0)
+      gpu.promised_domain = TrustDomainId();
+    else if (sign > 0 && placement.gpu_milli < kMilli)
+      gpu.promised_domain = queue(job.queue).trust_domain;
   }
 }
 

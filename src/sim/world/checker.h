@@ -288,6 +288,7 @@ class Checker : public Witness {
   bool stands_by_itself(const JobView& job) const;
   bool is_open(const JobView& job, std::size_t node) const;
   std::vector<std::string> domain_of(const NodeSpec& node, const std::string& level) const;
+  bool promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const;
   void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);

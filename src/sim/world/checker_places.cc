@@ -59,6 +59,19 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
   count("within one " + level);
 }
 
+// Whether a share of the GPU is promised to a job of another trust domain.
+bool Checker::promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+    const JobView& other = one.second;
+    if (!other.nomination || queues_[other.queue].domain == queues_[job.queue].domain) return false;
+    return std::any_of(other.nomination->placements.begin(), other.nomination->placements.end(),
+                       [&](const TaskPlacement& placement) {
+                         return placement.node == node && placement.gpu_milli < kMilli &&
+                                std::find(placement.gpus.begin(), placement.gpus.end(), gpu) != placement.gpus.end();
+                       });
+  });
+}
+
 // Called after the placement was bound: everything must still hold.
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
@@ -80,6 +93,8 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
     require(gpu.bound + gpu.nominated <= kMilli, "P5", where + ": takes a GPU that is promised to a claimant");
     require(placement.gpu_milli == kMilli || gpu.domain == queues_[job.queue].domain, "P11",
             where + ": shares a GPU with another trust domain");
+    require(placement.gpu_milli == kMilli || gpu.nominated == 0 || !promised_to_others(job, placement.node, index),
+            "P5", where + ": shares a GPU of which another trust domain is promised a share");
     require(placement.gpu_milli < kMilli || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
     require(request.gpu_models.empty() || job.spec.exclusive ||
                 std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
