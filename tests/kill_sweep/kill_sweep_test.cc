@@ -116,9 +116,9 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a server killed at any system call of open a
   CHECK(kills > 30);
   const auto runs = count_runs(read_file("witness"));
   CHECK(runs.size() == job);
-  for (const auto& [ran, count] : runs) {
-    CAPTURE(ran);
-    CHECK(count == 1);
+  for (const auto& run : runs) {
+    CAPTURE(run.first);
+    CHECK(run.second == 1);
   }
 }
 
@@ -141,8 +141,9 @@ TEST_CASE_FIXTURE(SupervisorSweep,
   CHECK(wait_until_quiet());
   const auto runs = count_runs(read_file("witness"));
   std::map<ExitReason, int> reasons;
-  for (const auto& [job, reason] : ends) {
-    CAPTURE(job);
+  for (const auto& end : ends) {
+    const auto& [job, reason] = end;
+    CAPTURE(end.first);
     ++reasons[reason];
     const int times = runs.contains(job) ? runs.at(job) : 0;
     CHECK(times <= 1);

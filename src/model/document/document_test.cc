@@ -119,9 +119,9 @@ TEST_CASE("what two readers could understand differently is refused, with its pl
       {"a: b: c\n", "f.yaml:1:5: this is not YAML or JSON: illegal map value"},
       {"{\"a\": \"\\ud83d\"}", "f.yaml:1:14: this is not YAML or JSON: invalid unicode: 55357"},
   };
-  for (const auto& [text, message] : rows) {
-    CAPTURE(text);
-    CHECK_EQ(refusal(text), message);
+  for (const auto& row : rows) {
+    CAPTURE(row.first);
+    CHECK_EQ(refusal(row.first), row.second);
   }
 }
 

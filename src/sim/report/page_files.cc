@@ -20,12 +20,14 @@ __asm__(
     ".byte 0\n"
     ".previous\n");
 
+// Symbols of the assembler above. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 extern const char berth_report_style[];
 extern const char berth_report_style_end[];
 extern const char berth_report_script[];
 extern const char berth_report_script_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace berth::sim {
 
