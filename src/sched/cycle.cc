@@ -80,7 +80,11 @@ std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, co
     const state::NodeState& node = cycle.state.node(placement.node);
     Taken& here = taken[placement.node];
     here.add(placement);
-    if (closing(asks[placement.group], node)) return std::nullopt;
+    const TaskAsk& ask = asks[placement.group];
+    // A configuration may have closed the pool since, and the node may have joined again with other taints and labels.
+    const bool allowed = ask.classes[cycle.state.node_index().class_of(node.id).index()];
+    if (!allowed || !has_labels(ask.group, node.spec)) return std::nullopt;
+    if (closing(ask, node)) return std::nullopt;
     if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return std::nullopt;
     if (node.available_memory_mib() < here.memory_mib) return std::nullopt;
     for (const std::uint8_t gpu : placement.gpus) {
