@@ -226,9 +226,14 @@ class Renewal {
   // Which lanes sleep decides nothing, because the search asks everybody again.
   bool somebody_may_lack_places() const {
     const state::WaitLists& waits = round_.state.waits();
-    return !waits.for_places().empty() || !waits.for_any_easing().empty() || !waits.for_any_change().empty() ||
-           std::any_of(plan_.refused.begin(), plan_.refused.end(),
-                       [](const auto& refused) { return lacks_places(refused.second.code); });
+    if (!waits.for_places().empty() || !waits.for_any_easing().empty() || !waits.for_any_change().empty()) return true;
+    // Who found places when he was asked, and was refused for something else, may have lost them to who started since.
+    const bool any_started = !round_.decided.empty();
+    return std::any_of(plan_.refused.begin(), plan_.refused.end(), [&](const auto& refused) {
+      const auto& [id, why] = refused;
+      return lacks_places(why.code) ||
+             (any_started && !is_never(why.code) && admit(round_.state, *round_.state.job(id)).models != 0);
+    });
   }
 
   std::optional<HoldDecision> work_out(JobId id) {

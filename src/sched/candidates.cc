@@ -209,7 +209,7 @@ class Gathering {
         asked_(least_amounts(search.state, claimant.spec)),
         least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
         frees_places_(search.without_gpus || Neighbours(search.state, claimant).matter()),
-        careful_(has_given_way(claimant)),
+        careful_(claimant.has_given_way()),
         own_only_(over_user_limit(search.state, claimant, asked_).has_value()),
         most_(most_within(search.state, claimant.queue, asked_)),
         work_(work) {}

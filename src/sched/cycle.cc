@@ -10,6 +10,7 @@
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/fit.h"
+#include "sched/gang.h"
 #include "sched/grow.h"
 #include "sched/neighbours.h"
 #include "sched/node_fit.h"
@@ -18,6 +19,7 @@
 #include "sched/place.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
+#include "sched/topology.h"
 #include "sched/waking.h"
 #include "state/trial.h"
 
@@ -68,11 +70,15 @@ bool waits_for_victims(const State& state, const JobState& claimant) {
 }
 
 // The promised places, if they are free by now and quota still allows them. The nomination must be lifted.
-std::optional<std::vector<TaskPlacement>> promised_places(const Cycle& cycle, const JobState& job) {
+std::optional<std::vector<TaskPlacement>> promised_places(Cycle& cycle, const JobState& job) {
   const auto& placements = job.nomination->placements;
   const auto refusal = refuses(cycle.state, job, placements);
-  if (refusal && refusal->code != ReasonCode::kQueueLending) return std::nullopt;
+  // What is kept back may be more when the victims have left; before they have, nobody takes what others keep.
+  const bool kept_back = refusal && refusal->code == ReasonCode::kQueueLending;
+  if (refusal && (!kept_back || waits_for_victims(cycle.state, job))) return std::nullopt;
   if (!Neighbours(cycle.state, job).allow(placements)) return std::nullopt;
+  const Gang gang(cycle.state, job, kAllModels, cycle.work);
+  if (!lie_within(cycle.state, placements, job_levels(gang))) return std::nullopt;  // a configuration has other levels
   std::map<NodeId, Taken> taken;
   std::vector<TaskAsk> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(cycle.state, job, g, kAllModels));

@@ -32,7 +32,10 @@ class EveryWay {
   std::optional<std::vector<Region>> place() {
     if (!may_fit() || !put_group(0)) return std::nullopt;
     std::vector<Region> regions;
-    for (const auto& home : homes_) regions.push_back(home.value_or(job_home_.value_or(Region{})));
+    for (std::size_t g = 0; g < counts_.size(); ++g) {
+      const bool own = !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required;
+      regions.push_back(own && homes_[g] ? *homes_[g] : job_home_.value_or(Region{}));
+    }
     return regions;
   }
 
@@ -57,10 +60,6 @@ class EveryWay {
       if (slots_[g].front() < counts_[g]) return false;
     }
     return true;
-  }
-
-  bool has_own(std::size_t g) const {
-    return !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required;
   }
 
   // The groups from here on.
@@ -88,7 +87,8 @@ class EveryWay {
   // Whether the node lies where the job and the group are at home; the first one says where that is.
   bool is_home(std::size_t g, NodeId node) {
     const auto around = region_around(gang_.state(), node, levels_.job.required);
-    const auto own = has_own(g) ? region_around(gang_.state(), node, levels_.groups[g].required) : around;
+    const std::int32_t level = levels_.groups.empty() ? kAnywhere : levels_.groups[g].required;
+    const auto own = region_around(gang_.state(), node, level);
     if (!around || !own || job_home_.value_or(*around) != *around || homes_[g].value_or(*own) != *own) return false;
     job_home_ = around;
     homes_[g] = own;

@@ -239,7 +239,7 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
     lines.push_back("it cannot claim its place from the " + counted(all, "job") + " that " +
                     (one ? "borrows or is" : "borrow or are") + " of lower priority" +
                     (claims.behind > 0 ? one ? " or has had more GPU time" : " or have had more GPU time" : "") + ": " +
-                    why_nobody_leaves(state, claims, work, has_given_way(job), beside_holds, one, now));
+                    why_nobody_leaves(state, claims, work, job.has_given_way(), beside_holds, one, now));
   }
   return lines;
 }

@@ -300,12 +300,6 @@ bool too_dear(const State& state, const std::vector<Victim>& victims, const std:
 
 }  // namespace
 
-bool has_given_way(const JobState& job) {
-  return std::any_of(job.past.begin(), job.past.end(), [](const state::AttemptRecord& attempt) {
-    return attempt.cause == StopCause::kReclaim || attempt.cause == StopCause::kPreempt;
-  });
-}
-
 std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now) {
   if (row.on_signal) return 0;
   const std::int64_t ms = std::max<std::int64_t>(0, now - row.saved);
@@ -378,7 +372,7 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
     work.ask_again_at = std::min(work.ask_again_at, search.now + kSavedByMs);
     return std::nullopt;
   }
-  if (has_given_way(claimant) && !without.outranks(victims, decision.placements)) {
+  if (claimant.has_given_way() && !without.outranks(victims, decision.placements)) {
     work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
     return std::nullopt;
   }

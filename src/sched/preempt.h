@@ -80,9 +80,6 @@ Timestamp may_be_stopped_from(const state::State& state, const state::JobState& 
 // guarantee on its way to the root.
 bool may_claim(const state::State& state, const state::JobState& job, const Amounts& asked);
 
-// Whether the job was stopped before so that another could start.
-bool has_given_way(const state::JobState& job);
-
 // GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
 // signal. Without GPUs it counts as one.
 std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now);

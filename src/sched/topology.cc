@@ -445,6 +445,19 @@ std::optional<Region> region_around(const State& state, NodeId node, std::int32_
   return around(state, {{}, node}, level);
 }
 
+bool lie_within(const State& state, std::span<const TaskPlacement> placements, const JobLevels& levels) {
+  std::map<std::optional<std::size_t>, Region> homes;  // of each group, and of the job
+  const auto at_home = [&](std::optional<std::size_t> group, NodeId node, std::int32_t level) {
+    const auto home = region_around(state, node, level);
+    return home && homes.try_emplace(group, *home).first->second == *home;
+  };
+  return levels.known() && std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& task) {
+           return is_in_all(state, task.node, levels.required) &&
+                  at_home(std::nullopt, task.node, levels.job.required) &&
+                  (levels.groups.empty() || at_home(task.group, task.node, levels.groups[task.group].required));
+         });
+}
+
 bool is_in_all(const State& state, NodeId node, const std::vector<std::int32_t>& levels) {
   return std::all_of(levels.begin(), levels.end(), [&](std::int32_t level) {
     return around(state, {{}, node}, level).has_value();

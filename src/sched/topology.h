@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,9 @@ Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
 // domain of each of the `levels`.
 bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range,
                             const std::vector<std::int32_t>& levels);
+
+// Whether these places lie within the levels that are required, as a whole and of each group.
+bool lie_within(const state::State& state, std::span<const TaskPlacement> placements, const JobLevels& levels);
 
 // Whether the node lies in a domain of each of them.
 bool is_in_all(const state::State& state, NodeId node, const std::vector<std::int32_t>& levels);

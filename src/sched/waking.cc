@@ -370,8 +370,13 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
                               SharedCandidates& candidates, PlaceWork& work) {
   const bool by_user = why.code == ReasonCode::kUserLimit;
   const bool behind = why.code == ReasonCode::kBehindHold;
-  const bool claims = !is_never(why.code) && may_claim(state, job, least);
+  const bool may = may_claim(state, job, least);
+  const bool claims = !is_never(why.code) && may;
   Sleep sleep;
+  if (may && !claims && can_sleep(state, job, why)) {
+    sleep.any_easing = true;  // when it can be after all (a GPU heals), it may claim what others hold
+    return sleep;
+  }
   if (!claims && can_sleep(state, job, why)) {
     sleep.quota = quota_needs(state, job, least);
     if (!by_user && why.code != ReasonCode::kQueueMax) sleep.places = node_need(state, job.spec.groups.front().request);
@@ -401,10 +406,10 @@ std::optional<Sleep> sleep_of(State& state, const QueueState& leaf, const state:
                               Questions::Case& what, const Reason& why, Timestamp now, SharedCandidates& candidates,
                               PlaceWork& work) {
   const bool behind = why.code == ReasonCode::kBehindHold;
-  const bool claims = !is_never(why.code) && first_may_claim(state, leaf, first, what);
-  if (!claims && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
+  const bool may = first_may_claim(state, leaf, first, what);
+  if (!may && !behind && what.sleep && what.sleep_for == why.code) return what.sleep;
   auto sleep = sleep_of(state, *state.job(first.job), what.least, why, now, candidates, work);
-  if (!claims && !behind && sleep) {
+  if (!may && !behind && sleep) {
     what.sleep = sleep;
     what.sleep_for = why.code;
   }

@@ -212,6 +212,11 @@ struct JobState {
   bool evicted_last() const {  // for a claimant
     return !past.empty() && (past.back().cause == StopCause::kReclaim || past.back().cause == StopCause::kPreempt);
   }
+  bool has_given_way() const {  // once or more, for a claimant
+    return std::any_of(past.begin(), past.end(), [](const AttemptRecord& one) {
+      return one.cause == StopCause::kReclaim || one.cause == StopCause::kPreempt;
+    });
+  }
   // When an attempt that started then has to be over by the time limit.
   Timestamp limit_ends(Timestamp start) const {
     return spec.time_limit_s > 0 ? start + checked_multiply(spec.time_limit_s, 1000) : Timestamp::never();

@@ -44,7 +44,8 @@ Timestamp State::urgent_from(const JobSpec& spec) const {
   return Timestamp{checked_subtract(spec.deadline->ms, checked_multiply(ahead_s, 1000))};
 }
 
-// Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone.
+// Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone,
+// and who gave way before, and so may not stop everybody, apart from those who did not.
 std::uint64_t State::lane_of(const JobState& job) const {
   std::uint64_t shape = shape_of(job.spec);
   // While windows are planned, one job may be gone before when another is not.
@@ -57,6 +58,7 @@ std::uint64_t State::lane_of(const JobState& job) const {
                 .add(static_cast<std::uint64_t>(moves ? grace_ms(job.spec) : 0))
                 .digest();
   }
+  if (job.has_given_way()) shape = Hasher().add(shape).add(std::string_view("has given way")).digest();
   if (may_claim_from(job).ms > 0) shape = Hasher().add(shape).add(job.id.value()).digest();
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (queue(q).limits_users()) return Hasher().add(shape).add(job.spec.user).digest();
