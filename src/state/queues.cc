@@ -101,7 +101,7 @@ void State::configure_queues(const ClusterConfig& config) {
   }
   for (QueueState& queue : queues_) {
     if (!queue.removed) continue;
-    queue.configured = {};
+    queue.guaranteed = queue.configured = {};  // it may come back without
     queue.use_or_lose_ms = 0;
     forget_guarantee_use(queue);
   }

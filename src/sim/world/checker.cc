@@ -200,7 +200,7 @@ void Checker::on(const ClusterConfigured& event) {
   }
   for (QueueView& queue : queues_) {
     if (!queue.removed) continue;
-    queue.configured = {};
+    queue.guaranteed = queue.configured = {};
     queue.use_or_lose_ms = 0;
   }
   recount();
