@@ -332,7 +332,7 @@ class Gathering {
   bool reclaims_;
   Amounts asked_;
   std::int64_t least_run_ms_;
-  bool frees_places_;  // who leaves may, whatever he holds
+  bool frees_places_;  // who leaves may do so, whatever he holds
   bool careful_;
   bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
   std::uint64_t most_;

@@ -30,6 +30,7 @@ class EveryWay {
   }
 
   std::optional<std::vector<Region>> place() {
+    if (counts_.size() * nodes_.size() > static_cast<std::size_t>(kMostSteps)) return std::nullopt;
     if (!may_fit() || !put_group(0)) return std::nullopt;
     std::vector<Region> regions;
     for (std::size_t g = 0; g < counts_.size(); ++g) {

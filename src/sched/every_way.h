@@ -16,7 +16,8 @@ inline constexpr std::size_t kFewNodes = 64;
 inline constexpr std::int32_t kMostSteps = 1'000;  // each puts tasks of one group on one node
 
 // Adds so many tasks of each group within the required levels and returns the region in which each group may grow, or
-// leaves the gang as it was: it does not fit, the fleet is larger, or the steps are used up.
+// leaves the gang as it was: it does not fit, the fleet is larger, the steps are used up, or there are more groups
+// times nodes than steps, which bounds the depth, too.
 std::optional<std::vector<Region>> place_every_way(Gang& gang, const Counts& counts, const JobLevels& levels);
 
 }  // namespace berth::sched

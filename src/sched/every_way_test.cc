@@ -3,6 +3,7 @@
 #include "sched/every_way.h"
 
 #include <string>
+#include <vector>
 
 #include "sched/fleet_fixture.h"
 #include "sched/place.h"
@@ -17,12 +18,15 @@ struct ThreesAndTwos : FleetFixture {
     for (int n = 0; n < nodes; ++n) command(RegisterNode{node("n" + std::to_string(n), 3)});
   }
 
-  const state::JobState& gang(std::int32_t first, std::int32_t second) {
-    JobSpec spec = job("a", first, 2);
-    spec.groups.push_back(spec.groups.front());
-    spec.groups[1].name = "more";
-    spec.groups[1].count = second;
-    spec.groups[1].request.cpu_milli += 1000;
+  // So many tasks of each group.
+  const state::JobState& gang(const std::vector<std::int32_t>& counts) {
+    JobSpec spec = job("a", counts.front(), 2);
+    for (std::size_t g = 1; g < counts.size(); ++g) {
+      spec.groups.push_back(spec.groups.front());
+      spec.groups[g].name = "g" + std::to_string(g);
+      spec.groups[g].count = counts[g];
+      spec.groups[g].request.cpu_milli += static_cast<std::int64_t>(g);
+    }
     return *state.job(submit(spec));
   }
 
@@ -38,13 +42,15 @@ struct ThreesAndTwos : FleetFixture {
 TEST_CASE("what fits no way costs a bounded number of steps, and on many nodes or for too few GPUs none") {
   const auto steps = static_cast<std::size_t>(sched::kMostSteps);
   ThreesAndTwos few(static_cast<int>(sched::kFewNodes));
-  CHECK_LT(few.work_for(few.gang(32, 32), true).nodes_scored, steps);
-  const std::size_t tried = few.work_for(few.gang(40, 40), false).nodes_scored;
+  CHECK_LT(few.work_for(few.gang({32, 32}), true).nodes_scored, steps);
+  const std::size_t tried = few.work_for(few.gang({40, 40}), false).nodes_scored;
   CHECK_GT(tried, steps);
   CHECK_LT(tried, 8 * steps);
-  CHECK_LT(few.work_for(few.gang(60, 60), false).nodes_scored, steps);
+  CHECK_LT(few.work_for(few.gang({60, 60}), false).nodes_scored, steps);
   ThreesAndTwos many(static_cast<int>(sched::kFewNodes) + 1);
-  CHECK_LT(many.work_for(many.gang(40, 40), false).nodes_scored, steps);
+  CHECK_LT(many.work_for(many.gang({40, 40}), false).nodes_scored, steps);
+  const std::vector<std::int32_t> groups(30, 3);  // more groups times nodes than steps
+  CHECK_LE(few.work_for(few.gang(groups), false).nodes_scored, many.work_for(many.gang(groups), false).nodes_scored);
 }
 
 }  // namespace berth
