@@ -17,7 +17,7 @@ using state::State;
 class EveryWay {
  public:
   EveryWay(Gang& gang, const Counts& counts, const JobLevels& levels)
-      : gang_(gang), counts_(counts), levels_(levels), order_(counts.size()), homes_(counts.size()) {
+      : gang_(gang), counts_(counts), levels_(levels), order_(counts.size()), homes_(gang.state(), levels) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     const auto rank = [&](std::size_t g) {
       const TaskRequest& request = gang.ask(g).group.request;
@@ -33,10 +33,7 @@ class EveryWay {
     if (counts_.size() * nodes_.size() > static_cast<std::size_t>(kMostSteps)) return std::nullopt;
     if (!may_fit() || !put_group(0)) return std::nullopt;
     std::vector<Region> regions;
-    for (std::size_t g = 0; g < counts_.size(); ++g) {
-      const bool own = !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required;
-      regions.push_back(own && homes_[g] ? *homes_[g] : job_home_.value_or(Region{}));
-    }
+    for (std::size_t g = 0; g < counts_.size(); ++g) regions.push_back(homes_.around(g));
     return regions;
   }
 
@@ -72,8 +69,8 @@ class EveryWay {
     if (first == nodes_.size() || steps_ == kMostSteps) return false;
     const std::size_t g = order_[next];
     if (!slots_.empty() && slots_[g][first] < left) return false;
-    const auto before = std::pair(job_home_, homes_[g]);
-    if (is_home(g, nodes_[first])) {
+    const Homes before = homes_;
+    if (homes_.let_in(g, nodes_[first])) {
       ++steps_;
       const std::size_t mark = gang_.mark();
       for (std::int32_t here = gang_.add(g, left, {{}, nodes_[first]}); here > 0; --here) {
@@ -81,19 +78,8 @@ class EveryWay {
         gang_.rollback_to(mark + static_cast<std::size_t>(here) - 1);
       }
     }
-    std::tie(job_home_, homes_[g]) = before;
+    homes_ = before;
     return put_tasks(next, first + 1, left);
-  }
-
-  // Whether the node lies where the job and the group are at home; the first one says where that is.
-  bool is_home(std::size_t g, NodeId node) {
-    const auto around = region_around(gang_.state(), node, levels_.job.required);
-    const std::int32_t level = levels_.groups.empty() ? kAnywhere : levels_.groups[g].required;
-    const auto own = region_around(gang_.state(), node, level);
-    if (!around || !own || job_home_.value_or(*around) != *around || homes_[g].value_or(*own) != *own) return false;
-    job_home_ = around;
-    homes_[g] = own;
-    return true;
   }
 
   Gang& gang_;
@@ -101,9 +87,8 @@ class EveryWay {
   const JobLevels& levels_;
   std::vector<std::size_t> order_;
   std::vector<NodeId> nodes_;
-  std::optional<Region> job_home_;            // the domain of the level that is required of the job, once a task is put
-  std::vector<std::optional<Region>> homes_;  // by group, of the level that is required of it
-  std::vector<Counts> slots_;                 // by group, on the nodes from each on; none where they are not known
+  Homes homes_;
+  std::vector<Counts> slots_;  // by group, on the nodes from each on; none where they are not known
   std::int32_t steps_ = 0;
 };
 

@@ -1,7 +1,9 @@
 #include "sched/node_fit.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <span>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/planted.h"
@@ -232,18 +234,20 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
     return taken.tasks == 0 ? loss.on(node.id, gpu_free) : loss.on(free_after(node, taken), gpu_free);
   };
   if (!ask.group.request.is_share()) return on(static_cast<std::int32_t>(kMilli));
-  std::map<std::int32_t, std::uint8_t> choices;  // the first GPU of each fill
+  std::array<std::int32_t, kMaxGpusPerNode> fills{};  // that a GPU was looked at with: the first GPU of each stands for it
+  std::size_t looked_at = 0;
+  std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
-    if (takes_share(ask, node, taken, g)) choices.emplace(node.gpus[g].available_milli() - taken.milli[g], g);
-  }
-  std::optional<std::int64_t> best;
-  for (const auto& [available, gpu] : choices) {
-    const std::int64_t here = on(available);
+    const std::int32_t available = node.gpus[g].available_milli() - taken.milli[g];
+    const auto known = std::span(fills).first(looked_at);
+    if (std::ranges::find(known, available) != known.end() || !takes_share(ask, node, taken, g)) continue;
+    fills[looked_at++] = available;
+    const std::pair here(on(available), available);
     if (best && here >= *best) continue;
     best = here;
-    placement.gpus = {gpu};
+    placement.gpus = {g};
   }
-  return *best;
+  return best->first;
 }
 
 Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const TaskPlacement& placement) {

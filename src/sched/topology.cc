@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -445,16 +444,26 @@ std::optional<Region> region_around(const State& state, NodeId node, std::int32_
   return around(state, {{}, node}, level);
 }
 
+bool Homes::let_in(std::size_t group, NodeId node) {
+  const bool own = !groups_.empty();
+  const auto of_job = region_around(*state_, node, levels_->job.required);
+  const auto of_group = region_around(*state_, node, own ? levels_->groups[group].required : kAnywhere);
+  if (!of_job || !of_group || job_.value_or(*of_job) != *of_job) return false;
+  if (own && groups_[group].value_or(*of_group) != *of_group) return false;
+  job_ = of_job;
+  if (own) groups_[group] = of_group;
+  return true;
+}
+
+Region Homes::around(std::size_t group) const {
+  const bool own = !groups_.empty() && levels_->groups[group].required > levels_->job.required;
+  return own && groups_[group] ? *groups_[group] : job_.value_or(Region{});
+}
+
 bool lie_within(const State& state, std::span<const TaskPlacement> placements, const JobLevels& levels) {
-  std::map<std::optional<std::size_t>, Region> homes;  // of each group, and of the job
-  const auto at_home = [&](std::optional<std::size_t> group, NodeId node, std::int32_t level) {
-    const auto home = region_around(state, node, level);
-    return home && homes.try_emplace(group, *home).first->second == *home;
-  };
+  Homes homes(state, levels);
   return levels.known() && std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& task) {
-           return is_in_all(state, task.node, levels.required) &&
-                  at_home(std::nullopt, task.node, levels.job.required) &&
-                  (levels.groups.empty() || at_home(task.group, task.node, levels.groups[task.group].required));
+           return is_in_all(state, task.node, levels.required) && homes.let_in(task.group, task.node);
          });
 }
 

@@ -60,6 +60,25 @@ std::optional<std::vector<Region>> place_by_topology(Gang& gang, const Counts& c
 // The domain of the level that the node lies in, if it lies in one.
 std::optional<Region> region_around(const state::State& state, NodeId node, std::int32_t level);
 
+// Where a job and its groups are at home while their tasks get places one by one: in the domains, of the levels that
+// are required of them, that their first tasks lie in.
+class Homes {
+ public:
+  Homes(const state::State& state, const JobLevels& levels)
+      : state_(&state), levels_(&levels), groups_(levels.groups.size()) {}
+
+  // Whether a task of the group may stand on the node beside those that were let in before; it is then one of them.
+  bool let_in(std::size_t group, NodeId node);
+  // Where the group may grow, once it has a task.
+  Region around(std::size_t group) const;
+
+ private:
+  const state::State* state_;
+  const JobLevels* levels_;
+  std::optional<Region> job_;
+  std::vector<std::optional<Region>> groups_;  // none where no group asks anything
+};
+
 // Why `least` tasks of each group, which fit the fleet, fit no domain of the required level: the domain that comes
 // closest, of those that lie in one of each of the `levels`. `asked` is what they ask in milli-GPUs, `limit` what is
 // available to them there, `used` what of that comes in pieces of the tasks.

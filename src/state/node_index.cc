@@ -71,12 +71,6 @@ GpuFills::GpuFills(const NodeState& node) : count_(node.gpus.size()) {
   std::sort(packed_.begin(), packed_.begin() + static_cast<std::ptrdiff_t>(count_));
 }
 
-GpuFill GpuFills::operator[](std::size_t i) const {
-  const std::uint64_t bits = packed_[i];
-  return {GpuModelId(static_cast<std::uint16_t>(bits >> 32)), static_cast<std::uint16_t>(bits >> 16 & 0xFFFFU),
-          TrustDomainId(static_cast<std::uint16_t>(bits & 0xFFFFU))};
-}
-
 NodeClassId NodeIndex::intern_class(const NodeState& node) {
   const NodeClass wanted{node.pool, node.spec.taints};
   const auto found = std::find(classes_.begin(), classes_.end(), wanted);

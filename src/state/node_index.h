@@ -48,7 +48,11 @@ class GpuFills {
  public:
   explicit GpuFills(const NodeState& node);
   std::size_t size() const { return count_; }
-  GpuFill operator[](std::size_t i) const;
+  GpuFill operator[](std::size_t i) const {
+    const std::uint64_t bits = packed_[i];
+    return {GpuModelId(static_cast<std::uint16_t>(bits >> 32)), static_cast<std::uint16_t>(bits >> 16 & 0xFFFFU),
+            TrustDomainId(static_cast<std::uint16_t>(bits & 0xFFFFU))};
+  }
   auto operator<=>(const GpuFills&) const = default;
 
  private:
