@@ -34,14 +34,18 @@ Error no_such_node(const std::string& name) { return not_found("no such node '" 
 
 // --- configuration ---
 
+bool is_share(const TaskPlacement& placement) { return !placement.gpus.empty() && placement.gpu_milli < kMilli; }
+
 bool shares_a_gpu(const JobState& job) {
-  return job.attempt && std::any_of(job.attempt->tasks.begin(), job.attempt->tasks.end(), [](const auto& task) {
-           return !task.placement.gpus.empty() && task.placement.gpu_milli < kMilli;
-         });
+  const auto& promised = job.nomination ? job.nomination->placements : std::vector<TaskPlacement>();
+  if (std::any_of(promised.begin(), promised.end(), is_share)) return true;
+  return job.attempt && std::any_of(job.attempt->tasks.begin(), job.attempt->tasks.end(),
+                                    [](const auto& task) { return is_share(task.placement); });
 }
 
 // Whoever shares a GPU was let in under the trust domain of its queue, and the GPU belongs to that domain until all
-// shares have ended. A queue that moved to another domain meanwhile would take the GPU with it.
+// shares have ended; who is promised a share, likewise. A queue that moved to another domain meanwhile would take the
+// GPU with it.
 Result<void> check_trust_domains(const State& state, const ClusterConfig& config) {
   std::map<std::string, std::string, std::less<>> domains{{"", ""}};
   for (const QueueConfig& one : config.queues) {
@@ -49,13 +53,19 @@ Result<void> check_trust_domains(const State& state, const ClusterConfig& config
     const std::string& above = domains.at(slash == std::string::npos ? std::string() : one.path.substr(0, slash));
     domains.emplace(one.path, one.trust_domain.empty() ? above : one.trust_domain);
   }
-  for (const JobId id : state.running()) {
+  const auto moves = [&](JobId id, std::string_view has, std::string_view until) -> Result<void> {
     const JobState& job = *state.job(id);
     const state::QueueState& queue = state.queue(job.queue);
     const std::string& domain = state.trust_domains()[queue.trust_domain.index()];
-    if (domains.at(queue.path) == domain || !shares_a_gpu(job)) continue;
-    return conflict("queue '" + queue.path + "' runs jobs that share GPUs (job " + std::to_string(id.value()) +
-                    "); its trust domain stays '" + domain + "' until they have ended");
+    if (domains.at(queue.path) == domain || !shares_a_gpu(job)) return {};
+    return conflict("queue '" + queue.path + "' " + std::string(has) + " (job " + std::to_string(id.value()) +
+                    "); its trust domain stays '" + domain + "' until they have " + std::string(until));
+  };
+  for (const JobId id : state.running()) {
+    if (auto ok = moves(id, "runs jobs that share GPUs", "ended"); !ok) return ok;
+  }
+  for (const JobId id : state.nominated()) {
+    if (auto ok = moves(id, "has jobs that are promised shares of GPUs", "started"); !ok) return ok;
   }
   return {};
 }

@@ -143,7 +143,7 @@ std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const NodeState& no
   const Stay& stay = *ask.stay;
   for (const state::ClosedSpan& span : node.maintenance) {
     const bool over = span.to <= stay.start;
-    const bool gone = stay.gone <= span.from || (stay.moves && stay.start + stay.least_ms <= span.from);
+    const bool gone = stay.gone <= span.from || (stay.moves && stay.latest + stay.least_ms <= span.from);
     if (!over && !gone) return span;
   }
   return std::nullopt;
@@ -163,7 +163,8 @@ namespace {
 Stay stay_of(const State& state, const state::JobState& job) {
   Stay stay;
   stay.start = state.asked_at();
-  stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.start);
+  stay.latest = state.asked_until();
+  stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
   stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
   // A second at least: who started at the moment at which it must leave would start again and again.
   const std::int64_t least_s = std::max<std::int64_t>(state.config().scheduling.min_runtime_s, 1);

@@ -31,7 +31,8 @@ struct Taken {
 // window may start there only if it can be moved without a loss: it saves when it is asked to leave, or is a replica of
 // a service.
 struct Stay {
-  Timestamp start;
+  Timestamp start;                      // at the earliest
+  Timestamp latest;                     // and at the latest, if it waits for victims that may leave sooner or later
   Timestamp gone = Timestamp::never();  // by its time limit
   bool moves = false;
   std::int64_t least_ms = 0;  // of a task that moves: its minimum run time and its grace

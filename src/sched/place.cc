@@ -87,7 +87,7 @@ Reason closed_by(const TaskAsk& ask, const state::ClosedSpan& span, NodeId node)
   reason.node = node;
   reason.limit = span.from.ms;
   reason.used = span.to.ms;
-  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->start) / 1000;
+  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->latest) / 1000;
   return reason;
 }
 

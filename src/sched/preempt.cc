@@ -32,7 +32,8 @@ struct Reach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
-// Until when the last of them may take to leave: what maintenance closes before then is of no use to the claimant.
+// Until when the last of them may take to leave. The claimant may start at any time until then: what maintenance closes
+// to it at one of them is of no use to it, or the victims would leave in vain and it would claim again.
 Timestamp gone_by(const State& state, const std::vector<Victim>& victims) {
   std::int64_t longest_ms = 0;
   for (const Victim& victim : victims) longest_ms = std::max(longest_ms, state.grace_ms(state.job(victim.job)->spec));
@@ -56,7 +57,7 @@ class Without {
   }
 
   // Before anybody is removed.
-  void look_at(Timestamp when) { trial_.look_at(when); }
+  void look_until(Timestamp latest) { trial_.look_until(latest); }
 
   // Nobody is removed any more.
   void bring_back() { remove({}, 0); }
@@ -403,6 +404,7 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
+  if (!state.maintenance().empty()) without.look_until(gone_by(state, found.ripe));
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
@@ -413,7 +415,6 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   const bool in_vain = !found.left_out && !least && !vacated.might_fit();
   work.hopeless = in_vain && !found.spares_growth;
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
-  if (!state.maintenance().empty()) without.look_at(gone_by(state, found.ripe));
   std::optional<Prefixes> enough;
   if (least) enough = sufficient_prefix(without, found.ripe, std::max(*least, least_prefix(found.ripe, lacking)));
   if (!enough) {

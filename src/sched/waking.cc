@@ -387,7 +387,7 @@ std::optional<Sleep> sleep_of(State& state, const JobState& job, const Amounts& 
   if (claims) {
     // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
     if (job.spec.groups.size() > 1 || Neighbours(state, job).has_terms()) return std::nullopt;
-    // Where a window will be over before the victims are gone, a claim comes to fit by time alone.
+    // What a window closes to a claim hangs on how long its victims may take, and who they are changes with time.
     if (!state.maintenance().empty()) return std::nullopt;
     PlaceWork claim;
     const std::set<JobId> nobody;

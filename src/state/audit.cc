@@ -14,6 +14,7 @@ struct NodeSums {
   std::int64_t nominated_memory = 0;
   std::vector<std::int64_t> milli;
   std::vector<std::int64_t> nominated_milli;
+  std::vector<GpuSlot> promised;
   std::size_t tasks = 0;
   std::int32_t holders = 0;
   std::map<QueueId, std::int32_t> tenants;
@@ -55,6 +56,7 @@ std::optional<std::string> State::audit() const {
   for (const NodeState& node : nodes_) {
     nodes[node.id.index()].milli.resize(node.gpus.size());
     nodes[node.id.index()].nominated_milli.resize(node.gpus.size());
+    nodes[node.id.index()].promised.resize(node.gpus.size());
   }
   std::set<JobId> running;
   std::size_t timed = 0;
@@ -64,6 +66,7 @@ std::optional<std::string> State::audit() const {
   std::set<JobId> start_holds;
   PresenceIndex presences;
   ReplicaPlaces replicas;
+  SharePromises promises;
   std::optional<std::string> wrong;
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
@@ -123,7 +126,11 @@ std::optional<std::string> State::audit() const {
         if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
         sums.nominated_cpu += placement.cpu_milli;
         sums.nominated_memory += placement.memory_mib;
-        for (const std::uint8_t gpu : placement.gpus) sums.nominated_milli[gpu] += placement.gpu_milli;
+        for (const std::uint8_t gpu : placement.gpus) {
+          sums.nominated_milli[gpu] += placement.gpu_milli;
+          if (placement.gpu_milli == kMilli) continue;
+          promises.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.promised[gpu]);
+        }
       }
       for (const QueueId q : path) queues[q.index()].nominated += job.nomination->amounts;
     }
@@ -187,6 +194,9 @@ std::optional<std::string> State::audit() const {
         return name + "free share of GPU " + std::to_string(g) + " differs";
       if (sums.milli[g] > kMilli) return name + "GPU " + std::to_string(g) + " bound over capacity";
       if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
+      if (node.gpus[g].promised_domain != sums.promised[g].promised_domain ||
+          node.gpus[g].promised_to_several != sums.promised[g].promised_to_several)
+        return name + "whose shares are promised differs";
     }
   }
   NodeIndex scratch;
@@ -197,6 +207,7 @@ std::optional<std::string> State::audit() const {
   for (const NodeState& node : nodes_) domains.install(node, scratch);
   if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
   if (!(presences_ == presences)) return "the index of what affinity goes by differs";
+  if (!(share_promises_ == promises)) return "whose shares of GPUs are promised differs";
   if (!(replica_places_ == replicas)) return "the index of where replicas are differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {

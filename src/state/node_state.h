@@ -25,13 +25,19 @@ struct GpuSlot {
   std::int16_t nominated_milli = 0;
   std::int16_t sharers = 0;       // bound shares
   TrustDomainId share_domain;     // of the sharers, while there are any (P11)
-  TrustDomainId promised_domain;  // of those who are promised shares of it, while there are any
+  TrustDomainId promised_domain;  // of those who are promised shares of it, while there are any; of several the first
+  bool promised_to_several = false;  // trust domains: it takes shares of none of them
   bool healthy = true;
 
   // Whether shares of the domain may stand beside those that are bound and promised.
   bool takes_shares_of(TrustDomainId domain) const {
     if (planted(Bug::kShareAcrossDomains)) return true;
-    return (sharers == 0 || share_domain == domain) && (!promised_domain.valid() || promised_domain == domain);
+    return (sharers == 0 || share_domain == domain) && !promised_away_from(domain);
+  }
+
+  // Whether shares of it are promised to others than the domain.
+  bool promised_away_from(TrustDomainId domain) const {
+    return promised_domain.valid() && (promised_domain != domain || promised_to_several);
   }
 
   std::int32_t available_milli() const {

@@ -120,6 +120,7 @@ void State::on(const NodeRegistered& event) {
     install_node(node);
     presences_.forget(node.id);
     replica_places_.forget(node.id);
+    share_promises_.forget(node.id);
     if (!fresh) count_again(node);
     for (const JobId id : nominated_) unsettled_.insert(id);  // a GPU promised to somebody may have failed
   }
@@ -278,10 +279,8 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     GpuSlot& gpu = node.gpus[index];
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
-    if (gpu.nominated_milli == 0)
-      gpu.promised_domain = TrustDomainId();
-    else if (sign > 0 && placement.gpu_milli < kMilli)
-      gpu.promised_domain = queue(job.queue).trust_domain;
+    if (placement.gpu_milli < kMilli)
+      share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }
 }
 

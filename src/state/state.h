@@ -32,6 +32,7 @@
 #include "state/presence_index.h"
 #include "state/queue_state.h"
 #include "state/replica_places.h"
+#include "state/share_promises.h"
 #include "state/run_times.h"
 #include "state/running_table.h"
 #include "state/standpoint.h"
@@ -147,6 +148,8 @@ class State {
   std::int64_t grace_ms(const JobSpec& spec) const;
   // The `now` of the cycle or explanation that looks at the state: what starts would start then (sched/closing.h).
   Timestamp asked_at() const { return asked_at_; }
+  // The last moment at which it would start: later than that only where victims leave first.
+  Timestamp asked_until() const { return std::max(asked_at_, asked_until_); }
 
   // When the guarantee of the first queue changes by the rule of use it or lose it, if nothing else does.
   Timestamp next_guarantee_change() const {
@@ -368,6 +371,7 @@ class State {
   TopologyIndex topology_;
   PresenceIndex presences_;
   ReplicaPlaces replica_places_;
+  SharePromises share_promises_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited
@@ -406,6 +410,7 @@ class State {
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
   std::set<std::pair<Timestamp, JobId>> departures_;
   Timestamp asked_at_;
+  Timestamp asked_until_;
   std::set<std::pair<Timestamp, QueueId>> guarantee_times_;
   std::set<QueueId> touched_loads_;  // leaves
   std::uint32_t trials_ = 0;         // that are under way

@@ -166,6 +166,13 @@ void Trial::look_at(Timestamp when) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::look_until(Timestamp latest) {
+  Undo entry;
+  entry.step = Step::kLookedUntil;
+  entry.when = std::exchange(state_.asked_until_, latest);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::end_windows(Timestamp by) {
   for (const auto& [name, window] : state_.maintenance()) {
     if (!window.begun || window.to > by) continue;
@@ -185,6 +192,7 @@ void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
   if (entry.step == Step::kLookedAt) state_.asked_at_ = entry.when;
+  if (entry.step == Step::kLookedUntil) state_.asked_until_ = entry.when;
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
   if (entry.step == Step::kReopened) {
     ++state_.node_mut(entry.node).maintained;
@@ -220,6 +228,7 @@ void Trial::rollback_to(Mark mark) {
       case Step::kUncordoned:
       case Step::kReopened:
       case Step::kLookedAt:
+      case Step::kLookedUntil:
         undo_change(entry);
         break;
     }

@@ -49,6 +49,8 @@ class Trial {
   void uncordon(NodeId node);
   // Asks what would start then.
   void look_at(Timestamp when);
+  // Asks what could start at any time between now and then.
+  void look_until(Timestamp latest);
   // The maintenance windows that have begun and are over by then do not close their nodes any more. Once.
   void end_windows(Timestamp by);
 
@@ -71,7 +73,8 @@ class Trial {
     kUserLimitSet,
     kUncordoned,
     kReopened,
-    kLookedAt
+    kLookedAt,
+    kLookedUntil
   };
   struct Undo {
     Step step = Step::kPlaced;
