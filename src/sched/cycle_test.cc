@@ -30,6 +30,7 @@ struct Cluster {
     node.name = "n1";
     node.cpu_milli = 64'000;
     node.memory_mib = 512 * 1024;
+    node.labels = {{"disk", "fast"}};
     for (int i = 0; i < 8; ++i) {
       Gpu gpu;
       gpu.uuid = "GPU-" + std::to_string(i);
@@ -59,7 +60,7 @@ struct Cluster {
     return plan;
   }
 
-  JobId submit(const std::string& queue, std::int32_t tasks, std::int32_t gpus) {
+  JobId submit(const std::string& queue, std::int32_t tasks, std::int32_t gpus, bool fast = false) {
     JobSpec spec;
     spec.name = "job";
     spec.queue = queue;
@@ -68,6 +69,7 @@ struct Cluster {
     group.count = tasks;
     group.request.gpus = gpus;
     group.command = {"true"};
+    if (fast) group.node_selector = {{"disk", "fast"}};
     spec.groups.push_back(group);
     return command(SubmitJob{spec, ""}).job;
   }
@@ -89,7 +91,7 @@ struct ClaimedCluster : Cluster {
 
   ClaimedCluster() {
     cycle();
-    owner = submit("a", 1, 4);
+    owner = submit("a", 1, 4, true);
     cycle();
     REQUIRE(state.job(owner)->nomination.has_value());
   }
@@ -148,6 +150,20 @@ TEST_CASE("a promise ends when its node registers again with a promised GPU fail
   CHECK_FALSE(cluster.state.job(cluster.owner)->nomination.has_value());
   CHECK(cluster.state.job(cluster.borrower)->phase == JobPhase::kRunning);
   CHECK_EQ(cluster.state.audit().value_or(""), "");
+}
+
+TEST_CASE("a promised node that registers again with other labels or taints is not taken") {
+  ClaimedCluster cluster;
+  NodeSpec spec = cluster.state.node(NodeId(0)).spec;
+  SUBCASE("as it was") {}
+  SUBCASE("another label") { spec.labels = {{"disk", "slow"}}; }
+  SUBCASE("a taint") { spec.taints = {Taint{"maintained", ""}}; }
+  const bool same = spec == cluster.state.node(NodeId(0)).spec;
+  cluster.command(RegisterNode{spec});
+  cluster.exit(cluster.borrower, 0);
+  cluster.cycle();
+  CHECK_EQ(cluster.state.job(cluster.owner)->attempt.has_value(), same);
+  CHECK_FALSE(cluster.state.job(cluster.owner)->nomination.has_value());
 }
 
 TEST_CASE("a saved and loaded state is the same state") {
