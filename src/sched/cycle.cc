@@ -41,6 +41,7 @@ struct Cycle {
   std::size_t evicted = 0;       // of them, those that lose all they have
   std::vector<Ending> starting;  // by this cycle
   std::set<JobId> decided;       // started or nominated by it
+  std::set<JobId> unpromised;    // whose promises it has served or dropped
   Questions questions;
   Openings openings;
 
@@ -60,25 +61,26 @@ void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
   cycle.plan.decisions.emplace_back(GrowDecision{id, std::move(split.growth)});
 }
 
-bool waits_for_victims(const State& state, const JobState& claimant) {
-  const auto& victims = claimant.nomination->victims;
-  return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
-    const JobState* victim = state.job(id);
-    return victim != nullptr && victim->attempt && victim->attempt->stop &&
-           victim->attempt->stop->claimant == claimant.id;
-  });
+bool leaves_for(const State& state, JobId id, JobId claimant) {
+  const JobState* victim = state.job(id);
+  return victim != nullptr && victim->attempt && victim->attempt->stop && victim->attempt->stop->claimant == claimant;
 }
 
-// The promised places, if they are free by now and quota still allows them. The nomination must be lifted.
-std::optional<std::vector<TaskPlacement>> promised_places(Cycle& cycle, const JobState& job) {
+bool waits_for_victims(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::any_of(victims.begin(), victims.end(), [&](JobId id) { return leaves_for(state, id, claimant.id); });
+}
+
+// Whether the claimant may take its promised places. Its nomination must be lifted.
+bool may_take(Cycle& cycle, const JobState& job) {
   const auto& placements = job.nomination->placements;
   const auto refusal = refuses(cycle.state, job, placements);
   // What is kept back may be more when the victims have left; before they have, nobody takes what others keep.
   const bool kept_back = refusal && refusal->code == ReasonCode::kQueueLending;
-  if (refusal && (!kept_back || waits_for_victims(cycle.state, job))) return std::nullopt;
-  if (!Neighbours(cycle.state, job).allow(placements)) return std::nullopt;
+  if (refusal && (!kept_back || waits_for_victims(cycle.state, job))) return false;
+  if (!Neighbours(cycle.state, job).allow(placements)) return false;
   const Gang gang(cycle.state, job, kAllModels, cycle.work);
-  if (!lie_within(cycle.state, placements, job_levels(gang))) return std::nullopt;  // a configuration has other levels
+  if (!lie_within(cycle.state, placements, job_levels(gang))) return false;  // a configuration has other levels
   std::map<NodeId, Taken> taken;
   std::vector<TaskAsk> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(cycle.state, job, g, kAllModels));
@@ -89,17 +91,49 @@ std::optional<std::vector<TaskPlacement>> promised_places(Cycle& cycle, const Jo
     const TaskAsk& ask = asks[placement.group];
     // A configuration may have closed the pool since, and the node may have joined again with other taints and labels.
     const bool allowed = ask.classes[cycle.state.node_index().class_of(node.id).index()];
-    if (!allowed || !has_labels(ask.group, node.spec)) return std::nullopt;
-    if (closing(ask, node)) return std::nullopt;
-    if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return std::nullopt;
-    if (node.available_memory_mib() < here.memory_mib) return std::nullopt;
+    if (!allowed || !has_labels(ask.group, node.spec)) return false;
+    if (closing(ask, node)) return false;
+    if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return false;
+    if (node.available_memory_mib() < here.memory_mib) return false;
     for (const std::uint8_t gpu : placement.gpus) {
-      if (node.gpus[gpu].available_milli() < here.milli[gpu]) return std::nullopt;
+      if (node.gpus[gpu].available_milli() < here.milli[gpu]) return false;
       const bool share = placement.gpu_milli < kMilli;
-      if (share && !node.gpus[gpu].takes_shares_of(cycle.state.queue(job.queue).trust_domain)) return std::nullopt;
+      if (share && !node.gpus[gpu].takes_shares_of(cycle.state.queue(job.queue).trust_domain)) return false;
     }
   }
-  return placements;
+  return true;
+}
+
+// Those who are leaving for the claimant, as if they had left.
+void let_leave(Cycle& cycle, JobId claimant) {
+  for (const JobId id : cycle.state.job(claimant)->nomination->victims) {
+    if (!leaves_for(cycle.state, id, claimant)) continue;
+    const std::uint32_t keep = cycle.state.job(id)->attempt->stop->keep;
+    if (keep > 0)
+      cycle.trial.shrink(id, keep);
+    else
+      cycle.trial.remove(id);
+  }
+}
+
+// Whether the promised places are free by now and quota still allows them. What others are promised counts, and so do
+// those who are leaving for them, though what the latter hold is what the former are promised: so it is enough if there is
+// room now, without the other promises, and will be when all those have left. The nomination must be lifted.
+bool keeps_promise(Cycle& cycle, const JobState& job) {
+  if (may_take(cycle, job)) return true;
+  if (waits_for_victims(cycle.state, job)) return false;
+  std::vector<JobId> others(cycle.state.nominated().begin(), cycle.state.nominated().end());
+  std::erase_if(others, [&](JobId id) { return id == job.id || cycle.unpromised.contains(id); });
+  if (others.empty()) return false;
+  const Trial::Mark mark = cycle.trial.mark();
+  for (const JobId id : others) cycle.trial.lift_nomination(id);
+  const bool now = may_take(cycle, job);
+  cycle.trial.rollback_to(mark);
+  if (!now) return false;
+  for (const JobId id : others) let_leave(cycle, id);
+  const bool then = may_take(cycle, job);
+  cycle.trial.rollback_to(mark);
+  return then;
 }
 
 // What was promised to the claimant is free for this cycle, and trials mark nothing: who sleeps has to be told.
@@ -129,12 +163,14 @@ void serve_nominations(Cycle& cycle) {
     const JobState& job = *cycle.state.job(id);
     Reason why;
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
-    if (!placements) placements = promised_places(cycle, job);
+    if (!placements && keeps_promise(cycle, job)) placements = job.nomination->placements;
     if (placements) {
+      cycle.unpromised.insert(id);
       start(cycle, id, std::move(*placements));
       stir_sleepers(cycle.state, job);
     } else if (!waits_for_victims(cycle.state, job)) {
       // Nobody is leaving for it any more: it waits in its queue again, and what it was promised is free for others.
+      cycle.unpromised.insert(id);
       cycle.plan.decisions.emplace_back(DropNominationDecision{id, "it does not fit though its victims have left"});
       stir_sleepers(cycle.state, job);
     } else {

@@ -28,6 +28,9 @@ struct PlaceWork {
   bool too_dear = false;     // the last claimant's victims would lose more than a preemption may cost
   bool hopeless = false;     // the last claimant would not fit if everybody left who may be stopped for it
   bool passed_over = false;  // somebody without GPUs was not looked at for the last claimant
+  // By when all would be gone who were looked at for the last claimant, where some would be gone before and maintenance
+  // is planned; else the beginning of time.
+  Timestamp slowest_gone;
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the

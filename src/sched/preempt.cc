@@ -32,12 +32,16 @@ struct Reach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
+Timestamp gone_by(const State& state, const Victim& victim) {
+  return state.asked_at() + state.grace_ms(state.job(victim.job)->spec);
+}
+
 // Until when the last of them may take to leave. The claimant may start at any time until then: what maintenance closes
 // to it at one of them is of no use to it, or the victims would leave in vain and it would claim again.
 Timestamp gone_by(const State& state, const std::vector<Victim>& victims) {
-  std::int64_t longest_ms = 0;
-  for (const Victim& victim : victims) longest_ms = std::max(longest_ms, state.grace_ms(state.job(victim.job)->spec));
-  return state.asked_at() + longest_ms;
+  Timestamp last = state.asked_at();
+  for (const Victim& victim : victims) last = std::max(last, gone_by(state, victim));
+  return last;
 }
 
 // Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
@@ -397,14 +401,27 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     return std::nullopt;
   }
   std::optional<Candidates> own;
-  const Candidates& found = gather_candidates(search, job, reach.reclaim, own, work);
+  const Candidates& all = gather_candidates(search, job, reach.reclaim, own, work);
+  std::optional<Candidates> quick;
+  if (!search.gone_before.is_never()) {
+    const auto slow = [&](const Victim& one) { return gone_by(state, one) >= search.gone_before; };
+    quick = all;
+    std::erase_if(quick->ripe, slow);
+    std::erase_if(quick->young, slow);
+  }
+  const Candidates& found = quick ? *quick : all;
   work.left_out = work.left_out || found.left_out;
   work.passed_over = work.passed_over || found.passed_over;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
   if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
-  if (!state.maintenance().empty()) without.look_until(gone_by(state, found.ripe));
+  if (!state.maintenance().empty()) {
+    const Timestamp last = gone_by(state, found.ripe);
+    without.look_until(last);
+    const auto sooner = [&](const Victim& one) { return gone_by(state, one) < last; };
+    if (std::any_of(found.ripe.begin(), found.ripe.end(), sooner)) work.slowest_gone = std::max(work.slowest_gone, last);
+  }
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
@@ -447,9 +464,7 @@ std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId claim
   return find_in_reach(largest, claimant, work);
 }
 
-}  // namespace
-
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+std::optional<EvictDecision> find_among_all(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   work.passed_over = false;
   auto decision = find_enough(search, claimant, work);
   if (decision || !work.passed_over || work.too_dear) return decision;
@@ -458,6 +473,21 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
   VictimSearch all = search;
   all.without_gpus = true;
   return find_enough(all, claimant, work);
+}
+
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+  constexpr int kMostGraces = 8;
+  work.slowest_gone = {};
+  auto decision = find_among_all(search, claimant, work);
+  // Whoever may take long to leave lets windows come near that are of no matter without him.
+  VictimSearch quicker = search;
+  for (int tries = 1; tries < kMostGraces && !decision && work.slowest_gone > search.now; ++tries) {
+    quicker.gone_before = std::exchange(work.slowest_gone, Timestamp());
+    decision = find_among_all(quicker, claimant, work);
+  }
+  return decision;
 }
 
 }  // namespace berth::sched

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/planted.h"
 #include "state/attained_service.h"
+#include "state/back_off.h"
 #include "state/estimate.h"
 #include "state/replicas.h"
 #include "state/state.h"
@@ -41,7 +42,14 @@ void State::drop_nomination(JobState& job) {
 void State::on(const NominationDropped& event) {
   JobState& job = existing(event.job);
   drop_nomination(job);
-  if (job.in_pending) waits_.wake({job.queue, job.shape});
+  const std::int64_t pause_ms = pause_after_promises_ms(++job.lost_promises);
+  if (pause_ms > 0) job.claims_from = now_ + pause_ms;
+  if (job.in_pending) {
+    strike_pending(job);
+    job.shape = lane_of(job);
+    list_pending(job);
+    waits_.wake({job.queue, job.shape});
+  }
   unsettled_.insert(event.job);
   ++opportunity_;
 }
@@ -94,6 +102,8 @@ void State::on(const AttemptStarted& event) {
   }
   drop_nomination(job);
   remove_pending(job);
+  job.lost_promises = 0;
+  job.claims_from = {};
   job.attempts = event.attempt;
   job.phase = JobPhase::kRunning;
   job.expected_s = estimate(*this, job).seconds;

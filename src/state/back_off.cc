@@ -10,6 +10,7 @@ constexpr std::int64_t kFirstMs = 1000;
 constexpr std::int64_t kMostMs = 300'000;
 constexpr std::int64_t kLongRunMs = 600'000;  // who has run so long begins again with the first pause
 constexpr std::int64_t kPausesPerClaim = 16;
+constexpr std::int64_t kLostPromiseMs = 10'000;
 
 // What berth stopped, or a fault of its node, is no end of its own.
 bool is_own_end(const AttemptRecord& attempt) {
@@ -36,10 +37,14 @@ std::int64_t back_off_ms(const JobState& job) {
   return std::min(kMostMs, kFirstMs << doublings);
 }
 
+std::int64_t pause_after_promises_ms(std::uint32_t lost) {
+  return lost < 2 ? 0 : kLostPromiseMs << std::min<std::uint32_t>(lost - 2, 20);
+}
+
 Timestamp may_claim_from(const JobState& job) {
   const auto last = std::find_if(job.past.rbegin(), job.past.rend(), is_own_end);
-  if (last == job.past.rend() || was_long(*last)) return {};
-  return last->ended + kPausesPerClaim * back_off_ms(job);
+  if (last == job.past.rend() || was_long(*last)) return job.claims_from;
+  return std::max(job.claims_from, last->ended + kPausesPerClaim * back_off_ms(job));
 }
 
 }  // namespace berth::state

@@ -2,6 +2,10 @@
 // Who comes to its own end again and again, soon after its start, is tried again after ever longer pauses: 1 s, 2 s,
 // 4 s ... 5 min. That alone would let it stop others at every try. So it may stop others only when sixteen such pauses
 // have passed since its last end; until then it starts where GPUs are idle.
+//
+// Whoever is promised places and does not get them, though its victims left, may claim at once only the first time: then
+// after 10 s, 20 s, 40 s ... So nobody stops others in vain for ever, whatever it is that stands between a promise and its
+// places (others may start meanwhile whom it has to stand away from): in a time T it is about log T times.
 
 #include <cstdint>
 
@@ -11,6 +15,9 @@ namespace berth::state {
 
 // The pause after its last end.
 std::int64_t back_off_ms(const JobState& job);
+
+// The pause after so many promises were lost in a row.
+std::int64_t pause_after_promises_ms(std::uint32_t lost);
 
 // From when on the waiting job may stop others; 0: at any time.
 Timestamp may_claim_from(const JobState& job);

@@ -50,4 +50,16 @@ TEST_CASE("who has run for ten minutes may stop others at once and begins again 
   CHECK(back_off_ms(job) == 2 * kSecondMs);
 }
 
+TEST_CASE("who loses promises claims again at once the first time, then after pauses that double without end") {
+  CHECK(pause_after_promises_ms(1) == 0);
+  std::int64_t pause_ms = 10 * kSecondMs;
+  for (std::uint32_t lost = 2; lost < 20; ++lost, pause_ms *= 2) CHECK(pause_after_promises_ms(lost) == pause_ms);
+  CHECK(pause_after_promises_ms(1'000'000) > 100 * 86'400 * kSecondMs);
+  JobState job;
+  job.claims_from = Timestamp{5 * kMinuteMs};
+  CHECK(may_claim_from(job) == job.claims_from);
+  add_run(job, kSecondMs, Outcome::kFailed);
+  CHECK(may_claim_from(job) == std::max(job.claims_from, job.past.back().ended + 16 * kSecondMs));
+}
+
 }  // namespace berth::state

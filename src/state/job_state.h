@@ -194,6 +194,8 @@ struct JobState {
   std::int64_t waited_ms = 0;     // in the line, before that
   std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
   std::uint32_t generation = 0;   // services: how often their replicas changed; replicas: of which version they are
+  std::uint32_t lost_promises = 0;  // since it last started: it was promised places and did not get them
+  Timestamp claims_from;            // for that it may stop nobody before then (state/back_off.h)
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
@@ -238,7 +240,8 @@ struct JobState {
         field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
         field("expected_s", &JobState::expected_s), field("start_hold", &JobState::start_hold),
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
-        field("past_service", &JobState::past_service), field("generation", &JobState::generation));
+        field("past_service", &JobState::past_service), field("generation", &JobState::generation),
+        field("lost_promises", &JobState::lost_promises), field("claims_from", &JobState::claims_from));
   }
 };
 

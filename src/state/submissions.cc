@@ -86,6 +86,7 @@ void State::on(const JobHoldChanged& event) {
   if (job.held) {
     remove_pending(job);
     drop_start_hold(job);
+    ++opportunity_;  // it may have been the head of a strict queue
   } else {
     enter_line(job);
   }

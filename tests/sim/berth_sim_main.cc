@@ -1,4 +1,5 @@
-// berth-sim [--seed N] [--seeds COUNT] [--steps M] [--events E]: lives of random clusters, checked.
+// berth-sim [--seed N] [--seeds COUNT] [--steps M] [--events E] [--audit] [--seen]: lives of random clusters, checked.
+// With --audit state and meter are recomputed from nothing after every event.
 //
 // One line for each seed, with the hash of its log: the same from every build (tests/sim/same_decisions). A violation
 // prints the seed, the shortest prefix of steps that shows it, and what broke.
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   std::uint64_t steps = 1000;
   std::uint64_t events = 0;
   bool verbose = false;
+  berth::sim::SimulationShape shape;
   for (int i = 1; i < argc; ++i) {
     const auto value = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
     if (std::strcmp(argv[i], "--seed") == 0) {
@@ -25,14 +27,15 @@ int main(int argc, char** argv) {
       steps = value();
     } else if (std::strcmp(argv[i], "--events") == 0) {
       events = value();
+    } else if (std::strcmp(argv[i], "--audit") == 0) {
+      shape.audit_every_event = true;
     } else if (std::strcmp(argv[i], "--seen") == 0) {
       verbose = true;
     } else {
-      std::fprintf(stderr, "usage: berth-sim [--seed N] [--seeds COUNT] [--steps M] [--events E] [--seen]\n");
+      std::fprintf(stderr, "usage: berth-sim [--seed N] [--seeds COUNT] [--steps M] [--events E] [--audit] [--seen]\n");
       return 2;
     }
   }
-  const berth::sim::SimulationShape shape;
   int failures = 0;
   for (std::uint64_t s = seed; s < seed + seeds; ++s) {
     berth::sim::Verdict verdict = berth::sim::simulate(s, steps, events, shape);

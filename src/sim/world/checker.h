@@ -158,6 +158,8 @@ class Checker : public Witness {
     bool evicted_last = false;      // for a claimant
     std::int64_t past_service = 0;  // as far as it is booked, in milli-GPU x ms
     std::int32_t own_ends = 0;      // in a row, since its last long run, which counts as one
+    std::int32_t lost_promises = 0;  // since it last started
+    Timestamp lost_claims_from;      // for that it stops nobody before then
     Timestamp claims_from;          // it may stop others from then on
   };
   struct WindowView {
@@ -289,6 +291,7 @@ class Checker : public Witness {
   bool is_open(const JobView& job, std::size_t node) const;
   std::vector<std::string> domain_of(const NodeSpec& node, const std::string& level) const;
   bool promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const;
+  std::int64_t leaving_milli(NodeId node, std::uint8_t gpu) const;
   void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
   void check_max(const JobView& job, const Amounts& amounts);
   void check_no_life(JobId job, const char* when);

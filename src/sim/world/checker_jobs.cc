@@ -106,7 +106,12 @@ void Checker::on(const Nominated& event) {
 
 void Checker::on(const NominationDropped& event) {
   count("nomination dropped");
-  if (JobView* job = live(event.job, "a dropped nomination")) drop_nomination(*job);
+  JobView* job = live(event.job, "a dropped nomination");
+  if (job == nullptr) return;
+  drop_nomination(*job);
+  // The first time nothing follows; then it stops nobody for 10 s, 20 s, 40 s ...
+  if (++job->lost_promises < 2) return;
+  job->lost_claims_from = now_ + (std::int64_t{10'000} << std::min(job->lost_promises - 2, 20));
 }
 
 void Checker::on(const StartHeld& event) {
@@ -151,6 +156,8 @@ void Checker::on(const AttemptStarted& event) {
   require(event.attempt == job->attempts + 1, "P9", "attempts of " + text_of(event.job) + " do not follow each other");
   require(!job->held && !job->cancelled && job->not_before <= now_ && dependencies_met(*job), "P6",
           text_of(event.job) + " starts though it is held, cancelled, too early or depends on another");
+  job->lost_promises = 0;
+  job->lost_claims_from = {};
   check_no_life(event.job, "starts");
   check_counts(*job, event.placements);
   check_neighbours(*job, event.placements);

@@ -72,6 +72,20 @@ bool Checker::promised_to_others(const JobView& job, NodeId node, std::uint8_t g
   });
 }
 
+// What of the GPU those hold who are leaving for somebody to whom it is promised.
+std::int64_t Checker::leaving_milli(NodeId node, std::uint8_t gpu) const {
+  std::int64_t milli = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (!job.stop || !promised_elsewhere(id, job.stop->claimant)) continue;
+    for (std::size_t t = job.stop->keep; t < job.placements.size(); ++t) {
+      const TaskPlacement& placement = job.placements[t];
+      const bool there = std::find(placement.gpus.begin(), placement.gpus.end(), gpu) != placement.gpus.end();
+      if (placement.node == node && there) milli += placement.gpu_milli;
+    }
+  }
+  return milli;
+}
+
 // Called after the placement was bound: everything must still hold.
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
@@ -90,7 +104,9 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
     const GpuView& gpu = node.gpus[index];
     require(gpu.healthy, "P1", where + ": the GPU is not healthy");
     require(gpu.bound <= kMilli, "P1", where + ": GPU over capacity");
-    require(gpu.bound + gpu.nominated <= kMilli, "P5", where + ": takes a GPU that is promised to a claimant");
+    require(gpu.bound + gpu.nominated <= kMilli ||
+                gpu.bound - leaving_milli(placement.node, index) + gpu.nominated <= kMilli,
+            "P5", where + ": takes a GPU that is promised to a claimant");
     require(placement.gpu_milli == kMilli || gpu.domain == queues_[job.queue].domain, "P11",
             where + ": shares a GPU with another trust domain");
     require(placement.gpu_milli == kMilli || gpu.nominated == 0 || !promised_to_others(job, placement.node, index),

@@ -58,6 +58,8 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const JobView& claimant = jobs_.at(event.claimant);
   require(claimant.claims_from <= now_, "P5",
           who + " is evicted for " + text_of(claimant.id) + ", which has just come to its own end");
+  require(claimant.lost_claims_from <= now_, "P5",
+          who + " is evicted for " + text_of(claimant.id) + ", which has lost promises again and again");
   const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
   require(event.cause == justified, "P5",
           who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +

@@ -26,6 +26,7 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
       world_(seed, [this](const StartTask& start) { return script_of(start); }),
       checker_(world_.fleet()) {
   world_.set_witness(&checker_);
+  if (shape_.audit_every_event) world_.audit_every_event();
   world_.advance_to(kBegin);
   if (shape_.faults) {
     if (random_.chance(500)) world_.fleet().set_report_faults({100, 200, random_.between(1, 30) * kSecond});
@@ -385,6 +386,7 @@ Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, 
   verdict.events = simulation.world().events();
   verdict.restarts = simulation.world().restarts();
   verdict.scratch_checks = simulation.checker().scratch_checks();
+  verdict.audited_events = simulation.world().audited();
   verdict.seen = simulation.checker().seen();
   verdict.violation = simulation.violation();
   verdict.log_hash = store::to_hex(simulation.world().log().last().hash);

@@ -24,6 +24,7 @@ struct SimulationShape {
   std::uint64_t live_jobs = 60;  // submissions stop above it
   bool faults = true;            // of nodes, reports and the control plane
   std::uint64_t events_per_scratch_check = 1000;
+  bool audit_every_event = false;  // state and meter from scratch besides
 };
 
 class Simulation {
@@ -85,6 +86,7 @@ struct Verdict {
   std::uint64_t events = 0;  // durable by then
   std::uint64_t restarts = 0;
   std::uint64_t scratch_checks = 0;
+  std::uint64_t audited_events = 0;   // each by itself
   std::uint64_t replayed_cycles = 0;  // all that decided something, asked again
   std::string log_hash;               // of the last record: of all that was decided (sim/world/replay.h)
   std::map<std::string, std::uint64_t> seen;

@@ -65,10 +65,18 @@ void World::make_durable(std::span<const EventRecord> records) {
   for (const EventRecord& record : records) {
     durable_.apply(record);
     meter_.apply(record);
+    if (audits_) audit_after(record);
   }
   durable_.clear_unsettled();
   durable_.clear_roomier();
   if (witness_ != nullptr) witness_->on_records(records, durable_);
+}
+
+void World::audit_after(const EventRecord& record) {
+  ++audited_;
+  auto wrong = durable_.audit();
+  if (!wrong) wrong = meter_.check_from_scratch();
+  if (wrong) breach("P10: after event " + std::to_string(record.seq) + ", " + *wrong);
 }
 
 void World::perform(std::span<const Effect> effects) {

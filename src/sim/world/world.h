@@ -49,6 +49,9 @@ class World {
   World(std::uint64_t seed, backend::FakeBackend::ScriptFor script_for);
 
   void set_witness(Witness* witness) { witness_ = witness; }
+  // From now on state and meter are recomputed from nothing after every single event, which takes a while.
+  void audit_every_event() { audits_ = true; }
+  std::uint64_t audited() const { return audited_; }  // events
 
   Timestamp now() const { return now_; }
   const state::State& durable() const { return durable_; }
@@ -87,6 +90,7 @@ class World {
   void turn();
   bool append(std::span<const EventRecord> records);
   void make_durable(std::span<const EventRecord> records);
+  void audit_after(const EventRecord& record);
   void perform(std::span<const Effect> effects);
   void forget_old_exits(std::span<const Letter> letters, std::span<const Result<control::Reply>> replies);
   void read_what_was_missed();
@@ -106,6 +110,8 @@ class World {
   std::uint64_t next_ticket_ = 1;
   Death death_ = Death::kNone;
   Witness* witness_ = nullptr;
+  bool audits_ = false;
+  std::uint64_t audited_ = 0;
   Plan last_plan_;
   std::uint64_t restarts_ = 0;
   std::uint64_t turns_ = 0;
