@@ -241,13 +241,21 @@ bool Inquiry::add_neighbours_somewhere(Change& change, std::size_t group) {
   return false;
 }
 
+// Whether the job has to be near such as that one, and is not such itself: its going would not help.
+bool Inquiry::is_company(JobId id) const {
+  const auto& terms = job_.spec.affinity;
+  return std::any_of(terms.begin(), terms.end(), [&](const AffinityTerm& term) {
+    return term.required && state::matches(term, state_.job(id)->spec.labels) && !state::matches(term, job_.spec.labels);
+  });
+}
+
 bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                                    std::size_t many) const {
   const std::size_t before = change.victims.size();
   for (; next < nodes.size() && many > 0 && change.victims.size() <= kMostVictims; ++next) {
     const std::size_t known = change.victims.size();
     for (const auto& [job, task] : state_.node(nodes[next]).tasks) {
-      if (may_leave(job, change)) change.victims.push_back(job);
+      if (may_leave(job, change) && !is_company(job)) change.victims.push_back(job);
     }
     if (change.victims.size() > known) --many;
   }

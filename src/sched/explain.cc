@@ -6,6 +6,7 @@
 #include "sched/admit.h"
 #include "sched/blocking.h"
 #include "sched/explain_closed.h"
+#include "sched/explain_parts.h"
 #include "sched/explain_queue.h"
 #include "sched/place.h"
 #include "sched/quota.h"
@@ -152,7 +153,9 @@ Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
 
 // What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.
 void describe_others(const State& state, const JobState& job, const Reason& first, std::vector<std::string>& details) {
-  if (first.code != ReasonCode::kQueueMax && first.code != ReasonCode::kQueueLending) return;
+  if (first.code != ReasonCode::kQueueMax && first.code != ReasonCode::kQueueLending &&
+      first.code != ReasonCode::kUserLimit)
+    return;
   PlaceWork work;
   Reason why;
   if (!place(state, job, kAllModels, work, why))
@@ -395,7 +398,8 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   if (job->attempt) {
     explanation.summary = job->attempt->stop
                               ? "it is being stopped (" + std::string(name_of(job->attempt->stop->cause)) + ")"
-                              : "it runs since " + to_iso8601(job->attempt->started);
+                              : "it runs since " + to_iso8601(job->attempt->started) + tasks_of_all(*job);
+    if (!job->attempt->stop && job->is_elastic()) explanation.details = explain_growth(state, *job, now);
     return explanation;
   }
   state.pass_deadlines(now);
@@ -404,6 +408,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   explanation.summary = sentence(state, with_what_is_short(state, *job, explanation.reason)) +
                         closed_by_windows(state, *job, code) + closed_nodes(state, *job, code) +
                         failed_gpus(state, *job, code) + closed_pools(state, *job, code);
+  if (code == ReasonCode::kParent) explanation.summary = explain_children(state, *job, now);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);

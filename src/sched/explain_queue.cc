@@ -90,6 +90,7 @@ std::string why_first(const State& state, Order order, const JobState& first, co
 }  // namespace
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
+  if (!job.in_pending || job.not_before > now) return {};  // it is not in line
   Order order(state, now);
   const auto first = order.first();
   if (!first || *first == job.id) return {};
@@ -177,8 +178,9 @@ bool hour_limits(const State& state, Timestamp now) {
          state.evictions().left(rules.evictions_per_hour, now) <= rules.victims_per_cycle;
 }
 
-std::string why_nobody_leaves(const State& state, const Claims& claims, const PlaceWork& work, bool gave_way,
+std::string why_nobody_leaves(const State& state, const JobState& job, const Claims& claims, const PlaceWork& work,
                               bool beside_holds, bool one, Timestamp now) {
+  const bool gave_way = job.has_given_way();
   const SchedulingConfig& rules = state.config().scheduling;
   if (work.too_dear) {
     return "more than " + document::duration_text(rules.preempt_max_loss_s) +
@@ -195,6 +197,8 @@ std::string why_nobody_leaves(const State& state, const Claims& claims, const Pl
   if (beside_holds) return without + " beside the starts that are held for others";
   if (gave_way)
     return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
+  if (job.spec.exclusive && job.queue.valid() && claims.borrowed > 0)
+    return without + " within what its queues are guaranteed, against which whole nodes count";
   return without;
 }
 
@@ -242,7 +246,7 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
     lines.push_back("it cannot claim its place from the " + counted(all, "job") + " that " +
                     (one ? "borrows or is" : "borrow or are") + " of lower priority" +
                     (claims.behind > 0 ? one ? " or has had more GPU time" : " or have had more GPU time" : "") + ": " +
-                    why_nobody_leaves(state, claims, work, job.has_given_way(), beside_holds, one, now));
+                    why_nobody_leaves(state, job, claims, work, beside_holds, one, now));
   }
   return lines;
 }

@@ -11,14 +11,10 @@
 
 namespace berth::sched {
 
-namespace {
-
-using state::AttemptState;
 using state::JobState;
 using state::State;
 
-// What each group still lacks to its count; empty if it lacks nothing.
-std::vector<std::int32_t> missing(const JobState& job) {
+std::vector<std::int32_t> missing_tasks(const JobState& job) {
   std::vector<std::int32_t> counts;
   for (const TaskGroup& group : job.spec.groups) counts.push_back(group.count);
   if (planted(Bug::kGrowsTooFar)) return counts;
@@ -39,13 +35,15 @@ Timestamp grows_next(const State& state, const JobState& job) {
   return job.attempt->resized + checked_multiply(state.config().scheduling.resize_interval_s, 1000);
 }
 
+namespace {
+
 // Those that may grow now, the most deserving first.
 std::vector<JobId> growing(const GrowStep& step) {
   const State& state = step.state;
   std::vector<std::tuple<bool, std::int64_t, Timestamp, JobId>> order;
   for (const JobId id : state.elastic()) {
     const JobState& job = *state.job(id);
-    if (step.leaving.contains(id) || !may_grow(state, job) || missing(job).empty()) continue;
+    if (step.leaving.contains(id) || !may_grow(state, job) || missing_tasks(job).empty()) continue;
     if (const Timestamp when = grows_next(state, job); when > step.now) {
       step.work.ask_again_at = std::min(step.work.ask_again_at, when);
       continue;
@@ -75,7 +73,7 @@ StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> plac
 void grow_gangs(const GrowStep& step, Plan& plan) {
   for (const JobId id : growing(step)) {
     const JobState& job = *step.state.job(id);
-    std::vector<TaskPlacement> placements = place_more(step.state, job, missing(job), step.work);
+    std::vector<TaskPlacement> placements = place_more(step.state, job, missing_tasks(job), step.work);
     while (!placements.empty() && refuses_growth(step.state, job, placements)) placements.pop_back();
     if (placements.empty()) continue;
     step.trial.grow(id, placements);

@@ -21,6 +21,13 @@ struct StartAndGrowth {
 };
 StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> placements);
 
+// What each group of a running gang still lacks to its count; empty if it lacks nothing.
+std::vector<std::int32_t> missing_tasks(const state::JobState& gang);
+// Whether the gang is to go on as it is, on nodes that stay.
+bool may_grow(const state::State& state, const state::JobState& gang);
+// From when on it may: a resize interval after its size last changed.
+Timestamp grows_next(const state::State& state, const state::JobState& gang);
+
 // Lets the running gangs below their counts grow into what is free, those within their guarantees first, then by
 // priority and age; each at most once in a resize interval, and none of the `leaving`, who are asked to give back or to
 // stop. Decisions go into the plan, and onto the trial.

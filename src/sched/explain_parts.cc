@@ -1,0 +1,74 @@
+#include "sched/explain_parts.h"
+
+#include "sched/admit.h"
+#include "sched/explain.h"
+#include "sched/grow.h"
+#include "sched/quota.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::State;
+
+namespace {
+
+std::optional<Reason> refusal_of_growth(const State& state, const JobState& gang, const TaskPlacement& one) {
+  const Amounts asked = state.amounts_of(gang.spec, {&one, 1});
+  if (auto reason = over_max(state, gang.queue, asked)) return reason;
+  const auto in_burst = state.burst_amounts_of(gang.spec, {&one, 1});
+  return over_lending(state, gang.queue, asked, in_burst.value_or(Amounts()));
+}
+
+}  // namespace
+
+std::string explain_children(State& state, const JobState& parent, Timestamp now) {
+  const auto found = state.children().find(parent.id);
+  const std::set<JobId> none;
+  const std::set<JobId>& children = found == state.children().end() ? none : found->second;
+  std::size_t running = 0;
+  const JobState* waiting = nullptr;
+  for (const JobId id : children) {
+    const JobState& child = *state.job(id);
+    if (child.attempt) ++running;
+    if (!child.attempt && waiting == nullptr) waiting = &child;
+  }
+  const bool array = parent.spec.kind == JobKind::kArray;
+  const auto all = array ? static_cast<std::size_t>(parent.spec.array_size) : children.size();
+  std::string text = std::string("it runs through its ") + (array ? "elements: " : "replicas: ") +
+                     std::to_string(running) + " of " + std::to_string(all) + (running == 1 ? " runs" : " run");
+  const auto at_once = static_cast<std::size_t>(parent.spec.array_running);
+  if (at_once > 0 && running >= at_once) text += ", as many as may at once";
+  if (waiting == nullptr) return text;
+  const Explanation first = explain(state, waiting->id, now);
+  return text + "; job " + std::to_string(waiting->id.value()) + " waits (" + std::string(name_of(first.reason.code)) +
+         "): " + first.summary;
+}
+
+std::string tasks_of_all(const JobState& gang) {
+  std::size_t all = 0;
+  for (const TaskGroup& group : gang.spec.groups) all += static_cast<std::size_t>(group.count);
+  const std::size_t here = gang.attempt->tasks.size();
+  return here < all ? " with " + std::to_string(here) + " of " + std::to_string(all) + " tasks" : "";
+}
+
+std::vector<std::string> explain_growth(State& state, const JobState& gang, Timestamp now) {
+  const std::vector<std::int32_t> lacks = missing_tasks(gang);
+  if (lacks.empty()) return {};
+  const std::string no = "it does not grow: ";
+  if (!may_grow(state, gang)) return {no + "it is about to end, or one of its nodes is left"};
+  if (const Timestamp when = grows_next(state, gang); when > now)
+    return {"it may grow from " + to_iso8601(when) + " on: its size changed less than a resize interval ago"};
+  state::Trial trial(state);
+  for (const JobId owner : std::set<JobId>(state.start_holds()))
+    trial.set_aside(owner, state.job(owner)->start_hold->placements);
+  PlaceWork work;
+  const std::vector<TaskPlacement> more = place_more(state, gang, lacks, work);
+  if (more.empty()) return {no + "no task more finds its place beside what is promised and held for others"};
+  if (!refuses_growth(state, gang, {more.data(), 1}))
+    return {"it grows in the next cycle, if nobody who waits needs the place"};
+  const auto refusal = refusal_of_growth(state, gang, more.front());
+  return {no + (refusal ? sentence(state, *refusal) : "its user has as many GPUs as a queue lets one user have")};
+}
+
+}  // namespace berth::sched
