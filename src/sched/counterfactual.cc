@@ -278,9 +278,8 @@ void Inquiry::smaller_asks(std::size_t index) {
   else
     less_beside_growth(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli);
   less_beside_growth(ChangeKind::kTasks, index, group.least(), 1);
-  const std::int64_t something = request.gpus > 0 ? 0 : 1;  // a task that asks nothing is no task
-  tell(largest(ChangeKind::kCpus, index, request.cpu_milli, something, 1));
-  tell(largest(ChangeKind::kMemory, index, request.memory_mib, something, 1));
+  tell(largest(ChangeKind::kCpus, index, request.cpu_milli, 1, 1));  // a task that asks nothing is of no use
+  tell(largest(ChangeKind::kMemory, index, request.memory_mib, 1, 1));
 }
 
 // One unit at least, as much as possible; and more than that where elastic gangs give back what they have grown by.
