@@ -245,7 +245,8 @@ bool Inquiry::add_neighbours_somewhere(Change& change, std::size_t group) {
 bool Inquiry::is_company(JobId id) const {
   const auto& terms = job_.spec.affinity;
   return std::any_of(terms.begin(), terms.end(), [&](const AffinityTerm& term) {
-    return term.required && state::matches(term, state_.job(id)->spec.labels) && !state::matches(term, job_.spec.labels);
+    return term.required && state::matches(term, state_.job(id)->spec.labels) &&
+           !state::matches(term, job_.spec.labels);
   });
 }
 

@@ -117,8 +117,8 @@ void let_leave(Cycle& cycle, JobId claimant) {
 }
 
 // Whether the promised places are free by now and quota still allows them. What others are promised counts, and so do
-// those who are leaving for them, though what the latter hold is what the former are promised: so it is enough if there is
-// room now, without the other promises, and will be when all those have left. The nomination must be lifted.
+// those who are leaving for them, though what the latter hold is what the former are promised: so it is enough if there
+// is room now, without the other promises, and will be when all those have left. The nomination must be lifted.
 bool keeps_promise(Cycle& cycle, const JobState& job) {
   if (may_take(cycle, job)) return true;
   if (waits_for_victims(cycle.state, job)) return false;

@@ -10,7 +10,8 @@
 
 namespace berth::sched {
 
-// "it runs through its replicas: 0 of 2 run; job 13 waits (queue-max): queue a has ...". The first that waits stands for all.
+// "it runs through its replicas: 0 of 2 run; job 13 waits (queue-max): queue a has ...". The first that waits stands
+// for all.
 std::string explain_children(state::State& state, const state::JobState& parent, Timestamp now);
 
 // " with 1 of 4 tasks", or nothing for a gang that has all it asks for; and what keeps it from growing now.

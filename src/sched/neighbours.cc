@@ -254,6 +254,12 @@ Reason Neighbours::why_closed(NodeId node) const {
     return why;
   }
   why.code = ReasonCode::kAffinity;
+  // Whom it wants to be near first: who keeps it from a node that it would not want in any case is not to blame.
+  for (const AffinityTerm& term : job_.spec.affinity) {
+    why.wish = text_of(term);
+    why.rule = matches(term, job_.spec.labels) && together_ ? PlaceRule::kTogether : PlaceRule::kNear;
+    if (term.required && !is_at(places_of(term, false), node, level_of(term))) return why;
+  }
   for (const AffinityTerm& term : job_.spec.anti_affinity) {
     if (!term.required) continue;
     why.wish = text_of(term);
@@ -273,11 +279,6 @@ Reason Neighbours::why_closed(NodeId node) const {
     why.wish = level == state_.topology().levels().size() ? "node" : state_.topology().levels()[level];
     why.job = first_of(meant_at(node, level));
     return why;
-  }
-  for (const AffinityTerm& term : job_.spec.affinity) {
-    why.wish = text_of(term);
-    why.rule = matches(term, job_.spec.labels) && together_ ? PlaceRule::kTogether : PlaceRule::kNear;
-    if (term.required && !is_at(places_of(term, false), node, level_of(term))) return why;
   }
   return why;
 }

@@ -420,7 +420,8 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     const Timestamp last = gone_by(state, found.ripe);
     without.look_until(last);
     const auto sooner = [&](const Victim& one) { return gone_by(state, one) < last; };
-    if (std::any_of(found.ripe.begin(), found.ripe.end(), sooner)) work.slowest_gone = std::max(work.slowest_gone, last);
+    if (std::any_of(found.ripe.begin(), found.ripe.end(), sooner))
+      work.slowest_gone = std::max(work.slowest_gone, last);
   }
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);

@@ -46,7 +46,8 @@ Vacated::Node Vacated::read(NodeId id) const {
     read.sharers[g] = gpu.sharers;
     const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
-    if (ask.group.request.is_share() && gpu.promised_away_from(ask.trust_domain)) read.refused |= 1U << g;  // whoever leaves
+    if (ask.group.request.is_share() && gpu.promised_away_from(ask.trust_domain))
+      read.refused |= 1U << g;  // whoever leaves
     if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
   }
   return read;

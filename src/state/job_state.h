@@ -190,10 +190,10 @@ struct JobState {
   JobSpec spec;
   std::int64_t expected_s = 0;  // its estimate when submitted, last started, or when anything was first known; 0: none
   std::optional<StartHold> start_hold;
-  Timestamp in_line_since;        // while it is in the line: since when
-  std::int64_t waited_ms = 0;     // in the line, before that
-  std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
-  std::uint32_t generation = 0;   // services: how often their replicas changed; replicas: of which version they are
+  Timestamp in_line_since;          // while it is in the line: since when
+  std::int64_t waited_ms = 0;       // in the line, before that
+  std::int64_t past_service = 0;    // of ended attempts, in thousandths of a GPU times milliseconds
+  std::uint32_t generation = 0;     // services: how often their replicas changed; replicas: of which version they are
   std::uint32_t lost_promises = 0;  // since it last started: it was promised places and did not get them
   Timestamp claims_from;            // for that it may stop nobody before then (state/back_off.h)
 

@@ -279,8 +279,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     GpuSlot& gpu = node.gpus[index];
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
-    if (placement.gpu_milli < kMilli)
-      share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
+    if (placement.gpu_milli < kMilli) share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }
 }
 

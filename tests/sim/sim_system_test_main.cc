@@ -27,10 +27,11 @@ int main() {
     for (const auto& [what, count] : verdict.seen) seen[what] += count;
     if (!verdict.violation) continue;
     verdict = berth::sim::shortest_prefix(verdict, shape);
-    std::printf("seed %llu is BROKEN after %llu steps and %llu events: %s\nagain: berth-sim --seed %llu --steps %llu --audit\n",
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps),
-                static_cast<unsigned long long>(verdict.events), verdict.violation->c_str(),
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps));
+    std::printf(
+        "seed %llu is BROKEN after %llu steps and %llu events: %s\nagain: berth-sim --seed %llu --steps %llu --audit\n",
+        static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps),
+        static_cast<unsigned long long>(verdict.events), verdict.violation->c_str(),
+        static_cast<unsigned long long>(seed), static_cast<unsigned long long>(verdict.steps));
     return 1;
   }
   // A simulation that never gets into trouble proves nothing.
@@ -67,8 +68,7 @@ int main() {
       "%llu seeds, %llu events checked one by one, after %llu of them state and meter recomputed from nothing, %llu "
       "restarts, %llu checks from scratch, %llu cycles replayed: sound\n",
       static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(events),
-      static_cast<unsigned long long>(audited),
-      static_cast<unsigned long long>(restarts), static_cast<unsigned long long>(scratch),
-      static_cast<unsigned long long>(replayed));
+      static_cast<unsigned long long>(audited), static_cast<unsigned long long>(restarts),
+      static_cast<unsigned long long>(scratch), static_cast<unsigned long long>(replayed));
   return 0;
 }

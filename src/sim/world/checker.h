@@ -154,13 +154,13 @@ class Checker : public Witness {
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
     Timestamp held_start;
-    std::int64_t ran_ms = 0;        // in ended attempts
-    bool evicted_last = false;      // for a claimant
-    std::int64_t past_service = 0;  // as far as it is booked, in milli-GPU x ms
-    std::int32_t own_ends = 0;      // in a row, since its last long run, which counts as one
+    std::int64_t ran_ms = 0;         // in ended attempts
+    bool evicted_last = false;       // for a claimant
+    std::int64_t past_service = 0;   // as far as it is booked, in milli-GPU x ms
+    std::int32_t own_ends = 0;       // in a row, since its last long run, which counts as one
     std::int32_t lost_promises = 0;  // since it last started
     Timestamp lost_claims_from;      // for that it stops nobody before then
-    Timestamp claims_from;          // it may stop others from then on
+    Timestamp claims_from;           // it may stop others from then on
   };
   struct WindowView {
     std::vector<NodeId> nodes;

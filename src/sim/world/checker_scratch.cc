@@ -362,7 +362,8 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
 
 // P3: a job inside the guarantees of all its queues that fits beside what is not borrowed is promised a place.
 void Checker::check_claim(const JobView& job, Timestamp now) {
-  if (!config_.scheduling.reclaim || models_.size() != 1 || std::max(job.claims_from, job.lost_claims_from) > now) return;
+  if (!config_.scheduling.reclaim || models_.size() != 1 || std::max(job.claims_from, job.lost_claims_from) > now)
+    return;
   const bool needs_others = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(),
                                         [](const AffinityTerm& term) { return term.required; });
   if (needs_others) return;       // they may be among those who would leave
