@@ -37,13 +37,13 @@ class Picking {
   Picking(const NodeSpec& node, std::size_t count) : node_(node), wanted_(count) {}
 
   // Within one island if one has enough, else by `near`.
-  std::vector<std::uint8_t> by_island(Gpus idle, Near near) && {
+  std::vector<std::uint8_t> by_island(Gpus idle, Near near) {
     Parts islands = parts(idle, Near::kIsland);
     const Gpus* island = tightest(islands.all());
-    return std::move(*this).by(near, island != nullptr ? *island : idle);
+    return by(near, island != nullptr ? *island : idle);
   }
 
-  std::vector<std::uint8_t> by(Near near, Gpus idle) && {
+  std::vector<std::uint8_t> by(Near near, Gpus idle) {
     take(idle, near);
     std::vector<std::uint8_t> picked;
     picked.reserve(size_of(picked_));
