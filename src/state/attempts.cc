@@ -100,6 +100,12 @@ void State::on(const AttemptStarted& event) {
     waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
     ++opportunity_;
   }
+  // What a queue keeps of its guarantee is less when some of it is used, and others may have what is not kept.
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (!queue(q).limits_lending) continue;
+    ++opportunity_;
+    break;
+  }
   drop_nomination(job);
   remove_pending(job);
   job.lost_promises = 0;
