@@ -66,18 +66,15 @@ std::optional<Reason> refuses(const State& state, const JobState& job, std::span
                     state.burst_amounts_of(job.spec, placements).value_or(Amounts()));
 }
 
-bool refuses_growth(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
+std::optional<Reason> refuses_growth(const State& state, const JobState& job,
+                                     std::span<const TaskPlacement> placements) {
   const Amounts asked = state.amounts_of(job.spec, placements);
   const Amounts in_burst = state.burst_amounts_of(job.spec, placements).value_or(Amounts());
-  if (over_max(state, job.queue, asked) || over_lending(state, job.queue, asked, in_burst)) return true;
+  if (auto reason = over_max(state, job.queue, asked)) return reason;
   for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
-    const state::QueueState& queue = state.queue(id);
-    const std::int64_t most = queue.max_gpu_milli_per_user;
-    if (asked[kDimGpu] > 0 && most != kUnlimited && queue.used_by(job.spec.user).gpu_milli + asked[kDimGpu] > most) {
-      return true;
-    }
+    if (auto reason = over_user_gpus(state.queue(id), job.spec.user, asked)) return reason;
   }
-  return false;
+  return over_lending(state, job.queue, asked, in_burst);
 }
 
 std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {

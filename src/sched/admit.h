@@ -28,8 +28,9 @@ bool may_burst(const state::State& state, const state::JobState& job);
 std::optional<Reason> refuses(const state::State& state, const state::JobState& job,
                               std::span<const TaskPlacement> placements);
 
-// Whether any of it refuses a running job more tasks; how many jobs its user may run is no matter then.
-bool refuses_growth(const state::State& state, const state::JobState& job, std::span<const TaskPlacement> placements);
+// The same for more tasks of a running job; how many jobs its user may run is no matter then.
+std::optional<Reason> refuses_growth(const state::State& state, const state::JobState& job,
+                                     std::span<const TaskPlacement> placements);
 
 // Why the job may not even be asked now: held, too early, waiting for another job.
 std::optional<Reason> gate(const state::State& state, const state::JobState& job, Timestamp now);

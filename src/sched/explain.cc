@@ -387,6 +387,19 @@ std::string sentence(const State& state, const Reason& reason) {
   return {};
 }
 
+Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
+  Explanation explanation;
+  explanation.job = job.id;
+  explanation.reason = blocking_reason(state, job, now);
+  const ReasonCode code = explanation.reason.code;
+  explanation.summary = code == ReasonCode::kParent
+                            ? explain_children(state, job, now)
+                            : sentence(state, with_what_is_short(state, job, explanation.reason)) +
+                                  closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
+                                  failed_gpus(state, job, code) + closed_pools(state, job, code);
+  return explanation;
+}
+
 Explanation explain(State& state, JobId id, Timestamp now) {
   Explanation explanation;
   explanation.job = id;
@@ -403,12 +416,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
     return explanation;
   }
   state.pass_deadlines(now);
-  explanation.reason = blocking_reason(state, *job, now);
-  const ReasonCode code = explanation.reason.code;
-  explanation.summary = sentence(state, with_what_is_short(state, *job, explanation.reason)) +
-                        closed_by_windows(state, *job, code) + closed_nodes(state, *job, code) +
-                        failed_gpus(state, *job, code) + closed_pools(state, *job, code);
-  if (code == ReasonCode::kParent) explanation.summary = explain_children(state, *job, now);
+  explanation = explain_briefly(state, *job, now);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobId victim : job->nomination->victims) {
       const JobState* leaving = state.job(victim);

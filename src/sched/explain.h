@@ -22,6 +22,9 @@ struct Explanation {
 // `state` is used as scratch paper and is as before afterwards.
 Explanation explain(state::State& state, JobId job, Timestamp now);
 
+// Of a job that waits the reason and the summary alone.
+Explanation explain_briefly(state::State& state, const state::JobState& job, Timestamp now);
+
 // One sentence for a reason, with names instead of ids.
 std::string sentence(const state::State& state, const Reason& reason);
 

@@ -3,24 +3,13 @@
 #include "sched/admit.h"
 #include "sched/explain.h"
 #include "sched/grow.h"
-#include "sched/quota.h"
+#include "sched/place.h"
 #include "state/trial.h"
 
 namespace berth::sched {
 
 using state::JobState;
 using state::State;
-
-namespace {
-
-std::optional<Reason> refusal_of_growth(const State& state, const JobState& gang, const TaskPlacement& one) {
-  const Amounts asked = state.amounts_of(gang.spec, {&one, 1});
-  if (auto reason = over_max(state, gang.queue, asked)) return reason;
-  const auto in_burst = state.burst_amounts_of(gang.spec, {&one, 1});
-  return over_lending(state, gang.queue, asked, in_burst.value_or(Amounts()));
-}
-
-}  // namespace
 
 std::string explain_children(State& state, const JobState& parent, Timestamp now) {
   const auto found = state.children().find(parent.id);
@@ -40,7 +29,7 @@ std::string explain_children(State& state, const JobState& parent, Timestamp now
   const auto at_once = static_cast<std::size_t>(parent.spec.array_running);
   if (at_once > 0 && running >= at_once) text += ", as many as may at once";
   if (waiting == nullptr) return text;
-  const Explanation first = explain(state, waiting->id, now);
+  const Explanation first = explain_briefly(state, *waiting, now);
   return text + "; job " + std::to_string(waiting->id.value()) + " waits (" + std::string(name_of(first.reason.code)) +
          "): " + first.summary;
 }
@@ -65,10 +54,8 @@ std::vector<std::string> explain_growth(State& state, const JobState& gang, Time
   PlaceWork work;
   const std::vector<TaskPlacement> more = place_more(state, gang, lacks, work);
   if (more.empty()) return {no + "no task more finds its place beside what is promised and held for others"};
-  if (!refuses_growth(state, gang, {more.data(), 1}))
-    return {"it grows in the next cycle, if nobody who waits needs the place"};
-  const auto refusal = refusal_of_growth(state, gang, more.front());
-  return {no + (refusal ? sentence(state, *refusal) : "its user has as many GPUs as a queue lets one user have")};
+  if (const auto refusal = refuses_growth(state, gang, {more.data(), 1})) return {no + sentence(state, *refusal)};
+  return {"it grows in the next cycle, if nobody who waits needs the place"};
 }
 
 }  // namespace berth::sched

@@ -222,10 +222,10 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
   }
   std::vector<std::string> lines;
   if (const Timestamp from = state::may_claim_from(job); may && from > now) {
-    const std::string because = job.claims_from == from
-                                    ? "it was promised places " + counted(job.lost_promises, "time") +
-                                          " and did not get them when its victims had left"
-                                    : "it has come to its own end soon after its start";
+    const std::string because =
+        job.claims_from == from
+            ? "it was promised places " + counted(job.lost_promises, "time") + " and lost them again"
+            : "it has come to its own end soon after its start";
     return {"it may stop nobody before " + to_iso8601(from) + ": " + because +
             "; until then it starts where GPUs are idle"};
   }

@@ -235,8 +235,7 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
     return taken.tasks == 0 ? loss.on(node.id, gpu_free) : loss.on(free_after(node, taken), gpu_free);
   };
   if (!ask.group.request.is_share()) return on(static_cast<std::int32_t>(kMilli));
-  std::array<std::int32_t, kMaxGpusPerNode>
-      fills{};  // that a GPU was looked at with: the first GPU of each stands for it
+  std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
   std::size_t looked_at = 0;
   std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {

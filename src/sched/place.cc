@@ -459,7 +459,7 @@ namespace {
 
 // Around a task of the group where a level is required of it, else around any task; nothing if its node has moved.
 std::optional<Region> region_to_grow(const State& state, const JobState& job, const JobLevels& levels, std::size_t g) {
-  const bool own = !levels.groups.empty() && levels.groups[g].required > levels.job.required;
+  const bool own = levels.narrower(g);
   for (const state::TaskState& task : job.attempt->tasks) {
     if (own && task.placement.group != g) continue;
     return region_around(state, task.placement.node, own ? levels.groups[g].required : levels.job.required);

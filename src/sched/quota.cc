@@ -88,21 +88,30 @@ std::optional<Reason> over_max(const State& state, QueueId queue, const Amounts&
 std::optional<Reason> over_user_limit(const QueueState& queue, const std::string& user, const Amounts& asked) {
   if (!queue.limits_users()) return std::nullopt;
   const state::UserUsage used = queue.used_by(user);
-  Reason reason;
-  reason.code = ReasonCode::kUserLimit;
-  reason.queue = queue.id;
   if (used.jobs >= queue.max_jobs_per_user) {
+    Reason reason;
+    reason.code = ReasonCode::kUserLimit;
+    reason.queue = queue.id;
     reason.dim = kDims;
     reason.asked = 1;
     reason.used = used.jobs;
     reason.limit = queue.max_jobs_per_user;
     return reason;
   }
+  return over_user_gpus(queue, user, asked);
+}
+
+std::optional<Reason> over_user_gpus(const QueueState& queue, const std::string& user, const Amounts& asked) {
   const std::int64_t most = queue.max_gpu_milli_per_user;
-  if (asked[kDimGpu] == 0 || most == kUnlimited || used.gpu_milli + asked[kDimGpu] <= most) return std::nullopt;
+  if (asked[kDimGpu] == 0 || most == kUnlimited) return std::nullopt;
+  const std::int64_t used = queue.used_by(user).gpu_milli;
+  if (used + asked[kDimGpu] <= most) return std::nullopt;
+  Reason reason;
+  reason.code = ReasonCode::kUserLimit;
+  reason.queue = queue.id;
   reason.dim = kDimGpu;
   reason.asked = asked[kDimGpu];
-  reason.used = used.gpu_milli;
+  reason.used = used;
   reason.limit = most;
   return reason;
 }

@@ -24,6 +24,7 @@ std::optional<Reason> over_max(const state::State& state, QueueId queue, const A
 // The first queue on the way to the root that refuses the job's user one more job (dim is kDims) or `asked` more GPUs.
 std::optional<Reason> over_user_limit(const state::State& state, const state::JobState& job, const Amounts& asked);
 std::optional<Reason> over_user_limit(const state::QueueState& queue, const std::string& user, const Amounts& asked);
+std::optional<Reason> over_user_gpus(const state::QueueState& queue, const std::string& user, const Amounts& asked);
 
 // What siblings keep for themselves: the first ancestor whose idle guarantees are not lent to `queue`, or nothing.
 // Guarantees are kept of what backs them: `in_burst`, the part of `asked` in burst pools, only counts below ceilings.

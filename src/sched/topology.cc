@@ -276,7 +276,7 @@ class Levelled {
     const auto accept = [&](const Part& part) {
       const Region wide = *around(gang_.state(), part.region, levels_.job.required);
       for (std::size_t g = 0; g < regions_.size(); ++g) {
-        const bool own = !levels_.groups.empty() && levels_.groups[g].required > levels_.job.required && counts_[g] > 0;
+        const bool own = levels_.narrower(g) && counts_[g] > 0;
         if (!own) regions_[g] = wide;
       }
       return true;
@@ -456,8 +456,7 @@ bool Homes::let_in(std::size_t group, NodeId node) {
 }
 
 Region Homes::around(std::size_t group) const {
-  const bool own = !groups_.empty() && levels_->groups[group].required > levels_->job.required;
-  return own && groups_[group] ? *groups_[group] : job_.value_or(Region{});
+  return levels_->narrower(group) && groups_[group] ? *groups_[group] : job_.value_or(Region{});
 }
 
 bool lie_within(const State& state, std::span<const TaskPlacement> placements, const JobLevels& levels) {

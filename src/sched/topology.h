@@ -46,6 +46,8 @@ struct JobLevels {
   std::vector<std::int32_t> required;
 
   bool any() const { return job.preferred != -1 || !groups.empty(); }
+  // Whether a narrower level is required of the group than of the job.
+  bool narrower(std::size_t group) const { return !groups.empty() && groups[group].required > job.required; }
   bool known() const;
 };
 JobLevels job_levels(const Gang& gang);

@@ -12,6 +12,16 @@
 
 namespace berth::state {
 
+// What a queue keeps of its guarantee is less when some of it is used or promised, and others may have what is not
+// kept.
+void State::keeps_less(QueueId id) {
+  for (; id.valid(); id = queue(id).parent) {
+    if (!queue(id).limits_lending) continue;
+    ++opportunity_;
+    return;
+  }
+}
+
 void State::on(const Nominated& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kPending);
@@ -23,6 +33,7 @@ void State::on(const Nominated& event) {
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(job, event.placements, +1);
   nominate_queues(job, nomination.amounts, +1);
+  keeps_less(job.queue);
   drop_start_hold(job);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
@@ -100,12 +111,7 @@ void State::on(const AttemptStarted& event) {
     waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
     ++opportunity_;
   }
-  // What a queue keeps of its guarantee is less when some of it is used, and others may have what is not kept.
-  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
-    if (!queue(q).limits_lending) continue;
-    ++opportunity_;
-    break;
-  }
+  keeps_less(job.queue);
   drop_nomination(job);
   remove_pending(job);
   job.lost_promises = 0;

@@ -3,9 +3,9 @@
 // 4 s ... 5 min. That alone would let it stop others at every try. So it may stop others only when sixteen such pauses
 // have passed since its last end; until then it starts where GPUs are idle.
 //
-// Whoever is promised places and does not get them, though its victims left, may claim at once only the first time:
-// then after 10 s, 20 s, 40 s ... So nobody stops others in vain for ever, whatever it is that stands between a promise
-// and its places (others may start meanwhile whom it has to stand away from): in a time T it is about log T times.
+// Whoever loses the places that it was promised, for whatever reason, may claim at once only the first time: then after
+// 10 s, 20 s, 40 s ... So nobody stops others in vain for ever, whatever it is that stands between a promise and its
+// places (others may start meanwhile whom it has to stand away from): in a time T it is about log T times.
 
 #include <cstdint>
 

@@ -194,7 +194,7 @@ struct JobState {
   std::int64_t waited_ms = 0;       // in the line, before that
   std::int64_t past_service = 0;    // of ended attempts, in thousandths of a GPU times milliseconds
   std::uint32_t generation = 0;     // services: how often their replicas changed; replicas: of which version they are
-  std::uint32_t lost_promises = 0;  // since it last started: it was promised places and did not get them
+  std::uint32_t lost_promises = 0;  // since it last started: of the places that it was promised
   Timestamp claims_from;            // for that it may stop nobody before then (state/back_off.h)
 
   // Indexes, rebuilt on load.
