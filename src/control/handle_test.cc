@@ -139,6 +139,33 @@ TEST_CASE("labels, terms and the levels of groups are refused by name when they 
         "groups[0].topology: 'block' is wider than 'rack', which the job requires; leave it out");
 }
 
+TEST_CASE("what is given twice is refused, and an estimate beyond the limit") {
+  state::State state;
+  ClusterConfig config = with_queues({"q"});
+  config.gpu_models = {{"H100", 1000, 0}};
+  REQUIRE(apply(state, config));
+  CHECK(refusal(state, [](JobSpec& spec) {
+          spec.groups.front().request.gpus = 1;
+          spec.groups.front().request.gpu_models = {"H100", "H100"};
+        }) == "gpu_models: 'H100' is given twice");
+  CHECK(refusal(state, [](JobSpec& spec) {
+          spec.groups.front().tolerations = {"spot", "slow", "spot"};
+        }) == "tolerations: 'spot' is given twice");
+  REQUIRE(submit(state, "q"));
+  const JobId first(1);
+  const auto twice = [&](JobSpec& spec) {
+    spec.dependencies = {{DependencyKind::kAfter, first}, {DependencyKind::kAfterOk, first}};
+  };
+  CHECK(refusal(state, twice).empty());
+  CHECK(refusal(state, [&](JobSpec& spec) {
+          twice(spec);
+          spec.dependencies.push_back({DependencyKind::kAfter, first});
+        }) == "dependencies: job 1 is given twice");
+  CHECK(refusal(state, [](JobSpec& spec) { spec.time_limit_s = 60, spec.estimate_s = 60; }).empty());
+  CHECK(refusal(state, [](JobSpec& spec) { spec.time_limit_s = 60, spec.estimate_s = 61; }) ==
+        "estimate is longer than time_limit; give at most that");
+}
+
 TEST_CASE("what nothing would read of a job is refused, and so is a name that is none") {
   state::State state;
   REQUIRE(apply(state, with_queues({"q"})));

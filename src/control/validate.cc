@@ -74,7 +74,10 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   }
   if (!request.mig_profile.empty())
     return Error{ErrorCode::kUnsupported, where + "mig_profile: MIG instances are not there yet"};
+  std::set<std::string_view> models;
   for (const std::string& model : request.gpu_models) {
+    if (!models.insert(model).second)
+      return invalid(where + "gpu_models: '" + model.substr(0, 80) + "' is given twice");
     if (state.gpu_model_named(model)) continue;
     std::string known;
     for (const auto& one : state.gpu_models()) known += (known.empty() ? "" : ", ") + one.name;
@@ -90,9 +93,12 @@ Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
     if (key.empty()) return invalid(where + "node_selector: a label has no name; write it as LABEL: VALUE");
     if (auto ok = check_text(where + "node_selector", key + value); !ok) return ok;
   }
+  std::set<std::string_view> taints;
   for (const std::string& taint : group.tolerations) {
     if (taint.empty()) return invalid(where + "tolerations: a taint has no name; give its key");
     if (auto ok = check_text(where + "tolerations", taint); !ok) return ok;
+    if (!taints.insert(taint).second)
+      return invalid(where + "tolerations: '" + taint.substr(0, 80) + "' is given twice");
   }
   return {};
 }
@@ -137,6 +143,8 @@ Result<void> check_times(const JobSpec& spec) {
   const auto in_range = [](std::int64_t seconds) { return seconds >= 0 && seconds <= kMaxSeconds; };
   if (!in_range(spec.time_limit_s)) return invalid("time_limit must be above 0 and at most 366 days");
   if (!in_range(spec.estimate_s)) return invalid("estimate must be above 0 and at most 366 days");
+  if (spec.time_limit_s > 0 && spec.estimate_s > spec.time_limit_s)
+    return invalid("estimate is longer than time_limit; give at most that");
   if (!in_range(spec.checkpoint.grace_s)) return invalid("checkpoint.grace must be between 0 and 366 days");
   if (!in_range(spec.checkpoint.interval_s)) return invalid("checkpoint.interval must be between 0 and 366 days");
   if (spec.checkpoint.signal < 1 || spec.checkpoint.signal > 64 || spec.checkpoint.signal == 9 ||
@@ -148,7 +156,11 @@ Result<void> check_times(const JobSpec& spec) {
 
 Result<void> check_dependencies(const state::State& state, const JobSpec& spec) {
   if (spec.dependencies.size() > 1000) return invalid("dependencies lists more than 1000 jobs");
+  std::set<std::pair<DependencyKind, JobId>> seen;
   for (const Dependency& dependency : spec.dependencies) {
+    if (!seen.emplace(dependency.kind, dependency.job).second) {
+      return invalid("dependencies: job " + std::to_string(dependency.job.value()) + " is given twice");
+    }
     if (state.job(dependency.job) == nullptr && state.finished(dependency.job) == nullptr) {
       return invalid("dependencies: no such job " + std::to_string(dependency.job.value()) +
                      " (or it ended too long ago for its outcome to be known)");

@@ -10,6 +10,7 @@
 #include "sched/explain_queue.h"
 #include "sched/place.h"
 #include "sched/quota.h"
+#include "state/back_off.h"
 #include "state/estimate.h"
 
 namespace berth::sched {
@@ -387,6 +388,20 @@ std::string sentence(const State& state, const Reason& reason) {
   return {};
 }
 
+namespace {
+
+// ": 4 s after the end of attempt 3 (failed)", where it waits because it came to its own end.
+std::string pause_after_end(const JobState& job, ReasonCode code) {
+  if (code != ReasonCode::kEarliestStart || job.past.empty()) return {};
+  const state::AttemptRecord& last = job.past.back();
+  const std::int64_t pause_ms = state::back_off_ms(job);
+  if (last.ended + pause_ms != job.not_before) return {};
+  return ", " + document::duration_text(pause_ms / 1000) + " after the end of attempt " + std::to_string(last.number) +
+         " (" + std::string(name_of(last.outcome)) + ")";
+}
+
+}  // namespace
+
 Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
   Explanation explanation;
   explanation.job = job.id;
@@ -395,8 +410,9 @@ Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
   explanation.summary = code == ReasonCode::kParent
                             ? explain_children(state, job, now)
                             : sentence(state, with_what_is_short(state, job, explanation.reason)) +
-                                  closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
-                                  failed_gpus(state, job, code) + closed_pools(state, job, code);
+                                  pause_after_end(job, code) + closed_by_windows(state, job, code) +
+                                  closed_nodes(state, job, code) + failed_gpus(state, job, code) +
+                                  closed_pools(state, job, code);
   return explanation;
 }
 
