@@ -191,6 +191,15 @@ void settle_running(Batch& batch, JobId id) {
   }
 }
 
+// Whether a job of its queue that it has preempted stands above it by now: it would be preempted for that at once.
+bool is_below_a_victim(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
+    const JobState* victim = state.job(id);
+    return victim != nullptr && victim->queue == claimant.queue && victim->priority > claimant.priority;
+  });
+}
+
 bool still_possible(const State& state, const state::Nomination& nomination) {
   return std::all_of(nomination.placements.begin(), nomination.placements.end(), [&](const TaskPlacement& placement) {
     const state::NodeState& node = state.node(placement.node);
@@ -211,6 +220,8 @@ void settle_waiting(Batch& batch, JobId id) {
     drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
   } else if (job->nomination && !still_possible(batch.state(), *job->nomination)) {
     drop_nomination(batch, id, "a promised node or GPU is no longer there");
+  } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
+    drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
   }
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }
@@ -262,14 +273,15 @@ void settle_parent(Batch& batch, JobId id) {
     if (job->children_alive == 0) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
     return;
   }
-  if (job->held || job->open_dependencies > 0) return;
+  const bool waits = job->held || job->open_dependencies > 0;
   if (job->spec.kind == JobKind::kService) {
-    settle_service(batch, id);
+    if (!waits) settle_service(batch, id);
     return;
   }
   const std::int32_t most = job->spec.array_running == 0 ? job->spec.array_size : job->spec.array_running;
   std::int32_t waiting = waiting_children(batch.state(), id);
-  while (job->children_spawned < job->spec.array_size && job->children_alive < most && waiting < kPendingElements) {
+  while (!waits && job->children_spawned < job->spec.array_size && job->children_alive < most &&
+         waiting < kPendingElements) {
     spawn_element(batch, id);
     ++waiting;
   }

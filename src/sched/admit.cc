@@ -79,9 +79,7 @@ std::optional<Reason> refuses_growth(const State& state, const JobState& job,
 
 std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {
   Reason reason;
-  if (job.is_parent()) {
-    reason.code = ReasonCode::kParent;
-  } else if (job.held) {
+  if (job.held) {
     reason.code = ReasonCode::kHeld;
   } else if (job.open_dependencies > 0) {
     reason.code = ReasonCode::kDependency;
@@ -92,6 +90,8 @@ std::optional<Reason> gate(const State& state, const JobState& job, Timestamp no
       reason.code = ReasonCode::kDependencyNever;
       reason.job = *broken;
     }
+  } else if (job.is_parent()) {
+    reason.code = ReasonCode::kParent;
   } else if (job.not_before > now) {
     reason.code = ReasonCode::kEarliestStart;
     reason.limit = job.not_before.ms;

@@ -31,7 +31,7 @@ std::string explain_children(State& state, const JobState& parent, Timestamp now
   if (waiting == nullptr) return text;
   const Explanation first = explain_briefly(state, *waiting, now);
   return text + "; job " + std::to_string(waiting->id.value()) + " waits (" + std::string(name_of(first.reason.code)) +
-         "): " + first.summary;
+         (is_never(first.reason.code) ? ", never): " : "): ") + first.summary;
 }
 
 std::string tasks_of_all(const JobState& gang) {
@@ -42,8 +42,7 @@ std::string tasks_of_all(const JobState& gang) {
 }
 
 std::vector<std::string> explain_growth(State& state, const JobState& gang, Timestamp now) {
-  const std::vector<std::int32_t> lacks = missing_tasks(gang);
-  if (lacks.empty()) return {};
+  if (missing_tasks(gang).empty()) return {};
   const std::string no = "it does not grow: ";
   if (!may_grow(state, gang)) return {no + "it is about to end, or one of its nodes is left"};
   if (const Timestamp when = grows_next(state, gang); when > now)
@@ -52,9 +51,11 @@ std::vector<std::string> explain_growth(State& state, const JobState& gang, Time
   for (const JobId owner : std::set<JobId>(state.start_holds()))
     trial.set_aside(owner, state.job(owner)->start_hold->placements);
   PlaceWork work;
-  const std::vector<TaskPlacement> more = place_more(state, gang, lacks, work);
-  if (more.empty()) return {no + "no task more finds its place beside what is promised and held for others"};
-  if (const auto refusal = refuses_growth(state, gang, {more.data(), 1})) return {no + sentence(state, *refusal)};
+  const Growth growth = find_growth(state, gang, work);
+  if (growth.placements.empty()) {
+    return {no + (growth.refusal ? sentence(state, *growth.refusal)
+                                 : "no task more finds its place beside what is promised and held for others")};
+  }
   return {"it grows in the next cycle, if nobody who waits needs the place"};
 }
 

@@ -70,11 +70,29 @@ StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> plac
   return split;
 }
 
+Growth find_growth(const State& state, const JobState& gang, PlaceWork& work) {
+  const std::vector<std::int32_t> lacks = missing_tasks(gang);
+  ModelMask models = kAllModels;
+  Growth growth;
+  while (true) {
+    growth.placements = place_more(state, gang, models, lacks, work);
+    if (growth.placements.empty()) return growth;
+    const TaskPlacement first = growth.placements.front();
+    while (!growth.placements.empty()) {
+      growth.refusal = refuses_growth(state, gang, growth.placements);
+      if (!growth.refusal) return growth;
+      growth.placements.pop_back();
+    }
+    const bool of_model = growth.refusal->dim >= kDimGpuEquivalent && growth.refusal->dim < kDims;
+    if (!of_model || first.gpus.empty()) return growth;
+    models &= ~(ModelMask{1} << state.node(first.node).gpus[first.gpus.front()].model.index());
+  }
+}
+
 void grow_gangs(const GrowStep& step, Plan& plan) {
   for (const JobId id : growing(step)) {
     const JobState& job = *step.state.job(id);
-    std::vector<TaskPlacement> placements = place_more(step.state, job, missing_tasks(job), step.work);
-    while (!placements.empty() && refuses_growth(step.state, job, placements)) placements.pop_back();
+    std::vector<TaskPlacement> placements = find_growth(step.state, job, step.work).placements;
     if (placements.empty()) continue;
     step.trial.grow(id, placements);
     plan.decisions.emplace_back(GrowDecision{id, std::move(placements)});

@@ -4,11 +4,13 @@
 //
 // Growth comes last in a cycle: everybody who waits has been asked before, and what is promised or held stays so.
 
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "model/job.h"
 #include "model/plan.h"
+#include "model/reason.h"
 #include "sched/place.h"
 #include "state/trial.h"
 
@@ -27,6 +29,14 @@ std::vector<std::int32_t> missing_tasks(const state::JobState& gang);
 bool may_grow(const state::State& state, const state::JobState& gang);
 // From when on it may: a resize interval after its size last changed.
 Timestamp grows_next(const state::State& state, const state::JobState& gang);
+
+// Places for more tasks of a running gang, as many as there are room and quota for; none leaves the reason behind if it
+// is quota. Where a ceiling of one GPU model refuses them, the other models are tried.
+struct Growth {
+  std::vector<TaskPlacement> placements;
+  std::optional<Reason> refusal;
+};
+Growth find_growth(const state::State& state, const state::JobState& gang, PlaceWork& work);
 
 // Lets the running gangs below their counts grow into what is free, those within their guarantees first, then by
 // priority and age; each at most once in a resize interval, and none of the `leaving`, who are asked to give back or to

@@ -469,10 +469,10 @@ std::optional<Region> region_to_grow(const State& state, const JobState& job, co
 
 }  // namespace
 
-std::vector<TaskPlacement> place_more(const State& state, const JobState& job, const std::vector<std::int32_t>& counts,
-                                      PlaceWork& work) {
+std::vector<TaskPlacement> place_more(const State& state, const JobState& job, ModelMask models,
+                                      const std::vector<std::int32_t>& counts, PlaceWork& work) {
   const auto more_in = [&](Pools pools) {
-    Gang gang(state, job, kAllModels, work, NodeScore::kBestFit, pools);
+    Gang gang(state, job, models, work, NodeScore::kBestFit, pools);
     const JobLevels levels = job_levels(gang);
     if (!levels.known()) return std::vector<TaskPlacement>();
     for (std::size_t g = 0; g < counts.size(); ++g) {

@@ -28,9 +28,6 @@ struct PlaceWork {
   bool too_dear = false;     // the last claimant's victims would lose more than a preemption may cost
   bool hopeless = false;     // the last claimant would not fit if everybody left who may be stopped for it
   bool passed_over = false;  // somebody without GPUs was not looked at for the last claimant
-  // By when all would be gone who were looked at for the last claimant, where some would be gone before and maintenance
-  // is planned; else the beginning of time.
-  Timestamp slowest_gone;
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
@@ -43,8 +40,8 @@ std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, c
                                                     ModelMask models, Pools pools, PlaceWork& work);
 
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
-// its required level in which it runs.
-std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job,
+// its required level in which it runs. `models` as above.
+std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, PlaceWork& work);
 
 // The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so

@@ -32,13 +32,13 @@ struct Reach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
+
 Timestamp gone_by(const State& state, const Victim& victim) {
   return state.asked_at() + state.grace_ms(state.job(victim.job)->spec);
 }
 
-// Until when the last of them may take to leave. The claimant may start at any time until then: what maintenance closes
-// to it at one of them is of no use to it, or the victims would leave in vain and it would claim again.
-Timestamp gone_by(const State& state, const std::vector<Victim>& victims) {
+// Until when the last of them may take to leave.
+Timestamp gone_by(const State& state, std::span<const Victim> victims) {
   Timestamp last = state.asked_at();
   for (const Victim& victim : victims) last = std::max(last, gone_by(state, victim));
   return last;
@@ -60,16 +60,15 @@ class Without {
     }
   }
 
-  // Before anybody is removed.
-  void look_until(Timestamp latest) { trial_.look_until(latest); }
-
   // Nobody is removed any more.
   void bring_back() { remove({}, 0); }
 
   // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
-  // guarantee on the very models that the claimant would take.
+  // guarantee on the very models that the claimant would take. It may start at any time until the last of them is gone:
+  // what maintenance closes to it by then is of no use to it, or they would leave in vain and it would claim again.
   std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
     remove(victims, count);
+    if (!state_.maintenance().empty()) trial_.look_until(gone_by(state_, std::span(victims).first(count)));
     auto placements = places();
     if (!placements) return std::nullopt;
     const JobState& job = *state_.job(claimant_);
@@ -183,7 +182,8 @@ struct Prefixes {
   std::size_t high = 0;
 };
 
-// More victims never make it harder to fit, so the length is doubled, from `least`, until it suffices.
+// More victims never make it harder to fit, but beside windows, where they may take longer to leave; so the length is
+// doubled, from `least`, until it suffices.
 std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
   if (least > victims.size()) return std::nullopt;
   Prefixes found{least - 1, least};
@@ -195,7 +195,18 @@ std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Vi
   return found;
 }
 
-// The length of the shortest between the two.
+// Those of the victims who leave soon enough for the windows that are planned: as many as can be, or none.
+std::vector<Victim> leaving_soon_enough(const State& state, Without& without, const std::vector<Victim>& victims) {
+  std::vector<Victim> sooner = victims;
+  while (!sooner.empty()) {
+    const Timestamp last = gone_by(state, sooner);
+    std::erase_if(sooner, [&](const Victim& one) { return gone_by(state, one) == last; });
+    if (!sooner.empty() && without.fit(sooner, sooner.size())) break;
+  }
+  return sooner;
+}
+
+// The length of a shortest between the two.
 std::size_t shortest_prefix(Without& without, const std::vector<Victim>& victims, Prefixes between) {
   while (between.low + 1 < between.high) {
     const std::size_t middle = (between.low + between.high) / 2;
@@ -377,7 +388,8 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
     work.ask_again_at = std::min(work.ask_again_at, search.now + kSavedByMs);
     return std::nullopt;
   }
-  if (claimant.has_given_way() && !without.outranks(victims, decision.placements)) {
+  const auto outranks = [&](const std::vector<TaskPlacement>& rest) { return without.outranks(victims, rest); };
+  if (claimant.has_given_way() && !trim_until(claimant.spec, decision.placements, outranks)) {
     work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
     return std::nullopt;
   }
@@ -401,47 +413,41 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     return std::nullopt;
   }
   std::optional<Candidates> own;
-  const Candidates& all = gather_candidates(search, job, reach.reclaim, own, work);
-  std::optional<Candidates> quick;
-  if (!search.gone_before.is_never()) {
-    const auto slow = [&](const Victim& one) { return gone_by(state, one) >= search.gone_before; };
-    quick = all;
-    std::erase_if(quick->ripe, slow);
-    std::erase_if(quick->young, slow);
-  }
-  const Candidates& found = quick ? *quick : all;
+  const Candidates& found = gather_candidates(search, job, reach.reclaim, own, work);
   work.left_out = work.left_out || found.left_out;
   work.passed_over = work.passed_over || found.passed_over;
   if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
   if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
-  if (!state.maintenance().empty()) {
-    const Timestamp last = gone_by(state, found.ripe);
-    without.look_until(last);
-    const auto sooner = [&](const Victim& one) { return gone_by(state, one) < last; };
-    if (std::any_of(found.ripe.begin(), found.ripe.end(), sooner))
-      work.slowest_gone = std::max(work.slowest_gone, last);
-  }
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);
   const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
   // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
   if (lacks_gpus && !vacated.counts()) return std::nullopt;
-  const auto least = least_to_leave(state, vacated, found.ripe);
+  auto least = least_to_leave(state, vacated, found.ripe);
   if (!least) leave(state, vacated, found.young);
   const bool in_vain = !found.left_out && !least && !vacated.might_fit();
   work.hopeless = in_vain && !found.spares_growth;
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
   std::optional<Prefixes> enough;
   if (least) enough = sufficient_prefix(without, found.ripe, std::max(*least, least_prefix(found.ripe, lacking)));
+  std::optional<std::vector<Victim>> sooner;
+  if (least && !enough && !state.maintenance().empty()) {
+    sooner = leaving_soon_enough(state, without, found.ripe);
+    without.bring_back();  // nodes are counted as they are before anybody leaves
+    stay(state, vacated, std::span(found.ripe).first(*least));
+    least = least_to_leave(state, vacated, *sooner);
+    if (least) enough = sufficient_prefix(without, *sooner, std::max(*least, least_prefix(*sooner, lacking)));
+  }
+  const std::vector<Victim>& victims = sooner ? *sooner : found.ripe;
   if (!enough) {
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
   }
   if (search.only_whether) return EvictDecision();
-  const std::size_t shortest = shortest_prefix(without, found.ripe, *enough);
-  auto decision = stop_fewest(search, job, without, vacated, std::span(found.ripe).first(shortest), *least, work);
+  const std::size_t shortest = shortest_prefix(without, victims, *enough);
+  auto decision = stop_fewest(search, job, without, vacated, std::span(victims).first(shortest), *least, work);
   if (!decision)
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);  // there are more to choose from then
   return decision;
@@ -465,7 +471,9 @@ std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId claim
   return find_in_reach(largest, claimant, work);
 }
 
-std::optional<EvictDecision> find_among_all(const VictimSearch& search, JobId claimant, PlaceWork& work) {
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   work.passed_over = false;
   auto decision = find_enough(search, claimant, work);
   if (decision || !work.passed_over || work.too_dear) return decision;
@@ -474,21 +482,6 @@ std::optional<EvictDecision> find_among_all(const VictimSearch& search, JobId cl
   VictimSearch all = search;
   all.without_gpus = true;
   return find_enough(all, claimant, work);
-}
-
-}  // namespace
-
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
-  constexpr int kMostGraces = 8;
-  work.slowest_gone = {};
-  auto decision = find_among_all(search, claimant, work);
-  // Whoever may take long to leave lets windows come near that are of no matter without him.
-  VictimSearch quicker = search;
-  for (int tries = 1; tries < kMostGraces && !decision && work.slowest_gone > search.now; ++tries) {
-    quicker.gone_before = std::exchange(work.slowest_gone, Timestamp());
-    decision = find_among_all(quicker, claimant, work);
-  }
-  return decision;
 }
 
 }  // namespace berth::sched

@@ -64,7 +64,6 @@ struct VictimSearch {
   bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
   // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
   bool without_gpus = false;
-  Timestamp gone_before = Timestamp::never();  // who might take until then to leave is not looked at
 };
 
 // The eviction that makes the waiting job fit, or nothing.

@@ -100,7 +100,8 @@ void State::on(const JobPriorityChanged& event) {
   job.priority = event.priority;
   if (job.attempt) list_running(job, +1);
   enter_line(job);
-  if (job.start_hold) waits_.ease_holds();  // of higher priority than the owner now may pass
+  if (job.start_hold) waits_.ease_holds();                  // of higher priority than the owner now may pass
+  unsettled_.insert(nominated_.begin(), nominated_.end());  // a victim may stand above its claimant now
   ++opportunity_;
 }
 
