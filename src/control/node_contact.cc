@@ -58,8 +58,8 @@ void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
 }
 
 void lose(Batch& batch, const NodeState& node, const std::string& why) {
+  if (node.loss_deferred) return;  // told again, after a restart; the review gives it up in time
   if (node.status != NodeStatus::kUnknown || !is_mass_loss(batch.state())) return declare_lost(batch, node, why);
-  if (node.loss_deferred) return;
   const std::string silent = std::to_string(batch.state().nodes_in(NodeStatus::kUnknown));
   batch.emit(NodeStatusChanged{node.id, NodeStatus::kUnknown,
                                "not given up, because " + silent + " nodes are silent at once (" + why + ")", true});

@@ -61,6 +61,11 @@ Admission admit(const State& state, const JobState& job, const Amounts& least) {
   return admission;
 }
 
+bool admits_all_models(const State& state, const JobState& job) {
+  const ModelMask all = (ModelMask{1} << state.gpu_models().size()) - 1;
+  return (admit(state, job).models & all) == all;
+}
+
 std::optional<Reason> refuses(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
   return over_quota(state, job, state.amounts_of(job.spec, placements),
                     state.burst_amounts_of(job.spec, placements).value_or(Amounts()));

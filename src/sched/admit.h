@@ -21,6 +21,9 @@ Admission admit(const state::State& state, const state::JobState& job);
 // The same where it is known what the job counts at least.
 Admission admit(const state::State& state, const state::JobState& job, const Amounts& least);
 
+// Whether quota refuses the job's least size on no GPU model.
+bool admits_all_models(const state::State& state, const state::JobState& job);
+
 // Whether the job's queue and class may use some burst pool.
 bool may_burst(const state::State& state, const state::JobState& job);
 

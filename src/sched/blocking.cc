@@ -23,6 +23,16 @@ JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   return JobId::none();
 }
 
+// What quota refuses where the job would fit, if only the quota of some GPU models keeps it from there.
+std::optional<Reason> quota_of_models(const State& state, const JobState& job, PlaceWork& work) {
+  if (admits_all_models(state, job)) return std::nullopt;
+  JobState least = job;
+  for (TaskGroup& group : least.spec.groups) group.count = group.least();
+  Reason why;
+  const auto placements = place(state, least, kAllModels, work, why);
+  return placements ? refuses(state, least, *placements) : std::nullopt;
+}
+
 }  // namespace
 
 JobId strict_head_before(const State& state, const JobState& job, Timestamp now) {
@@ -47,7 +57,7 @@ std::optional<Reason> blocking(State& state, const JobState& job, Timestamp now,
   }
   state::Trial trial(state);
   if (fit_beside_holds(trial, state, job, now, work, why)) return std::nullopt;
-  return why;
+  return lacks_places(why.code) ? quota_of_models(state, job, work).value_or(why) : why;
 }
 
 std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
@@ -63,7 +73,9 @@ std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
   if (!lanes_.contains(lane)) {
     if (lanes_.size() >= kMostLanes || work_.nodes_scored >= kMostNodes) return std::nullopt;
     Reason why;
-    lanes_[lane] = {fit_now(state_, job, work_, why), why.code};
+    auto fits = fit_now(state_, job, work_, why);
+    if (!fits && lacks_places(why.code)) why = quota_of_models(state_, job, work_).value_or(why);
+    lanes_[lane] = {std::move(fits), why.code};
   }
   const auto& [places, code] = lanes_.at(lane);
   if (!places) return code;

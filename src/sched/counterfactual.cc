@@ -20,6 +20,7 @@ using state::Trial;
 namespace {
 
 constexpr std::size_t kMostEnds = 512;
+constexpr std::size_t kOneByOne = 32;
 constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that are tried
 
 }  // namespace
@@ -106,13 +107,15 @@ std::optional<Change> Inquiry::time_limit() {
   return std::nullopt;
 }
 
-// The first of the times at which something ends, such that the job starts then and not at the one before.
+// The first of the times at which something ends, such that the job starts then and not at the one before. Later is
+// easier but for windows and starts held for others that come near: beside those the first times are tried one by one.
 std::optional<Change> Inquiry::wait() {
   std::vector<Timestamp> times;
   for (const state::RunningRow& row : state_.running_table().rows()) {
     if (!row.end.is_never()) times.push_back(ends_by(row, now_));
   }
   if (job_.not_before > now_) times.push_back(job_.not_before);
+  if (job_.start_hold && job_.start_hold->start > now_) times.push_back(job_.start_hold->start);
   for (const auto& [name, window] : state_.maintenance()) times.push_back(window.to);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
@@ -124,6 +127,11 @@ std::optional<Change> Inquiry::wait() {
     return starts(change);
   };
   std::size_t refused = 0;  // so many of the first do not start it
+  const bool later_is_easier = state_.maintenance().empty() && state_.start_holds().empty();
+  const std::size_t one_by_one = later_is_easier ? 0 : std::min(count, kOneByOne);
+  for (; refused < one_by_one; ++refused) {
+    if (starts_at(refused)) return change;
+  }
   std::size_t step = 1;
   while (refused < count && !starts_at(std::min(refused + step, count) - 1)) {
     refused = std::min(refused + step, count);

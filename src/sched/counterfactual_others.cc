@@ -175,7 +175,8 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
   std::vector<Cost> costs;
   for (const state::RunningRow& row : state_.running_table().rows()) {
     if (!below[row.queue.index()] || row.stopping || (by_gpus && row.gpu_milli == 0)) continue;
-    if ((by_gpus || gives(*state_.job(row.job)) > 0) && may_leave(row.job, change)) costs.push_back(cost_of(row));
+    const bool gives_any = by_gpus || gives(*state_.job(row.job)) > 0;
+    if (gives_any && may_leave(row.job, change) && !is_company(job_, *state_.job(row.job))) costs.push_back(cost_of(row));
   }
   // Few of them are needed: a heap gives them without sorting the rest.
   const auto leaves_later = [](const Cost& a, const Cost& b) { return leaves_first(b, a); };
@@ -241,22 +242,13 @@ bool Inquiry::add_neighbours_somewhere(Change& change, std::size_t group) {
   return false;
 }
 
-// Whether the job has to be near such as that one, and is not such itself: its going would not help.
-bool Inquiry::is_company(JobId id) const {
-  const auto& terms = job_.spec.affinity;
-  return std::any_of(terms.begin(), terms.end(), [&](const AffinityTerm& term) {
-    return term.required && state::matches(term, state_.job(id)->spec.labels) &&
-           !state::matches(term, job_.spec.labels);
-  });
-}
-
 bool Inquiry::add_victims_on_nodes(Change& change, const std::vector<NodeId>& nodes, std::size_t& next,
                                    std::size_t many) const {
   const std::size_t before = change.victims.size();
   for (; next < nodes.size() && many > 0 && change.victims.size() <= kMostVictims; ++next) {
     const std::size_t known = change.victims.size();
     for (const auto& [job, task] : state_.node(nodes[next]).tasks) {
-      if (may_leave(job, change) && !is_company(job)) change.victims.push_back(job);
+      if (may_leave(job, change) && !is_company(job_, *state_.job(job))) change.victims.push_back(job);
     }
     if (change.victims.size() > known) --many;
   }

@@ -215,6 +215,19 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
   return placements;
 }
 
+// What the job counts at its places, if that borrows where by `least` it would not: nodes and models differ. Who would
+// be within goes before it, or it would be stopped as soon as it has started.
+std::optional<Amounts> borrows_after_all(const State& state, const JobState& job, const Amounts& least,
+                                         const std::vector<TaskPlacement>& placements) {
+  const Amounts counts =
+      state.amounts_of(job.spec, job.is_elastic() ? split_growth(job.spec, placements).start : placements);
+  if (counts == least) return std::nullopt;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, least) && !would_be_within(state, q, counts)) return counts;
+  }
+  return std::nullopt;
+}
+
 void ask(Cycle& cycle, Order& order, JobId id) {
   ++cycle.plan.jobs_asked;
   const std::size_t lane = order.lane_of_last();
@@ -227,6 +240,9 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   const Amounts& least = *cycle.openings.asked()[lane].least;
   Reason why;
   if (auto placements = seek_places(cycle, job, least, why)) {
+    if (const auto counts = borrows_after_all(cycle.state, job, order.counts_of_last(), *placements)) {
+      return order.ask_as(*counts);
+    }
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }

@@ -60,7 +60,6 @@ class Inquiry {
                             std::size_t many) const;
   std::vector<NodeId> nearly_fitting_nodes(const Reason& why, std::size_t group) const;
   bool may_leave(JobId id, const Change& change) const;
-  bool is_company(JobId id) const;
   std::optional<Shrink> all_growth_of(JobId id) const;
   void keep_most(Change& change);
   void spare(Change& change);

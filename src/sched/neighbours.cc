@@ -9,6 +9,12 @@ using state::matches;
 using state::PresenceIndex;
 using state::State;
 
+bool is_company(const JobState& job, const JobState& other) {
+  return std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), [&](const AffinityTerm& term) {
+    return term.required && matches(term, other.spec.labels) && !matches(term, job.spec.labels);
+  });
+}
+
 Neighbours::Neighbours(const State& state, const JobState& job, Besides besides)
     : state_(state), job_(job), trust_domain_(state.queue(job.queue).trust_domain) {
   if (besides == Besides::kAll) {

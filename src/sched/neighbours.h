@@ -33,6 +33,9 @@ namespace berth::sched {
 // What is looked at: everything; not the trust domains; nothing.
 enum class Besides { kAll, kTerms, kNobody };
 
+// Whether the job has to be near such as that other one, and is not such itself: if that left, it would help nobody.
+bool is_company(const state::JobState& job, const state::JobState& other);
+
 class Neighbours {
  public:
   Neighbours(const state::State& state, const state::JobState& job, Besides besides = Besides::kAll);

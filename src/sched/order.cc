@@ -271,6 +271,13 @@ void Order::refuse() {
   forget_path(last_->leaf);
 }
 
+void Order::ask_as(const Amounts& counts) {
+  Lane& lane = lanes_[last_->lane];
+  lane.least = &own_least_.emplace_back(counts);
+  lane.taken = false;
+  forget_path(last_->leaf);
+}
+
 void Order::refuse_as_long() {
   if (state_.queue(last_->leaf).policy == QueuePolicy::kStrict) return refuse();
   Lane& lane = lanes_[last_->lane];

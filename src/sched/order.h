@@ -51,6 +51,8 @@ class Order {
   std::size_t lane_of_last() const {
     return first_of_[last_->leaf.index()] + last_->lane - leaves_[last_->leaf.index()].begin;
   }
+  // What the job that next() gave last counts at least.
+  const Amounts& counts_of_last() { return asked_by(*last_); }
   // The first of every lane that is still to be asked; in a strict queue its head alone.
   std::vector<JobId> rest() const;
   // What the queue counts among its siblings as long as something below it is to be asked.
@@ -58,6 +60,8 @@ class Order {
   // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
   // strict queue nobody else of the queue is.
   void refuse();
+  // It counts so much where it would start, more than was known before: it is asked again when that has its turn.
+  void ask_as(const Amounts& counts);
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
   void refuse_as_long();
 

@@ -11,6 +11,7 @@
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/candidates.h"
+#include "sched/neighbours.h"
 #include "sched/quota.h"
 #include "sched/share.h"
 #include "sched/vacated.h"
@@ -204,6 +205,12 @@ std::vector<Victim> leaving_soon_enough(const State& state, Without& without, co
     if (!sooner.empty() && without.fit(sooner, sooner.size())) break;
   }
   return sooner;
+}
+
+// Those of the victims near whom the claimant need not be.
+std::vector<Victim> without_company(const State& state, const JobState& claimant, std::vector<Victim> victims) {
+  std::erase_if(victims, [&](const Victim& one) { return is_company(claimant, *state.job(one.job)); });
+  return victims;
 }
 
 // The length of a shortest between the two.
@@ -432,15 +439,18 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
   std::optional<Prefixes> enough;
   if (least) enough = sufficient_prefix(without, found.ripe, std::max(*least, least_prefix(found.ripe, lacking)));
-  std::optional<std::vector<Victim>> sooner;
-  if (least && !enough && !state.maintenance().empty()) {
-    sooner = leaving_soon_enough(state, without, found.ripe);
+  std::vector<Victim> victims = found.ripe;
+  // Fewer may do where all do not.
+  const auto try_fewer = [&](std::vector<Victim> fewer) {
+    if (!least || enough || fewer.size() == victims.size()) return;
     without.bring_back();  // nodes are counted as they are before anybody leaves
-    stay(state, vacated, std::span(found.ripe).first(*least));
-    least = least_to_leave(state, vacated, *sooner);
-    if (least) enough = sufficient_prefix(without, *sooner, std::max(*least, least_prefix(*sooner, lacking)));
-  }
-  const std::vector<Victim>& victims = sooner ? *sooner : found.ripe;
+    stay(state, vacated, std::span(victims).first(*least));
+    victims = std::move(fewer);
+    least = least_to_leave(state, vacated, victims);
+    if (least) enough = sufficient_prefix(without, victims, std::max(*least, least_prefix(victims, lacking)));
+  };
+  if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, victims));
+  if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, victims));
   if (!enough) {
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
