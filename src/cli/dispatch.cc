@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/utf8.h"
 #include "cli/cli_main.h"
 #include "cli/command/commands.h"
 #include "cli/command_line.h"
@@ -66,6 +67,9 @@ int perform(const CommandLine& line) {
 
 int cli_main(int argc, const char* const* argv) {
   std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_utf8(words[i])) return fail(invalid("word " + std::to_string(i + 1) + " of the command line is not UTF-8"));
+  }
   const bool asks_help =
       std::any_of(words.begin(), words.end(), [](auto one) { return one == "--help" || one == "-h"; });
   if (!words.empty() && words.front() == "scenario" && !asks_help) {

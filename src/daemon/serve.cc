@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
@@ -86,6 +88,8 @@ Result<ClusterConfig> read_config(const std::string& path) {
   if (!file) return not_found("cannot read " + path);
   std::string text(kMostConfigBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad())
+    return invalid("cannot read " + path + ": " + std::error_code(errno, std::generic_category()).message());
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostConfigBytes) return Error{ErrorCode::kTooLarge, path + " is larger than 1 MiB"};
   return document::read_config(text, path);

@@ -176,7 +176,8 @@ bool Inquiry::add_victims_below(Change& change, const Reason& why) const {
   for (const state::RunningRow& row : state_.running_table().rows()) {
     if (!below[row.queue.index()] || row.stopping || (by_gpus && row.gpu_milli == 0)) continue;
     const bool gives_any = by_gpus || gives(*state_.job(row.job)) > 0;
-    if (gives_any && may_leave(row.job, change) && !is_company(job_, *state_.job(row.job))) costs.push_back(cost_of(row));
+    if (gives_any && may_leave(row.job, change) && !is_company(job_, *state_.job(row.job)))
+      costs.push_back(cost_of(row));
   }
   // Few of them are needed: a heap gives them without sorting the rest.
   const auto leaves_later = [](const Cost& a, const Cost& b) { return leaves_first(b, a); };

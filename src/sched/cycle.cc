@@ -104,6 +104,16 @@ bool may_take(Cycle& cycle, const JobState& job) {
   return true;
 }
 
+// The same as long as its victims are there: what is idle beside them may be held for somebody whom it may not pass.
+bool may_take_beside_holds(Cycle& cycle, const JobState& job) {
+  const Trial::Mark mark = cycle.trial.mark();
+  for (const JobId owner : not_passed(cycle.state, job, cycle.now))
+    cycle.trial.set_aside(owner, cycle.state.job(owner)->start_hold->placements);
+  const bool may = may_take(cycle, job);
+  cycle.trial.rollback_to(mark);
+  return may;
+}
+
 // Those who are leaving for the claimant, as if they had left.
 void let_leave(Cycle& cycle, JobId claimant) {
   for (const JobId id : cycle.state.job(claimant)->nomination->victims) {
@@ -120,8 +130,8 @@ void let_leave(Cycle& cycle, JobId claimant) {
 // those who are leaving for them, though what the latter hold is what the former are promised: so it is enough if there
 // is room now, without the other promises, and will be when all those have left. The nomination must be lifted.
 bool keeps_promise(Cycle& cycle, const JobState& job) {
+  if (waits_for_victims(cycle.state, job)) return may_take_beside_holds(cycle, job);
   if (may_take(cycle, job)) return true;
-  if (waits_for_victims(cycle.state, job)) return false;
   std::vector<JobId> others(cycle.state.nominated().begin(), cycle.state.nominated().end());
   std::erase_if(others, [&](JobId id) { return id == job.id || cycle.unpromised.contains(id); });
   if (others.empty()) return false;

@@ -308,8 +308,9 @@ std::string affinity_sentence(const State& state, const Reason& reason) {
 
 std::string sentence(const State& state, const Reason& reason) {
   const auto quota = [&](const std::string& what) {
-    return queue_name(state, reason.queue) + " " + what + " " + amount_text(reason.dim, reason.limit) + " " +
-           dim_name(state, reason.dim) + ", uses " + amount_text(reason.dim, reason.used) + ", and the job asks " +
+    return queue_name(state, reason.queue) + " " + what + " " +
+           amount_text(reason.dim, std::max<std::int64_t>(0, reason.limit)) + " " + dim_name(state, reason.dim) +
+           ", uses " + amount_text(reason.dim, reason.used) + ", and the job asks " +
            amount_text(reason.dim, reason.asked);
   };
   // "it", or the one of its groups that is meant.

@@ -24,14 +24,23 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     why = admission.reason;
     return std::nullopt;
   }
-  const auto places_of = [&](const JobState& one) {
+  const auto allows = [&](const JobState& one, std::vector<TaskPlacement>& placements) {
+    return trim_until(one.spec, placements, [&](const std::vector<TaskPlacement>& rest) {
+      const auto reason = refuses(state, one, rest);
+      if (reason) why = *reason;
+      return !reason;
+    });
+  };
+  const auto places_of = [&](const JobState& one) -> std::optional<std::vector<TaskPlacement>> {
     auto placements = place(state, one, admission.models, work, why);
-    const bool allowed = placements && trim_until(one.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-                           const auto reason = refuses(state, one, rest);
-                           if (reason) why = *reason;
-                           return !reason;
-                         });
-    return allowed ? std::move(placements) : std::nullopt;
+    if (!placements || allows(one, *placements)) return placements;
+    if (why.code != ReasonCode::kQueueLending || !state.has_burst_pools()) return std::nullopt;
+    // What is kept back is of no matter in burst pools.
+    const Reason lending = why;
+    placements = try_place(state, one, admission.models, Pools::kBurst, work);
+    if (placements && allows(one, *placements)) return placements;
+    why = lending;
+    return std::nullopt;
   };
   auto placements = places_of(job);
   if (placements || !why_is_of_quota(why.code)) return placements;

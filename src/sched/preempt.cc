@@ -45,6 +45,14 @@ Timestamp gone_by(const State& state, std::span<const Victim> victims) {
   return last;
 }
 
+// Whether it counts on which GPU model something runs within the queue's guarantee.
+bool guarantees_models(const state::QueueState& queue) {
+  for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
+    if (queue.guaranteed.amounts[dim] > 0) return true;
+  }
+  return false;
+}
+
 // Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
 // whom it may not pass. Lists that begin alike cost only the difference: the trial is rolled back to what they have in
 // common.
@@ -55,6 +63,7 @@ class Without {
     const JobState& job = *state_.job(claimant);
     for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
       used_before_.emplace(q, state_.queue(q).usage + state_.queue(q).nominated);
+      differs_by_model_ = differs_by_model_ || guarantees_models(state_.queue(q));
     }
     for (const JobId owner : not_passed(state_, job, search.now)) {
       trial_.set_aside(owner, state_.job(owner)->start_hold->placements);
@@ -70,13 +79,20 @@ class Without {
   std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
     remove(victims, count);
     if (!state_.maintenance().empty()) trial_.look_until(gone_by(state_, std::span(victims).first(count)));
-    auto placements = places();
-    if (!placements) return std::nullopt;
     const JobState& job = *state_.job(claimant_);
-    const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-      return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
-    });
-    return justified ? std::move(placements) : std::nullopt;
+    ModelMask models = admit(state_, job).models;
+    if (models == 0 || gpu_milli_short(state_, job, models, pools_) > 0) return std::nullopt;
+    while (auto placements = try_place(state_, job, models, pools_, work_)) {
+      const ModelMask first = model_of_first(*placements);
+      const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+        return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
+      });
+      if (justified) return placements;
+      // On other models it may be.
+      if (!differs_by_model_ || (models & ~first) == models) return std::nullopt;
+      models &= ~first;
+    }
+    return std::nullopt;
   }
 
   // Whether the claimant, at the places found last, stands no lower than any of those whom it ends: where it starts
@@ -93,12 +109,12 @@ class Without {
   }
 
  private:
-  std::optional<std::vector<TaskPlacement>> places() {
-    const JobState& job = *state_.job(claimant_);
-    const Admission admission = admit(state_, job);
-    if (admission.models == 0) return std::nullopt;
-    if (gpu_milli_short(state_, job, admission.models, pools_) > 0) return std::nullopt;
-    return try_place(state_, job, admission.models, pools_, work_);
+  // Of the first task that has GPUs; none for a job without.
+  ModelMask model_of_first(std::span<const TaskPlacement> placements) const {
+    for (const TaskPlacement& one : placements) {
+      if (!one.gpus.empty()) return ModelMask{1} << state_.node(one.node).gpus[one.gpus.front()].model.index();
+    }
+    return 0;
   }
 
   // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
@@ -151,6 +167,7 @@ class Without {
   Pools pools_;
   PlaceWork& work_;
   Trial trial_;
+  bool differs_by_model_ = false;           // whether it lies within guarantees
   std::map<QueueId, Amounts> used_before_;  // and promised, on the claimant's way to the root
   std::vector<Removed> removed_;            // in order
 };

@@ -12,14 +12,28 @@
 
 namespace berth::state {
 
-// What a queue keeps of its guarantee is less when some of it is used or promised, and others may have what is not
-// kept.
-void State::keeps_less(QueueId id) {
-  for (; id.valid(); id = queue(id).parent) {
-    if (!queue(id).limits_lending) continue;
-    ++opportunity_;
-    return;
-  }
+namespace {
+
+// Whether an elastic gang that has grown runs on the queue's side of the tree while somebody waits.
+bool any_growth_beside(const State& state, QueueId leaf) {
+  if (state.queue(state.root()).pending_below == 0) return false;
+  const auto side_of = [&](QueueId q) {
+    while (state.queue(q).depth > 1) q = state.queue(q).parent;
+    return q;
+  };
+  return std::any_of(state.elastic().begin(), state.elastic().end(), [&](JobId id) {
+    const JobState& gang = *state.job(id);
+    return gang.attempt && gang.attempt->charges.size() > 1 && side_of(gang.queue) == side_of(leaf);
+  });
+}
+
+}  // namespace
+
+// Others may have a claim to what gangs have grown by on the side of the tree that has more now.
+void State::has_more(QueueId leaf) {
+  if (!any_growth_beside(*this, leaf)) return;
+  waits_.wake_all();
+  ++opportunity_;
 }
 
 void State::on(const Nominated& event) {
@@ -33,7 +47,9 @@ void State::on(const Nominated& event) {
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(job, event.placements, +1);
   nominate_queues(job, nomination.amounts, +1);
-  keeps_less(job.queue);
+  has_more(job.queue);
+  waits_.mark_changed();  // others may claim elsewhere what they could not claim there
+  ++opportunity_;
   drop_start_hold(job);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
@@ -88,19 +104,6 @@ void add_contended(const State& state, QueueId leaf, const Charge& charge, std::
   }
 }
 
-// Whether an elastic gang that has grown runs on the queue's side of the tree while somebody waits.
-bool any_growth_beside(const State& state, QueueId leaf) {
-  if (state.queue(state.root()).pending_below == 0) return false;
-  const auto side_of = [&](QueueId q) {
-    while (state.queue(q).depth > 1) q = state.queue(q).parent;
-    return q;
-  };
-  return std::any_of(state.elastic().begin(), state.elastic().end(), [&](JobId id) {
-    const JobState& gang = *state.job(id);
-    return gang.attempt && gang.attempt->charges.size() > 1 && side_of(gang.queue) == side_of(leaf);
-  });
-}
-
 }  // namespace
 
 void State::on(const AttemptStarted& event) {
@@ -111,7 +114,6 @@ void State::on(const AttemptStarted& event) {
     waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
     ++opportunity_;
   }
-  keeps_less(job.queue);
   drop_nomination(job);
   remove_pending(job);
   job.lost_promises = 0;
@@ -144,10 +146,7 @@ void State::on(const AttemptStarted& event) {
     elastic_.insert(job.id);
     ++opportunity_;  // when it may grow has to be found out
   }
-  if (any_growth_beside(*this, job.queue)) {
-    waits_.wake_all();  // this side has more now, so that others may have a claim to the growth
-    ++opportunity_;
-  }
+  has_more(job.queue);
   put_on_probation(job);
   list_running(job, +1);
   if (!job.spec.labels.empty()) ++opportunity_;  // somebody may have waited to be near it
@@ -246,6 +245,7 @@ void State::on(const ChargePromoted& event) {
   JobState& job = existing(event.job);
   Charge& charge = job.attempt->charges[event.charge];
   charge_queues(job, charge, event.charge, -1);
+  if (job.attempt->stop && job.attempt->stop->claimant.valid()) unsettled_.insert(job.attempt->stop->claimant);
   const std::uint64_t lost = charge.within & ~event.within;
   charge.within = event.within;
   charge_queues(job, charge, event.charge, +1);

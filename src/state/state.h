@@ -317,7 +317,7 @@ class State {
   void cut_charges(JobState& job, std::uint32_t keep);
   void wake_claimants(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
-  void keeps_less(QueueId id);
+  void has_more(QueueId leaf);
   void drop_start_hold(JobState& job);
 
   std::uint64_t lane_of(const JobState& job) const;

@@ -198,7 +198,9 @@ void State::list_running(JobState& job, int sign) {
     running_table_.erase(job, [&](JobId moved) -> JobState& { return existing(moved); });
   }
   if (equals->second.empty()) leaf.running.erase(equals);
-  if (sign > 0) wake_claimants(leaf, leaf.service_thresholds.empty() ? job.priority + 1 : job.priority);
+  // Growth is claimed by equals, too.
+  const bool from_equals = !leaf.service_thresholds.empty() || (job.attempt && job.attempt->charges.size() > 1);
+  if (sign > 0) wake_claimants(leaf, from_equals ? job.priority : job.priority + 1);
 }
 
 // Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one. He may

@@ -9,6 +9,7 @@
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
+#include "model/priority.h"
 #include "model/reason.h"
 
 namespace berth::api {
@@ -100,10 +101,28 @@ Result<JobQuery> query_of(const Request& request) {
   return query;
 }
 
+// Jobs that have finished may be of queues and nodes that are no longer known.
+Result<void> check_known(Service& service, const JobQuery& query) {
+  Result<void> known;
+  if (query.finished) return known;
+  service.read([&](const View& view) {
+    const JobFilter& filter = query.filter;
+    if (!filter.queue.empty() && view.state.queue_at(filter.queue) == nullptr)
+      known = not_found("no such queue '" + filter.queue.substr(0, 200) + "'");
+    else if (!filter.node.empty() && view.state.node_named(filter.node) == nullptr)
+      known = not_found("no such node '" + filter.node.substr(0, 253) + "'");
+  });
+  return known;
+}
+
 void get_jobs(Service& service, const Request& request, const Responder& responder) {
   const auto query = query_of(request);
   if (!query) {
     responder.fail(query.error());
+    return;
+  }
+  if (const auto known = check_known(service, query.value()); !known) {
+    responder.fail(known.error());
     return;
   }
   const auto page = list_jobs(service, query.value());
@@ -206,8 +225,7 @@ void hold_job(Service& service, const Request& request, const Responder& respond
 Result<std::int32_t> priority_in(const Request& request) {
   auto body = object_of(request);
   if (!body) return body.error();
-  const auto priority = take_integer(*body, "priority", std::numeric_limits<std::int32_t>::min(),
-                                     std::numeric_limits<std::int32_t>::max());
+  const auto priority = take_integer(*body, "priority", kLeastPriority, kMostPriority);
   if (!priority) return priority.error();
   if (auto ok = refuse_rest(*body); !ok) return ok.error();
   return static_cast<std::int32_t>(priority.value());

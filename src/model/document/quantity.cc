@@ -31,13 +31,14 @@ std::optional<std::int64_t> take_digits(std::string_view& text, bool& overflow) 
   return value;
 }
 
-// A decimal at the front of the text, in thousandths.
+// A decimal at the front of the text, in thousandths; 010 is none, because some read it as octal.
 struct Decimal {
   std::int64_t milli = 0;
   bool overflow = false;
   bool too_fine = false;
 };
 std::optional<Decimal> take_decimal(std::string_view& text) {
+  if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return std::nullopt;
   Decimal decimal;
   const auto whole = take_digits(text, decimal.overflow);
   if (!whole) return std::nullopt;
