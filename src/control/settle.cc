@@ -191,20 +191,17 @@ void settle_running(Batch& batch, JobId id) {
   }
 }
 
-// Why it may not stop some victim any more: that is of higher priority or within its guarantees by now, so that the
-// claimant would be stopped for it at once.
-std::optional<std::string> spares_a_victim(const State& state, const JobState& claimant) {
-  for (const JobId id : claimant.nomination->victims) {
+// Whether a job that is leaving for it, by its higher priority, has a higher one by now: the claimant would be stopped
+// for that at once.
+bool is_below_a_victim(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
     const JobState* victim = state.job(id);
-    if (victim == nullptr) continue;
-    if (victim->queue == claimant.queue && victim->priority > claimant.priority)
-      return "a job that it preempts has a higher priority by now";
-    const bool leaves = victim->attempt && victim->attempt->stop && victim->attempt->stop->claimant == claimant.id;
-    if (leaves && victim->attempt->stop->cause == StopCause::kReclaim && victim->attempt->stop->keep == 0 &&
-        state.guaranteed(victim->queue, victim->attempt->charges.front().within))
-      return "a job that it reclaims from is within its guarantees by now";
-  }
-  return std::nullopt;
+    if (victim == nullptr || !victim->attempt || !victim->attempt->stop) return false;
+    const state::Stop& stop = *victim->attempt->stop;
+    return stop.claimant == claimant.id && stop.cause == StopCause::kPreempt && stop.keep == 0 &&
+           victim->priority > claimant.priority;
+  });
 }
 
 bool still_possible(const State& state, const state::Nomination& nomination) {
@@ -227,8 +224,8 @@ void settle_waiting(Batch& batch, JobId id) {
     drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
   } else if (job->nomination && !still_possible(batch.state(), *job->nomination)) {
     drop_nomination(batch, id, "a promised node or GPU is no longer there");
-  } else if (job->nomination) {
-    if (const auto why = spares_a_victim(batch.state(), *job)) drop_nomination(batch, id, *why);
+  } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
+    drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
   }
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }

@@ -207,10 +207,6 @@ Result<void> check_queues(const ClusterConfig& config, const std::set<std::strin
     if (!parent.empty() && !by_path.contains(parent)) {
       return invalid("queue '" + queue.path + "': its parent '" + parent + "' is not listed before it");
     }
-    if (!parent.empty() && by_path.at(parent)->policy == QueuePolicy::kStrict) {
-      return invalid("queue '" + parent +
-                     "'.policy: strict orders the jobs of one queue; this one has queues below it");
-    }
     if (!parent.empty() && by_path.at(parent)->attained_service) {
       return invalid("queue '" + parent +
                      "'.attained_service orders the jobs of one queue; this one has queues below it");

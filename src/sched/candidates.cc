@@ -231,8 +231,7 @@ class Gathering {
       found_.spares_growth = add_growth_of_richer(state_, claimant_, asked_, claims);
     for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
     found_.left_out = whole_ > search_.budget;  // who gives back goes first, and is not counted
-    if (found_.left_out && search_.largest) leave_out_useless();
-    if (whole_ > search_.budget) {
+    if (found_.left_out) {
       const std::size_t most = found_.ripe.size() - whole_ + search_.budget;
       const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
       std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), search_.largest ? holds_more : goes_first);
@@ -323,22 +322,6 @@ class Gathering {
       found_.young.push_back(victim);
       found_.next_ripe = std::min(found_.next_ripe, ripe);
     }
-  }
-
-  // Who holds nothing on any node that the claimant might have.
-  void leave_out_useless() {
-    const auto is_of_use = [&](const state::TaskState& task) {
-      for (std::size_t g = 0; g < claimant_.spec.groups.size(); ++g) {
-        if (could_hold(state_, claimant_, g, state_.node(task.placement.node))) return true;
-      }
-      return false;
-    };
-    std::erase_if(found_.ripe, [&](const Victim& victim) {
-      const auto& tasks = state_.job(victim.job)->attempt->tasks;
-      const bool useless = victim.whole() && std::none_of(tasks.begin(), tasks.end(), is_of_use);
-      if (useless) --whole_;
-      return useless;
-    });
   }
 
   static constexpr std::size_t kRowsPerLookup = 8;  // that are read in the time of one look-up in the lists

@@ -119,13 +119,18 @@ std::optional<Change> Inquiry::wait() {
   for (const auto& [name, window] : state_.maintenance()) times.push_back(window.to);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
-  const std::size_t count = std::min(times.size(), kMostEnds);
+  std::size_t count = std::min(times.size(), kMostEnds);
   Change change;
   change.kind = ChangeKind::kWait;
   const auto starts_at = [&](std::size_t i) {
     change.at = times[i];
     return starts(change);
   };
+  if (job_.start_hold) {
+    const auto held = std::lower_bound(times.begin(), times.end(), job_.start_hold->start) - times.begin();
+    const auto place = static_cast<std::size_t>(held);
+    if (place < count && times[place] == job_.start_hold->start && starts_at(place)) count = place + 1;
+  }
   std::size_t refused = 0;  // so many of the first do not start it
   const bool later_is_easier = state_.maintenance().empty() && state_.start_holds().empty();
   const std::size_t one_by_one = later_is_easier ? 0 : std::min(count, kOneByOne);

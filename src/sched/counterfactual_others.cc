@@ -268,12 +268,11 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
   Reason why;
   while (!starts(change, &why)) {
     if (spent() || change.victims.size() > kMostVictims) return std::nullopt;
-    bool more = false;
-    if (is_quota(why)) {
-      more = add_victims_below(change, why);
-    } else if (is_of_neighbours(why.code) && add_neighbours(change, why.node)) {
-      more = true;
-    } else {
+    bool more = is_quota(why) && add_victims_below(change, why);
+    // The quota of one GPU model is no matter where places on others are freed.
+    const bool elsewhere = !is_quota(why) || (why.dim >= kDimGpuEquivalent && why.dim < kDims);
+    if (!more && is_of_neighbours(why.code)) more = add_neighbours(change, why.node);
+    if (!more && elsewhere) {
       // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.
       const auto refused = static_cast<std::size_t>(why.group);
       for (std::size_t i = 0; i < nodes.size() && !more; ++i) {

@@ -61,6 +61,32 @@ void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements) {
   cycle.plan.decisions.emplace_back(GrowDecision{id, std::move(split.growth)});
 }
 
+// What the job counts at its places, if that borrows where by `least` it would not: nodes and models differ. Who would
+// be within goes before it, or it would be stopped as soon as it has started.
+std::optional<Amounts> borrows_after_all(const State& state, const JobState& job, const Amounts& least,
+                                         const std::vector<TaskPlacement>& placements) {
+  const Amounts counts =
+      state.amounts_of(job.spec, job.is_elastic() ? split_growth(job.spec, placements).start : placements);
+  if (counts == least) return std::nullopt;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, least) && !would_be_within(state, q, counts)) return counts;
+  }
+  return std::nullopt;
+}
+
+// Whether it would borrow there, in part in a burst pool say, and not where it is promised places: who starts so could
+// be stopped at once, and would claim again.
+bool stands_lower(const State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements) {
+  const state::Nomination& promise = *claimant.nomination;
+  if (borrows_after_all(state, claimant, promise.amounts, placements)) return true;
+  if (!state.burst_amounts_of(claimant.spec, placements) || state.burst_amounts_of(claimant.spec, promise.placements))
+    return false;
+  for (QueueId q = claimant.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, promise.amounts)) return true;
+  }
+  return false;
+}
+
 bool leaves_for(const State& state, JobId id, JobId claimant) {
   const JobState* victim = state.job(id);
   return victim != nullptr && victim->attempt && victim->attempt->stop && victim->attempt->stop->claimant == claimant;
@@ -173,6 +199,7 @@ void serve_nominations(Cycle& cycle) {
     const JobState& job = *cycle.state.job(id);
     Reason why;
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
+    if (placements && stands_lower(cycle.state, job, *placements)) placements.reset();
     if (!placements && keeps_promise(cycle, job)) placements = job.nomination->placements;
     if (placements) {
       cycle.unpromised.insert(id);
@@ -223,19 +250,6 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
   auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
   if (!placements && alike && is_of_places(why.code)) cycle.openings.refuse(question, why);
   return placements;
-}
-
-// What the job counts at its places, if that borrows where by `least` it would not: nodes and models differ. Who would
-// be within goes before it, or it would be stopped as soon as it has started.
-std::optional<Amounts> borrows_after_all(const State& state, const JobState& job, const Amounts& least,
-                                         const std::vector<TaskPlacement>& placements) {
-  const Amounts counts =
-      state.amounts_of(job.spec, job.is_elastic() ? split_growth(job.spec, placements).start : placements);
-  if (counts == least) return std::nullopt;
-  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    if (would_be_within(state, q, least) && !would_be_within(state, q, counts)) return counts;
-  }
-  return std::nullopt;
 }
 
 void ask(Cycle& cycle, Order& order, JobId id) {

@@ -462,9 +462,14 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
     if (!least || enough || fewer.size() == victims.size()) return;
     without.bring_back();  // nodes are counted as they are before anybody leaves
     stay(state, vacated, std::span(victims).first(*least));
-    victims = std::move(fewer);
-    least = least_to_leave(state, vacated, victims);
-    if (least) enough = sufficient_prefix(without, victims, std::max(*least, least_prefix(victims, lacking)));
+    if (const auto of_fewer = least_to_leave(state, vacated, fewer)) {
+      victims = std::move(fewer);
+      least = of_fewer;
+      enough = sufficient_prefix(without, victims, std::max(*least, least_prefix(victims, lacking)));
+    } else {
+      stay(state, vacated, fewer);
+      leave(state, vacated, std::span(victims).first(*least));
+    }
   };
   if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, victims));
   if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, victims));

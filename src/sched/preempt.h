@@ -61,9 +61,7 @@ struct VictimSearch {
   // there are more than the budget, which the work says. Whom one claimant might stop is kept there for the next, as
   // long as nothing changes.
   SharedCandidates* only_whether = nullptr;
-  // Of more than the budget those are looked at that hold something where the claimant could be, and of these those
-  // that hold most; not those that would go first.
-  bool largest = false;
+  bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
   // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
   bool without_gpus = false;
 };

@@ -114,6 +114,10 @@ void State::on(const AttemptStarted& event) {
     waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
     ++opportunity_;
   }
+  // What a queue keeps of its guarantee is less when some of it is used, and others may have what is not kept.
+  for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
+    if (queue(q).limits_lending) ++opportunity_;
+  }
   drop_nomination(job);
   remove_pending(job);
   job.lost_promises = 0;
@@ -245,7 +249,6 @@ void State::on(const ChargePromoted& event) {
   JobState& job = existing(event.job);
   Charge& charge = job.attempt->charges[event.charge];
   charge_queues(job, charge, event.charge, -1);
-  if (job.attempt->stop && job.attempt->stop->claimant.valid()) unsettled_.insert(job.attempt->stop->claimant);
   const std::uint64_t lost = charge.within & ~event.within;
   charge.within = event.within;
   charge_queues(job, charge, event.charge, +1);

@@ -110,7 +110,8 @@ TEST_CASE("finished jobs follow the live ones, newest first, and can be had alon
 TEST_CASE("filters hold together") {
   Jobs jobs;
   CHECK_EQ(all_pages(jobs.service, "queue=b&limit=2"), all_pages(jobs.service, "queue=b/nlp"));
-  CHECK(all_pages(jobs.service, "queue=b/n").empty());
+  CHECK_EQ(Client(jobs.service).get("/v1/jobs?queue=b/n").status, 404);
+  CHECK_EQ(Client(jobs.service).get("/v1/jobs?node=nowhere").status, 404);
   CHECK_EQ(all_pages(jobs.service, "queue=a&user=ann&limit=1").size(), 7);
   CHECK(all_pages(jobs.service, "node=n1").empty());
   CHECK(all_pages(jobs.service, "node=nowhere&finished=true").empty());
