@@ -10,7 +10,9 @@
 #include <optional>
 
 #include "cli/job_flags.h"
+#include "model/document/quantity.h"
 #include "model/document/reading.h"
+#include "model/priority.h"
 
 namespace berth::cli {
 namespace {
@@ -97,8 +99,16 @@ class Declarations {
     for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
     return option->check(CLI::IsMember(words).description(""))->type_name(name);
   }
+  // CLI11 would read 010 as 8 and 0x10 as 16.
+  static CLI::Option* decimal(CLI::Option* option, std::int64_t low = 0, std::int64_t high = kMost) {
+    const auto check = [=](const std::string& text) {
+      const auto number = document::parse_integer(text, low, high);
+      return number ? std::string() : number.error().message;
+    };
+    return option->check(check, "");
+  }
   static CLI::Option* number(CLI::Option* option, std::int64_t low, std::int64_t high, const char* name) {
-    return option->check(CLI::Range(low, high).description(""))->type_name(name);
+    return decimal(option, low, high)->type_name(name);
   }
 
   static void add_format(CLI::App& sub, Format& format, const std::vector<std::string>& words) {
@@ -189,7 +199,8 @@ void Declarations::declare_jobs() {
   CLI::App& prioritizing =
       command("Jobs", "prioritize", "Change a job's priority", "berth prioritize 17 800", prioritize);
   prioritizing.add_option("ID", prioritize->id, "the job's number")->required();
-  prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first")->required();
+  decimal(prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first"), kLeastPriority, kMostPriority)
+      ->required();
 }
 
 void Declarations::declare_looking() {
@@ -202,7 +213,7 @@ void Declarations::declare_looking() {
   one_of(listing.add_option("--kind", jobs->kind, "of this kind"), {"gang", "service", "array", "interactive"});
   listing.add_option("--name", jobs->name, "of this name")->type_name("NAME");
   listing.add_option("--node", jobs->node, "with a task on this node")->type_name("NODE");
-  listing.add_option("--parent", jobs->parent, "of this service or array")->type_name("ID");
+  decimal(listing.add_option("--parent", jobs->parent, "of this service or array"))->type_name("ID");
   listing.add_flag("-a,--all", jobs->all, "finished ones too");
   listing.add_option("--sort", jobs->sort, "id, submitted, priority, queue, user or gpus; with - for descending")
       ->type_name("KEY");

@@ -101,6 +101,9 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"submit", "--"}).find("no command after --") != std::string::npos);
   CHECK(refused({"cancel"}).find("ID is required") != std::string::npos);
   CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);
+  CHECK(refused({"prioritize", "1", "010"}).find("PRIORITY: '010' is not an integer") != std::string::npos);
+  CHECK(refused({"prioritize", "1", "2000000000"}).find("give -1000000 to 1000000000") != std::string::npos);
+  CHECK(refused({"jobs", "--limit", "0x10"}).find("--limit: '0x10' is not an integer") != std::string::npos);
 }
 
 TEST_CASE("help: every command is there and has an example, and says no more of a value than its name") {
