@@ -391,7 +391,7 @@ std::string sentence(const State& state, const Reason& reason) {
 
 namespace {
 
-// ": 4 s after the end of attempt 3 (failed)", where it waits because it came to its own end.
+// ", 4s after the end of attempt 3 (failed)", where it waits because it came to its own end.
 std::string pause_after_end(const JobState& job, ReasonCode code) {
   if (code != ReasonCode::kEarliestStart || job.past.empty()) return {};
   const state::AttemptRecord& last = job.past.back();

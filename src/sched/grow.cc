@@ -84,8 +84,8 @@ Growth find_growth(const State& state, const JobState& gang, PlaceWork& work) {
       growth.placements.pop_back();
     }
     const bool of_model = growth.refusal->dim >= kDimGpuEquivalent && growth.refusal->dim < kDims;
-    if (!of_model || first.gpus.empty()) return growth;
-    models &= ~(ModelMask{1} << state.node(first.node).gpus[first.gpus.front()].model.index());
+    if (!of_model || model_of(state, first) == 0) return growth;
+    models &= ~model_of(state, first);
   }
 }
 

@@ -30,8 +30,8 @@ bool may_grow(const state::State& state, const state::JobState& gang);
 // From when on it may: a resize interval after its size last changed.
 Timestamp grows_next(const state::State& state, const state::JobState& gang);
 
-// Places for more tasks of a running gang, as many as there are room and quota for; none leaves the reason behind if it
-// is quota. Where a ceiling of one GPU model refuses them, the other models are tried.
+// Places for more tasks of a running gang, as far as there is room and quota for them; where there are none, what quota
+// refused, if it was quota. Where a ceiling of one GPU model refuses them, the other models are tried.
 struct Growth {
   std::vector<TaskPlacement> placements;
   std::optional<Reason> refusal;

@@ -469,6 +469,11 @@ std::optional<Region> region_to_grow(const State& state, const JobState& job, co
 
 }  // namespace
 
+ModelMask model_of(const State& state, const TaskPlacement& placement) {
+  if (placement.gpus.empty()) return 0;
+  return ModelMask{1} << state.node(placement.node).gpus[placement.gpus.front()].model.index();
+}
+
 std::vector<TaskPlacement> place_more(const State& state, const JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, PlaceWork& work) {
   const auto more_in = [&](Pools pools) {

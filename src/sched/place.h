@@ -39,6 +39,9 @@ std::optional<std::vector<TaskPlacement>> place(const state::State& state, const
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, Pools pools, PlaceWork& work);
 
+// The GPU model of the task, or none where it has no GPUs.
+ModelMask model_of(const state::State& state, const TaskPlacement& placement);
+
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
 // its required level in which it runs. `models` as above.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,

@@ -112,7 +112,7 @@ class Without {
   // Of the first task that has GPUs; none for a job without.
   ModelMask model_of_first(std::span<const TaskPlacement> placements) const {
     for (const TaskPlacement& one : placements) {
-      if (!one.gpus.empty()) return ModelMask{1} << state_.node(one.node).gpus[one.gpus.front()].model.index();
+      if (const ModelMask model = model_of(state_, one)) return model;
     }
     return 0;
   }
@@ -456,30 +456,31 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   if (in_vain || (found.ripe.empty() && found.young.empty())) return std::nullopt;
   std::optional<Prefixes> enough;
   if (least) enough = sufficient_prefix(without, found.ripe, std::max(*least, least_prefix(found.ripe, lacking)));
-  std::vector<Victim> victims = found.ripe;
-  // Fewer may do where all do not.
+  std::vector<Victim> some;  // fewer may do where all do not
+  const std::vector<Victim>* victims = &found.ripe;
   const auto try_fewer = [&](std::vector<Victim> fewer) {
-    if (!least || enough || fewer.size() == victims.size()) return;
+    if (!least || fewer.size() == victims->size()) return;
     without.bring_back();  // nodes are counted as they are before anybody leaves
-    stay(state, vacated, std::span(victims).first(*least));
+    stay(state, vacated, std::span(*victims).first(*least));
     if (const auto of_fewer = least_to_leave(state, vacated, fewer)) {
-      victims = std::move(fewer);
+      some = std::move(fewer);
+      victims = &some;
       least = of_fewer;
-      enough = sufficient_prefix(without, victims, std::max(*least, least_prefix(victims, lacking)));
+      enough = sufficient_prefix(without, some, std::max(*least, least_prefix(some, lacking)));
     } else {
       stay(state, vacated, fewer);
-      leave(state, vacated, std::span(victims).first(*least));
+      leave(state, vacated, std::span(*victims).first(*least));
     }
   };
-  if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, victims));
-  if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, victims));
+  if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, *victims));
+  if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, *victims));
   if (!enough) {
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);
     return std::nullopt;
   }
   if (search.only_whether) return EvictDecision();
-  const std::size_t shortest = shortest_prefix(without, victims, *enough);
-  auto decision = stop_fewest(search, job, without, vacated, std::span(victims).first(shortest), *least, work);
+  const std::size_t shortest = shortest_prefix(without, *victims, *enough);
+  auto decision = stop_fewest(search, job, without, vacated, std::span(*victims).first(shortest), *least, work);
   if (!decision)
     work.ask_again_at = std::min(work.ask_again_at, found.next_ripe);  // there are more to choose from then
   return decision;

@@ -91,6 +91,8 @@ def a_job_is_submitted_runs_and_tells_its_story(berth):
     assert [one["id"] for one in berth.json("jobs", "--all", "--name", "hello")] == [int(job)]
     assert "succeeded" in berth("jobs", "--all", "-o", "wide")
     assert "name: hello" in berth("job", job, "-o", "yaml")
+    berth("submit", "--name", b"\xff", "--", "true", code=2)
+    berth("jobs", "--queue", "nope", code=3)
     for more in ((), ("-f",), ("--stderr",), ("--tail", "3")):
         berth("logs", job, "--task", "2", *more, code=3)
     told = subprocess.run([berth_binary(), "logs", job, "--task", "9"], capture_output=True, text=True, env=berth.environment)

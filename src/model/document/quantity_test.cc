@@ -26,8 +26,8 @@ TEST_CASE("an amount is a decimal with at most three decimals") {
   CHECK_EQ(said(parse_milli("0.0005")), "0.0005 is finer than a thousandth; give at most three decimals");
   CHECK_EQ(said(parse_milli("9223372036854775.808")), "9223372036854775.808 is too large");
   CHECK_EQ(said(parse_milli("18446744073709551616")), "18446744073709551616 is too large");
-  for (const char* text :
-       {"", "x", "1e3", "1.", ".5", "1,5", "0x10", "1_000", " 1", "1 ", "+1", "nan", ".inf", "1k", "8GPU", "١"}) {
+  for (const char* text : {"", "x", "010", "00", "007.5", "1e3", "1.", ".5", "1,5", "0x10", "1_000", " 1", "1 ", "+1",
+                           "nan", ".inf", "1k", "8GPU", "١"}) {
     CHECK_EQ(said(parse_milli(text)), "'" + std::string(text) + "' is not an amount; give a number such as 8 or 0.5");
   }
 }
@@ -44,6 +44,7 @@ TEST_CASE("a size has a binary unit and whole MiB") {
   CHECK_EQ(said(parse_memory_mib("512KiB")), "512KiB is not a whole number of MiB; round it");
   CHECK_EQ(said(parse_memory_mib("-1GiB")), "-1GiB is negative; give 0 or more");
   CHECK_EQ(said(parse_memory_mib("lots")), "'lots' is not a size; give one such as 64GiB");
+  CHECK_EQ(said(parse_memory_mib("064GiB")), "'064GiB' is not a size; give one such as 64GiB");
   const std::string rule = " has no binary unit; give KiB, MiB, GiB, TiB or PiB, such as 64GiB";
   CHECK_EQ(said(parse_memory_mib("64")), "'64'" + rule);
   CHECK_EQ(said(parse_memory_mib("64GB")), "'64GB'" + rule + "; did you mean GiB?");
