@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 #include <utility>
 
+#include "base/utf8.h"
 #include "model/document/job_document.h"
 #include "model/name.h"
 
@@ -84,13 +86,17 @@ std::pair<Node*, std::string_view> locate(Node& document, std::string_view key) 
 
 Result<void> put_pairs(const JobFlag& flag, const std::vector<std::string>& values, const Surroundings& where,
                        Node& map) {
+  std::set<std::string> names;
   for (const std::string& value : values) {
     const std::size_t equals = value.find('=');
+    const std::string here = std::string(flag.flag) + " " + value;
     if (equals == 0 || (equals == std::string::npos && flag.key != "env")) {
-      return invalid(std::string(flag.flag) + " " + value + ": give " + std::string(flag.value_name));
+      return invalid(here + ": give " + std::string(flag.value_name));
     }
     const std::string name = value.substr(0, equals);
+    if (!names.insert(name).second) return invalid(here + ": " + name + " is given twice; leave one out");
     const std::string given = equals == std::string::npos ? where.variable(name) : value.substr(equals + 1);
+    if (!is_utf8(given)) return invalid(here + ": your " + name + " is not UTF-8; give " + name + "=VALUE");
     map.set(name, document::string_node(given));
   }
   return {};
@@ -108,7 +114,10 @@ Result<void> put_terms(const JobFlag& flag, const std::vector<std::string>& valu
       const std::size_t equals = pair.find('=');
       if (equals == 0 || equals == std::string::npos)
         return invalid(std::string(flag.flag) + " " + value + ": give " + std::string(flag.value_name));
-      labels.set(pair.substr(0, equals), document::string_node(pair.substr(equals + 1)));
+      const std::string name = pair.substr(0, equals);
+      if (labels.find(name) != nullptr)
+        return invalid(std::string(flag.flag) + " " + value + ": " + name + " is given twice; leave one out");
+      labels.set(name, document::string_node(pair.substr(equals + 1)));
     }
     Node& term = list.items.emplace_back(document::map_node());
     term.set("labels", std::move(labels));
@@ -162,14 +171,19 @@ std::string name_of_program(const std::vector<std::string>& command) {
   return well_formed_name(name) ? name : "";
 }
 
-void put_command(const JobOptions& options, const Surroundings& where, Node& document) {
+Result<void> put_command(const JobOptions& options, const Surroundings& where, Node& document) {
   Node list = document::list_node();
   for (const std::string& word : options.command) list.items.push_back(document::string_node(word));
   document.set("command", std::move(list));
-  if (document.find("workdir") == nullptr) document.set("workdir", document::string_node(where.directory));
-  if (document.find("name") != nullptr) return;
+  if (document.find("workdir") == nullptr) {
+    if (!is_utf8(where.directory))
+      return invalid("the working directory's name is not UTF-8; give another by --workdir");
+    document.set("workdir", document::string_node(where.directory));
+  }
+  if (document.find("name") != nullptr) return {};
   const std::string name = name_of_program(options.command);
   if (!name.empty()) document.set("name", document::string_node(name));
+  return {};
 }
 
 }  // namespace
@@ -184,7 +198,7 @@ Result<void> put_flags(const JobOptions& options, const Surroundings& where, Nod
     if (flag.key == "checkpoint.signal")
       inner_map(document, "checkpoint").set("on_signal", document::plain_node("true"));
   }
-  if (!options.command.empty()) put_command(options, where, document);
+  if (!options.command.empty()) return put_command(options, where, document);
   return {};
 }
 

@@ -40,6 +40,26 @@ TEST_CASE("job flags: terms of affinity, at the node unless a level is given, be
   CHECK_FALSE(job_document(options_of({"--near", "cache", "--", "serve"}), {}, kHere));
 }
 
+std::string refused(const std::vector<std::string>& words, const Surroundings& where = kHere) {
+  std::vector<std::string> all = words;
+  all.insert(all.end(), {"--", "serve"});
+  const auto document = job_document(options_of(all), {}, where);
+  REQUIRE_FALSE(document);
+  return document.error().message;
+}
+
+TEST_CASE("job flags: a name given twice, and surroundings that are not UTF-8") {
+  CHECK(refused({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
+  CHECK(refused({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
+        "--node-selector disk=hdd: disk is given twice; leave one out");
+  CHECK(refused({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
+
+  const Surroundings broken{"/home/\xff", [](const std::string&) { return std::string("\xff"); }};
+  CHECK(refused({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
+  CHECK(refused({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
+  CHECK(job_document(options_of({"--workdir", "/srv", "--", "serve"}), {}, broken));
+}
+
 TEST_CASE("job flags: a job as flags is the job of the document") {
   const JobSpec spec = spec_of({"--queue",
                                 "research/nlp",

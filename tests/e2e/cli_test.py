@@ -93,6 +93,7 @@ def a_job_is_submitted_runs_and_tells_its_story(berth):
     assert "name: hello" in berth("job", job, "-o", "yaml")
     berth("submit", "--name", b"\xff", "--", "true", code=2)
     berth("jobs", "--queue", "nope", code=3)
+    berth("jobs", "--parent", "999999", code=3)
     for more in ((), ("-f",), ("--stderr",), ("--tail", "3")):
         berth("logs", job, "--task", "2", *more, code=3)
     told = subprocess.run([berth_binary(), "logs", job, "--task", "9"], capture_output=True, text=True, env=berth.environment)
@@ -310,7 +311,8 @@ def a_waiting_job_says_what_refuses_it(berth):
 @check
 def a_start_that_is_refused_leaves_no_log(berth):
     data = os.path.join(berth.directory, "never")
-    for words in (["--simulate-gpus", "8xfoo"], ["--node-name", "a b"], ["--config", "/nonexistent.yaml"], ["--port", "99999"]):
+    for words in (["--simulate-gpus", "8xfoo"], ["--node-name", "a b"], ["--config", "/nonexistent.yaml"], ["--config", berth.directory],
+                  ["--port", "99999"]):
         ran = subprocess.run([berth_binary(), "serve", "--data", data, *words], capture_output=True, text=True, timeout=60)
         assert ran.returncode in (1, 2, 3) and not os.path.exists(data), (words, ran)
     assert "65535" in ran.stderr, ran.stderr

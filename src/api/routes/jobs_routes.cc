@@ -101,9 +101,10 @@ Result<JobQuery> query_of(const Request& request) {
   return query;
 }
 
-// Jobs that have finished may be of queues and nodes that are no longer known.
+// Jobs that have finished may be of queues, nodes and parents that are no longer known.
 Result<void> check_known(Service& service, const JobQuery& query) {
   Result<void> known;
+  bool parent_lives = false;
   if (query.finished) return known;
   service.read([&](const View& view) {
     const JobFilter& filter = query.filter;
@@ -111,7 +112,11 @@ Result<void> check_known(Service& service, const JobQuery& query) {
       known = not_found("no such queue '" + filter.queue.substr(0, 200) + "'");
     else if (!filter.node.empty() && view.state.node_named(filter.node) == nullptr)
       known = not_found("no such node '" + filter.node.substr(0, 253) + "'");
+    else if (filter.parent && view.state.job(*filter.parent) != nullptr)
+      parent_lives = true;
   });
+  if (!known || !query.filter.parent || parent_lives) return known;
+  if (const auto past = service.past_job(*query.filter.parent); !past) return past.error();
   return known;
 }
 

@@ -57,6 +57,7 @@ TEST_CASE("a time has units, longest first") {
   CHECK_EQ(said(parse_duration_s("10m")), "600");
   CHECK_EQ(said(parse_duration_s("3d")), "259200");
   CHECK_EQ(said(parse_duration_s("1h30m")), "5400");
+  CHECK_EQ(said(parse_duration_s("1h05m")), "3900");
   CHECK_EQ(said(parse_duration_s("0")), "0");
   CHECK_EQ(said(parse_duration_s("-5m")), "-5m is negative; give a time such as 90s, 10m, 2h or 3d");
   CHECK_EQ(said(parse_duration_s("9223372036854775807d")), "9223372036854775807d is too long");
