@@ -48,8 +48,9 @@ std::vector<Shape> read_shapes(const std::string& name) {
       return cell.empty() ? otherwise : std::atoll(cell.c_str());
     };
     Shape shape;
-    shape.tasks = static_cast<std::int32_t>(std::max<std::int64_t>(1, number("workers", 1)));
-    shape.request.gpus = static_cast<std::int32_t>(std::min<std::int64_t>(8, number("gpus_per_worker", 1)));
+    const std::int64_t gpus = number("gpus_per_worker", 1);  // of all workers, where it does not say how many there are
+    shape.tasks = static_cast<std::int32_t>(std::max<std::int64_t>((gpus + 7) / 8, number("workers", 1)));
+    shape.request.gpus = static_cast<std::int32_t>(std::min<std::int64_t>(8, gpus));
     shape.request.gpu_milli = static_cast<std::int32_t>(shape.request.gpus == 1 ? number("gpu_milli", 1000) : 1000);
     if (shape.request.gpu_milli <= 0) shape.request.gpu_milli = 1000;
     shape.request.cpu_milli = std::min<std::int64_t>(96'000, number("cpu_milli_per_worker", shape.request.gpus * 8000));

@@ -6,6 +6,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "control/settle.h"
+#include "state/grace.h"
 
 namespace berth::control {
 
@@ -70,9 +71,7 @@ void on(Batch& batch, const GrowDecision& grow) {
 
 void stop(Batch& batch, JobId id, StopCause cause, JobId claimant, std::uint32_t keep) {
   const JobState& job = *batch.state().job(id);
-  const std::int64_t own = job.spec.checkpoint.grace_s;
-  const std::int64_t grace_s = own > 0 ? own : batch.state().config().scheduling.default_grace_s;
-  const Timestamp deadline = batch.now() + checked_multiply(grace_s, 1000);
+  const Timestamp deadline = batch.now() + state::grace_left_ms(batch.state(), job, batch.now());
   batch.emit(StopBegan{id, job.attempt->number, cause, claimant, deadline, keep});
 }
 

@@ -86,6 +86,8 @@ void end_attempt(Batch& batch, const JobState& job) {
   if (ending.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
     batch.emit(JobRequeued{id, ending.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
+    const JobState* array = batch.state().job(job.parent);
+    if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
   } else {
     batch.emit(JobFinished{id, ending.outcome, code, message});
   }

@@ -131,8 +131,9 @@ JobState changed(JobState job, const Change& change) {
   return job;
 }
 
-Timestamp ends_by(const state::RunningRow& row, Timestamp now) {
-  return row.end.is_never() ? row.end : std::max(now, row.end);
+Timestamp ends_by(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (row.end.is_never() || row.end > now) return row.end;
+  return row.timed ? now : late.of(row);
 }
 
 void apply(Trial& trial, const State& state, const Change& change, Timestamp now) {
@@ -149,8 +150,9 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
   for (const Shrink& shrink : change.shrinks) trial.shrink(shrink.job, shrink.keep);
   if (change.kind != ChangeKind::kWait) return;
   trial.end_windows(change.at);
+  state::ExpectedEnds late(state, now);
   for (const state::RunningRow& row : state.running_table().rows()) {
-    if (ends_by(row, now) <= change.at) trial.remove(row.job);
+    if (ends_by(row, now, late) <= change.at) trial.remove(row.job);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/timestamp.h"
 #include "model/ids.h"
+#include "state/estimate.h"
 #include "state/state.h"
 #include "state/trial.h"
 
@@ -85,8 +86,8 @@ state::JobState changed(state::JobState job, const Change& change);
 void apply(state::Trial& trial, const state::State& state, const Change& change, Timestamp now);
 
 // When the running job is gone at the latest, but not before now: the deadline of its stop, its time limit, else its
-// estimate; never() when nothing says so.
-Timestamp ends_by(const state::RunningRow& row, Timestamp now);
+// estimate or, where it has run longer, what `late` says; never() when nothing says so.
+Timestamp ends_by(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late);
 
 // "it would start now if node n3 were uncordoned"
 std::string would_start(const Change& change);

@@ -111,8 +111,9 @@ std::optional<Change> Inquiry::time_limit() {
 // easier but for windows and starts held for others that come near: beside those the first times are tried one by one.
 std::optional<Change> Inquiry::wait() {
   std::vector<Timestamp> times;
+  state::ExpectedEnds late(state_, now_);
   for (const state::RunningRow& row : state_.running_table().rows()) {
-    if (!row.end.is_never()) times.push_back(ends_by(row, now_));
+    if (!row.end.is_never()) times.push_back(ends_by(row, now_, late));
   }
   if (job_.not_before > now_) times.push_back(job_.not_before);
   if (job_.start_hold && job_.start_hold->start > now_) times.push_back(job_.start_hold->start);

@@ -9,6 +9,7 @@
 #include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/backfill.h"
+#include "sched/contested.h"
 #include "sched/fit.h"
 #include "sched/gang.h"
 #include "sched/grow.h"
@@ -74,17 +75,23 @@ std::optional<Amounts> borrows_after_all(const State& state, const JobState& job
   return std::nullopt;
 }
 
-// Whether it would borrow there, in part in a burst pool say, and not where it is promised places: who starts so could
-// be stopped at once, and would claim again.
-bool stands_lower(const State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements) {
-  const state::Nomination& promise = *claimant.nomination;
-  if (borrows_after_all(state, claimant, promise.amounts, placements)) return true;
-  if (!state.burst_amounts_of(claimant.spec, placements) || state.burst_amounts_of(claimant.spec, promise.placements))
-    return false;
-  for (QueueId q = claimant.queue; q != state.root(); q = state.queue(q).parent) {
-    if (would_be_within(state, q, promise.amounts)) return true;
+// Whether it would borrow there because some of it is in a burst pool, where by what it counts it would be within.
+bool borrows_by_burst(const State& state, const JobState& job, const Amounts& counts,
+                      const std::vector<TaskPlacement>& placements) {
+  if (!state.burst_amounts_of(job.spec, placements)) return false;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, counts)) return true;
   }
   return false;
+}
+
+// Whether it would borrow there and not where it is promised places: who starts so could be stopped at once, and would
+// claim again.
+bool stands_lower(const State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements) {
+  const state::Nomination& promise = *claimant.nomination;
+  return borrows_after_all(state, claimant, promise.amounts, placements) ||
+         (!state.burst_amounts_of(claimant.spec, promise.placements) &&
+          borrows_by_burst(state, claimant, promise.amounts, placements));
 }
 
 bool leaves_for(const State& state, JobId id, JobId claimant) {
@@ -184,7 +191,8 @@ void stir_sleepers(State& state, const JobState& claimant) {
   waits.mark_changed();
 }
 
-// Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now.
+// Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now and
+// nobody who waits could stop them at once.
 void serve_nominations(Cycle& cycle) {
   std::vector<JobId> claimants(cycle.state.nominated().begin(), cycle.state.nominated().end());
   std::sort(claimants.begin(), claimants.end(), [&](JobId a, JobId b) {
@@ -199,7 +207,9 @@ void serve_nominations(Cycle& cycle) {
     const JobState& job = *cycle.state.job(id);
     Reason why;
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
-    if (placements && stands_lower(cycle.state, job, *placements)) placements.reset();
+    if (placements &&
+        (stands_lower(cycle.state, job, *placements) || contested(cycle.state, job, *placements, cycle.now)))
+      placements.reset();
     if (!placements && keeps_promise(cycle, job)) placements = job.nomination->placements;
     if (placements) {
       cycle.unpromised.insert(id);
@@ -266,6 +276,9 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   if (auto placements = seek_places(cycle, job, least, why)) {
     if (const auto counts = borrows_after_all(cycle.state, job, order.counts_of_last(), *placements)) {
       return order.ask_as(*counts);
+    }
+    if (!order.asked_as_borrowing() && borrows_by_burst(cycle.state, job, order.counts_of_last(), *placements)) {
+      return order.ask_as_borrowing();
     }
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();

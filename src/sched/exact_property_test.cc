@@ -10,6 +10,7 @@
 #include "sched/exact_solver.h"
 #include "sched/fleet_fixture.h"
 #include "sched/place.h"
+#include "state/estimate.h"
 
 namespace berth {
 namespace {
@@ -236,6 +237,12 @@ struct TinyFleet : FleetFixture {
     }
   }
 
+  // never() where neither a time limit nor its owner says; what runs longer than its estimate ends some time yet.
+  Timestamp known_end(const state::JobState& job) const {
+    const bool known = job.attempt->stopping() || job.spec.time_limit_s > 0 || job.spec.estimate_s > 0;
+    return known ? state::expected_end(state, job, now) : Timestamp::never();
+  }
+
   Imagined imagine(JobId id, const Change& change) const {
     Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
@@ -246,7 +253,7 @@ struct TinyFleet : FleetFixture {
     }
     if (change.kind == ChangeKind::kWait) {
       for (const JobId other : state.running()) {
-        if (sched::ends_by(state::running_row(*state.job(other)), now) <= change.at) imagined.gone.insert(other);
+        if (known_end(*state.job(other)) <= change.at) imagined.gone.insert(other);
       }
     }
     return imagined;

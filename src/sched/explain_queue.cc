@@ -41,7 +41,7 @@ std::string name(JobId job) { return "job " + std::to_string(job.value()); }
 
 // 0 within, 1 borrows, 2 borrows with weight 0: the order's first criterion.
 int standing(const State& state, QueueId queue, const JobState& job) {
-  if (would_be_within(state, queue, least_amounts(state, job.spec))) return 0;
+  if (ranks_within(state, queue, job.queue, least_amounts(state, job.spec))) return 0;
   return state.queue(queue).weight == 0 ? 2 : 1;
 }
 

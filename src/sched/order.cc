@@ -87,7 +87,7 @@ void Order::advance(const QueueState& leaf, Lane& lane) const {
   const Lane::Jobs& jobs = leaf.lanes.at(lane.shape);
   const auto after = jobs.upper_bound(lane.at);
   lane.over = after == jobs.end();
-  lane.eligible = lane.taken = false;
+  lane.eligible = lane.taken = lane.borrows = false;
   if (!lane.over) lane.at = *after;
 }
 
@@ -121,8 +121,10 @@ const Amounts& Order::asked_by(const Candidate& candidate) {
 Order::Rank Order::rank_of(QueueId id) {
   const QueueState& queue = state_.queue(id);
   const Amounts& asked = asked_by(*standings_[id.index()].candidate);
+  const Candidate& candidate = *standings_[id.index()].candidate;
   Rank rank;
-  rank.standing = would_be_within(state_, id, asked) ? 0 : (queue.weight == 0 ? 2 : 1);
+  const bool within = !lanes_[candidate.lane].borrows && ranks_within(state_, id, candidate.leaf, asked);
+  rank.standing = within ? 0 : (queue.weight == 0 ? 2 : 1);
   rank.share = counted(id).share;
   return rank;
 }
@@ -274,6 +276,13 @@ void Order::refuse() {
 void Order::ask_as(const Amounts& counts) {
   Lane& lane = lanes_[last_->lane];
   lane.least = &own_least_.emplace_back(counts);
+  lane.taken = false;
+  forget_path(last_->leaf);
+}
+
+void Order::ask_as_borrowing() {
+  Lane& lane = lanes_[last_->lane];
+  lane.borrows = true;
   lane.taken = false;
   forget_path(last_->leaf);
 }

@@ -62,6 +62,9 @@ class Order {
   void refuse();
   // It counts so much where it would start, more than was known before: it is asked again when that has its turn.
   void ask_as(const Amounts& counts);
+  // It would borrow where it would start, in a burst pool say: it is asked again when that has its turn.
+  void ask_as_borrowing();
+  bool asked_as_borrowing() const { return lanes_[last_->lane].borrows; }
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
   void refuse_as_long();
 
@@ -80,6 +83,7 @@ class Order {
     bool eligible = false;           // the next job is known to be one that may be asked
     bool taken = false;              // the next job was given: what follows it is next
     bool over = false;
+    bool borrows = false;  // its next job would, whatever it counts
     // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
     std::optional<std::int64_t> refused_length_s;
     std::size_t looked_at = 0;  // since then
@@ -91,7 +95,7 @@ class Order {
     std::size_t end = 0;
   };
   struct Rank {
-    int standing = 0;  // 0 within, 1 borrows, 2 borrows with weight 0
+    int standing = 0;  // 0 within or as a claim within, 1 borrows, 2 borrows with weight 0
     Fraction share;
   };
   // What a queue counts, and the share that this is over its weight.

@@ -214,6 +214,14 @@ std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amou
   return queues;
 }
 
+bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts& asked) {
+  if (would_be_within(state, queue, asked)) return true;
+  // Claims differ only where somebody is within because it is idle below.
+  if (leaf == queue || state.queue(queue).stack.idle_usage == Amounts()) return false;
+  const std::vector<QueueId> claims = claims_within(state, leaf, asked);
+  return std::find(claims.begin(), claims.end(), queue) != claims.end();
+}
+
 bool lies_within(const State& state, const state::JobState& job) {
   return state.guaranteed(job.queue, state.within_mask(job.queue, least_amounts(state, job.spec)));
 }

@@ -38,6 +38,10 @@ bool would_be_within(const state::State& state, QueueId queue, const Amounts& as
 // be when they have given way below (control/stacks.h).
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
 
+// Whether `asked` more at the leaf goes before who would borrow at `queue`, its own or one above it: it would be within
+// there, or may claim to be.
+bool ranks_within(const state::State& state, QueueId queue, QueueId leaf, const Amounts& asked);
+
 // Whether the job at its least size lies inside the guarantees of all queues that state one, promises left out.
 bool lies_within(const state::State& state, const state::JobState& job);
 

@@ -44,7 +44,10 @@ struct LinearOrder {
     return best;
   }
   int standing(QueueId id, const JobState& job) const {
-    if (sched::would_be_within(state, id, sched::least_amounts(state, job.spec))) return 0;
+    const Amounts least = sched::least_amounts(state, job.spec);
+    const std::vector<QueueId> claims = sched::claims_within(state, job.queue, least);
+    if (sched::would_be_within(state, id, least) || std::find(claims.begin(), claims.end(), id) != claims.end())
+      return 0;
     return state.queue(id).weight == 0 ? 2 : 1;
   }
   Fraction share(QueueId id) const { return sched::dominant_share(state, counted(id), state.queue(id).weight); }

@@ -397,7 +397,14 @@ namespace {
 JobLevels stated_levels(const Gang& gang) {
   const State& state = gang.state();
   const JobSpec& spec = gang.spec();
-  JobLevels levels{level_range(state, spec.topology), {}, {}};
+  // One node is no place to spread over, nor to be where others are or are not.
+  const bool wide = spec.spread || gang.neighbours().prefers();
+  const auto range_of = [&](const TopologyConstraint& topology) {
+    LevelRange range = level_range(state, topology);
+    if (wide && topology.preferred.empty()) range.preferred = range.required;
+    return range;
+  };
+  JobLevels levels{range_of(spec.topology), {}, {}};
   if (levels.job.required != kAnywhere) levels.required.push_back(levels.job.required);
   const auto narrow = [&](const LevelRange& by) {
     if (by.required != kAnywhere) levels.required.push_back(by.required);
@@ -413,9 +420,9 @@ JobLevels stated_levels(const Gang& gang) {
                                  [](const TaskGroup& group) { return group.topology != TopologyConstraint(); });
   if (!asked) return levels;
   if (spec.groups.size() == 1) {
-    narrow(level_range(state, spec.groups.front().topology));
+    narrow(range_of(spec.groups.front().topology));
   } else {
-    for (const TaskGroup& group : spec.groups) levels.groups.push_back(level_range(state, group.topology));
+    for (const TaskGroup& group : spec.groups) levels.groups.push_back(range_of(group.topology));
   }
   return levels;
 }

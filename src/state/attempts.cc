@@ -7,6 +7,7 @@
 #include "state/attained_service.h"
 #include "state/back_off.h"
 #include "state/estimate.h"
+#include "state/grace.h"
 #include "state/replicas.h"
 #include "state/state.h"
 
@@ -313,7 +314,10 @@ void State::on(const StopCancelled& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   job.phase = JobPhase::kRunning;
-  job.attempt->stop.reset();
+  AttemptState& attempt = *job.attempt;
+  attempt.grace_used_ms = state::grace_used_ms(attempt, attempt.stop->began) + (now_ - attempt.stop->began);
+  attempt.let_off_at = now_;
+  attempt.stop.reset();
   running_table_.set(job);
   reset_timer(job);
   reset_departure(job);

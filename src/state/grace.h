@@ -8,4 +8,10 @@ namespace berth::state {
 
 Timestamp grace_ends(const State& state, const AttemptState& attempt);  // it has a stop
 
+// What is left of the attempt's grace, in milliseconds, if a claimant asks it to stop. What it used before it was let
+// off comes back as time passes: who claims one after the other, each let it off for places that came free elsewhere,
+// would never have its places otherwise.
+std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now);
+std::int64_t grace_used_ms(const AttemptState& attempt, Timestamp now);
+
 }  // namespace berth::state

@@ -94,6 +94,8 @@ struct AttemptState {
   Timestamp resized;                    // when its size last changed: the start, a step of growth, a shrink
   std::uint32_t shrinks = 0;            // so often it has shrunk: what grows later is another incarnation
   std::optional<Timestamp> held_start;  // when the first hold of its wait said that it would start
+  std::int64_t grace_used_ms = 0;       // of what it was given before it was let off
+  Timestamp let_off_at;                 // when that was
 
   bool all_exited() const { return exited == tasks.size(); }
   // It gives back its last tasks and goes on with the others.
@@ -103,15 +105,16 @@ struct AttemptState {
   // Tasks beyond these were added to the least counts and can be given back.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
   static constexpr auto fields() {
-    return std::tuple(field("number", &AttemptState::number), field("started", &AttemptState::started),
-                      field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
-                      field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
-                      field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
-                      field("checkpoint_step", &AttemptState::checkpoint_step),
-                      field("checkpoint_at", &AttemptState::checkpoint_at),
-                      field("first_failure", &AttemptState::first_failure),
-                      field("failure_code", &AttemptState::failure_code), field("resized", &AttemptState::resized),
-                      field("shrinks", &AttemptState::shrinks), field("held_start", &AttemptState::held_start));
+    return std::tuple(
+        field("number", &AttemptState::number), field("started", &AttemptState::started),
+        field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
+        field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
+        field("signalled", &AttemptState::signalled), field("stop", &AttemptState::stop),
+        field("checkpoint_step", &AttemptState::checkpoint_step), field("checkpoint_at", &AttemptState::checkpoint_at),
+        field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
+        field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks),
+        field("held_start", &AttemptState::held_start), field("grace_used_ms", &AttemptState::grace_used_ms),
+        field("let_off_at", &AttemptState::let_off_at));
   }
 };
 

@@ -29,10 +29,9 @@ struct PendingKey {
   auto operator<=>(const PendingKey&) const = default;
 };
 
-// The same between jobs of two queues, whose levels do not compare.
+// The same between jobs of two queues, whose levels do not compare; who is urgent passes nobody of another queue.
 inline bool precedes_elsewhere(const PendingKey& a, const PendingKey& b) {
-  return std::tie(a.negated_priority, a.due, a.submitted, a.job) <
-         std::tie(b.negated_priority, b.due, b.submitted, b.job);
+  return std::tie(a.negated_priority, a.submitted, a.job) < std::tie(b.negated_priority, b.submitted, b.job);
 }
 
 // A running charge that lies outside some guarantee; sorted by its place in the stack.

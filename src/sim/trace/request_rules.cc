@@ -1,5 +1,6 @@
 #include "sim/trace/request_rules.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/trace/fields.h"
@@ -15,7 +16,7 @@ std::vector<std::string> gpu_model_alternatives(Row& row, std::string_view colum
     const std::size_t bar = rest.find('|');
     const std::string_view model = trimmed(rest.substr(0, bar));
     if (model.empty()) row.fault(column, "an empty alternative");
-    models.emplace_back(model);
+    if (std::find(models.begin(), models.end(), model) == models.end()) models.emplace_back(model);
     if (bar == std::string_view::npos) return models;
     rest.remove_prefix(bar + 1);
   }

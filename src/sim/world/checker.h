@@ -107,6 +107,7 @@ class Checker : public Witness {
   struct StopView {
     StopCause cause = StopCause::kUser;
     JobId claimant;
+    Timestamp began;
     Timestamp deadline;
     bool acknowledged = false;
     bool forced = false;
@@ -143,6 +144,8 @@ class Checker : public Witness {
     bool failed = false;
     std::vector<ChargeView> charges;
     std::optional<StopView> stop;
+    std::int64_t grace_used_ms = 0;  // before it was let off
+    Timestamp let_off;
     std::optional<NominationView> nomination;
 
     bool serves() const {

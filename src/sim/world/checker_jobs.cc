@@ -190,6 +190,7 @@ void Checker::on(const AttemptStarted& event) {
   job->began.assign(event.placements.size(), false);
   job->incarnations.assign(event.placements.size(), 1);
   job->shrinks = 0;
+  job->grace_used_ms = 0;
   job->over_count = 0;
   job->failed = false;
   for (const TaskPlacement& placement : event.placements) {

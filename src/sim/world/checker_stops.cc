@@ -166,6 +166,10 @@ void Checker::on(const StopBegan& event) {
   switch (event.cause) {
     case StopCause::kReclaim:
     case StopCause::kPreempt:
+      // What it used of its grace before it was let off comes back as fast as it was used.
+      job->grace_used_ms = std::max<std::int64_t>(0, job->grace_used_ms - (now_ - job->let_off));
+      require(event.deadline == now_ + std::max<std::int64_t>(0, grace_ms(*job) - job->grace_used_ms), "P5",
+              text_of(event.job) + " is given another grace than it has left");
       check_eviction(*job, event);
       if (event.keep == 0) on_notice_.insert(job->id);
       break;
@@ -204,7 +208,7 @@ void Checker::on(const StopBegan& event) {
       break;
   }
   if (event.keep > 0) check_shrink(*job, event);
-  job->stop = StopView{event.cause, event.claimant, event.deadline, false, false, job->over_count, event.keep};
+  job->stop = StopView{event.cause, event.claimant, now_, event.deadline, false, false, job->over_count, event.keep};
   deadlines_.emplace(event.deadline, job->id);
 }
 
@@ -308,6 +312,8 @@ void Checker::on(const StopCancelled& event) {
   require(
       job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
       "P5", text_of(event.job) + " is let off though it has begun to leave");
+  job->grace_used_ms += now_ - job->stop->began;
+  job->let_off = now_;
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);

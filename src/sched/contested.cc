@@ -1,0 +1,67 @@
+#include "sched/contested.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sched/admit.h"
+#include "sched/node_fit.h"
+#include "sched/place.h"
+#include "sched/quota.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+bool may_use_one_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskAsk ask = task_ask(state, job, g, kAllModels);
+    for (const TaskPlacement& placement : placements) {
+      if (ask.classes[state.node_index().class_of(placement.node).index()]) return true;
+    }
+  }
+  return false;
+}
+
+// The first of a lane that may be asked now; equals of it may do nothing that it may not.
+const JobState* first_of(const State& state, const std::set<state::PendingKey>& lane, Timestamp now) {
+  for (const state::PendingKey& key : lane) {
+    const JobState& waiting = *state.job(key.job);
+    if (waiting.not_before <= now && !waiting.nomination) return &waiting;
+  }
+  return nullptr;
+}
+
+// Whether a job of another queue that counts so much could reclaim what the job would borrow.
+bool could_reclaim(const State& state, QueueId claimant, const Amounts& asked, QueueId queue, const Amounts& counts) {
+  const Siblings sides = below_common_ancestor(state, claimant, queue);
+  if (would_be_within(state, sides.victim, counts)) return false;
+  const std::vector<QueueId> within = claims_within(state, claimant, asked);
+  return std::find(within.begin(), within.end(), sides.claimant) != within.end();
+}
+
+}  // namespace
+
+bool contested(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  const Amounts counts = state.amounts_of(job.spec, placements);
+  for (const QueueState& leaf : state.queues()) {
+    const bool own = leaf.id == job.queue;
+    if (own ? !rules.preempt : !rules.reclaim) continue;
+    for (const auto& [shape, lane] : leaf.lanes) {
+      const JobState* waiting = first_of(state, lane, now);
+      if (waiting == nullptr || waiting->id == job.id) continue;
+      const Amounts asked = least_amounts(state, waiting->spec);
+      const bool could =
+          own ? waiting->priority > job.priority : could_reclaim(state, leaf.id, asked, job.queue, counts);
+      if (could && admit(state, *waiting, asked).models != 0 && may_use_one_of(state, *waiting, placements))
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace berth::sched
