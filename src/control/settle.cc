@@ -1,6 +1,7 @@
 #include "control/settle.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -214,6 +215,35 @@ bool still_possible(const State& state, const state::Nomination& nomination) {
   });
 }
 
+// What the jobs that are leaving, or give back tasks, hold below the queue.
+Amounts leaving_below(const State& state, QueueId queue) {
+  Amounts leaving;
+  for (const JobId id : state.running()) {
+    const JobState& job = *state.job(id);
+    if (!job.attempt->stop || !state.is_below(job.queue, queue)) continue;
+    for (const state::Charge& charge : job.attempt->charges) {
+      if (charge.first_task >= job.attempt->stop->keep) leaving += charge.amounts;
+    }
+  }
+  return leaving;
+}
+
+// Whether a ceiling was lowered since the promise: it is below what is used and promised there even when all have left
+// who are leaving.
+bool is_over_max(const State& state, const JobState& claimant) {
+  for (QueueId q = claimant.queue; q.valid(); q = state.queue(q).parent) {
+    const QueueState& queue = state.queue(q);
+    std::optional<Amounts> leaving;
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      const std::int64_t all = checked_add(queue.usage[dim], queue.nominated[dim]);
+      if (claimant.nomination->amounts[dim] == 0 || all <= queue.max[dim]) continue;
+      if (!leaving) leaving = leaving_below(state, q);
+      if (all - (*leaving)[dim] > queue.max[dim]) return true;
+    }
+  }
+  return false;
+}
+
 void drop_nomination(Batch& batch, JobId id, const std::string& why) {
   const std::vector<JobId> victims = batch.state().job(id)->nomination->victims;
   batch.emit(NominationDropped{id, why});
@@ -228,6 +258,8 @@ void settle_waiting(Batch& batch, JobId id) {
     drop_nomination(batch, id, "a promised node or GPU is no longer there");
   } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
     drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
+  } else if (job->nomination && is_over_max(batch.state(), *job)) {
+    drop_nomination(batch, id, "a ceiling was lowered below what it asks");
   }
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }

@@ -300,7 +300,31 @@ class Renewal {
     }
     return std::any_of(plan_.decisions.begin(), plan_.decisions.end(), [&](const Decision& decision) {
       const auto* start = std::get_if<StartDecision>(&decision);
-      return start != nullptr && late.contains(start->job) && share_a_gpu(start->placements, hold.placements);
+      return start != nullptr && late.contains(start->job) &&
+             (share_a_gpu(start->placements, hold.placements) || crowds_out(start->placements, hold));
+    });
+  }
+
+  // Whether on a node of both the hold's tasks lack CPU or memory beside these and those who stay longer.
+  bool crowds_out(const std::vector<TaskPlacement>& starting, const StartHold& hold) const {
+    return std::any_of(starting.begin(), starting.end(), [&](const TaskPlacement& one) {
+      const state::NodeState& node = round_.state.node(one.node);
+      std::int64_t cpu_milli = node.spec.cpu_milli;
+      std::int64_t memory_mib = node.spec.memory_mib;
+      const auto take = [&](const TaskPlacement& placement) {
+        if (placement.node != one.node) return;
+        cpu_milli -= placement.cpu_milli;
+        memory_mib -= placement.memory_mib;
+      };
+      std::for_each(hold.placements.begin(), hold.placements.end(), take);
+      if (cpu_milli == node.spec.cpu_milli && memory_mib == node.spec.memory_mib) return false;
+      std::for_each(starting.begin(), starting.end(), take);
+      for (const auto& [id, task] : node.tasks) {
+        const JobState& other = *round_.state.job(id);
+        if (state::expected_end(round_.state, other, round_.now) > hold.start)
+          take(other.attempt->tasks[task].placement);
+      }
+      return cpu_milli < 0 || memory_mib < 0;
     });
   }
 

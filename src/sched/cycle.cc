@@ -280,6 +280,7 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     if (!order.asked_as_borrowing() && borrows_by_burst(cycle.state, job, order.counts_of_last(), *placements)) {
       return order.ask_as_borrowing();
     }
+    if (order.yields_to_owner()) return;
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }

@@ -97,15 +97,19 @@ bool Order::would_be_refused(Lane& lane, const state::JobState& job) {
   return ++lane.looked_at > kLookedAtBehindHold || length_s(job) >= *lane.refused_length_s;
 }
 
+bool Order::ready(const QueueState& leaf, Lane& lane) const {
+  while (!lane.over) {
+    const bool known = lane.eligible && !lane.refused_length_s;
+    if (!lane.taken && (known || (waits(lane.at) && !would_be_refused(lane, *state_.job(lane.at.job))))) return true;
+    advance(leaf, lane);  // too early, or a claimant, or too long for a hold
+  }
+  return false;
+}
+
 std::optional<Order::Candidate> Order::leaf_head(const QueueState& leaf) {
   std::optional<Candidate> best;
   for (Lane& lane : lanes_of(leaf)) {
-    while (!lane.over) {
-      const bool known = lane.eligible && !lane.refused_length_s;
-      if (!lane.taken && (known || (waits(lane.at) && !would_be_refused(lane, *state_.job(lane.at.job))))) break;
-      advance(leaf, lane);  // too early, or a claimant, or too long for a hold
-    }
-    if (!lane.over && (!best || lane.at < best->key))
+    if (ready(leaf, lane) && (!best || lane.at < best->key))
       best = Candidate{lane.at.job, leaf.id, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
   }
   return best;
@@ -235,9 +239,11 @@ std::optional<JobId> Order::first_of(QueueId queue) {
   return candidate ? std::optional(candidate->job) : std::nullopt;
 }
 
-std::optional<JobId> Order::next() { return give(head(state_.root())); }
+std::optional<JobId> Order::next() { return give(owner_ ? std::exchange(owner_, std::nullopt) : head(state_.root())); }
 
-std::optional<JobId> Order::next_of(QueueId leaf) { return give(leaf_head(state_.queue(leaf))); }
+std::optional<JobId> Order::next_of(QueueId leaf) {
+  return give(owner_ ? std::exchange(owner_, std::nullopt) : leaf_head(state_.queue(leaf)));
+}
 
 std::optional<JobId> Order::give(const std::optional<Candidate>& candidate) {
   last_ = candidate;
@@ -285,6 +291,49 @@ void Order::ask_as_borrowing() {
   lane.borrows = true;
   lane.taken = false;
   forget_path(last_->leaf);
+}
+
+void Order::list_owners() {
+  owners_.emplace();
+  for (std::size_t i = 0; i < awake_.size(); ++i) {
+    const QueueId leaf = awake_[i].key.queue;
+    if (state_.queue(leaf).policy == QueuePolicy::kStrict) continue;  // its head passes nobody
+    for (QueueId q = leaf; q != state_.root(); q = state_.queue(q).parent) {
+      if (!ranks_within(state_, q, leaf, *awake_[i].least)) continue;
+      owners_->push_back(i);
+      break;
+    }
+  }
+}
+
+// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much.
+std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t place, QueueId borrower,
+                                                   const Amounts& counts) {
+  const Siblings sides = below_common_ancestor(state_, leaf, borrower);
+  if (would_be_within(state_, sides.victim, counts)) return std::nullopt;
+  if (!ranks_within(state_, sides.claimant, leaf, *awake_[place].least)) return std::nullopt;
+  const QueueState& queue = state_.queue(leaf);
+  const std::span<Lane> lanes = lanes_of(queue);
+  Lane& lane = lanes[place - first_of_[leaf.index()]];
+  if (lane.borrows || !ready(queue, lane)) return std::nullopt;
+  const std::optional<Candidate> first = leaf_head(queue);
+  if (first->key.negated_priority < lane.at.negated_priority) return std::nullopt;
+  return Candidate{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
+}
+
+bool Order::yields_to_owner() {
+  if (!owners_) list_owners();
+  const Amounts counts = counts_of_last();
+  for (const std::size_t place : *owners_) {
+    const QueueId leaf = awake_[place].key.queue;
+    if (leaf == last_->leaf) continue;
+    owner_ = owner_among(leaf, place, last_->leaf, counts);
+    if (!owner_) continue;
+    lanes_[last_->lane].taken = false;
+    forget_path(last_->leaf);
+    return true;
+  }
+  return false;
 }
 
 void Order::refuse_as_long() {

@@ -65,6 +65,10 @@ class Order {
   // It would borrow where it would start, in a burst pool say: it is asked again when that has its turn.
   void ask_as_borrowing();
   bool asked_as_borrowing() const { return lanes_[last_->lane].borrows; }
+  // Whether somebody who waits behind the head of a queue, and is of no lower priority than it, could reclaim from the
+  // job that next() gave last: heads alone are compared, and that one would borrow. He is the next then, and it is
+  // asked again after him. Only where lanes were given with what they count.
+  bool yields_to_owner();
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
   void refuse_as_long();
 
@@ -127,6 +131,10 @@ class Order {
 
   const std::optional<Candidate>& head(QueueId queue);
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
+  // Goes on to the first job of the lane that may be asked, or says that there is none.
+  bool ready(const state::QueueState& leaf, Lane& lane) const;
+  std::optional<Candidate> owner_among(QueueId leaf, std::size_t place, QueueId borrower, const Amounts& counts);
+  void list_owners();
   std::optional<Candidate> best_child(const state::QueueState& queue);
   void rank(Contest& contest);
   const Counted& counted(QueueId queue);
@@ -151,10 +159,12 @@ class Order {
   std::vector<Contest> contests_;    // by queue
   bool all_ = false;
   std::span<const AskedLane> awake_;
-  std::vector<std::uint32_t> first_of_;  // by queue: the first lane of it that is awake
-  std::deque<Amounts> own_least_;        // of lanes that were not given with it
-  std::vector<bool> asked_below_;        // by queue: some lane is asked
-  std::optional<Candidate> last_;        // that next() gave
+  std::vector<std::uint32_t> first_of_;             // by queue: the first lane of it that is awake
+  std::deque<Amounts> own_least_;                   // of lanes that were not given with it
+  std::vector<bool> asked_below_;                   // by queue: some lane is asked
+  std::optional<Candidate> last_;                   // that next() gave
+  std::optional<Candidate> owner_;                  // who goes before all others
+  std::optional<std::vector<std::size_t>> owners_;  // of the lanes that are awake, those that may lie within somewhere
 };
 
 }  // namespace berth::sched

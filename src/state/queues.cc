@@ -186,6 +186,7 @@ void State::on(const ClusterConfigured& event) {
   for (QueueState& queue : queues_) {
     queue.past = remembers ? PastUsage{queue.past.average, shared_part(queue.usage), now_} : PastUsage();
   }
+  unsettled_.insert(nominated_.begin(), nominated_.end());  // a ceiling may be below what was promised
   waits_.wake_all();
   ++opportunity_;
 }
