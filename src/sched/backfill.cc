@@ -49,12 +49,12 @@ bool is_cleared(const State& state, const StartHold& hold, Timestamp now) {
          });
 }
 
-// By priority, in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
+// By priority; in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
 bool outranks(const JobState& job, const JobState& owner) {
   const state::PendingKey one = pending_key(job);
   const state::PendingKey other = pending_key(owner);
-  const std::int32_t level = job.queue == owner.queue ? one.level : other.level;
-  return std::tuple(one.negated_priority, level, one.due) < std::tuple(other.negated_priority, other.level, other.due);
+  if (job.queue != owner.queue) return one.negated_priority < other.negated_priority;
+  return std::tie(one.negated_priority, one.level, one.due) < std::tie(other.negated_priority, other.level, other.due);
 }
 
 // The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them
