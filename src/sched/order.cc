@@ -87,7 +87,7 @@ void Order::advance(const QueueState& leaf, Lane& lane) const {
   const Lane::Jobs& jobs = leaf.lanes.at(lane.shape);
   const auto after = jobs.upper_bound(lane.at);
   lane.over = after == jobs.end();
-  lane.eligible = lane.taken = lane.borrows = false;
+  lane.eligible = lane.taken = lane.borrows = lane.preferred = false;
   if (!lane.over) lane.at = *after;
 }
 
@@ -309,15 +309,16 @@ void Order::list_owners() {
 // The next job of an awake lane, if it could reclaim from one of the other queue that counts so much.
 std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t place, QueueId borrower,
                                                    const Amounts& counts) {
-  const Siblings sides = below_common_ancestor(state_, leaf, borrower);
-  if (would_be_within(state_, sides.victim, counts)) return std::nullopt;
-  if (!ranks_within(state_, sides.claimant, leaf, *awake_[place].least)) return std::nullopt;
   const QueueState& queue = state_.queue(leaf);
   const std::span<Lane> lanes = lanes_of(queue);
   Lane& lane = lanes[place - first_of_[leaf.index()]];
-  if (lane.borrows || !ready(queue, lane)) return std::nullopt;
+  if (!ready(queue, lane) || lane.borrows || lane.preferred) return std::nullopt;
+  const Siblings sides = below_common_ancestor(state_, leaf, borrower);
+  if (ranks_within(state_, sides.victim, borrower, counts)) return std::nullopt;
+  if (!ranks_within(state_, sides.claimant, leaf, *lane.least)) return std::nullopt;
   const std::optional<Candidate> first = leaf_head(queue);
   if (first->key.negated_priority < lane.at.negated_priority) return std::nullopt;
+  lane.preferred = true;
   return Candidate{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
 }
 

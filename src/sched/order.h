@@ -87,7 +87,8 @@ class Order {
     bool eligible = false;           // the next job is known to be one that may be asked
     bool taken = false;              // the next job was given: what follows it is next
     bool over = false;
-    bool borrows = false;  // its next job would, whatever it counts
+    bool borrows = false;    // its next job would, whatever it counts
+    bool preferred = false;  // somebody has yielded to its next job: nobody does twice
     // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
     std::optional<std::int64_t> refused_length_s;
     std::size_t looked_at = 0;  // since then
