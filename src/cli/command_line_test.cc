@@ -57,6 +57,18 @@ TEST_CASE("command line: the commands that need no server are completed without 
   }
 }
 
+TEST_CASE("command line: what a server says of its own node is completed") {
+  for (const CommandShape& shape : command_shapes()) {
+    const bool serves = shape.name == "serve" || shape.name == "dev";
+    for (const char* name : {"--node-pool", "--node-at", "--node-label", "--node-taint"}) {
+      CAPTURE(shape.name);
+      CAPTURE(name);
+      CHECK(serves == std::any_of(shape.flags.begin(), shape.flags.end(),
+                                  [&](const FlagShape& flag) { return flag.names == Words{name}; }));
+    }
+  }
+}
+
 TEST_CASE("command line: the server may be named before or behind the command") {
   for (const Words& words : {Words{"--server", "h:1", "jobs"}, Words{"jobs", "--server", "h:1"}}) {
     const auto line = parse_command_line(words);

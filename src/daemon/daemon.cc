@@ -16,6 +16,7 @@
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
+#include "daemon/node_flags.h"
 #include "daemon/reader.h"
 #include "daemon/retention.h"
 #include "daemon/service.h"
@@ -96,11 +97,7 @@ class Daemon::Impl {
   Result<void> start() {
     if (auto ok = check_address(); !ok) return ok;
     // Whatever may be wrong with what was asked is found before a log is made.
-    if (!options_.no_node) {
-      auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
-      if (!machine) return machine.error();
-      machine_ = std::move(*machine);
-    }
+    if (auto ok = describe_node(); !ok) return ok;
     store::SqliteOptions store_options;
     store_options.fsync_delay_ms = options_.fsync_delay_ms;
     auto opened = store::SqliteLog::open(options_.data_dir, store_options);
@@ -112,7 +109,7 @@ class Daemon::Impl {
     auto recovered = recover(*log_, options_.checkpoint_every);
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
-    make_backend();
+    make_backend(options_.config ? *options_.config : recovered->state.config());
     clock_.not_before(recovered->state.now());
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
@@ -159,12 +156,25 @@ class Daemon::Impl {
     return {};
   }
 
-  void make_backend() {
+  Result<void> describe_node() {
+    if (options_.no_node) {
+      if (!options_.node_flags.any()) return {};
+      return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
+    }
+    auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
+    if (!machine) return machine.error();
+    machine_ = std::move(*machine);
+    if (auto ok = put_node_flags(options_.node_flags, machine_.node); !ok) return ok;
+    return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
+  }
+
+  void make_backend(const ClusterConfig& config) {
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
       return;
     }
     notes_.insert(notes_.end(), machine_.notes.begin(), machine_.notes.end());
+    for (std::string& note : unknown_to(config, machine_.node)) notes_.push_back(std::move(note));
     backend::LocalOptions local;
     local.node = machine_.node;
     local.data_dir = options_.data_dir;

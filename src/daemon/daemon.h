@@ -10,6 +10,7 @@
 
 #include "api/service.h"
 #include "base/result.h"
+#include "daemon/node_flags.h"
 #include "daemon/retention.h"
 #include "model/cluster_config.h"
 
@@ -20,6 +21,7 @@ struct DaemonOptions {
   std::optional<ClusterConfig> config;  // applied at start if it is not what is in force
   std::string node_name;                // empty: the host's name
   std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: what NVML finds
+  NodeFlags node_flags;                 // its pool, place, labels and taints
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
   bool insecure_listen = false;             // else only loopback addresses: berth speaks plain HTTP

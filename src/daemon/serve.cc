@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
@@ -36,6 +37,27 @@ struct Flags {
   std::string ready_file;  // gets the URL once requests are served
 };
 
+void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
+  app.add_option("--node-name", daemon.node_name, "Name of this machine as a node; default: its host name")
+      ->type_name("NAME");
+  app.add_option("--node-pool", daemon.node_flags.pool, "The pool that it is in; default: the pool default")
+      ->type_name("NAME");
+  app.add_option("--node-at", daemon.node_flags.at,
+                 "Where it stands: a name for each level of the topology, outermost first, e.g. b1/r1")
+      ->type_name("PATH");
+  const auto each = [&app](const char* name, std::vector<std::string>& words, const char* says) {
+    CLI::Option* option = app.add_option(name, words, says);
+    // Else a second word would be taken, too.
+    return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  each("--node-label", daemon.node_flags.labels, "A label that jobs can select it by; may be given again")
+      ->type_name("KEY=VALUE");
+  each("--node-taint", daemon.node_flags.taints, "Keeps away jobs that do not tolerate this; may be given again")
+      ->type_name("NAME");
+  app.add_option("--simulate-gpus", daemon.simulate_gpus, "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
+      ->type_name("GPUS");
+}
+
 void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--data", flags.daemon.data_dir, "Directory of the event log, jobs' output and checkpoints")
       ->type_name("DIR");
@@ -57,11 +79,7 @@ void add_common_flags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(0, 65'535).description(""))
       ->type_name("PORT")
       ->capture_default_str();
-  app.add_option("--node-name", flags.daemon.node_name, "Name of this machine as a node; default: its host name")
-      ->type_name("NAME");
-  app.add_option("--simulate-gpus", flags.daemon.simulate_gpus,
-                 "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
-      ->type_name("GPUS");
+  add_node_flags(app, flags.daemon);
   app.add_option("--checkpoint-every", flags.daemon.checkpoint_every, "Events between two checkpoints of the state")
       ->type_name("N")
       ->capture_default_str();
@@ -182,8 +200,9 @@ std::string default_data_dir() {
 
 int serve_main(int argc, const char* const* argv) {
   CLI::App app(
-      "Serve: keep the event log, decide, and run tasks on this machine.\n\nExample:\n"
-      "  berth serve --config cluster.yaml --data /var/lib/berth\n",
+      "Serve: keep the event log, decide, and run tasks on this machine.\n\nExamples:\n"
+      "  berth serve --config cluster.yaml --data /var/lib/berth\n"
+      "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n",
       "berth serve");
   Flags flags;
   add_common_flags(app, flags);
@@ -196,7 +215,8 @@ int dev_main(int argc, const char* const* argv) {
   CLI::App app(
       "Everything in one on this machine, with defaults and no file needed: one queue `default`, the GPUs found "
       "here.\n\n"
-      "Examples:\n  berth dev\n  berth dev --simulate-gpus 8xH100-SXM5-80GB --config examples/cluster.yaml\n",
+      "Examples:\n  berth dev\n  berth dev --simulate-gpus 8xH100-SXM5-80GB --config examples/cluster.yaml\n"
+      "  berth dev --simulate-gpus 8xH100-SXM5-80GB --node-label disk=nvme --node-taint spot\n",
       "berth dev");
   Flags flags;
   flags.daemon.port = 6380;

@@ -198,6 +198,110 @@ def a_node_has_a_name_that_is_one():
         shutil.rmtree(directory)
 
 
+# --- the node of the server: its pool, place, labels and taints ---
+
+PLACED = """topology: [block, rack]
+pools: [{name: default}, {name: big, queues: [a]}, {name: other}]
+queues:
+  a: {guaranteed: {gpus: 4}}
+  b: {max: {gpus: 4}}
+"""
+
+
+def placed(*flags):
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(PLACED)
+    server = Server(directory, config, flags=flags)
+    assert server.start(), server.tail()
+    return server
+
+
+def asks_for_the_node(seconds="0.1", **more):
+    return {"queue": "a", "gpus": 2, "tasks": 2, "pool": "big", "node_selector": {"disk": "nvme"}, "tolerations": ["spot"],
+            "topology": {"required": "rack"}, "command": ["sleep", seconds], **more}
+
+
+def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
+    server = placed("--node-pool", "big", "--node-at", "b1/r1", "--node-label", "disk=nvme", "--node-label=zone=east", "--node-taint", "spot")
+    node = server.ask("GET", "/v1/nodes/n1")
+    assert (node["pool"], node["topology"], node["taints"]) == ("big", ["b1", "r1"], [{"key": "spot", "value": ""}]), node
+    assert {"disk": "nvme", "zone": "east"}.items() <= node["labels"].items() and "berth.boot" in node["labels"], node
+    job = server.ask("POST", "/v1/jobs", asks_for_the_node())["id"]
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job}")["phase"] == "finished")
+    assert server.ask("GET", f"/v1/jobs/{job}")["outcome"] == "succeeded"
+    keeps_away = {"it would start now if it tolerated the taint spot": {"tolerations": []},
+                  "it would start now if it did not select nodes by the label disk": {"node_selector": {"disk": "slow"}},
+                  "it would start now if it asked pool big instead of other": {"pool": "other"},
+                  "pool big is for queue a only": {"queue": "b"}}
+    for said, change in keeps_away.items():
+        waits = server.ask("POST", "/v1/jobs", asks_for_the_node(**change))["id"]
+        why = server.ask("GET", f"/v1/jobs/{waits}/why")
+        assert why["phase"] == "pending" and why["code"] == "pool-closed", why
+        assert said in why["details"] + [one["text"] for one in why["changes"]], why
+    assert not any("--node" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
+    discard(server)
+
+
+def a_server_that_starts_with_other_flags_has_another_node():
+    server = placed("--node-pool", "big", "--node-at", "b1/r1", "--node-label", "disk=nvme", "--node-taint", "spot")
+    runs = server.ask("POST", "/v1/jobs", asks_for_the_node("60"))["id"]
+    moved = {**asks_for_the_node(pool="other", tolerations=[]), "node_selector": {"disk": "slow"}}
+    waits = server.ask("POST", "/v1/jobs", moved)["id"]
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{runs}")["phase"] == "running")
+    server.stop()
+    server.flags = ["--node-pool", "other", "--node-at", "b2/r1", "--node-label", "disk=slow"]
+    assert server.start(), server.tail()
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{waits}")["phase"] == "finished")
+    node = server.ask("GET", "/v1/nodes/n1")
+    assert (node["pool"], node["topology"], node["taints"], node["labels"]["disk"]) == ("other", ["b2", "r1"], [], "slow"), node
+    assert len(server.all("/v1/nodes")) == 1 and server.ask("GET", f"/v1/jobs/{runs}")["phase"] == "running"
+    server.ask("DELETE", f"/v1/jobs/{runs}")
+    wait_until_idle(server)
+    server.stop()
+    assert verify(server).returncode == 0, verify(server).stderr
+    discard(server)
+
+
+def a_place_or_a_pool_that_the_configuration_does_not_know_is_told():
+    server = placed("--node-pool", "bgi")
+    assert "no pool 'bgi', only default, big, other" in " ".join(server.ask("GET", "/v1/cluster")["warnings"])
+    server.stop()
+    server.config, server.flags = None, ["--node-pool", "big", "--node-at", "b1/r1/x"]  # the configuration is in the log
+    assert server.start(), server.tail()
+    warnings = " ".join(server.ask("GET", "/v1/cluster")["warnings"])
+    assert "'b1/r1/x' has more names" in warnings and "block/rack" in warnings and "no pool" not in warnings, warnings
+    discard(server)
+
+
+def a_node_that_is_described_wrongly_leaves_no_log():
+    directory = fresh_directory()
+    config, data = os.path.join(directory, "cluster.yaml"), os.path.join(directory, "data")
+    with open(config, "w") as file:
+        file.write(PLACED)
+    wrong = {"--node-label: 'disk' is given twice": ["--node-label", "disk=nvme", "--node-label", "disk=slow"],
+             "--node-label: 'disk' is not KEY=VALUE": ["--node-label", "disk"],
+             "labels that begin with 'berth.' are berth's own": ["--node-label", "berth.boot=1"],
+             "--node-taint: 'spot' is given twice": ["--node-taint", "spot", "--node-taint", "spot"],
+             "--node-taint: 'spot=x' is not the key of a taint": ["--node-taint", "spot=x"],
+             "--node-pool: this is not a name": ["--node-pool", "a b"],
+             "--node-at: give a name for each level": ["--node-at", "b1//r1"],
+             "--node-at: 'b1/r1/x' has more names than the topology": ["--node-at", "b1/r1/x"],
+             "then there is no node for --node-pool": ["--no-node", "--node-pool", "big"],
+             "was not expected": ["--node-label", "a=b", "c=d"]}
+    for said, flags in wrong.items():
+        for verb in ("serve", "dev"):
+            if verb == "dev" and "--no-node" in flags:
+                continue
+            done = subprocess.run([berth_binary(), verb, "--data", data, "--config", config, "--port", "0", *flags], capture_output=True,
+                                  text=True, timeout=20)
+            assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("berth: "), (flags, done)
+            assert said in done.stderr or said == "was not expected", (flags, done)
+            assert not os.path.exists(data), flags
+    shutil.rmtree(directory)
+
+
 def a_body_far_too_large_is_answered_and_not_cut_off():
     server = started("large")
     try:
