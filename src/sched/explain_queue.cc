@@ -346,6 +346,27 @@ std::vector<std::string> share_lines(const State& state, const QueueState& queue
   return lines;
 }
 
+// How much one user may have below the queue, and how many have that much.
+std::vector<std::string> user_limit_lines(const QueueState& queue) {
+  if (!queue.limits_users()) return {};
+  std::string most;
+  const auto add = [&](std::int64_t limit, const std::string& text) {
+    if (limit != kUnlimited) most += (most.empty() ? "" : ", ") + text;
+  };
+  add(queue.max_jobs_per_user, counted(queue.max_jobs_per_user, "running job"));
+  add(queue.max_gpu_milli_per_user,
+      amount_text(kDimGpu, queue.max_gpu_milli_per_user) + (queue.max_gpu_milli_per_user == kMilli ? " GPU" : " GPUs"));
+  add(queue.max_submitted_per_user, counted(queue.max_submitted_per_user, "submitted job"));
+  const auto full = std::count_if(queue.users.begin(), queue.users.end(), [&](const auto& user) {
+    const state::UserUsage& used = user.second;
+    return used.jobs >= queue.max_jobs_per_user || used.gpu_milli >= queue.max_gpu_milli_per_user ||
+           used.submitted >= queue.max_submitted_per_user;
+  });
+  const auto users = static_cast<std::int64_t>(queue.users.size());
+  return {"of one user at most " + most + "; " + counted(users, "user") + (users == 1 ? " has" : " have") +
+          " jobs here, " + std::to_string(full) + " of them at a limit"};
+}
+
 }  // namespace
 
 std::vector<std::string> explain_share(const State& state, const QueueState& queue, Timestamp now) {
@@ -357,6 +378,7 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
                     amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or promised");
   }
   for (std::string& line : use_or_lose_lines(state, queue)) lines.push_back(std::move(line));
+  for (std::string& line : user_limit_lines(queue)) lines.push_back(std::move(line));
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all that runs in it is borrowed");
   if (queue.id == state.root()) return lines;

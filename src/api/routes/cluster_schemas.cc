@@ -60,27 +60,41 @@ Schema amounts(std::string_view description) {
 }
 
 Schema queue() {
-  return object("A queue with its limits and what runs and waits below it.",
-                {{"path", text("Its path, such as research/nlp.")},
-                 {"parent", text("The parent's path; empty: the root.")},
-                 {"depth", integer("1 below the root.")},
-                 {"leaf", boolean("It has no queues below it, and takes jobs.")},
-                 {"weight", integer("Its share of what is left beyond guarantees.")},
-                 {"policy", word_of<QueuePolicy>("Whether a job that cannot start blocks those behind it.")},
-                 {"trust_domain", text("Its trust domain; may be the parent's.")},
-                 {"guaranteed", amounts("What it always gets back, as far as stated, by the configuration.")},
-                 {"effective", amounts("What of it counts now; less where it was not used for long.")},
-                 {"max", amounts("What it never exceeds, as far as stated.")},
-                 {"lending_limit", amounts("What of its guarantee others may use, as far as stated.")},
-                 {"usage", amounts("What is bound below it.")},
-                 {"within", amounts("The part of it that is within its guarantee.")},
-                 {"borrowed_gpus", number("GPUs beyond its guarantee.")},
-                 {"burst_gpus", number("GPUs of burst pools, all of them borrowed.")},
-                 {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
-                 {"pending", integer("Jobs that wait below it and may be asked.")},
-                 {"running", integer("Jobs that run below it.")},
-                 {"dominant_share", text("The largest part of the cluster's GPU-equivalents, cores or memory that it "
-                                         "uses, with four decimals.")}});
+  return object(
+      "A queue with its limits and what runs and waits below it.",
+      {{"path", text("Its path, such as research/nlp.")},
+       {"parent", text("The parent's path; empty: the root.")},
+       {"depth", integer("1 below the root.")},
+       {"leaf", boolean("It has no queues below it, and takes jobs.")},
+       {"weight", integer("Its share of what is left beyond guarantees.")},
+       {"policy", word_of<QueuePolicy>("Whether a job that cannot start blocks those behind it.")},
+       {"trust_domain", text("Its trust domain; may be the parent's.")},
+       {"guaranteed", amounts("What it always gets back, as far as stated, by the configuration.")},
+       {"effective", amounts("What of it counts now; less where it was not used for long.")},
+       {"max", amounts("What it never exceeds, as far as stated.")},
+       {"lending_limit", amounts("What of its guarantee others may use, as far as stated.")},
+       {"max_per_user", object("What one user has below it at most, as far as stated.",
+                               {{"jobs?", integer("Jobs that run or are promised places.")},
+                                {"gpus?", number("GPUs of those.")},
+                                {"submitted?", integer("Jobs that run or wait; a service or an array is one.")}})},
+       {"attained_service?", object("Its jobs go by the GPU time they have had, not by arrival.",
+                                    {{"thresholds_gpu_s", list("Where a job falls a level.", integer("GPU-seconds."))},
+                                     {"promote_after_s", integer("Who waited so long goes first; 0: never.")}})},
+       {"users?",
+        list("Where the queue is asked for by itself and limits users: what each has below it, by name.",
+             object("A user.", {{"user", text("The user's name.")},
+                                {"jobs", integer("Jobs that run or are promised places.")},
+                                {"gpus", number("GPUs of those.")},
+                                {"submitted", integer("Jobs that run or wait; a service or an array is one.")}}))},
+       {"usage", amounts("What is bound below it.")},
+       {"within", amounts("The part of it that is within its guarantee.")},
+       {"borrowed_gpus", number("GPUs beyond its guarantee.")},
+       {"burst_gpus", number("GPUs of burst pools, all of them borrowed.")},
+       {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
+       {"pending", integer("Jobs that wait below it and may be asked.")},
+       {"running", integer("Jobs that run below it.")},
+       {"dominant_share", text("The largest part of the cluster's GPU-equivalents, cores or memory that it "
+                               "uses, with four decimals.")}});
 }
 
 Schema gpu() {

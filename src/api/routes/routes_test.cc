@@ -392,6 +392,36 @@ TEST_CASE("the numbers of the cluster, its queues and nodes agree") {
   CHECK_EQ(snapshot.at("nodes").at(0), node);
 }
 
+TEST_CASE("a queue tells what one user may have, what each has, and that it goes by attained service") {
+  World world;
+  const Client client(world.service);
+  CHECK_EQ(client.json("/v1/queues/a").at("max_per_user"), json::object());
+  CHECK_FALSE(client.json("/v1/queues/a").as_object().contains("users"));
+  CHECK_FALSE(client.json("/v1/queues/a").as_object().contains("attained_service"));
+  ClusterConfig config = world.service.state.config();
+  for (QueueConfig& queue : config.queues) {
+    if (queue.path == "b") continue;
+    queue.max_jobs_per_user = 4;
+    queue.max_gpu_milli_per_user = 5500;
+    queue.max_submitted_per_user = 100;
+    queue.attained_service = AttainedServiceConfig{{86'400, 864'000}, 3600};
+  }
+  REQUIRE(world.service.run(ApplyConfig{config, "op"}));
+  const auto queue = client.json("/v1/queues/a");
+  CHECK_EQ(queue.at("max_per_user"), json::parse(R"({"jobs":4,"gpus":5.5,"submitted":100})"));
+  CHECK_EQ(queue.at("users"), json::parse(R"([{"user":"ann","jobs":1,"gpus":4,"submitted":1}])"));
+  CHECK_EQ(queue.at("attained_service"), json::parse(R"({"thresholds_gpu_s":[86400,864000],"promote_after_s":3600})"));
+  const auto nlp = client.json("/v1/queues/b%2Fnlp");
+  CHECK_EQ(nlp.at("users"), json::parse(R"([{"user":"bob","jobs":0,"gpus":0,"submitted":1}])"));
+  const auto document = client.json("/openapi.json");
+  SchemaCheck check(document.at("components").at("schemas").as_object());
+  CHECK_EQ(check.fault(nlp, json::parse(R"({"$ref":"#/components/schemas/Queue"})")), "");
+  const auto listed = client.json("/v1/queues").at("items").at(0);
+  CHECK_EQ(listed.at("max_per_user"), queue.at("max_per_user"));
+  CHECK_FALSE(listed.as_object().contains("users"));
+  CHECK_EQ(client.json("/v1/queues/b").at("max_per_user"), json::object());
+}
+
 TEST_CASE("why a node takes no tasks comes whole, however long the reason is") {
   World world;
   const Client client(world.service);

@@ -201,11 +201,29 @@ json::object window_view(const State& state, const state::Maintenance& window) {
           {"begun", window.begun},       {"jobs_there", jobs.size()}};
 }
 
+namespace {
+
+json::object per_user_view(const QueueState& queue) {
+  json::object view;
+  if (queue.max_jobs_per_user != kUnlimited) view["jobs"] = queue.max_jobs_per_user;
+  if (queue.max_gpu_milli_per_user != kUnlimited) view["gpus"] = from_thousandths(queue.max_gpu_milli_per_user);
+  if (queue.max_submitted_per_user != kUnlimited) view["submitted"] = queue.max_submitted_per_user;
+  return view;
+}
+
+json::object attained_service_view(const QueueState& queue) {
+  json::array thresholds;
+  for (const std::int64_t service : queue.service_thresholds) thresholds.emplace_back(service / (kMilli * 1000));
+  return {{"thresholds_gpu_s", std::move(thresholds)}, {"promote_after_s", queue.promote_after_ms / 1000}};
+}
+
+}  // namespace
+
 json::object queue_view(const State& state, const QueueState& queue) {
   const Amounts borrowed = queue.usage - queue.within_usage;
   const auto& guaranteed = queue.configured;
   const auto& effective = queue.guaranteed;
-  return {
+  json::object view{
       {"path", queue.path},
       {"parent", queue.parent.valid() ? state.queue(queue.parent).path : std::string()},
       {"depth", queue.depth},
@@ -217,6 +235,7 @@ json::object queue_view(const State& state, const QueueState& queue) {
       {"effective", amounts_view(state, effective.amounts, [&](std::size_t dim) { return effective.states(dim); })},
       {"max", limits_view(state, queue.max)},
       {"lending_limit", limits_view(state, queue.lending_limit)},
+      {"max_per_user", per_user_view(queue)},
       {"usage", usage_amounts_view(state, queue.usage)},
       {"within", usage_amounts_view(state, queue.within_usage)},
       {"borrowed_gpus", from_thousandths(borrowed[kDimGpu])},
@@ -225,6 +244,22 @@ json::object queue_view(const State& state, const QueueState& queue) {
       {"pending", queue.pending_below},
       {"running", queue.running_below},
       {"dominant_share", dominant_share_text(state, queue)}};
+  if (!queue.service_thresholds.empty()) view["attained_service"] = attained_service_view(queue);
+  return view;
+}
+
+json::object queue_view_with_users(const State& state, const QueueState& queue) {
+  json::object view = queue_view(state, queue);
+  if (!queue.limits_users()) return view;
+  json::array users;
+  for (const auto& [user, used] : queue.users) {
+    users.push_back(json::object{{"user", user},
+                                 {"jobs", used.jobs},
+                                 {"gpus", from_thousandths(used.gpu_milli)},
+                                 {"submitted", used.submitted}});
+  }
+  view["users"] = std::move(users);
+  return view;
 }
 
 json::array queue_views(const State& state) {

@@ -258,6 +258,28 @@ TEST_CASE("logs: the parts in order, then no more") {
   CHECK(followed.out == "a");
 }
 
+TEST_CASE("queues: limits of users and the order by attained service are shown") {
+  const std::string head = R"("depth": 1, "policy": "best-effort", "max_per_user": )";
+  const std::string limited = R"({"path": "a", )" + head +
+                              R"({"jobs": 1, "gpus": 2.5}, "attained_service": {}, "users": )" +
+                              R"([{"user": "ann", "jobs": 1, "gpus": 2, "submitted": 3}]})";
+  QueuesOptions options;
+  options.path = "a";
+  const std::string one = outcome_of(options, {ok(limited)}).out;
+  CHECK(one.substr(one.find("\n\n")) ==
+        "\n\nper user, at most: 1 job, 2.5 GPUs\n"
+        "USER    JOBS      GPUS  SUBMITTED\n"
+        "ann   1 of 1  2 of 2.5          3\n");
+  CHECK(outcome_of(options, {ok(R"({"path": "b", )" + head + "{}}")}).out.find("per user") == std::string::npos);
+  options.path.clear();
+  options.show.format = Format::kWide;
+  const std::string all =
+      outcome_of(options, {ok(R"({"items": [)" + limited + R"(, {"path": "b", )" + head + "{}}]}")}).out;
+  CHECK(all.find("best-effort, attained service  1 job, 2.5 GPUs") != std::string::npos);
+  CHECK(all.find("POLICY                         PER USER") != std::string::npos);
+  CHECK(all.find("ann") == std::string::npos);
+}
+
 TEST_CASE("logs: where the last lines begin") {
   CHECK(tail_begin("a\nb\nc\n", 2) == 2);
   CHECK(tail_begin("a\nb\nc", 2) == 2);

@@ -41,6 +41,21 @@ std::string rest_of(const Json& amounts) {
   return joined(parts, ", ");
 }
 
+// "2 jobs, 8 GPUs, 10 submitted"
+std::string per_user(const Json& queue) {
+  const Json& most = at(queue, "max_per_user");
+  std::vector<std::string> parts;
+  if (has(most, "jobs")) parts.push_back(show(most, "jobs") + (integer(most, "jobs") == 1 ? " job" : " jobs"));
+  if (has(most, "gpus")) parts.push_back(show(most, "gpus") + (show(most, "gpus") == "1" ? " GPU" : " GPUs"));
+  if (has(most, "submitted")) parts.push_back(show(most, "submitted") + " submitted");
+  return joined(parts, ", ");
+}
+
+// Whether who cannot start blocks those behind it, and who is behind whom where that is not told by arrival.
+std::string policy(const Json& queue) {
+  return show(queue, "policy") + (has(queue, "attained_service") ? ", attained service" : "");
+}
+
 std::vector<Column> columns(bool wide) {
   std::vector<Column> columns{{"QUEUE", Align::kLeft, true}, {"GUARANTEED", Align::kRight}, {"MAX", Align::kRight},
                               {"USED", Align::kRight},       {"BORROWED", Align::kRight},   {"RUNNING", Align::kRight},
@@ -49,7 +64,7 @@ std::vector<Column> columns(bool wide) {
     columns.push_back({"WEIGHT", Align::kRight});
     columns.push_back({"LENDS", Align::kRight});
     columns.push_back({"BURST", Align::kRight});
-    for (const char* title : {"GUARANTEED CPU, MEMORY", "USED CPU, MEMORY", "POLICY", "TRUST DOMAIN"}) {
+    for (const char* title : {"GUARANTEED CPU, MEMORY", "USED CPU, MEMORY", "POLICY", "PER USER", "TRUST DOMAIN"}) {
       columns.push_back({title});
     }
   }
@@ -74,12 +89,30 @@ std::string table(const boost::json::array& queues, bool tree, bool wide, std::s
       cells.push_back(show(queue, "burst_gpus"));
       cells.push_back(rest_of(at(queue, "guaranteed")));
       cells.push_back(rest_of(at(queue, "usage")));
-      cells.push_back(show(queue, "policy"));
+      cells.push_back(policy(queue));
+      cells.push_back(per_user(queue));
       cells.push_back(show(queue, "trust_domain"));
     }
     table.add(cells);
   }
   return table.text(width);
+}
+
+// Of a queue that limits its users: how much one may have, and what each has. "2 of 4" where there is a limit.
+std::string users_text(const Json& queue, std::size_t width) {
+  const std::string limits = per_user(queue);
+  if (limits.empty()) return "";
+  Table table(
+      {{"USER", Align::kLeft, true}, {"JOBS", Align::kRight}, {"GPUS", Align::kRight}, {"SUBMITTED", Align::kRight}});
+  const Json& most = at(queue, "max_per_user");
+  for (const Json& user : items(queue, "users")) {
+    std::vector<std::string> cells{show(user, "user")};
+    for (const char* name : {"jobs", "gpus", "submitted"}) {
+      cells.push_back(show(user, name) + (has(most, name) ? " of " + show(most, name) : ""));
+    }
+    table.add(cells);
+  }
+  return "\nper user, at most: " + limits + "\n" + (table.empty() ? "" : table.text(width));
 }
 
 Result<int> explain_share(const QueuesOptions& options, Session& session) {
@@ -106,8 +139,10 @@ Result<int> run(const QueuesOptions& options, Session& session) {
     if (!answer) return answer.error();
     const boost::json::array queues = one ? boost::json::array{*answer} : items(*answer, "items");
     const Format format = options.show.format;
-    return formatted(one ? *answer : Json(queues), format,
-                     [&] { return table(queues, !one, format == Format::kWide, table_width(session, format)); });
+    return formatted(one ? *answer : Json(queues), format, [&] {
+      const std::size_t width = table_width(session, format);
+      return table(queues, !one, format == Format::kWide, width) + (one ? users_text(*answer, width) : "");
+    });
   });
 }
 
