@@ -5,6 +5,7 @@
 #include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/blocking.h"
+#include "sched/explain_claim.h"
 #include "sched/explain_closed.h"
 #include "sched/explain_parts.h"
 #include "sched/explain_queue.h"

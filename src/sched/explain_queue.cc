@@ -1,18 +1,12 @@
 #include "sched/explain_queue.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/checked.h"
 #include "model/document/quantity.h"
-#include "sched/admit.h"
-#include "sched/backfill.h"
 #include "sched/explain.h"
 #include "sched/order.h"
-#include "sched/preempt.h"
 #include "sched/quota.h"
-#include "state/attained_service.h"
-#include "state/back_off.h"
 #include "state/use_or_lose.h"
 
 namespace berth::sched {
@@ -24,7 +18,6 @@ using state::QueueState;
 using state::State;
 
 constexpr std::size_t kMostAsked = 100;
-constexpr std::size_t kMostNamed = 5;
 
 std::string percent(const Fraction& share) {
   if (share.infinite()) return "without end";
@@ -110,150 +103,6 @@ std::vector<std::string> explain_turn(const State& state, const JobState& job, T
 
 namespace {
 
-struct Claims {
-  std::int64_t lower = 0;     // of its own queue, of lower priority
-  std::int64_t behind = 0;    // of its own queue and priority, on a higher level, and able to save
-  std::int64_t borrowed = 0;  // of other queues, on what this one is guaranteed
-  std::int64_t young = 0;     // of both, not yet run their minimum
-};
-
-Claims count_claims(const State& state, const JobState& job, Timestamp now) {
-  Claims claims;
-  const auto count = [&](std::int64_t& kind, const JobState& other) {
-    ++kind;
-    if (may_be_stopped_from(state, other) > now) ++claims.young;
-  };
-  const state::QueueState& leaf = state.queue(job.queue);
-  for (const auto& [priority, jobs] : leaf.running) {
-    if (priority > job.priority) break;
-    for (const JobId id : jobs) {
-      const JobState& other = *state.job(id);
-      const bool behind = priority == job.priority && other.spec.checkpoint.on_signal &&
-                          state::behind_level_from(leaf, other, job.level) <= now;
-      if (other.phase != JobPhase::kRunning || (priority == job.priority && !behind)) continue;
-      count(behind ? claims.behind : claims.lower, other);
-    }
-  }
-  const Amounts asked = least_amounts(state, job.spec);
-  std::set<JobId> borrowers;
-  for (const QueueId q : claims_within(state, job.queue, asked)) {
-    for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
-      if (sibling == q) continue;
-      for (const state::BorrowedKey& key : state.queue(sibling).borrowed) borrowers.insert(key.job);
-    }
-  }
-  for (const JobId id : borrowers) {
-    if (const JobState& other = *state.job(id); other.phase == JobPhase::kRunning) count(claims.borrowed, other);
-  }
-  return claims;
-}
-
-// The numbers at the first queue, from the top, whose guarantee has no room for the job; empty if all have.
-std::string no_room_within(const State& state, const JobState& job) {
-  const Amounts asked = least_amounts(state, job.spec);
-  for (const QueueId id : state.path_to(job.queue)) {
-    const QueueState& queue = state.queue(id);
-    if (id == state.root() || would_be_within(state, id, asked)) continue;
-    if (queue.guaranteed.stated == 0) return "queue " + queue.path + " is guaranteed nothing";
-    for (std::size_t dim = 0; dim < kDims; ++dim) {
-      const std::int64_t used = queue.within_usage[dim] + queue.nominated[dim];
-      if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])
-        continue;
-      return "queue " + queue.path + " is guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " " +
-             dim_name(state, dim) + " and has " + amount_text(dim, used) +
-             " of them within or promised; the job asks " + amount_text(dim, asked[dim]);
-    }
-  }
-  return {};
-}
-
-std::string counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-// Whether fewer may be stopped in what is left of the hour than in one cycle.
-bool hour_limits(const State& state, Timestamp now) {
-  const SchedulingConfig& rules = state.config().scheduling;
-  return rules.evictions_per_hour > 0 &&
-         state.evictions().left(rules.evictions_per_hour, now) <= rules.victims_per_cycle;
-}
-
-std::string why_nobody_leaves(const State& state, const JobState& job, const Claims& claims, const PlaceWork& work,
-                              bool beside_holds, bool one, Timestamp now) {
-  const bool gave_way = job.has_given_way();
-  const SchedulingConfig& rules = state.config().scheduling;
-  if (work.too_dear) {
-    return "more than " + document::duration_text(rules.preempt_max_loss_s) +
-           " of unsaved GPU time would be lost for each GPU that it gains";
-  }
-  if (work.left_out && hour_limits(state, now))
-    return "at most " + std::to_string(rules.evictions_per_hour) + " jobs are stopped within an hour";
-  if (work.left_out && !gave_way)
-    return "no more than " + counted(rules.victims_per_cycle, "job") + " may be stopped in one cycle";
-  if (claims.young > 0)
-    return (one ? "it has" : std::to_string(claims.young) + " of them have") +
-           std::string(" not run the minimum time yet");
-  const std::string without = "without " + std::string(one ? "it" : "all of them") + " it would still not fit";
-  if (beside_holds) return without + " beside the starts that are held for others";
-  if (gave_way)
-    return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
-  if (job.spec.exclusive && job.queue.valid() && claims.borrowed > 0)
-    return without + " within what its queues are guaranteed, against which whole nodes count";
-  return without;
-}
-
-}  // namespace
-
-std::vector<std::string> explain_claim(State& state, const JobState& job, Timestamp now) {
-  const SchedulingConfig& rules = state.config().scheduling;
-  PlaceWork work;
-  const std::set<JobId> nobody;
-  const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0)};
-  const bool may = may_claim(state, job, least_amounts(state, job.spec));
-  if (const auto decision = may ? find_victims(search, job.id, work) : std::nullopt) {
-    std::string line =
-        "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
-        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
-    for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
-      line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
-      if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
-    }
-    return {line};
-  }
-  std::vector<std::string> lines;
-  if (const Timestamp from = state::may_claim_from(job); may && from > now) {
-    const std::string because =
-        job.claims_from == from
-            ? "it was promised places " + counted(job.lost_promises, "time") + " and lost them again"
-            : "it has come to its own end soon after its start";
-    return {"it may stop nobody before " + to_iso8601(from) + ": " + because +
-            "; until then it starts where GPUs are idle"};
-  }
-  const std::string no_room = no_room_within(state, job);
-  const Claims claims = count_claims(state, job, now);
-  if (!rules.reclaim) {
-    lines.push_back("it cannot reclaim: the configuration turns reclaim off");
-  } else if (claims.borrowed == 0) {
-    lines.push_back("it cannot reclaim: " +
-                    (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
-  }
-  if (may_burst(state, job) && rules.reclaim)
-    lines.push_back("nobody leaves a burst pool for a guarantee, because it backs none");
-  if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
-  const std::int64_t all = (rules.reclaim ? claims.borrowed : 0) + (rules.preempt ? claims.lower + claims.behind : 0);
-  if (all > 0) {
-    const bool one = all == 1;
-    const bool beside_holds = !not_passed(state, job, now).empty();
-    lines.push_back("it cannot claim its place from the " + counted(all, "job") + " that " +
-                    (one ? "borrows or is" : "borrow or are") + " of lower priority" +
-                    (claims.behind > 0 ? one ? " or has had more GPU time" : " or have had more GPU time" : "") + ": " +
-                    why_nobody_leaves(state, job, claims, work, beside_holds, one, now));
-  }
-  return lines;
-}
-
-namespace {
-
 // What is configured, where less of it counts, and what the rule of use it or lose it will do next.
 std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
   if (queue.use_or_lose_ms == 0) return {};
@@ -310,10 +159,6 @@ std::string guarantee_line(const State& state, const QueueState& queue, std::siz
   }
   return line;
 }
-
-}  // namespace
-
-namespace {
 
 // A line for each dimension that fairness is measured in: what counts of it, over the fleet, over the weight.
 std::vector<std::string> share_lines(const State& state, const QueueState& queue, Timestamp now) {

@@ -1,6 +1,5 @@
 #pragma once
-// What queues have to do with it: who is asked before a job and why, whether it may claim what others hold, and the
-// arithmetic of a queue's share.
+// What queues have to do with it: who is asked before a job and why, and the arithmetic of a queue's share.
 
 #include <string>
 #include <vector>
@@ -13,9 +12,6 @@ namespace berth::sched {
 // How many jobs are asked before this one, and what makes the first of them more deserving: standing, share over
 // weight, priority or age, at the queue where their ways part.
 std::vector<std::string> explain_turn(const state::State& state, const state::JobState& job, Timestamp now);
-
-// Whether the job may reclaim or preempt, from whom, or what forbids it. `state` is used as scratch paper.
-std::vector<std::string> explain_claim(state::State& state, const state::JobState& job, Timestamp now);
 
 // Each resource's usage over the fleet, the dominant one over the weight (weighted DRF; Ghodsi et al., NSDI'11, 4.1),
 // with past usage where it counts, what a parent counts after its children are rescaled; what is guaranteed, used

@@ -1,0 +1,257 @@
+#include "sched/explain_claim.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "model/document/quantity.h"
+#include "sched/admit.h"
+#include "sched/candidates.h"
+#include "sched/explain.h"
+#include "sched/fit.h"
+#include "sched/preempt.h"
+#include "sched/quota.h"
+#include "state/attained_service.h"
+#include "state/back_off.h"
+#include "state/trial.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+constexpr std::size_t kMostNamed = 5;
+
+std::string name(JobId job) { return "job " + std::to_string(job.value()); }
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Of whom places might be claimed if nothing limited it.
+struct Claims {
+  std::set<JobId> lower;                 // of its own queue, of lower priority
+  std::set<JobId> behind;                // of its own queue and priority, on a higher level, and able to save
+  std::set<JobId> borrowed;              // of other queues, on what this one is guaranteed
+  std::map<JobId, std::uint32_t> grown;  // elastic gangs that could give back all but so many tasks, and stay
+  std::int64_t young = 0;                // of those who would leave, not yet run their minimum
+  std::int64_t in_burst = 0;             // of the borrowed, in burst pools
+  bool borrowed_growth = false;          // on what this one is guaranteed
+
+  std::int64_t whole() const { return static_cast<std::int64_t>(lower.size() + behind.size() + borrowed.size()); }
+};
+
+bool is_in_burst(const JobState& job) {
+  const auto& charges = job.attempt->charges;
+  return std::any_of(charges.begin(), charges.end(), [](const state::Charge& one) { return one.burst.has_value(); });
+}
+
+void count_own_queue(const State& state, const JobState& job, Timestamp now, Claims& claims) {
+  const QueueState& leaf = state.queue(job.queue);
+  for (const auto& [priority, jobs] : leaf.running) {
+    if (priority > job.priority) break;
+    for (const JobId id : jobs) {
+      const JobState& other = *state.job(id);
+      const bool behind = priority == job.priority && other.spec.checkpoint.on_signal &&
+                          state::behind_level_from(leaf, other, job.level) <= now;
+      if (other.phase != JobPhase::kRunning || (priority == job.priority && !behind)) continue;
+      (behind ? claims.behind : claims.lower).insert(id);
+    }
+  }
+}
+
+// A gang whose least part is within stays, whatever it has grown by.
+void count_borrowers(const State& state, const JobState& job, Claims& claims) {
+  for (const QueueId q : claims_within(state, job.queue, least_amounts(state, job.spec))) {
+    for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
+      if (sibling == q) continue;
+      for (const state::BorrowedKey& key : state.queue(sibling).borrowed) {
+        if (state.job(key.job)->phase != JobPhase::kRunning) continue;
+        if (key.charge == 0) claims.borrowed.insert(key.job);
+        claims.borrowed_growth = claims.borrowed_growth || key.charge > 0;
+      }
+    }
+  }
+}
+
+// More than any number of them.
+VictimSearch search_without_limits(State& state, Timestamp now, const std::set<JobId>& nobody) {
+  VictimSearch search{state, now, nobody, state.running_table().rows().size()};
+  search.without_gpus = true;
+  return search;
+}
+
+Claims count_claims(State& state, const JobState& job, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  Claims claims;
+  if (rules.preempt) count_own_queue(state, job, now, claims);
+  if (rules.reclaim) count_borrowers(state, job, claims);
+  const auto leaves = [&](JobId id) {
+    return claims.lower.contains(id) || claims.behind.contains(id) || claims.borrowed.contains(id);
+  };
+  for (const auto* kind : {&claims.lower, &claims.behind, &claims.borrowed}) {
+    for (const JobId id : *kind) claims.young += may_be_stopped_from(state, *state.job(id)) > now ? 1 : 0;
+  }
+  for (const JobId id : claims.borrowed) claims.in_burst += is_in_burst(*state.job(id)) ? 1 : 0;
+  PlaceWork work;
+  std::optional<Candidates> own;
+  const std::set<JobId> nobody;
+  for (const Victim& victim : gather_candidates(search_without_limits(state, now, nobody), job, true, own, work).ripe) {
+    if (!victim.whole() && !leaves(victim.job)) claims.grown.emplace(victim.job, victim.keep);
+  }
+  return claims;
+}
+
+// The numbers at the first queue, from the top, whose guarantee has no room for the job; empty if all have.
+std::string no_room_within(const State& state, const JobState& job) {
+  const Amounts asked = least_amounts(state, job.spec);
+  for (const QueueId id : state.path_to(job.queue)) {
+    const QueueState& queue = state.queue(id);
+    if (id == state.root() || would_be_within(state, id, asked)) continue;
+    if (queue.guaranteed.stated == 0) return "queue " + queue.path + " is guaranteed nothing";
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      const std::int64_t used = queue.within_usage[dim] + queue.nominated[dim];
+      if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])
+        continue;
+      return "queue " + queue.path + " is guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " " +
+             dim_name(state, dim) + " and has " + amount_text(dim, used) +
+             " of them within or promised; the job asks " + amount_text(dim, asked[dim]);
+    }
+  }
+  return {};
+}
+
+// Whether fewer may be stopped in what is left of the hour than in one cycle.
+bool hour_limits(const State& state, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  return rules.evictions_per_hour > 0 &&
+         state.evictions().left(rules.evictions_per_hour, now) <= rules.victims_per_cycle;
+}
+
+// What would refuse the job if all of them left, but for those in burst pools where these are to stay.
+std::optional<Reason> refused_without(State& state, const JobState& job, const Claims& claims, bool burst_leaves,
+                                      Timestamp now) {
+  state::Trial trial(state);
+  Timestamp gone_by = state.asked_at();
+  for (const auto* kind : {&claims.lower, &claims.behind, &claims.borrowed}) {
+    for (const JobId id : *kind) {
+      if (!burst_leaves && kind == &claims.borrowed && is_in_burst(*state.job(id))) continue;
+      gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(state.job(id)->spec));
+      trial.remove(id);
+    }
+  }
+  for (const auto& [id, keep] : claims.grown) {
+    gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(state.job(id)->spec));
+    trial.shrink(id, keep);
+  }
+  if (!state.maintenance().empty()) trial.look_until(gone_by);
+  PlaceWork work;
+  Reason why;
+  return fit_beside_holds(trial, state, job, now, work, why) ? std::nullopt : std::optional(why);
+}
+
+// Whether the claim would be found if any number could be stopped at once.
+bool would_claim_without_limits(State& state, const JobState& job, Timestamp now) {
+  PlaceWork work;
+  const std::set<JobId> nobody;
+  return find_victims(search_without_limits(state, now, nobody), job.id, work).has_value();
+}
+
+std::string of_the_limits(const State& state, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  if (!hour_limits(state, now))
+    return "no more than " + counted(rules.victims_per_cycle, "job") + " may be stopped in one cycle";
+  return "at most " + counted(rules.evictions_per_hour, "job") + (rules.evictions_per_hour == 1 ? " is" : " are") +
+         " stopped within an hour";
+}
+
+std::string why_nobody_leaves(State& state, const JobState& job, const Claims& claims, const PlaceWork& work,
+                              Timestamp now) {
+  const bool one = claims.whole() + static_cast<std::int64_t>(claims.grown.size()) == 1;
+  if (work.too_dear) {
+    return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
+           " of unsaved GPU time would be lost for each GPU that it gains";
+  }
+  const std::string without = "without " + std::string(one ? "it" : "all of them") + " it would still not fit";
+  if (const auto refused = refused_without(state, job, claims, true, now))
+    return without + (refused->code == ReasonCode::kBehindHold ? " beside the starts that are held for others" : "");
+  if (claims.in_burst > 0 && refused_without(state, job, claims, false, now)) {
+    return (one ? "it is" : std::to_string(claims.in_burst) + " of them " + (claims.in_burst == 1 ? "is" : "are")) +
+           std::string(" in a burst pool, from whose places nobody is reclaimed") +
+           (one ? "" : ", and without the others it would still not fit");
+  }
+  if (work.left_out && would_claim_without_limits(state, job, now)) return of_the_limits(state, now);
+  if (claims.young > 0)
+    return (one ? "it has" : std::to_string(claims.young) + " of them " + (claims.young == 1 ? "has" : "have")) +
+           std::string(" not run the minimum time yet");
+  if (job.has_given_way())
+    return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
+  return without + " within what its queues are guaranteed" +
+         (job.spec.exclusive ? ", against which whole nodes count" : "");
+}
+
+// "the 2 jobs that borrow or are of lower priority, and from what 1 job has grown by"
+std::string from_whom(const Claims& claims) {
+  const auto grown = static_cast<std::int64_t>(claims.grown.size());
+  std::string text;
+  if (claims.whole() > 0) {
+    const bool one = claims.whole() == 1;
+    text = "the " + counted(claims.whole(), "job") + " that " + (one ? "borrows or is" : "borrow or are") +
+           " of lower priority";
+    if (!claims.behind.empty()) text += one ? " or has had more GPU time" : " or have had more GPU time";
+  }
+  if (grown == 0) return text;
+  return text + (text.empty() ? "" : ", and from ") + "what " + counted(grown, "job") +
+         (grown == 1 ? " has" : " have") + " grown by";
+}
+
+}  // namespace
+
+std::vector<std::string> explain_claim(State& state, const JobState& job, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  PlaceWork work;
+  const std::set<JobId> nobody;
+  const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0)};
+  const bool may = may_claim(state, job, least_amounts(state, job.spec));
+  if (const auto decision = may ? find_victims(search, job.id, work) : std::nullopt) {
+    std::string line =
+        "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
+        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
+    for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
+      line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
+      if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
+    }
+    return {line};
+  }
+  std::vector<std::string> lines;
+  if (const Timestamp from = state::may_claim_from(job); may && from > now) {
+    const std::string because =
+        job.claims_from == from
+            ? "it was promised places " + counted(job.lost_promises, "time") + " and lost them again"
+            : "it has come to its own end soon after its start";
+    return {"it may stop nobody before " + to_iso8601(from) + ": " + because +
+            "; until then it starts where GPUs are idle"};
+  }
+  const std::string no_room = no_room_within(state, job);
+  const Claims claims = count_claims(state, job, now);
+  if (!rules.reclaim) {
+    lines.push_back("it cannot reclaim: the configuration turns reclaim off");
+  } else if (claims.borrowed.empty() && !claims.borrowed_growth) {
+    lines.push_back("it cannot reclaim: " +
+                    (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
+  }
+  if (may_burst(state, job) && rules.reclaim)
+    lines.push_back("nobody leaves a burst pool for a guarantee, because it backs none");
+  if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
+  if (claims.whole() > 0 || !claims.grown.empty()) {
+    lines.push_back("it cannot claim its place from " + from_whom(claims) + ": " +
+                    why_nobody_leaves(state, job, claims, work, now));
+  }
+  return lines;
+}
+
+}  // namespace berth::sched
