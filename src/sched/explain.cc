@@ -1,18 +1,22 @@
 #include "sched/explain.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "model/document/quantity.h"
-#include "sched/admit.h"
+#include "sched/backfill.h"
 #include "sched/blocking.h"
 #include "sched/explain_claim.h"
 #include "sched/explain_closed.h"
 #include "sched/explain_parts.h"
 #include "sched/explain_queue.h"
+#include "sched/explain_short.h"
+#include "sched/fit.h"
 #include "sched/place.h"
 #include "sched/quota.h"
 #include "state/back_off.h"
 #include "state/estimate.h"
+#include "state/trial.h"
 
 namespace berth::sched {
 
@@ -39,44 +43,6 @@ std::string queue_name(const State& state, QueueId queue) {
 std::string gpus_text(std::int64_t milli) { return amount_text(kDimGpu, milli) + (milli == kMilli ? " GPU" : " GPUs"); }
 
 std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
-
-// "4 GPUs", "1 CPU", "64 GiB of memory"
-std::string counted(std::size_t dim, std::int64_t amount) {
-  if (dim == kDimMemory) return amount_text(dim, amount) + " of memory";
-  if (dim == kDimCpu) return amount_text(dim, amount) + (amount == kMilli ? " CPU" : " CPUs");
-  return gpus_text(amount);
-}
-
-bool is_one(std::size_t dim, std::int64_t amount) { return dim == kDimMemory || amount == kMilli; }
-
-// Where GPUs are not what is short, CPU or memory is; a refusal counts GPUs only.
-Reason with_what_is_short(const State& state, const JobState& job, Reason reason) {
-  const bool of_amounts = reason.code == ReasonCode::kGpusBusy || reason.code == ReasonCode::kFragmented;
-  if (!of_amounts || reason.limit < reason.asked) return reason;
-  std::vector<TaskAsk> asks;
-  std::int64_t cpu_asked = 0;
-  std::int64_t memory_asked = 0;
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    const TaskGroup& group = job.spec.groups[g];
-    asks.push_back(task_ask(state, job, g, kAllModels));
-    cpu_asked += group.least() * group.request.cpu_milli;
-    memory_asked += group.least() * group.request.memory_mib;
-  }
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  for (const state::NodeState& node : state.nodes()) {
-    const auto holds = [&](const TaskAsk& ask) { return could_hold(state, ask, node); };
-    if (!node.takes_tasks() || std::none_of(asks.begin(), asks.end(), holds)) continue;
-    cpu_milli += std::max<std::int64_t>(0, node.available_cpu_milli());
-    memory_mib += std::max<std::int64_t>(0, node.available_memory_mib());
-  }
-  const bool lacks_memory = cpu_milli >= cpu_asked && memory_mib < memory_asked;
-  if (!lacks_memory && reason.asked > 0 && cpu_milli >= cpu_asked) return reason;
-  reason.dim = lacks_memory ? kDimMemory : kDimCpu;
-  reason.asked = lacks_memory ? memory_asked : cpu_asked;
-  reason.limit = lacks_memory ? memory_mib : cpu_milli;
-  return reason;
-}
 
 void describe_quota(const State& state, const JobState& job, const Reason& reason, std::vector<std::string>& details) {
   Amounts asked = least_amounts(state, job.spec);
@@ -141,29 +107,85 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
   }
 }
 
-Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
-  if (job.nomination) {
-    Reason why;
-    why.code = ReasonCode::kWaitsForVictims;
-    if (!job.nomination->victims.empty()) why.job = job.nomination->victims.front();
-    why.limit = static_cast<std::int64_t>(job.nomination->victims.size());
-    return why;
+// Those of whom a claimant was promised places that have not left yet, or not given back.
+std::vector<const JobState*> still_leaving(const State& state, const JobState& claimant) {
+  std::vector<const JobState*> leaving;
+  for (const JobId id : claimant.nomination->victims) {
+    const JobState* victim = state.job(id);
+    if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
+    const JobId whom = victim->attempt->stop->claimant;  // none if it is asked to leave for another cause by now
+    if (whom == claimant.id || !whom.valid()) leaving.push_back(victim);
   }
+  return leaving;
+}
+
+std::int64_t tasks_given_back(const JobState& gang) {
+  return static_cast<std::int64_t>(gang.attempt->tasks.size()) - std::int64_t{gang.attempt->stop->keep};
+}
+
+// How many leave, how many only give back, and how many tasks.
+Reason waits_for(const State& state, const JobState& claimant) {
+  Reason why;
+  why.code = ReasonCode::kWaitsForVictims;
+  for (const JobState* victim : still_leaving(state, claimant)) {
+    if (!why.job.valid()) why.job = victim->id;
+    const bool goes_on = victim->attempt->shrinking();
+    why.limit += goes_on ? 0 : 1;
+    why.used += goes_on ? 1 : 0;
+    why.asked += goes_on ? tasks_given_back(*victim) : 0;
+  }
+  return why;
+}
+
+std::string waits_for_text(const Reason& why) {
+  const auto many = [](std::int64_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  std::string text = "it is promised its GPUs";
+  if (why.limit > 0) text += " and waits for " + many(why.limit, "job") + " to checkpoint and leave";
+  if (why.used == 0) return text + (why.limit == 0 ? "; who had to leave for them has left" : "");
+  return text + (why.limit > 0 ? " and for " : " and waits for ") + many(why.used, "job") + " to give back " +
+         many(why.asked, "task");
+}
+
+// "it is being stopped (reclaim)"
+std::string stopping_text(const JobState& job) {
+  const std::string cause = " (" + std::string(name_of(job.attempt->stop->cause)) + ")";
+  if (!job.attempt->shrinking()) return "it is being stopped" + cause;
+  return "it gives back " + std::to_string(tasks_given_back(job)) + " of its " +
+         std::to_string(job.attempt->tasks.size()) + " tasks" + cause + " and goes on with the others";
+}
+
+Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
+  if (job.nomination) return waits_for(state, job);
   PlaceWork work;
   return blocking(state, job, now, work).value_or(Reason());
 }
 
+// What would refuse it if there were quota, or nothing: there are places, also beside the starts held for others.
+std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Timestamp now) {
+  PlaceWork work;
+  Reason why;
+  const auto placements = place(state, job, kAllModels, work, why);
+  if (!placements) return why;
+  const std::vector<JobId> owners = not_passed(state, job, now);
+  const JobId delayed = first_delayed(state, job.queue, owners, *placements);
+  if (!delayed.valid()) return std::nullopt;
+  state::Trial trial(state);
+  for (const JobId owner : owners) trial.set_aside(owner, state.job(owner)->start_hold->placements);
+  if (place(state, job, kAllModels, work, why)) return std::nullopt;
+  return behind_hold(state, delayed);
+}
+
 // What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.
-void describe_others(const State& state, const JobState& job, const Reason& first, std::vector<std::string>& details) {
+void describe_others(State& state, const JobState& job, const Reason& first, Timestamp now,
+                     std::vector<std::string>& details) {
   if (first.code != ReasonCode::kQueueMax && first.code != ReasonCode::kQueueLending &&
       first.code != ReasonCode::kUserLimit)
     return;
-  PlaceWork work;
-  Reason why;
-  if (!place(state, job, kAllModels, work, why))
-    details.push_back("were there quota: " + sentence(state, with_what_is_short(state, job, why)));
-  else
-    details.push_back("were there quota, it would find its places");
+  const auto refused = refused_beside_quota(state, job, now);
+  details.push_back(refused ? "were there quota: " + sentence_with_what_is_short(state, job, *refused)
+                            : "were there quota, it would find its places");
 }
 
 bool claims_help(ReasonCode code) {
@@ -359,8 +381,7 @@ std::string sentence(const State& state, const Reason& reason) {
       }
       return "no set of nodes in this fleet can hold " + who + ", even if all were empty";
     case ReasonCode::kWaitsForVictims:
-      return "it is promised its GPUs and waits for " + std::to_string(reason.limit) + " job" +
-             (reason.limit == 1 ? "" : "s") + " to checkpoint and leave";
+      return waits_for_text(reason);
     case ReasonCode::kBehindHold:
       return "where it would fit, " + job_name(reason.job) + " is held a start at " + to_iso8601({reason.limit}) +
              ", and it is not known to be gone by then";
@@ -411,10 +432,9 @@ Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
   const ReasonCode code = explanation.reason.code;
   explanation.summary = code == ReasonCode::kParent
                             ? explain_children(state, job, now)
-                            : sentence(state, with_what_is_short(state, job, explanation.reason)) +
-                                  pause_after_end(job, code) + closed_by_windows(state, job, code) +
-                                  closed_nodes(state, job, code) + failed_gpus(state, job, code) +
-                                  closed_pools(state, job, code);
+                            : sentence_with_what_is_short(state, job, explanation.reason) + pause_after_end(job, code) +
+                                  closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
+                                  failed_gpus(state, job, code) + closed_pools(state, job, code);
   return explanation;
 }
 
@@ -428,7 +448,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   }
   if (job->attempt) {
     explanation.summary = job->attempt->stop
-                              ? "it is being stopped (" + std::string(name_of(job->attempt->stop->cause)) + ")"
+                              ? stopping_text(*job)
                               : "it runs since " + to_iso8601(job->attempt->started) + tasks_of_all(*job);
     if (!job->attempt->stop && job->is_elastic()) explanation.details = explain_growth(state, *job, now);
     return explanation;
@@ -436,11 +456,12 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   state.pass_deadlines(now);
   explanation = explain_briefly(state, *job, now);
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
-    for (const JobId victim : job->nomination->victims) {
-      const JobState* leaving = state.job(victim);
-      if (leaving == nullptr || !leaving->attempt || !leaving->attempt->stop) continue;
-      explanation.details.push_back(job_name(victim) + " of queue " + state.queue(leaving->queue).path + " leaves by " +
-                                    to_iso8601(leaving->attempt->stop->deadline));
+    for (const JobState* victim : still_leaving(state, *job)) {
+      const std::int64_t tasks = victim->attempt->shrinking() ? tasks_given_back(*victim) : 0;
+      explanation.details.push_back(
+          job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
+          (tasks == 0 ? " leaves" : " gives back " + std::to_string(tasks) + (tasks == 1 ? " task" : " tasks")) +
+          " by " + to_iso8601(victim->attempt->stop->deadline));
     }
   }
   if (job->spec.deadline) {
@@ -451,7 +472,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
     describe_quota(state, *job, explanation.reason, explanation.details);
     describe_fleet(state, *job, explanation.details);
     append(explanation.details, pool_rules(state, *job));
-    describe_others(state, *job, explanation.reason, explanation.details);
+    describe_others(state, *job, explanation.reason, now, explanation.details);
     append(explanation.details, explain_turn(state, *job, now));
     if (job->start_hold) {
       explanation.details.push_back("a start is held for it at " + to_iso8601(job->start_hold->start) +

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
-#include <utility>
 
 #include "model/document/quantity.h"
 #include "sched/explain.h"
@@ -28,15 +28,11 @@ std::string window_of(const State& state, NodeId node, Timestamp from, Timestamp
   return found == state.maintenance().end() ? std::string() : found->first;
 }
 
-// The first of the asks that a window alone keeps from the node, with that window.
-std::optional<std::pair<const TaskAsk*, state::ClosedSpan>> kept_out(const State& state, const NodeState& node,
-                                                                     const std::vector<TaskAsk>& asks) {
-  for (const TaskAsk& ask : asks) {
-    const auto span = closing(ask, node);
-    if (span && node.takes_tasks() && could_hold(state, ask, node)) return std::pair(&ask, *span);
-  }
-  return std::nullopt;
-}
+// A window that alone keeps a job from what is free on a node, and how much that is.
+struct KeptOut {
+  state::ClosedSpan span;
+  std::int64_t amount = 0;
+};
 
 std::int64_t free_gpu_milli(const NodeState& node, const TaskAsk& ask) {
   std::int64_t milli = 0;
@@ -44,6 +40,19 @@ std::int64_t free_gpu_milli(const NodeState& node, const TaskAsk& ask) {
     if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
   }
   return milli;
+}
+
+// Of the first of the asks of which that is so. Of GPUs nothing is kept from a group that asks none.
+std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const std::vector<TaskAsk>& asks,
+                                std::size_t dim) {
+  for (const TaskAsk& ask : asks) {
+    const auto span = closing(ask, node);
+    if (!span || !node.takes_tasks() || !could_hold(state, ask, node)) continue;
+    if (dim == kDimGpu && ask.group.request.gpus == 0) continue;
+    const std::int64_t amount = dim == kDimGpu ? free_gpu_milli(node, ask) : node.available_cpu_milli();
+    if (amount > 0) return KeptOut{*span, amount};
+  }
+  return std::nullopt;
 }
 
 // "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
@@ -133,23 +142,25 @@ std::string closed_by_windows(const State& state, const JobState& job, ReasonCod
   if (!(is_of_room(code) || code == ReasonCode::kMaintenance) || state.maintenance().empty()) return {};
   std::vector<TaskAsk> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
+  const bool of_gpus = std::any_of(asks.begin(), asks.end(), [](const TaskAsk& a) { return a.group.request.gpus > 0; });
+  const std::size_t dim = of_gpus ? kDimGpu : kDimCpu;
   struct Closed {
     std::int64_t nodes = 0;
-    std::int64_t gpu_milli = 0;
+    std::int64_t amount = 0;
   };
   std::map<std::string, Closed> windows;
   for (const NodeState& node : state.nodes()) {
-    const auto kept = kept_out(state, node, asks);
-    const std::int64_t gpu_milli = kept ? free_gpu_milli(node, *kept->first) : 0;
-    if (gpu_milli == 0) continue;
-    Closed& closed = windows[window_of(state, node.id, kept->second.from, kept->second.to)];
+    const auto kept = kept_out(state, node, asks, dim);
+    if (!kept) continue;
+    Closed& closed = windows[window_of(state, node.id, kept->span.from, kept->span.to)];
     ++closed.nodes;
-    closed.gpu_milli += gpu_milli;
+    closed.amount += kept->amount;
   }
+  const std::string what = of_gpus ? "GPU" : "CPU";
   std::string text;
   for (const auto& [name, closed] : windows) {
     text += (code == ReasonCode::kMaintenance ? "; window " : "; maintenance window ") + name + " closes " +
-            amount_text(kDimGpu, closed.gpu_milli) + " free " + (closed.gpu_milli == kMilli ? "GPU" : "GPUs") + " of " +
+            amount_text(dim, closed.amount) + " free " + what + (closed.amount == kMilli ? "" : "s") + " of " +
             std::to_string(closed.nodes) + (closed.nodes == 1 ? " node" : " nodes") + " to it";
   }
   return text;

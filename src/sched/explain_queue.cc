@@ -83,7 +83,7 @@ std::string why_first(const State& state, Order order, const JobState& first, co
 }  // namespace
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
-  if (!job.in_pending || job.not_before > now) return {};  // it is not in line
+  if (!job.in_pending || job.nomination || job.not_before > now) return {};  // it is not in line
   Order order(state, now);
   const auto first = order.first();
   if (!first || *first == job.id) return {};
