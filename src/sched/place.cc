@@ -91,11 +91,21 @@ Reason closed_by(const TaskAsk& ask, const state::ClosedSpan& span, NodeId node)
   return reason;
 }
 
-// The window without which the fleet, were it empty, would hold what the group asks; of several the first that is over.
+// Whether it would take tasks if no window closed it.
+bool is_open_but_for_windows(const NodeState& node) { return node.status == NodeStatus::kReady && !node.cordoned; }
+
+// The window without which the fleet, were it empty, would hold what the group asks; of several the first that is over,
+// of a node that takes tasks but for it.
 std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& ask) {
   if (!ask.stay) return std::nullopt;
   std::int64_t slots = 0;
   std::optional<std::pair<state::ClosedSpan, NodeId>> first;
+  const auto goes_before = [&](const NodeState& node, const state::ClosedSpan& span) {
+    if (!first) return true;
+    const bool open = is_open_but_for_windows(node);
+    const bool other_open = is_open_but_for_windows(state.node(first->second));
+    return open != other_open ? open : span.to < first->first.to;
+  };
   for (const NodeState& node : state.nodes()) {
     const state::NodeShape& shape = state.node_index().shape_of(node.id);
     const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
@@ -104,7 +114,7 @@ std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& a
     const auto span = closing(ask, node);
     if (!span)
       slots += here;
-    else if (!first || span->to < first->first.to)
+    else if (goes_before(node, *span))
       first = {*span, node.id};
   }
   if (!first || slots >= ask.group.least()) return std::nullopt;
