@@ -73,7 +73,8 @@ std::string job_text(const State& state, JobId id) {
 std::string user_raise_text(const State& state, const Raise& raise) {
   const std::string queue = "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path);
   if (raise.dim == kDims) {
-    return queue + " let one user run " + std::to_string(raise.to) + " jobs instead of " + std::to_string(raise.from);
+    return queue + " let one user run " + std::to_string(raise.to) + (raise.to == 1 ? " job" : " jobs") +
+           " instead of " + std::to_string(raise.from);
   }
   return queue + " let one user have " + amount_text(raise.dim, raise.to) + " " + dim_name(state, raise.dim) +
          " instead of " + amount_text(raise.dim, raise.from);
@@ -109,6 +110,14 @@ std::string beside_text(const State& state, const Change& change) {
   return change.shrinks.empty() ? "" : ", and " + leaving_text(state, change);
 }
 
+// What is expected of it must be no longer than its limit.
+std::string time_limit_text(const JobSpec& spec, const Change& change) {
+  const std::string text = "its time limit were " + document::duration_text(change.to) + " or less" +
+                           (change.from > 0 ? " instead of " + document::duration_text(change.from) : "");
+  if (spec.estimate_s <= change.to) return text;
+  return text + ", and its estimate no longer than that instead of " + document::duration_text(spec.estimate_s);
+}
+
 std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
   return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
@@ -118,7 +127,10 @@ std::string asked_text(std::size_t dim, const std::string& what, const Change& c
 JobState changed(JobState job, const Change& change) {
   if (change.kind == ChangeKind::kRelease) job.held = false;
   if (change.kind == ChangeKind::kPriority) job.priority = static_cast<std::int32_t>(change.to);
-  if (change.kind == ChangeKind::kTimeLimit) job.spec.time_limit_s = job.expected_s = change.to;
+  if (change.kind == ChangeKind::kTimeLimit) {
+    job.spec.time_limit_s = job.expected_s = change.to;
+    job.spec.estimate_s = std::min(job.spec.estimate_s, change.to);  // a longer one than the limit is refused
+  }
   if (change.kind == ChangeKind::kShareNodes) job.spec.exclusive = false;
   if (change.kind == ChangeKind::kLevel) job.spec.topology.required = change.name;
   if (change.kind == ChangeKind::kNoTerm) {
@@ -131,7 +143,18 @@ JobState changed(JobState job, const Change& change) {
   return job;
 }
 
-Timestamp ends_by(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+Timestamp gives_back_by(const State& state, const state::RunningRow& row, Timestamp now) {
+  if (!row.stopping) return Timestamp::never();
+  const state::AttemptState& attempt = *state.job(row.job)->attempt;
+  return attempt.shrinking() ? std::max(now, attempt.stop->deadline) : Timestamp::never();
+}
+
+Timestamp ends_by(const State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (!gives_back_by(state, row, now).is_never()) {  // its row ends when its stop does, but the gang goes on
+    const JobState& gang = *state.job(row.job);
+    const bool known = gang.spec.time_limit_s > 0 || gang.spec.estimate_s > 0;
+    return known ? state::expected_end(state, gang, now) : Timestamp::never();
+  }
   if (row.end.is_never() || row.end > now) return row.end;
   return row.timed ? now : late.of(row);
 }
@@ -152,7 +175,10 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
   trial.end_windows(change.at);
   state::ExpectedEnds late(state, now);
   for (const state::RunningRow& row : state.running_table().rows()) {
-    if (ends_by(row, now, late) <= change.at) trial.remove(row.job);
+    if (ends_by(state, row, now, late) <= change.at)
+      trial.remove(row.job);
+    else if (gives_back_by(state, row, now) <= change.at)
+      trial.shrink(row.job, state.job(row.job)->attempt->stop->keep);
   }
 }
 
@@ -169,8 +195,7 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kPriority:
       return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
     case ChangeKind::kTimeLimit:
-      return "its time limit were " + document::duration_text(change.to) + " or less" +
-             (change.from > 0 ? " instead of " + document::duration_text(change.from) : "");
+      return time_limit_text(job.spec, change);
     case ChangeKind::kWait:
       return "at " + to_iso8601(change.at) + ", as far as time limits and estimates are kept";
     case ChangeKind::kUncordon:

@@ -87,7 +87,9 @@ void apply(state::Trial& trial, const state::State& state, const Change& change,
 
 // When the running job is gone at the latest, but not before now: the deadline of its stop, its time limit, else its
 // estimate or, where it has run longer, what `late` says; never() when nothing says so.
-Timestamp ends_by(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late);
+Timestamp ends_by(const state::State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late);
+// When a gang that is asked to give back its last tasks, and goes on, has done so at the latest; never() of all others.
+Timestamp gives_back_by(const state::State& state, const state::RunningRow& row, Timestamp now);
 
 // "it would start now if node n3 were uncordoned"
 std::string would_start(const Change& change);

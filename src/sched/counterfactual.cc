@@ -1,6 +1,7 @@
 #include "sched/counterfactual.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -113,7 +114,9 @@ std::optional<Change> Inquiry::wait() {
   std::vector<Timestamp> times;
   state::ExpectedEnds late(state_, now_);
   for (const state::RunningRow& row : state_.running_table().rows()) {
-    if (!row.end.is_never()) times.push_back(ends_by(row, now_, late));
+    const Timestamp ends[] = {ends_by(state_, row, now_, late), gives_back_by(state_, row, now_)};
+    std::copy_if(std::begin(ends), std::end(ends), std::back_inserter(times),
+                 [](Timestamp end) { return !end.is_never(); });
   }
   if (job_.not_before > now_) times.push_back(job_.not_before);
   if (job_.start_hold && job_.start_hold->start > now_) times.push_back(job_.start_hold->start);
@@ -264,7 +267,20 @@ std::optional<Change> Inquiry::largest(ChangeKind kind, std::size_t group, std::
   return largest(std::move(change), low, unit);
 }
 
+// Strict NUMA policies refuse some numbers of GPUs and take larger ones: 3 from two domains, but not 4 from one.
+bool Inquiry::less_may_be_harder(const Change& change) const {
+  if (change.kind != ChangeKind::kGpus) return false;
+  const TaskGroup& group = job_.spec.groups[change.group];
+  return !group.request.is_share() && is_strict(numa_policy(job_.spec, group));
+}
+
 std::optional<Change> Inquiry::largest(Change change, std::int64_t low, std::int64_t unit) {
+  if (less_may_be_harder(change) && (change.from - low) / unit <= std::int64_t{kMaxGpusPerNode}) {
+    for (change.to = change.from - unit; change.to >= low; change.to -= unit) {
+      if (starts(change)) return change;
+    }
+    return std::nullopt;
+  }
   change.to = low;
   if (low >= change.from || !starts(change)) return std::nullopt;
   std::int64_t refused = change.from;

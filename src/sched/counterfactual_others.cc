@@ -269,8 +269,10 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
   while (!starts(change, &why)) {
     if (spent() || change.victims.size() > kMostVictims) return std::nullopt;
     bool more = is_quota(why) && add_victims_below(change, why);
-    // The quota of one GPU model is no matter where places on others are freed.
-    const bool elsewhere = !is_quota(why) || (why.dim >= kDimGpuEquivalent && why.dim < kDims);
+    // The quota of one GPU model is no matter where places on others are freed, and what whole nodes count is another
+    // matter on other nodes.
+    const bool by_node = why.dim < kDims && (why.dim >= kDimGpuEquivalent || job_.spec.exclusive);
+    const bool elsewhere = !is_quota(why) || by_node;
     if (!more && is_of_neighbours(why.code)) more = add_neighbours(change, why.node);
     if (!more && elsewhere) {
       // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.

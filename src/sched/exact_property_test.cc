@@ -253,7 +253,11 @@ struct TinyFleet : FleetFixture {
     }
     if (change.kind == ChangeKind::kWait) {
       for (const JobId other : state.running()) {
-        if (known_end(*state.job(other)) <= change.at) imagined.gone.insert(other);
+        const state::AttemptState& attempt = *state.job(other)->attempt;
+        if (known_end(*state.job(other)) <= change.at)
+          imagined.gone.insert(other);
+        else if (attempt.shrinking() && std::max(now, attempt.stop->deadline) <= change.at)
+          imagined.kept[other] = attempt.stop->keep;
       }
     }
     return imagined;
