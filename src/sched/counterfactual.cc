@@ -109,7 +109,8 @@ std::optional<Change> Inquiry::time_limit() {
 }
 
 // The first of the times at which something ends, such that the job starts then and not at the one before. Later is
-// easier but for windows and starts held for others that come near: beside those the first times are tried one by one.
+// easier but for windows and starts held for others that come near, and for the end of somebody near whom it has to be:
+// beside those the first times are tried one by one.
 std::optional<Change> Inquiry::wait() {
   std::vector<Timestamp> times;
   state::ExpectedEnds late(state_, now_);
@@ -136,7 +137,9 @@ std::optional<Change> Inquiry::wait() {
     if (place < count && times[place] == job_.start_hold->start && starts_at(place)) count = place + 1;
   }
   std::size_t refused = 0;  // so many of the first do not start it
-  const bool later_is_easier = state_.maintenance().empty() && state_.start_holds().empty();
+  const bool needs_others = std::any_of(job_.spec.affinity.begin(), job_.spec.affinity.end(),
+                                        [](const AffinityTerm& term) { return term.required; });
+  const bool later_is_easier = state_.maintenance().empty() && state_.start_holds().empty() && !needs_others;
   const std::size_t one_by_one = later_is_easier ? 0 : std::min(count, kOneByOne);
   for (; refused < one_by_one; ++refused) {
     if (starts_at(refused)) return change;
