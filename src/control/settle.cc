@@ -221,9 +221,10 @@ Amounts leaving_below(const State& state, QueueId queue) {
   for (const JobId id : state.running()) {
     const JobState& job = *state.job(id);
     if (!job.attempt->stop || !state.is_below(job.queue, queue)) continue;
-    for (const state::Charge& charge : job.attempt->charges) {
-      if (charge.first_task >= job.attempt->stop->keep) leaving += charge.amounts;
-    }
+    std::vector<TaskPlacement> placements;
+    for (std::size_t t = job.attempt->stop->keep; t < job.attempt->tasks.size(); ++t)
+      placements.push_back(job.attempt->tasks[t].placement);
+    leaving += state.amounts_of(job.spec, placements);
   }
   return leaving;
 }

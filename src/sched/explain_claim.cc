@@ -10,6 +10,7 @@
 #include "sched/candidates.h"
 #include "sched/explain.h"
 #include "sched/fit.h"
+#include "sched/listed.h"
 #include "sched/preempt.h"
 #include "sched/quota.h"
 #include "state/attained_service.h"
@@ -27,10 +28,6 @@ using state::State;
 constexpr std::size_t kMostNamed = 5;
 
 std::string name(JobId job) { return "job " + std::to_string(job.value()); }
-
-std::string counted(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 // Of whom places might be claimed if nothing limited it.
 struct Claims {

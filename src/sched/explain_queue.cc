@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "model/document/quantity.h"
 #include "sched/explain.h"
+#include "sched/listed.h"
 #include "sched/order.h"
 #include "sched/quota.h"
 #include "state/use_or_lose.h"

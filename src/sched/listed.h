@@ -1,7 +1,8 @@
 #pragma once
-// "a, b and c": a list in a sentence.
+// Words in a sentence: "a, b and c", "3 jobs".
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace berth::sched {
@@ -14,6 +15,11 @@ std::string listed(const Items& items, Name&& name) {
     text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + name(items[i]);
   }
   return text;
+}
+
+// "1 job", "3 jobs".
+inline std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 }  // namespace berth::sched
