@@ -20,7 +20,7 @@ bool may_use_one_of(const State& state, const JobState& job, const std::vector<T
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const TaskAsk ask = task_ask(state, job, g, kAllModels);
     for (const TaskPlacement& placement : placements) {
-      if (ask.classes[state.node_index().class_of(placement.node).index()]) return true;
+      if (could_hold(state, ask, state.node(placement.node))) return true;
     }
   }
   return false;

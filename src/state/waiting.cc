@@ -127,6 +127,7 @@ void State::remove_pending(JobState& job) {
   count_wait(job, -1);
   count_demand(job, -1);
   job.in_pending = false;
+  if (!nominated_.empty()) ++opportunity_;  // a claimant may have kept to its promise for its sake
 }
 
 void State::pass_deadlines(Timestamp now) {
