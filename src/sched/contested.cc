@@ -4,6 +4,7 @@
 #include <set>
 
 #include "sched/admit.h"
+#include "sched/fit.h"
 #include "sched/node_fit.h"
 #include "sched/place.h"
 #include "sched/quota.h"
@@ -45,7 +46,12 @@ bool could_reclaim(const State& state, QueueId claimant, const Amounts& asked, Q
 
 }  // namespace
 
-bool contested(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements, Timestamp now) {
+bool contested(state::Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
+               Timestamp now, PlaceWork& work) {
+  const auto fits_some_time = [&](const JobState& waiting) {
+    Reason why;
+    return fit_beside_holds(trial, state, waiting, now, work, why).has_value() || !is_never(why.code);
+  };
   const SchedulingConfig& rules = state.config().scheduling;
   const Amounts counts = state.amounts_of(job.spec, placements);
   for (const QueueState& leaf : state.queues()) {
@@ -57,7 +63,8 @@ bool contested(const State& state, const JobState& job, const std::vector<TaskPl
       const Amounts asked = least_amounts(state, waiting->spec);
       const bool could =
           own ? waiting->priority > job.priority : could_reclaim(state, leaf.id, asked, job.queue, counts);
-      if (could && admit(state, *waiting, asked).models != 0 && may_use_one_of(state, *waiting, placements))
+      if (could && admit(state, *waiting, asked).models != 0 && may_use_one_of(state, *waiting, placements) &&
+          fits_some_time(*waiting))
         return true;
     }
   }

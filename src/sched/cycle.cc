@@ -43,6 +43,7 @@ struct Cycle {
   std::vector<Ending> starting;  // by this cycle
   std::set<JobId> decided;       // started or nominated by it
   std::set<JobId> unpromised;    // whose promises it has served or dropped
+  bool lets_off = false;         // who is leaving for somebody who starts elsewhere
   Questions questions;
   Openings openings;
 
@@ -207,9 +208,11 @@ void serve_nominations(Cycle& cycle) {
     const JobState& job = *cycle.state.job(id);
     Reason why;
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
-    if (placements &&
-        (stands_lower(cycle.state, job, *placements) || contested(cycle.state, job, *placements, cycle.now)))
+    if (placements && (stands_lower(cycle.state, job, *placements) ||
+                       contested(cycle.trial, cycle.state, job, *placements, cycle.now, cycle.work)))
       placements.reset();
+    // Who was leaving for it is let off, and may be claimed from again: the others are asked when that has been done.
+    cycle.lets_off = cycle.lets_off || (placements && waits_for_victims(cycle.state, job));
     if (!placements && keeps_promise(cycle, job)) placements = job.nomination->placements;
     if (placements) {
       cycle.unpromised.insert(id);
@@ -328,6 +331,10 @@ Plan run_cycle(State& state, Timestamp now) {
   state.pass_deadlines(now);
   // 2. Promises first.
   serve_nominations(cycle);
+  if (cycle.lets_off) {
+    cycle.plan.ask_again_at = now;
+    return std::move(cycle.plan);
+  }
   // Who can neither start nor claim sleeps until something that blocks it changes.
   Probed probed = probe_lanes(state, now, cycle.work, cycle.questions, cycle.openings);
   cycle.plan.refused.insert(cycle.plan.refused.end(), probed.refused.begin(), probed.refused.end());
