@@ -8,6 +8,7 @@
 #include "sched/node_fit.h"
 #include "sched/place.h"
 #include "sched/quota.h"
+#include "state/attained_service.h"
 
 namespace berth::sched {
 
@@ -44,6 +45,14 @@ bool could_reclaim(const State& state, QueueId claimant, const Amounts& asked, Q
   return std::find(within.begin(), within.end(), sides.claimant) != within.end();
 }
 
+// Whether a job of its own queue could: of higher priority or, where the queue orders by attained service and the job
+// can save, of a lower level.
+bool could_preempt(const QueueState& queue, const JobState& claimant, const JobState& job, Timestamp now) {
+  if (claimant.priority != job.priority) return claimant.priority > job.priority;
+  return !queue.service_thresholds.empty() && job.spec.checkpoint.on_signal &&
+         claimant.level < state::level_of(queue, job, now);
+}
+
 }  // namespace
 
 bool contested(state::Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
@@ -62,7 +71,7 @@ bool contested(state::Trial& trial, State& state, const JobState& job, const std
       if (waiting == nullptr || waiting->id == job.id) continue;
       const Amounts asked = least_amounts(state, waiting->spec);
       const bool could =
-          own ? waiting->priority > job.priority : could_reclaim(state, leaf.id, asked, job.queue, counts);
+          own ? could_preempt(leaf, *waiting, job, now) : could_reclaim(state, leaf.id, asked, job.queue, counts);
       if (could && admit(state, *waiting, asked).models != 0 && may_use_one_of(state, *waiting, placements) &&
           fits_some_time(*waiting))
         return true;

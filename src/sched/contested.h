@@ -12,8 +12,8 @@
 namespace berth::sched {
 
 // Jobs that wait, that quota admits, that one of the nodes could hold if it were empty and that could stop the job
-// there: of its own queue by priority, of others because it would borrow what they are guaranteed. Neither who will
-// never fit nor claimants: they have places. Looks at the first job of each lane.
+// there: of its own queue by priority or level, of others because it would borrow what they are guaranteed. Neither who
+// will never fit nor claimants: they have places. Looks at the first job of each lane.
 bool contested(state::Trial& trial, state::State& state, const state::JobState& job,
                const std::vector<TaskPlacement>& placements, Timestamp now, PlaceWork& work);
 

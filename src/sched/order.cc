@@ -316,10 +316,13 @@ std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t pla
   const Siblings sides = below_common_ancestor(state_, leaf, borrower);
   if (ranks_within(state_, sides.victim, borrower, counts)) return std::nullopt;
   if (!ranks_within(state_, sides.claimant, leaf, *lane.least)) return std::nullopt;
-  const std::optional<Candidate> first = leaf_head(queue);
-  if (first->key.negated_priority < lane.at.negated_priority) return std::nullopt;
-  lane.preferred = true;
-  return Candidate{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
+  Candidate next{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
+  // Its queue has the turn; in it, who is of higher priority goes before.
+  if (const auto first = leaf_head(queue); first->key.negated_priority < next.key.negated_priority) next = *first;
+  Lane& preferred = lanes_[next.lane];
+  if (preferred.preferred) return std::nullopt;
+  preferred.preferred = true;
+  return next;
 }
 
 bool Order::yields_to_owner() {

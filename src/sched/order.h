@@ -65,9 +65,9 @@ class Order {
   // It would borrow where it would start, in a burst pool say: it is asked again when that has its turn.
   void ask_as_borrowing();
   bool asked_as_borrowing() const { return lanes_[last_->lane].borrows; }
-  // Whether somebody who waits behind the head of a queue, and is of no lower priority than it, could reclaim from the
-  // job that next() gave last: heads alone are compared, and that one would borrow. He is the next then, and it is
-  // asked again after him. Only where lanes were given with what they count.
+  // Whether somebody who waits behind the head of a queue could reclaim from the job that next() gave last: heads alone
+  // are compared, and that one would borrow. He is the next then, or before him who is of higher priority in his queue,
+  // and the job is asked again after him. Only where lanes were given with what they count.
   bool yields_to_owner();
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
   void refuse_as_long();

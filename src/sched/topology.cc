@@ -397,11 +397,13 @@ namespace {
 JobLevels stated_levels(const Gang& gang) {
   const State& state = gang.state();
   const JobSpec& spec = gang.spec();
-  // One node is no place to spread over, nor to be where others are or are not.
-  const bool wide = spec.spread || gang.neighbours().prefers();
+  // One node is no place to spread over, and which domain has who is wished for near is not known.
+  const bool wishes = gang.neighbours().prefers();
   const auto range_of = [&](const TopologyConstraint& topology) {
     LevelRange range = level_range(state, topology);
-    if (wide && topology.preferred.empty()) range.preferred = range.required;
+    if (!topology.preferred.empty() || range.required == kAnywhere) return range;
+    if (wishes) range.preferred = range.required;
+    if (spec.spread && !wishes) range.preferred = std::max(range.required, node_level(state) - 1);
     return range;
   };
   JobLevels levels{range_of(spec.topology), {}, {}};

@@ -4,8 +4,8 @@
 // 1. `required`: every task within one domain of that level, or nothing is placed. `preferred`: within one domain of
 //    that level if there is one that holds the gang.
 // 2. The narrowest level wins: the levels are tried from the preferred one outwards, up to the required one or, where
-//    none is required, the whole fleet. A gang that requires a level and prefers none prefers one node, unless it is
-//    to be spread or wishes to be near others, or away from them: then all nodes of the domain are as good.
+//    none is required, the whole fleet. A gang that requires a level and prefers none prefers one node;
+//    if it is to be spread, one domain of the narrowest level; if it wishes to be near others, or away from them, none.
 // 3. Of several domains of a level that hold it the one with the least room is taken, so that wide room stays whole.
 // 4. A group that has levels of its own goes, within the domain of the job, into one of its own by the same rules, the
 //    largest such group first; if the others find no room then, it tries the next one, a bounded number of times.
