@@ -319,10 +319,7 @@ std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t pla
   Candidate next{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
   // Its queue has the turn; in it, who is of higher priority goes before.
   if (const auto first = leaf_head(queue); first->key.negated_priority < next.key.negated_priority) next = *first;
-  Lane& preferred = lanes_[next.lane];
-  if (preferred.preferred) return std::nullopt;
-  preferred.preferred = true;
-  return next;
+  return lanes_[next.lane].preferred ? std::nullopt : std::optional(next);
 }
 
 bool Order::yields_to_owner() {
@@ -331,13 +328,14 @@ bool Order::yields_to_owner() {
   for (const std::size_t place : *owners_) {
     const QueueId leaf = awake_[place].key.queue;
     if (leaf == last_->leaf) continue;
-    owner_ = owner_among(leaf, place, last_->leaf, counts);
-    if (!owner_) continue;
-    lanes_[last_->lane].taken = false;
-    forget_path(last_->leaf);
-    return true;
+    const auto owner = owner_among(leaf, place, last_->leaf, counts);
+    if (owner && (!owner_ || state::precedes_elsewhere(owner->key, owner_->key))) owner_ = owner;
   }
-  return false;
+  if (!owner_) return false;
+  lanes_[owner_->lane].preferred = true;
+  lanes_[last_->lane].taken = false;
+  forget_path(last_->leaf);
+  return true;
 }
 
 void Order::refuse_as_long() {

@@ -56,7 +56,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kPendingLost, 10'000},
     {Bug::kLateReport, 20'000},
     {Bug::kUnknownFreed, 2'000},
-    {Bug::kPromotionOrder, 5'000},
+    {Bug::kPromotionOrder, 20'000},
     {Bug::kVictimsNotLetOff, 20'000},
     {Bug::kDoubleStart, 1'000},
     {Bug::kEffectsBeforeAppend, 1'000},
