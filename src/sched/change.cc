@@ -73,8 +73,7 @@ std::string job_text(const State& state, JobId id) {
 std::string user_raise_text(const State& state, const Raise& raise) {
   const std::string queue = "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path);
   if (raise.dim == kDims) {
-    return queue + " let one user run " + std::to_string(raise.to) + (raise.to == 1 ? " job" : " jobs") +
-           " instead of " + std::to_string(raise.from);
+    return queue + " let one user run " + counted(raise.to, "job") + " instead of " + std::to_string(raise.from);
   }
   return queue + " let one user have " + amount_text(raise.dim, raise.to) + " " + dim_name(state, raise.dim) +
          " instead of " + amount_text(raise.dim, raise.from);
@@ -227,8 +226,8 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kGpus:
       return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(state, change);
     case ChangeKind::kTasks:
-      return "it asked " + std::to_string(change.to) + (change.to == 1 ? " task" : " tasks") + " instead of " +
-             std::to_string(change.from) + group + beside_text(state, change);
+      return "it asked " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
+             beside_text(state, change);
     case ChangeKind::kCpus:
       return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
     case ChangeKind::kMemory:

@@ -1,6 +1,5 @@
 #include "sched/contested.h"
 
-#include <algorithm>
 #include <set>
 
 #include "sched/admit.h"
@@ -35,14 +34,6 @@ const JobState* first_of(const State& state, const std::set<state::PendingKey>& 
     if (waiting.not_before <= now && !waiting.nomination) return &waiting;
   }
   return nullptr;
-}
-
-// Whether a job of another queue that counts so much could reclaim what the job would borrow.
-bool could_reclaim(const State& state, QueueId claimant, const Amounts& asked, QueueId queue, const Amounts& counts) {
-  const Siblings sides = below_common_ancestor(state, claimant, queue);
-  if (would_be_within(state, sides.victim, counts)) return false;
-  const std::vector<QueueId> within = claims_within(state, claimant, asked);
-  return std::find(within.begin(), within.end(), sides.claimant) != within.end();
 }
 
 // Whether a job of its own queue could: of higher priority or, where the queue orders by attained service and the job

@@ -12,6 +12,7 @@
 #include "sched/explain_queue.h"
 #include "sched/explain_short.h"
 #include "sched/fit.h"
+#include "sched/listed.h"
 #include "sched/place.h"
 #include "sched/quota.h"
 #include "state/back_off.h"
@@ -39,8 +40,6 @@ std::string thousandths(std::int64_t amount) {
 std::string queue_name(const State& state, QueueId queue) {
   return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
 }
-
-std::string gpus_text(std::int64_t milli) { return amount_text(kDimGpu, milli) + (milli == kMilli ? " GPU" : " GPUs"); }
 
 std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
 
@@ -89,8 +88,8 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
       most_free = std::max<std::int64_t>(most_free, here);
     }
     std::string line =
-        "group " + group.name + ": " + std::to_string(group.least()) + " task" + (group.least() == 1 ? "" : "s") +
-        " of " + (wants_gpus ? gpus_text(group.request.total_gpu_milli()) : counted(kDimCpu, group.request.cpu_milli)) +
+        "group " + group.name + ": " + counted(group.least(), "task") + " of " +
+        (wants_gpus ? counted(kDimGpu, group.request.total_gpu_milli()) : counted(kDimCpu, group.request.cpu_milli)) +
         "; " + std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
     if (closed > 0) {
       line += " (" + std::to_string(closed) + " more " + (closed == 1 ? "is" : "are") + " cordoned" +
@@ -138,14 +137,11 @@ Reason waits_for(const State& state, const JobState& claimant) {
 }
 
 std::string waits_for_text(const Reason& why) {
-  const auto many = [](std::int64_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-  };
   std::string text = "it is promised its GPUs";
-  if (why.limit > 0) text += " and waits for " + many(why.limit, "job") + " to checkpoint and leave";
+  if (why.limit > 0) text += " and waits for " + counted(why.limit, "job") + " to checkpoint and leave";
   if (why.used == 0) return text + (why.limit == 0 ? "; who had to leave for them has left" : "");
-  return text + (why.limit > 0 ? " and for " : " and waits for ") + many(why.used, "job") + " to give back " +
-         many(why.asked, "task");
+  return text + (why.limit > 0 ? " and for " : " and waits for ") + counted(why.used, "job") + " to give back " +
+         counted(why.asked, "task");
 }
 
 // "it is being stopped (reclaim)"
@@ -240,7 +236,7 @@ std::string topology_sentence(const State& state, const Reason& reason) {
   const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
   const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
   std::string text = reason.rule == PlaceRule::kGroup ? "its " + reason.wish + " asks " : "it asks ";
-  if (reason.asked > 0) text += gpus_text(reason.asked) + " ";
+  if (reason.asked > 0) text += counted(kDimGpu, reason.asked) + " ";
   text += "within one " + level;
   if (is_never(reason.code)) return text + ", and no " + level + " could hold that, even if it were empty";
   text += "; " + name + " comes closest: ";
@@ -284,7 +280,7 @@ std::string numa_sentence_of_nodes(const Reason& reason) {
 // "2 nodes have 4 idle GPUs, but not in one NUMA domain"
 std::string numa_sentence(const Reason& reason) {
   if (reason.asked == 0) return numa_sentence_of_nodes(reason);
-  const std::string gpus = gpus_text(reason.asked * kMilli);
+  const std::string gpus = counted(kDimGpu, reason.asked * kMilli);
   const std::string domains = reason.wish == name_of(NumaPolicy::kSingleNumaNode)
                                   ? "in one NUMA domain"
                                   : "in as few NUMA domains as an empty node would need";
@@ -391,8 +387,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return "its array runs as many elements as it may";
     case ReasonCode::kUserLimit:
       if (reason.dim == kDims) {
-        return queue_name(state, reason.queue) + " lets one user run " + std::to_string(reason.limit) +
-               (reason.limit == 1 ? " job" : " jobs") + " at once, and its user runs " + std::to_string(reason.used);
+        return queue_name(state, reason.queue) + " lets one user run " + counted(reason.limit, "job") +
+               " at once, and its user runs " + std::to_string(reason.used);
       }
       return queue_name(state, reason.queue) + " lets one user have " + amount_text(reason.dim, reason.limit) + " " +
              dim_name(state, reason.dim) + ", its user has " + amount_text(reason.dim, reason.used) +
@@ -458,10 +454,9 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobState* victim : still_leaving(state, *job)) {
       const std::int64_t tasks = victim->attempt->shrinking() ? tasks_given_back(*victim) : 0;
-      explanation.details.push_back(
-          job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
-          (tasks == 0 ? " leaves" : " gives back " + std::to_string(tasks) + (tasks == 1 ? " task" : " tasks")) +
-          " by " + to_iso8601(victim->attempt->stop->deadline));
+      explanation.details.push_back(job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
+                                    (tasks == 0 ? " leaves" : " gives back " + counted(tasks, "task")) + " by " +
+                                    to_iso8601(victim->attempt->stop->deadline));
     }
   }
   if (job->spec.deadline) {

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "model/document/quantity.h"
 #include "sched/explain.h"
+#include "sched/explain_short.h"
 #include "sched/listed.h"
 #include "sched/order.h"
 #include "sched/quota.h"
@@ -200,8 +201,7 @@ std::vector<std::string> user_limit_lines(const QueueState& queue) {
     if (limit != kUnlimited) most += (most.empty() ? "" : ", ") + text;
   };
   add(queue.max_jobs_per_user, counted(queue.max_jobs_per_user, "running job"));
-  add(queue.max_gpu_milli_per_user,
-      amount_text(kDimGpu, queue.max_gpu_milli_per_user) + (queue.max_gpu_milli_per_user == kMilli ? " GPU" : " GPUs"));
+  add(queue.max_gpu_milli_per_user, counted(kDimGpu, queue.max_gpu_milli_per_user));
   add(queue.max_submitted_per_user, counted(queue.max_submitted_per_user, "submitted job"));
   const auto full = std::count_if(queue.users.begin(), queue.users.end(), [&](const auto& user) {
     const state::UserUsage& used = user.second;

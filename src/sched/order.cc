@@ -313,9 +313,7 @@ std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t pla
   const std::span<Lane> lanes = lanes_of(queue);
   Lane& lane = lanes[place - first_of_[leaf.index()]];
   if (!ready(queue, lane) || lane.borrows || lane.preferred) return std::nullopt;
-  const Siblings sides = below_common_ancestor(state_, leaf, borrower);
-  if (ranks_within(state_, sides.victim, borrower, counts)) return std::nullopt;
-  if (!ranks_within(state_, sides.claimant, leaf, *lane.least)) return std::nullopt;
+  if (!could_reclaim(state_, leaf, *lane.least, borrower, counts)) return std::nullopt;
   Candidate next{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
   // Its queue has the turn; in it, who is of higher priority goes before.
   if (const auto first = leaf_head(queue); first->key.negated_priority < next.key.negated_priority) next = *first;

@@ -402,8 +402,10 @@ JobLevels stated_levels(const Gang& gang) {
   const auto range_of = [&](const TopologyConstraint& topology) {
     LevelRange range = level_range(state, topology);
     if (!topology.preferred.empty() || range.required == kAnywhere) return range;
-    if (wishes) range.preferred = range.required;
-    if (spec.spread && !wishes) range.preferred = std::max(range.required, node_level(state) - 1);
+    if (wishes)
+      range.preferred = range.required;
+    else if (spec.spread)
+      range.preferred = std::max(range.required, node_level(state) - 1);
     return range;
   };
   JobLevels levels{range_of(spec.topology), {}, {}};
