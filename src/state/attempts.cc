@@ -302,6 +302,8 @@ void State::on(const StopBegan& event) {
   stop.exited_before = job.attempt->exited;
   stop.keep = event.keep;
   job.attempt->stop = stop;
+  job.attempt->grace_used_ms = grace_used_ms(*this, job, now_);
+  job.attempt->let_off_at = now_;
   running_table_.set(job);
   const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
   if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
@@ -315,7 +317,7 @@ void State::on(const StopCancelled& event) {
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   job.phase = JobPhase::kRunning;
   AttemptState& attempt = *job.attempt;
-  attempt.grace_used_ms = state::grace_used_ms(attempt, attempt.stop->began) + (now_ - attempt.stop->began);
+  attempt.grace_used_ms += now_ - attempt.stop->began;
   attempt.let_off_at = now_;
   attempt.stop.reset();
   running_table_.set(job);

@@ -15,12 +15,14 @@ Timestamp grace_ends(const State& state, const AttemptState& attempt) {
   return ends;
 }
 
-std::int64_t grace_used_ms(const AttemptState& attempt, Timestamp now) {
-  return std::max<std::int64_t>(0, attempt.grace_used_ms - (now - attempt.let_off_at));
+std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now) {
+  const AttemptState& attempt = *job.attempt;
+  const std::int64_t used = std::min(attempt.grace_used_ms, state.grace_ms(job.spec));
+  return std::max<std::int64_t>(0, used - (now - attempt.let_off_at));
 }
 
 std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now) {
-  return std::max<std::int64_t>(0, state.grace_ms(job.spec) - grace_used_ms(*job.attempt, now));
+  return std::max<std::int64_t>(0, state.grace_ms(job.spec) - grace_used_ms(state, job, now));
 }
 
 }  // namespace berth::state

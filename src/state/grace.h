@@ -10,8 +10,8 @@ Timestamp grace_ends(const State& state, const AttemptState& attempt);  // it ha
 
 // What is left of the attempt's grace, in milliseconds, if a claimant asks it to stop. What it used before it was let
 // off comes back as time passes: who claims one after the other, each let it off for places that came free elsewhere,
-// would never have its places otherwise.
+// would never have its places otherwise. Where the cluster's grace was shortened since, no more was used than that.
 std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now);
-std::int64_t grace_used_ms(const AttemptState& attempt, Timestamp now);
+std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now);
 
 }  // namespace berth::state

@@ -94,8 +94,8 @@ struct AttemptState {
   Timestamp resized;                    // when its size last changed: the start, a step of growth, a shrink
   std::uint32_t shrinks = 0;            // so often it has shrunk: what grows later is another incarnation
   std::optional<Timestamp> held_start;  // when the first hold of its wait said that it would start
-  std::int64_t grace_used_ms = 0;       // of what it was given before it was let off
-  Timestamp let_off_at;                 // when that was
+  std::int64_t grace_used_ms = 0;       // of what it was given, up to then
+  Timestamp let_off_at;                 // when it was let off; while it is asked to stop, when that began
 
   bool all_exited() const { return exited == tasks.size(); }
   // It gives back its last tasks and goes on with the others.

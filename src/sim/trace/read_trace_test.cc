@@ -196,7 +196,7 @@ TEST_CASE("gzip is known by its first bytes, and damage is never a shorter trace
 TEST_CASE("an openb pod ran from scheduled_time to deletion_time") {
   const Trace trace = jobs_of(
       "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-      "openb-pod-0000,12000,16384,1,460,V100M16|V100M32,LS,Running,10,110,30\n"
+      "openb-pod-0000,12000,16384,1,460,V100M16|V100M32|V100M16,LS,Running,10,110,30\n"
       "openb-pod-0001,12000,16384,0,0,,BE,Pending,10,110,\n"
       "openb-pod-0002,12000,16384,2,1000,,BE,Failed,10,20,30\n");
   REQUIRE(trace.jobs.size() == 2);

@@ -167,7 +167,9 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kReclaim:
     case StopCause::kPreempt:
       // What it used of its grace before it was let off comes back as fast as it was used.
-      job->grace_used_ms = std::max<std::int64_t>(0, job->grace_used_ms - (now_ - job->let_off));
+      job->grace_used_ms =
+          std::max<std::int64_t>(0, std::min(job->grace_used_ms, grace_ms(*job)) - (now_ - job->let_off));
+      job->let_off = now_;
       require(event.deadline == now_ + std::max<std::int64_t>(0, grace_ms(*job) - job->grace_used_ms), "P5",
               text_of(event.job) + " is given another grace than it has left");
       check_eviction(*job, event);
