@@ -84,6 +84,16 @@ void on(Batch& batch, const EvictDecision& evict) {
   }
 }
 
+void on(Batch& batch, const MoveDecision& decision) {
+  std::vector<JobId> leaving;
+  for (const Move& move : decision.moves) leaving.push_back(move.job);
+  batch.emit(Nominated{decision.claimant, decision.placements, leaving, StopCause::kConsolidate, {}});
+  for (const Move& move : decision.moves) {
+    stop(batch, move.job, StopCause::kConsolidate, decision.claimant, 0);
+    batch.emit(MovePromised{move.job, batch.state().job(move.job)->attempt->number, move.to});
+  }
+}
+
 void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none(), 0); }
 
 void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(NominationDropped{drop.job, drop.why}); }
@@ -110,6 +120,10 @@ std::uint64_t plan_hash(const Plan& plan) {
       add(hash.add(evict->claimant.value()), evict->placements);
       for (const JobId victim : evict->victims) hash.add(victim.value());
       for (const std::uint32_t keep : evict->keeps) hash.add(std::uint64_t{keep});
+    }
+    if (const auto* moves = std::get_if<MoveDecision>(&decision)) {
+      add(hash.add(moves->claimant.value()), moves->placements);
+      for (const Move& move : moves->moves) add(hash.add(move.job.value()), move.to);
     }
     if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
     if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());

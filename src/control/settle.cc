@@ -73,10 +73,26 @@ Ending ending_of(const State& state, const JobState& job) {
   return {outcome, again, again};
 }
 
+bool still_there(const State& state, const std::vector<TaskPlacement>& placements) {
+  return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& placement) {
+    const state::NodeState& node = state.node(placement.node);
+    return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                             [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+  });
+}
+
+// Who has left to start elsewhere is promised its places as who waits, before anybody else can take them.
+void promise_move(Batch& batch, JobId id, std::vector<TaskPlacement> to) {
+  const JobState& job = *batch.state().job(id);
+  if (to.empty() || !job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), to)) return;
+  batch.emit(Nominated{id, std::move(to), {}, StopCause::kConsolidate, {}});
+}
+
 void end_attempt(Batch& batch, const JobState& job) {
   const Ending ending = ending_of(batch.state(), job);
   const AttemptState& attempt = *job.attempt;
   const JobId id = job.id;
+  std::vector<TaskPlacement> to = attempt.stop ? attempt.stop->to : std::vector<TaskPlacement>();
   const bool own_failure = ending.outcome == Outcome::kFailed || ending.outcome == Outcome::kStartFailed ||
                            ending.outcome == Outcome::kTimeLimit || ending.outcome == Outcome::kNodeLost;
   AttemptEnded ended{id, attempt.number, ending.outcome, own_failure ? attempt.failure_code : 0,
@@ -89,6 +105,7 @@ void end_attempt(Batch& batch, const JobState& job) {
     batch.emit(JobRequeued{id, ending.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
+    promise_move(batch, id, std::move(to));
   } else {
     batch.emit(JobFinished{id, ending.outcome, code, message});
   }
@@ -207,14 +224,6 @@ bool is_below_a_victim(const State& state, const JobState& claimant) {
   });
 }
 
-bool still_possible(const State& state, const state::Nomination& nomination) {
-  return std::all_of(nomination.placements.begin(), nomination.placements.end(), [&](const TaskPlacement& placement) {
-    const state::NodeState& node = state.node(placement.node);
-    return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
-                                             [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
-  });
-}
-
 // What the jobs that are leaving, or give back tasks, hold below the queue.
 Amounts leaving_below(const State& state, QueueId queue) {
   Amounts leaving;
@@ -255,7 +264,7 @@ void settle_waiting(Batch& batch, JobId id) {
   const JobState* job = batch.state().job(id);
   if (job->nomination && (job->cancel_requested || job->held)) {
     drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
-  } else if (job->nomination && !still_possible(batch.state(), *job->nomination)) {
+  } else if (job->nomination && !still_there(batch.state(), job->nomination->placements)) {
     drop_nomination(batch, id, "a promised node or GPU is no longer there");
   } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
     drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
@@ -387,7 +396,9 @@ void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& vic
     const state::Stop& stop = *victim->attempt->stop;
     if (stop.claimant != claimant || stop.acknowledged || stop.forced) continue;
     // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on.
-    if (stop.keep > 0 || (stop.cause != StopCause::kReclaim && stop.cause != StopCause::kPreempt)) continue;
+    const bool for_it =
+        stop.cause == StopCause::kReclaim || stop.cause == StopCause::kPreempt || stop.cause == StopCause::kConsolidate;
+    if (stop.keep > 0 || !for_it) continue;
     if (victim->attempt->exited > stop.exited_before) continue;  // it has begun to leave
     batch.emit(StopCancelled{id, victim->attempt->number});
   }

@@ -274,6 +274,7 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
                             {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
                             {"mass_loss", scheduling.mass_loss_percent, 100, " (never)"},
                             {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
+                            {"moves_per_hour", scheduling.moves_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},
                             {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
   for (const Number& one : numbers) {
     if (one.number < 0 || one.number > one.most) {

@@ -135,6 +135,7 @@ struct SchedulingConfig {
   std::int64_t mass_loss_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
   std::int64_t cooldown_s = 0;          // min_runtime_s of a gang that was reclaimed or preempted the last time
   std::int64_t evictions_per_hour = 0;  // gangs that reclaim and preemption stop, at most; 0: no limit
+  std::int64_t moves_per_hour = 0;      // jobs that are moved so that others fit, at most; 0: none
   std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
@@ -152,7 +153,8 @@ struct SchedulingConfig {
         field("mass_loss_percent", &SchedulingConfig::mass_loss_percent),
         field("cooldown_s", &SchedulingConfig::cooldown_s),
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
-        field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s));
+        field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
+        field("moves_per_hour", &SchedulingConfig::moves_per_hour));
   }
 };
 

@@ -6,15 +6,15 @@ namespace berth {
 
 std::string_view kind_name(const Event& event) {
   static constexpr auto kNames = std::to_array<std::string_view>(
-      {"cluster-configured",   "node-registered",  "node-status-changed", "node-cordoned",
-       "gpu-health-changed",   "job-submitted",    "job-hold-changed",    "job-priority-changed",
-       "job-cancel-requested", "nominated",        "nomination-dropped",  "attempt-started",
-       "attempt-grown",        "charge-promoted",  "task-started",        "task-exited",
-       "stop-began",           "stop-cancelled",   "stop-forced",         "checkpoint-reported",
-       "attempt-ended",        "job-requeued",     "job-finished",        "cycle-ran",
-       "fragmentation-alarm",  "attempt-shrunk",   "start-held",          "start-hold-dropped",
-       "starts-sought",        "service-updated",  "guarantee-changed",   "maintenance-planned",
-       "maintenance-began",    "maintenance-ended"});
+      {"cluster-configured",   "node-registered",   "node-status-changed", "node-cordoned",
+       "gpu-health-changed",   "job-submitted",     "job-hold-changed",    "job-priority-changed",
+       "job-cancel-requested", "nominated",         "nomination-dropped",  "attempt-started",
+       "attempt-grown",        "charge-promoted",   "task-started",        "task-exited",
+       "stop-began",           "stop-cancelled",    "stop-forced",         "checkpoint-reported",
+       "attempt-ended",        "job-requeued",      "job-finished",        "cycle-ran",
+       "fragmentation-alarm",  "attempt-shrunk",    "start-held",          "start-hold-dropped",
+       "starts-sought",        "service-updated",   "guarantee-changed",   "maintenance-planned",
+       "maintenance-began",    "maintenance-ended", "move-promised"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

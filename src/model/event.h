@@ -235,13 +235,25 @@ struct StopBegan {
   JobId job;
   std::uint32_t attempt = 0;
   StopCause cause = StopCause::kUser;
-  JobId claimant;  // reclaim and preempt: for whom
+  JobId claimant;  // reclaim, preempt and consolidate: for whom
   Timestamp deadline;
   std::uint32_t keep = 0;  // 0: all of it stops
   static constexpr auto fields() {
     return std::tuple(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
                       field("cause", &StopBegan::cause), field("claimant", &StopBegan::claimant),
                       field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
+  }
+};
+
+// A job that was asked to stop so that another fits starts again at these places when it has left: they are kept for it
+// until then, or until its stop is cancelled.
+struct MovePromised {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::vector<TaskPlacement> placements;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &MovePromised::job), field("attempt", &MovePromised::attempt),
+                      field("placements", &MovePromised::placements));
   }
 };
 
@@ -433,7 +445,7 @@ using Event =
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
-                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded>;
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -33,6 +33,16 @@ struct EvictDecision {
   std::vector<std::uint32_t> keeps;       // of each victim: so many tasks stay; 0: all of it leaves
   StopCause cause = StopCause::kReclaim;  // of the nomination: preempt, if any victim is preempted
 };
+// Ask jobs to leave for other places, which are kept for them, so that the claimant fits; it is promised its own.
+struct Move {
+  JobId job;
+  std::vector<TaskPlacement> to;
+};
+struct MoveDecision {
+  JobId claimant;
+  std::vector<TaskPlacement> placements;
+  std::vector<Move> moves;
+};
 // Stop a job for a reason of its own (drain, maintenance); no claimant.
 struct StopDecision {
   JobId job;
@@ -65,7 +75,7 @@ struct SeekDecision {
 };
 
 using Decision = std::variant<StartDecision, GrowDecision, EvictDecision, StopDecision, DropNominationDecision,
-                              SpawnDecision, HoldDecision, DropHoldDecision, SeekDecision>;
+                              SpawnDecision, HoldDecision, DropHoldDecision, SeekDecision, MoveDecision>;
 
 struct Plan {
   std::vector<Decision> decisions;

@@ -103,7 +103,8 @@ class Renewal {
   // The first blocked jobs of the order that can be held a start get the holds that are free: at most once a minute,
   // and if a cycle runs within it, again when it is over, though nothing else happens then.
   void fill_free() {
-    if (per_pool_ == 0 || !somebody_may_lack_places()) return;
+    const bool any_moves = round_.state.config().scheduling.moves_per_hour > 0;
+    if ((per_pool_ == 0 && !any_moves) || !somebody_may_lack_places()) return;
     wake_for_who_waits_long_enough();
     if (const auto sought = round_.state.starts_sought(); sought && round_.now - *sought < kLeastRenewalMs) {
       return wake_at(*sought + kLeastRenewalMs);
@@ -407,6 +408,7 @@ void set_held_aside(const State& state, Trial& trial, const Plan& plan) {
     }
     if (const auto* start = std::get_if<StartDecision>(&decision)) settled.insert(start->job);
     if (const auto* evict = std::get_if<EvictDecision>(&decision)) settled.insert(evict->claimant);
+    if (const auto* moves = std::get_if<MoveDecision>(&decision)) settled.insert(moves->claimant);
     if (const auto* drop = std::get_if<DropHoldDecision>(&decision)) settled.insert(drop->job);
   }
   for (const JobId owner : state.start_holds()) {

@@ -9,6 +9,7 @@
 #include "base/planted.h"
 #include "sched/admit.h"
 #include "sched/backfill.h"
+#include "sched/consolidate.h"
 #include "sched/contested.h"
 #include "sched/fit.h"
 #include "sched/gang.h"
@@ -316,6 +317,22 @@ void refuse_rest(Cycle& cycle, const Order& order) {
   }
 }
 
+// Others move to other places where a job then fits; sought when the lack of places has just been looked at.
+void consolidate(Cycle& cycle) {
+  const auto sought = [](const Decision& decision) { return std::holds_alternative<SeekDecision>(decision); };
+  if (std::none_of(cycle.plan.decisions.begin(), cycle.plan.decisions.end(), sought)) return;
+  auto decision =
+      find_moves({cycle.state, cycle.trial, cycle.now, cycle.work, cycle.victims, cycle.decided}, cycle.plan);
+  if (!decision) return;
+  cycle.decided.insert(decision->claimant);
+  cycle.trial.nominate(decision->claimant, decision->placements);
+  for (const Move& move : decision->moves) {
+    cycle.victims.insert(move.job);
+    cycle.trial.set_aside(move.job, move.to);
+  }
+  cycle.plan.decisions.emplace_back(std::move(*decision));
+}
+
 void grow_beside_holds(Cycle& cycle) {
   const Trial::Mark mark = cycle.trial.mark();
   set_held_aside(cycle.state, cycle.trial, cycle.plan);
@@ -353,7 +370,9 @@ Plan run_cycle(State& state, Timestamp now) {
   refuse_rest(cycle, order);
   // 7. Places are held for the first that are blocked.
   renew_holds({state, cycle.trial, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
-  // 8. What nobody could take and is held for nobody lets elastic gangs grow.
+  // 8. Moves put together what is free in pieces. What nobody could take and is held for nobody lets elastic gangs
+  // grow.
+  consolidate(cycle);
   grow_beside_holds(cycle);
   // 9. The plan; the trial takes everything back.
   const auto& sleepers = state.waits().for_time();

@@ -144,9 +144,20 @@ std::string waits_for_text(const Reason& why) {
          counted(why.asked, "task");
 }
 
+// " leaves", " moves to n3"
+std::string leaves_text(const State& state, const JobState& victim) {
+  const auto& to = victim.attempt->stop->to;
+  return to.empty() ? " leaves" : " moves to " + state.node(to.front().node).spec.name;
+}
+
 // "it is being stopped (reclaim)"
-std::string stopping_text(const JobState& job) {
+std::string stopping_text(const State& state, const JobState& job) {
   const std::string cause = " (" + std::string(name_of(job.attempt->stop->cause)) + ")";
+  const auto& to = job.attempt->stop->to;
+  if (!to.empty()) {
+    return "it moves to " + state.node(to.front().node).spec.name + " so that " +
+           job_name(job.attempt->stop->claimant) + " fits" + cause;
+  }
   if (!job.attempt->shrinking()) return "it is being stopped" + cause;
   return "it gives back " + std::to_string(tasks_given_back(job)) + " of its " +
          std::to_string(job.attempt->tasks.size()) + " tasks" + cause + " and goes on with the others";
@@ -444,7 +455,7 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   }
   if (job->attempt) {
     explanation.summary = job->attempt->stop
-                              ? stopping_text(*job)
+                              ? stopping_text(state, *job)
                               : "it runs since " + to_iso8601(job->attempt->started) + tasks_of_all(*job);
     if (!job->attempt->stop && job->is_elastic()) explanation.details = explain_growth(state, *job, now);
     return explanation;
@@ -454,9 +465,10 @@ Explanation explain(State& state, JobId id, Timestamp now) {
   if (explanation.reason.code == ReasonCode::kWaitsForVictims) {
     for (const JobState* victim : still_leaving(state, *job)) {
       const std::int64_t tasks = victim->attempt->shrinking() ? tasks_given_back(*victim) : 0;
-      explanation.details.push_back(job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
-                                    (tasks == 0 ? " leaves" : " gives back " + counted(tasks, "task")) + " by " +
-                                    to_iso8601(victim->attempt->stop->deadline));
+      explanation.details.push_back(
+          job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
+          (tasks > 0 ? " gives back " + counted(tasks, "task") : leaves_text(state, *victim)) + " by " +
+          to_iso8601(victim->attempt->stop->deadline));
     }
   }
   if (job->spec.deadline) {

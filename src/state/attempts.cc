@@ -307,9 +307,25 @@ void State::on(const StopBegan& event) {
   running_table_.set(job);
   const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
   if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
+  if (event.cause == StopCause::kConsolidate && config_.scheduling.moves_per_hour > 0) moves_.note(now_);
   reset_timer(job);
   reset_departure(job);
   unsettled_.insert(job.id);
+}
+
+void State::on(const MovePromised& event) {
+  JobState& job = existing(event.job);
+  BERTH_CHECK(job.attempt->stopping());
+  BERTH_CHECK(job.attempt->stop->to.empty());
+  job.attempt->stop->to = event.placements;
+  nominate_tasks(job, event.placements, +1);
+}
+
+// The places are free for others: it does not leave for them, or is promised them as who waits.
+void State::drop_move(JobState& job) {
+  if (!job.attempt->stop) return;
+  nominate_tasks(job, job.attempt->stop->to, -1);
+  job.attempt->stop->to.clear();
 }
 
 void State::on(const StopCancelled& event) {
@@ -317,6 +333,7 @@ void State::on(const StopCancelled& event) {
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   job.phase = JobPhase::kRunning;
   AttemptState& attempt = *job.attempt;
+  drop_move(job);
   attempt.grace_used_ms += now_ - attempt.stop->began;
   attempt.let_off_at = now_;
   attempt.stop.reset();
@@ -348,6 +365,7 @@ void State::on(const CheckpointReported& event) {
 
 void State::release_attempt(JobState& job) {
   AttemptState& attempt = *job.attempt;
+  drop_move(job);
   for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
     const NodeId node_id = attempt.tasks[i].placement.node;
     bind_task(job, attempt.tasks[i].placement, -1);

@@ -68,6 +68,19 @@ std::optional<std::string> State::audit() const {
   ReplicaPlaces replicas;
   SharePromises promises;
   std::optional<std::string> wrong;
+  const auto promise = [&](const JobState& job, const TaskPlacement& placement) {
+    NodeSums& sums = nodes[placement.node.index()];
+    ++sums.tenants[job.queue];
+    presences.promise(job.queue, job.spec, placement.node, +1);
+    if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
+    sums.nominated_cpu += placement.cpu_milli;
+    sums.nominated_memory += placement.memory_mib;
+    for (const std::uint8_t gpu : placement.gpus) {
+      sums.nominated_milli[gpu] += placement.gpu_milli;
+      if (placement.gpu_milli == kMilli) continue;
+      promises.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.promised[gpu]);
+    }
+  };
   jobs_.for_each([&](const JobState& job) {
     const auto path = path_to(job.queue);
     for (const QueueId q : path) {
@@ -99,6 +112,9 @@ std::optional<std::string> State::audit() const {
         for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
         if (task.phase != TaskPhase::kExited) ++sums.tasks;
       }
+      if (job.attempt->stop) {
+        for (const TaskPlacement& placement : job.attempt->stop->to) promise(job, placement);
+      }
       for (const Charge& charge : job.attempt->charges) {
         for (const QueueId q : path) {
           const bool within = (charge.within >> queue(q).depth & 1U) != 0;
@@ -119,19 +135,7 @@ std::optional<std::string> State::audit() const {
     }
     if (job.nomination) {
       nominated.insert(job.id);
-      for (const TaskPlacement& placement : job.nomination->placements) {
-        NodeSums& sums = nodes[placement.node.index()];
-        ++sums.tenants[job.queue];
-        presences.promise(job.queue, job.spec, placement.node, +1);
-        if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
-        sums.nominated_cpu += placement.cpu_milli;
-        sums.nominated_memory += placement.memory_mib;
-        for (const std::uint8_t gpu : placement.gpus) {
-          sums.nominated_milli[gpu] += placement.gpu_milli;
-          if (placement.gpu_milli == kMilli) continue;
-          promises.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.promised[gpu]);
-        }
-      }
+      for (const TaskPlacement& placement : job.nomination->placements) promise(job, placement);
       for (const QueueId q : path) queues[q.index()].nominated += job.nomination->amounts;
     }
     if (job.start_hold) {

@@ -129,6 +129,7 @@ void State::write(Writer& out) const {
   out.put_varint(maintenance_.size());
   for (const auto& [name, window] : maintenance_) out.put(window);
   out.put(evictions_.save());
+  out.put(moves_.save());
 }
 
 std::string State::save() const {
@@ -212,6 +213,12 @@ Result<State> State::load(std::string_view bytes) {
         state.bind_tasks(stored, {&task.placement, 1}, +1);
         if (task.phase != TaskPhase::kExited) state.node_mut(task.placement.node).tasks.emplace(stored.id, t);
       }
+      if (stored.attempt->stop) {
+        for (const TaskPlacement& placement : stored.attempt->stop->to) {
+          if (placement.node.index() >= state.nodes_.size()) return damaged;
+        }
+        state.nominate_tasks(stored, stored.attempt->stop->to, +1);
+      }
       if (stored.attempt->master_port != 0) {
         state.node_mut(stored.attempt->tasks.front().placement.node).ports.insert(stored.attempt->master_port);
       }
@@ -279,10 +286,12 @@ Result<State> State::load(std::string_view bytes) {
     std::string name = window.name;
     state.maintenance_.emplace(std::move(name), std::move(window));
   }
-  std::vector<Timestamp> evictions;
-  if (!in.at_end()) in.get(evictions);  // likewise
-  if (!std::is_sorted(evictions.begin(), evictions.end())) return damaged;
-  state.evictions_.load(std::move(evictions));
+  for (EvictionRate* rate : {&state.evictions_, &state.moves_}) {
+    std::vector<Timestamp> stopped;
+    if (!in.at_end()) in.get(stopped);  // likewise
+    if (!std::is_sorted(stopped.begin(), stopped.end())) return damaged;
+    rate->load(std::move(stopped));
+  }
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

@@ -70,11 +70,12 @@ struct Stop {
   bool forced = false;
   std::uint32_t exited_before = 0;  // tasks that were over when the stop began
   std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
+  std::vector<TaskPlacement> to;    // consolidate: where it starts again; kept for it
   static constexpr auto fields() {
     return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
                       field("forced", &Stop::forced), field("exited_before", &Stop::exited_before),
-                      field("keep", &Stop::keep));
+                      field("keep", &Stop::keep), field("to", &Stop::to));
   }
 };
 

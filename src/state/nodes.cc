@@ -139,6 +139,10 @@ void State::count_again(const NodeState& node) {
     for (const TaskState& task : job.attempt->tasks) {
       if (task.placement.node == node.id) bind_task(job, task.placement, +1);
     }
+    if (!job.attempt->stop) continue;
+    for (const TaskPlacement& placement : job.attempt->stop->to) {
+      if (placement.node == node.id) nominate_task(job, placement, +1);
+    }
   }
   for (const JobId id : nominated_) {
     const JobState& job = existing(id);

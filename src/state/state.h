@@ -116,6 +116,7 @@ class State {
   std::vector<NodeId> kept_apart_with(NodeId node) const;
   const FragmentationIndex& fragmentation() const { return fragmentation_; }
   const EvictionRate& evictions() const { return evictions_; }       // where their rate is limited
+  const EvictionRate& moves() const { return moves_; }               // where jobs may be moved
   bool fragmentation_alarm() const { return fragmentation_alarm_; }  // raised and not cleared since
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
@@ -278,6 +279,7 @@ class State {
   void on(const MaintenancePlanned& event);
   void on(const MaintenanceBegan& event);
   void on(const MaintenanceEnded& event);
+  void on(const MovePromised& event);
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
@@ -317,6 +319,7 @@ class State {
   void cut_charges(JobState& job, std::uint32_t keep);
   void wake_claimants(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
+  void drop_move(JobState& job);
   void has_more(QueueId leaf);
   void drop_start_hold(JobState& job);
 
@@ -376,6 +379,7 @@ class State {
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited
+  EvictionRate moves_;      // likewise
   std::vector<QueueState> queues_;
   std::vector<Standpoint> standpoints_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;

@@ -172,6 +172,8 @@ Schema scheduling() {
               {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
               {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "
                                               "limit.")},
+              {"moves_per_hour?", integer("Jobs that are moved within an hour so that others fit, at most; 0: nobody "
+                                          "is.")},
               {"preempt_max_loss?", duration("Unsaved GPU time lost per GPU that a preemption gains, at most; 0: no "
                                              "limit.")},
               {"mass_loss?", integer("With so many percent of the nodes silent at once none is given up; 0: each by "

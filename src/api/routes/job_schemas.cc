@@ -24,7 +24,8 @@ Schema stop() {
                  {"deadline", time("When what still runs is killed.")},
                  {"acknowledged", boolean("It has saved its work.")},
                  {"forced", boolean("It is being killed.")},
-                 {"keep?", integer("Only the last tasks are to leave; so many stay.")}});
+                 {"keep?", integer("Only the last tasks are to leave; so many stay.")},
+                 {"moves_to?", list("Where it starts again when it has left: kept for it.", reference("Placement"))}});
 }
 
 Schema placement() {

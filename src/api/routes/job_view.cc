@@ -55,6 +55,9 @@ Names names_for(const State& state, const JobState& job) {
   Names names;
   if (job.attempt) {
     for (const state::TaskState& task : job.attempt->tasks) add_names(state, task.placement.node, names);
+    if (job.attempt->stop) {
+      for (const TaskPlacement& placement : job.attempt->stop->to) add_names(state, placement.node, names);
+    }
   }
   if (job.nomination) {
     for (const TaskPlacement& placement : job.nomination->placements) add_names(state, placement.node, names);
@@ -180,17 +183,6 @@ void add_checkpoint(const JobState& job, json::object& view) {
   if (last != job.past.rend()) view["checkpoint"] = json::object{{"step", last->checkpoint_step}};
 }
 
-json::object stop_view(const state::Stop& stop) {
-  json::object view{{"cause", text(name_of(stop.cause))},
-                    {"began", to_iso8601(stop.began)},
-                    {"deadline", to_iso8601(stop.deadline)},
-                    {"acknowledged", stop.acknowledged},
-                    {"forced", stop.forced}};
-  if (stop.claimant.valid()) view["claimant"] = stop.claimant.value();
-  if (stop.keep > 0) view["keep"] = stop.keep;
-  return view;
-}
-
 json::object placement_view(const JobSpec& spec, std::size_t number, const TaskPlacement& placement,
                             const Names& names) {
   const NodeNames& place = names.at(placement.node);
@@ -198,6 +190,20 @@ json::object placement_view(const JobSpec& spec, std::size_t number, const TaskP
   for (const std::uint8_t index : placement.gpus) gpus.emplace_back(place.gpus[index]);
   return {
       {"task", number}, {"group", spec.groups[placement.group].name}, {"node", place.node}, {"gpus", std::move(gpus)}};
+}
+
+json::object stop_view(const JobSpec& spec, const state::Stop& stop, const Names& names) {
+  json::object view{{"cause", text(name_of(stop.cause))},
+                    {"began", to_iso8601(stop.began)},
+                    {"deadline", to_iso8601(stop.deadline)},
+                    {"acknowledged", stop.acknowledged},
+                    {"forced", stop.forced}};
+  if (stop.claimant.valid()) view["claimant"] = stop.claimant.value();
+  if (stop.keep > 0) view["keep"] = stop.keep;
+  json::array to;
+  for (std::size_t i = 0; i < stop.to.size(); ++i) to.push_back(placement_view(spec, i, stop.to[i], names));
+  if (!to.empty()) view["moves_to"] = std::move(to);
+  return view;
 }
 
 json::object nomination_view(const JobState& job, const Names& names) {
@@ -323,7 +329,8 @@ json::object job_summary(const ShownJob& shown) {
   json::object view = identity(shown);
   if (shown.within) view["within"] = *shown.within;
   add_checkpoint(shown.job, view);
-  if (shown.job.attempt && shown.job.attempt->stop) view["stop"] = stop_view(*shown.job.attempt->stop);
+  if (shown.job.attempt && shown.job.attempt->stop)
+    view["stop"] = stop_view(shown.job.spec, *shown.job.attempt->stop, shown.names);
   view["nodes"] = nodes_view(shown);
   return view;
 }

@@ -243,6 +243,7 @@ class ConfigReader {
         {"cooldown", [&](const Value& v) { scheduling.cooldown_s = v.duration_s(); }},
         {"evictions_per_hour",
          [&](const Value& v) { scheduling.evictions_per_hour = v.integer(0, kMostEvictionsPerHour); }},
+        {"moves_per_hour", [&](const Value& v) { scheduling.moves_per_hour = v.integer(0, kMostEvictionsPerHour); }},
         {"preempt_max_loss", [&](const Value& v) { scheduling.preempt_max_loss_s = v.duration_s(); }},
         {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
     });

@@ -141,6 +141,9 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.evictions_per_hour != plain.evictions_per_hour) {
     map.set("evictions_per_hour", integer_node(scheduling.evictions_per_hour));
   }
+  if (all || scheduling.moves_per_hour != plain.moves_per_hour) {
+    map.set("moves_per_hour", integer_node(scheduling.moves_per_hour));
+  }
   if (all || scheduling.preempt_max_loss_s != plain.preempt_max_loss_s) {
     map.set("preempt_max_loss", plain_node(duration_text(scheduling.preempt_max_loss_s)));
   }

@@ -62,9 +62,10 @@ constexpr auto kClusterLines = std::to_array<Directive>({
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},
     {.verb = "scheduling",
-     .options = "min-runtime grace reclaim preempt half-life holds hold-after deadline-slack resize-interval cooldown "
-                "evictions-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window mass-loss score "
-                "fragmentation-alert"},
+     .options =
+         "min-runtime grace reclaim preempt half-life holds hold-after deadline-slack resize-interval cooldown "
+         "evictions-per-hour moves-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window mass-loss score "
+         "fragmentation-alert"},
 });
 
 std::vector<std::string_view> words_in(std::string_view text) {

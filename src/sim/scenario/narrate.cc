@@ -111,8 +111,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
       victims += " " + name(e4->victims[i]);
       if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " down to " + tasks_text(e4->keeps[i]);
     }
-    line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" + std::string(name_of(e4->cause)) +
-         " from" + victims + ")");
+    line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" +
+         (victims.empty() ? "it has moved" : std::string(name_of(e4->cause)) + " from" + victims) + ")");
+  } else if (const auto* moves = std::get_if<MovePromised>(&event)) {
+    line(name(moves->job) + " moves to " + places_text(moves->placements));
   } else if (const auto* e5 = std::get_if<NominationDropped>(&event)) {
     line(name(e5->job) + " loses its promise: " + e5->why);
   } else if (const auto* e6 = std::get_if<AttemptStarted>(&event)) {

@@ -93,6 +93,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
       {"fragmentation-alert", &rules.fragmentation_alert_percent},
       {"flap-losses", &rules.flap_losses},
       {"evictions-per-hour", &rules.evictions_per_hour},
+      {"moves-per-hour", &rules.moves_per_hour},
       {"victims-per-cycle", &rules.victims_per_cycle},
       {"holds", &rules.backfill_holds},
       {"mass-loss", &rules.mass_loss_percent},

@@ -113,6 +113,7 @@ class Checker : public Witness {
     bool forced = false;
     std::uint32_t over_before = 0;
     std::uint32_t keep = 0;
+    std::vector<TaskPlacement> to = {};  // consolidate: what is promised to it for its next attempt
   };
   struct NominationView {
     std::vector<TaskPlacement> placements;
@@ -147,7 +148,13 @@ class Checker : public Witness {
     std::int64_t grace_used_ms = 0;  // before it was let off
     Timestamp let_off;
     std::optional<NominationView> nomination;
+    std::vector<TaskPlacement> moved_to;  // it has left to start there
 
+    // What is promised to it.
+    std::span<const TaskPlacement> promised() const {
+      if (nomination) return nomination->placements;
+      return stop ? std::span<const TaskPlacement>(stop->to) : std::span<const TaskPlacement>();
+    }
     bool serves() const {
       return running && !stop && !cancelled && over_count == 0 &&
              std::find(began.begin(), began.end(), false) == began.end();
@@ -234,6 +241,7 @@ class Checker : public Witness {
   void on(const AttemptShrunk& event);
   void on(const StartHeld& event);
   void on(const StartHoldDropped& event);
+  void on(const MovePromised& event);
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
@@ -253,6 +261,9 @@ class Checker : public Witness {
   bool in_burst(const std::vector<TaskPlacement>& placements) const;
   bool closed_to(const JobView& job, const NodeView& node) const;
   std::int64_t grace_ms(const JobView& job) const;
+  void check_move(const JobView& job, const StopBegan& event);
+  void drop_move(JobView& job);
+  static std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
   bool is_replica(const JobView& job) const;
   bool departs(const JobView& job) const;
   void check_windows(Timestamp now);
@@ -361,6 +372,7 @@ class Checker : public Witness {
   JobId last_job_;
   Timestamp now_;
   std::vector<Timestamp> evictions_;  // for claimants, while their rate is limited
+  std::vector<Timestamp> moves_;
   Seq seq_ = 0;
   bool fragmentation_alarm_ = false;
   Seq last_cycle_ = 0;  // that decided something

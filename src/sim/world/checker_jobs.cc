@@ -68,7 +68,11 @@ void Checker::on(const Nominated& event) {
   if (job == nullptr) return;
   count("nominated");
   require(!job->running && !job->nomination, "P5", text_of(event.job) + " is promised a place though it has one");
-  require(!event.victims.empty(), "P5", text_of(event.job) + " is promised a place without victims");
+  const bool moved = event.victims.empty() && event.cause == StopCause::kConsolidate;
+  if (moved) count("move: promised again");
+  require(!event.victims.empty() || (moved && event.placements == job->moved_to), "P5",
+          text_of(event.job) + " is promised a place without victims, and has not moved");
+  job->moved_to.clear();
   check_counts(*job, event.placements);
   for (const TaskPlacement& placement : event.placements) promise(placement, +1);
   for (const JobId victim : event.victims) {
@@ -351,6 +355,8 @@ void Checker::on(const AttemptEnded& event) {
   job->charges.clear();
   job->over.clear();
   job->over_count = 0;
+  if (job->stop) job->moved_to = job->stop->to;
+  drop_move(*job);
   job->stop.reset();
   complete_.erase(job->id);
   failing_.erase(job->id);

@@ -45,7 +45,7 @@ bool Checker::apart_from_others(const JobView& job, NodeId node) const {
   return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     const JobView& other = one.second;
     if (queues_[other.queue].domain == queues_[job.queue].domain) return false;
-    const auto promised = other.nomination ? other.nomination->placements : std::vector<TaskPlacement>();
+    const auto promised = other.promised();
     return (other.running && std::any_of(other.placements.begin(), other.placements.end(), in_the_way)) ||
            std::any_of(promised.begin(), promised.end(), in_the_way);
   });
@@ -144,7 +144,7 @@ bool Checker::is_open(const JobView& job, std::size_t node) const {
   const NodeId id(static_cast<std::uint32_t>(node));
   if (!apart_from_others(job, id)) return false;
   const bool any_promise = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
-    return one.second.nomination || (one.first != job.id && !one.second.held_nodes.empty());
+    return !one.second.promised().empty() || (one.first != job.id && !one.second.held_nodes.empty());
   });
   if (any_promise && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
   return may_stand(job, id, {});

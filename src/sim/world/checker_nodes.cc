@@ -48,8 +48,7 @@ void Checker::on(const NodeRegistered& event) {
     for (const TaskPlacement& placement : job.placements) {
       if (placement.node == event.node) bind(job, placement, +1);
     }
-    if (!job.nomination) continue;
-    for (const TaskPlacement& placement : job.nomination->placements) {
+    for (const TaskPlacement& placement : job.promised()) {
       if (placement.node == event.node) promise(placement, +1);
     }
   }

@@ -63,12 +63,12 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
 bool Checker::promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     const JobView& other = one.second;
-    if (!other.nomination || queues_[other.queue].domain == queues_[job.queue].domain) return false;
-    return std::any_of(other.nomination->placements.begin(), other.nomination->placements.end(),
-                       [&](const TaskPlacement& placement) {
-                         return placement.node == node && placement.gpu_milli < kMilli &&
-                                std::find(placement.gpus.begin(), placement.gpus.end(), gpu) != placement.gpus.end();
-                       });
+    const auto promised = other.promised();
+    if (queues_[other.queue].domain == queues_[job.queue].domain) return false;
+    return std::any_of(promised.begin(), promised.end(), [&](const TaskPlacement& placement) {
+      return placement.node == node && placement.gpu_milli < kMilli &&
+             std::find(placement.gpus.begin(), placement.gpus.end(), gpu) != placement.gpus.end();
+    });
   });
 }
 

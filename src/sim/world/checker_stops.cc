@@ -166,13 +166,17 @@ void Checker::on(const StopBegan& event) {
   switch (event.cause) {
     case StopCause::kReclaim:
     case StopCause::kPreempt:
+    case StopCause::kConsolidate:
       // What it used of its grace before it was let off comes back as fast as it was used.
       job->grace_used_ms =
           std::max<std::int64_t>(0, std::min(job->grace_used_ms, grace_ms(*job)) - (now_ - job->let_off));
       job->let_off = now_;
       require(event.deadline == now_ + std::max<std::int64_t>(0, grace_ms(*job) - job->grace_used_ms), "P5",
               text_of(event.job) + " is given another grace than it has left");
-      check_eviction(*job, event);
+      if (event.cause == StopCause::kConsolidate)
+        check_move(*job, event);
+      else
+        check_eviction(*job, event);
       if (event.keep == 0) on_notice_.insert(job->id);
       break;
     case StopCause::kDrain:
@@ -204,7 +208,6 @@ void Checker::on(const StopBegan& event) {
       require(departs(*job), "P5", text_of(event.job) + " is stopped for maintenance that is not near");
       check_disruption(*job);
       break;
-    case StopCause::kConsolidate:
     case StopCause::kNodeLost:
     case StopCause::kShrink:
       break;
@@ -212,6 +215,64 @@ void Checker::on(const StopBegan& event) {
   if (event.keep > 0) check_shrink(*job, event);
   job->stop = StopView{event.cause, event.claimant, now_, event.deadline, false, false, job->over_count, event.keep};
   deadlines_.emplace(event.deadline, job->id);
+}
+
+// Only who loses nothing moves, not for a job of lower priority, and no more than the rate.
+void Checker::check_move(const JobView& job, const StopBegan& event) {
+  const std::string who = text_of(job.id);
+  if (!promised_elsewhere(job.id, event.claimant)) return breach("P5", who + " moves for nobody");
+  const JobView& claimant = jobs_.at(event.claimant);
+  const auto parent = jobs_.find(job.parent);
+  const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
+  require(event.keep == 0 && (job.spec.checkpoint.on_signal || replica), "P5", who + " moves and loses its work");
+  if (replica) check_disruption(job);
+  require(now_ - job.started >= minimum_ms(job), "P5", who + " moves before its minimum run time");
+  require(job.priority <= claimant.priority, "P5", who + " moves for a job of lower priority");
+  constexpr std::int64_t kHourMs = 3'600'000;
+  require(std::count_if(moves_.begin(), moves_.end(), [&](Timestamp when) { return now_ - when < kHourMs; }) <
+              config_.scheduling.moves_per_hour,
+          "P5", who + " is one more than may move within an hour");
+  if (config_.scheduling.moves_per_hour > 0) moves_.push_back(now_);
+  std::int64_t moved = 0;
+  std::int64_t started = 0;
+  for (const JobId id : claimant.nomination->victims) moved += gpu_milli_of(jobs_.at(id).placements);
+  started = gpu_milli_of(claimant.nomination->placements);
+  require(moved <= started, "P5", "more GPUs move for " + text_of(claimant.id) + " than it starts on");
+}
+
+std::int64_t Checker::gpu_milli_of(std::span<const TaskPlacement> placements) {
+  std::int64_t milli = 0;
+  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
+  return milli;
+}
+
+// The places are free now, beside all that runs and is promised.
+void Checker::on(const MovePromised& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "a move");
+  if (job == nullptr) return;
+  count("move");
+  if (!job->stop || job->stop->cause != StopCause::kConsolidate || !job->stop->to.empty())
+    return breach("P5", text_of(event.job) + " is promised places without having been asked to move");
+  check_counts(*job, event.placements);
+  job->stop->to = event.placements;
+  for (const TaskPlacement& placement : event.placements) promise(placement, +1);
+  for (const TaskPlacement& placement : event.placements) {
+    const NodeView& node = nodes_[placement.node.index()];
+    require(node.status == NodeStatus::kReady, "P5", text_of(event.job) + " moves to a node that is not ready");
+    require(node.cpu + node.nominated_cpu <= node.spec.cpu_milli &&
+                node.memory + node.nominated_memory <= node.spec.memory_mib,
+            "P5", text_of(event.job) + " moves to " + node.spec.name + ", where it does not fit");
+    for (const std::uint8_t gpu : placement.gpus) {
+      require(node.gpus[gpu].bound + node.gpus[gpu].nominated <= kMilli, "P5",
+              text_of(event.job) + " moves to a GPU of " + node.spec.name + " that is not free");
+    }
+  }
+}
+
+void Checker::drop_move(JobView& job) {
+  if (!job.stop) return;
+  for (const TaskPlacement& placement : job.stop->to) promise(placement, -1);
+  job.stop->to.clear();
 }
 
 // The growth of a gang that lies outside the guarantee at that depth, and behind which nothing is within.
@@ -316,6 +377,7 @@ void Checker::on(const StopCancelled& event) {
       "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->grace_used_ms += now_ - job->stop->began;
   job->let_off = now_;
+  drop_move(*job);
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);

@@ -124,6 +124,8 @@ void Simulation::choose_policies(ClusterConfig& config) {
     const std::int64_t first_gpu_s = apart.between(1, 2000);
     queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
   }
+  Random moving(seed_ ^ 0x307e5ULL);
+  if (moving.chance(400)) config.scheduling.moves_per_hour = moving.between(1, 200);
   for (QueueConfig& queue : config.queues) {
     if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.use_or_lose_s = apart.between(30, 3600);
   }

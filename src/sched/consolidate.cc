@@ -1,0 +1,374 @@
+#include "sched/consolidate.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sched/backfill.h"
+#include "sched/contested.h"
+#include "sched/fit.h"
+#include "sched/node_fit.h"
+#include "sched/order.h"
+#include "sched/preempt.h"
+#include "state/back_off.h"
+#include "state/grace.h"
+#include "state/replicas.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+using state::Trial;
+
+constexpr std::size_t kMostAsked = 8;      // jobs that lack places, in one search
+constexpr std::size_t kMostDomains = 8;    // of a required level, for one job
+constexpr std::size_t kMostMoves = 64;     // for one job
+constexpr std::size_t kSpareNodes = 64;    // looked at beyond four for each of its tasks
+constexpr std::size_t kMostAttempts = 16;  // to find others when one of those who would move fits nowhere else
+
+struct Mover {
+  JobId job;
+  NodeId node;
+  std::int64_t gpu_milli = 0;
+  Seq order = 0;
+};
+
+// On one node, of which that much GPU has to be vacated at least.
+struct Site {
+  std::int64_t short_milli = 0;
+  NodeId node;
+  auto operator<=>(const Site&) const = default;
+};
+
+std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
+  std::int64_t milli = 0;
+  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
+  return milli;
+}
+
+// Whether all of the places are free beside what runs and is promised, `taken` of them to the others who move.
+bool are_free(const State& state, std::span<const TaskPlacement> placements, std::map<NodeId, Taken>& taken) {
+  return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& one) {
+    const NodeState& node = state.node(one.node);
+    Taken& here = taken[one.node];
+    here.add(one);
+    return node.available_cpu_milli() >= here.cpu_milli && node.available_memory_mib() >= here.memory_mib &&
+           std::all_of(one.gpus.begin(), one.gpus.end(),
+                       [&](std::uint8_t gpu) { return node.gpus[gpu].available_milli() >= here.milli[gpu]; });
+  });
+}
+
+// The moves for one job.
+class Moving {
+ public:
+  Moving(const MoveSearch& search, JobId claimant, std::size_t group, std::size_t most)
+      : state_(search.state),
+        trial_(search.trial),
+        search_(search),
+        claimant_(*search.state.job(claimant)),
+        ask_(task_ask(search.state, claimant_, group, kAllModels)),
+        most_(most),
+        before_(search.trial.mark()) {}
+
+  std::optional<MoveDecision> find() {
+    for (std::size_t attempt = 0; attempt < kMostAttempts; ++attempt) {
+      const std::size_t stuck = stuck_.size();
+      auto moves = try_moves();
+      trial_.rollback_to(before_);
+      if (moves || stuck_.size() == stuck) return moves;
+    }
+    return std::nullopt;
+  }
+
+  Timestamp next_ripe() const { return next_ripe_; }
+
+ private:
+  // Nothing where it fits nowhere; who would move and fits nowhere else is stuck then.
+  std::optional<MoveDecision> try_moves() {
+    for (const std::vector<Site>& sites : regions()) {
+      std::vector<Mover> movers;
+      if (!vacate(sites, movers)) {
+        trial_.rollback_to(before_);
+        continue;
+      }
+      spare(movers);
+      auto decision = move_to_other_places(movers);
+      trial_.rollback_to(before_);
+      if (decision) return decision;
+    }
+    return std::nullopt;
+  }
+
+  // The nodes that could be vacated, those first on which the least has to go: all, or where the job has to be within
+  // a domain those of each, the domain first in which the least has to go.
+  std::vector<std::vector<Site>> regions() {
+    const std::vector<Site> all = sites();
+    const std::string& required =
+        claimant_.spec.topology.required.empty() ? ask_.group.topology.required : claimant_.spec.topology.required;
+    const auto level = state_.topology().level_named(required);
+    if (required.empty()) return {all};
+    if (!level) return alone(all);
+    std::map<DomainId, std::vector<Site>> by_domain;
+    for (const Site& site : all) {
+      for (const DomainId domain : state_.topology().of_node(site.node)) {
+        if (state_.topology().domain(domain).level == *level) by_domain[domain].push_back(site);
+      }
+    }
+    std::vector<std::pair<std::int64_t, std::string>> order;
+    std::map<std::string, std::vector<Site>> by_path;
+    for (auto& [domain, there] : by_domain) {
+      const std::string& path = state_.topology().domain(domain).path;
+      std::int64_t least = 0;
+      const std::size_t tasks = std::min(there.size(), static_cast<std::size_t>(ask_.group.least()));
+      for (std::size_t i = 0; i < tasks; ++i) least += there[i].short_milli;
+      order.emplace_back(least, path);
+      by_path[path] = std::move(there);
+    }
+    std::sort(order.begin(), order.end());
+    if (order.size() > kMostDomains) order.resize(kMostDomains);
+    std::vector<std::vector<Site>> found;
+    for (const auto& [least, path] : order) found.push_back(std::move(by_path[path]));
+    return found;
+  }
+
+  // One node is required.
+  static std::vector<std::vector<Site>> alone(const std::vector<Site>& all) {
+    std::vector<std::vector<Site>> found;
+    for (std::size_t i = 0; i < std::min(all.size(), kSpareNodes); ++i) found.push_back({all[i]});
+    return found;
+  }
+
+  std::vector<Site> sites() {
+    const std::int64_t asked = ask_.exclusive ? 0 : ask_.group.request.total_gpu_milli();
+    std::vector<Site> found;
+    for (const NodeState& node : state_.nodes()) {
+      if (!node.takes_tasks() || node.tasks.empty() || !ask_.classes[state_.node_index().class_of(node.id).index()] ||
+          !suits(ask_, node) || !could_hold(state_, ask_, node)) {
+        continue;
+      }
+      std::int64_t idle = 0;
+      std::int64_t all = 0;
+      for (const state::GpuSlot& gpu : node.gpus) {
+        idle += std::max<std::int64_t>(0, gpu.available_milli());
+        all += kMilli;
+      }
+      ++search_.work.nodes_scored;
+      const std::int64_t lacking = std::max<std::int64_t>(0, (ask_.exclusive ? all : asked) - idle);
+      if (try_node(ask_, node, {})) continue;  // a task fits there as it is
+      std::int64_t could_go = 0;
+      for (const Mover& mover : movers_on(node)) could_go += mover.gpu_milli;
+      if (could_go > 0 && could_go >= lacking) found.push_back({lacking, node.id});
+    }
+    std::sort(found.begin(), found.end());
+    const std::size_t most = 4 * static_cast<std::size_t>(ask_.group.least()) + kSpareNodes;
+    if (found.size() > most && claimant_.spec.topology.required.empty() && ask_.group.topology.required.empty())
+      found.resize(most);
+    return found;
+  }
+
+  // The first to go first: who has least, and of those the newest.
+  std::vector<Mover> movers_on(const NodeState& node) {
+    std::vector<Mover> found;
+    for (const auto& [id, task] : node.tasks) {
+      const JobState& job = *state_.job(id);
+      if (!found.empty() && found.back().job == id) continue;
+      if (stuck_.contains(id) || search_.spoken_for.contains(id) || !may_move_for(state_, job, claimant_)) continue;
+      if (const Timestamp from = may_be_stopped_from(state_, job); from > search_.now) {
+        next_ripe_ = std::min(next_ripe_, from);
+        continue;
+      }
+      const state::RunningRow& row = state_.running_table().rows()[job.running_row];
+      found.push_back({id, node.id, row.gpu_milli, row.order});
+    }
+    std::sort(found.begin(), found.end(), [](const Mover& a, const Mover& b) {
+      return std::tuple(a.gpu_milli, -static_cast<std::int64_t>(a.order)) <
+             std::tuple(b.gpu_milli, -static_cast<std::int64_t>(b.order));
+    });
+    return found;
+  }
+
+  // Takes who moves off the nodes, one node after the other, until the job fits.
+  bool vacate(const std::vector<Site>& sites, std::vector<Mover>& movers) {
+    std::set<JobId> services;  // one replica of each moves at a time
+    for (const Site& site : sites) {
+      const NodeState& node = state_.node(site.node);
+      const Trial::Mark mark = trial_.mark();
+      const std::size_t had = movers.size();
+      bool freed = false;
+      for (const Mover& mover : movers_on(node)) {
+        const JobState* service = state::service_of(state_, *state_.job(mover.job));
+        if (service != nullptr && !services.insert(service->id).second) continue;
+        trial_.remove(mover.job);
+        movers.push_back(mover);
+        freed = try_node(ask_, node, {}).has_value();
+        if (freed) break;
+      }
+      if (!freed || movers.size() > kMostMoves) {
+        trial_.rollback_to(mark);
+        movers.resize(had);
+        continue;
+      }
+      if (fit()) return true;
+    }
+    return false;
+  }
+
+  std::optional<std::vector<TaskPlacement>> fit() {
+    Reason why;
+    return fit_beside_holds(trial_, state_, claimant_, search_.now, search_.work, why);
+  }
+
+  // Beside the starts that are held for others than the claimant, who has its places now.
+  std::optional<std::vector<TaskPlacement>> fit_elsewhere(const JobState& job) {
+    const Trial::Mark mark = trial_.mark();
+    for (const JobId owner : not_passed(state_, job, search_.now)) {
+      if (owner != claimant_.id) trial_.set_aside(owner, state_.job(owner)->start_hold->placements);
+    }
+    Reason why;
+    auto placements = fit_now(state_, job, search_.work, why);
+    trial_.rollback_to(mark);
+    return placements;
+  }
+
+  // Whoever need not move stays, who has most first.
+  void spare(std::vector<Mover>& movers) {
+    std::stable_sort(movers.begin(), movers.end(),
+                     [](const Mover& a, const Mover& b) { return a.gpu_milli > b.gpu_milli; });
+    const auto without = [&](std::size_t left_out) {
+      trial_.rollback_to(before_);
+      for (std::size_t i = 0; i < movers.size(); ++i) {
+        if (i != left_out) trial_.remove(movers[i].job);
+      }
+    };
+    for (std::size_t i = 0; i < movers.size();) {
+      without(i);
+      if (fit())
+        movers.erase(movers.begin() + static_cast<std::ptrdiff_t>(i));
+      else
+        ++i;
+    }
+    without(movers.size());
+  }
+
+  // Where those who have been taken off start again, beside the job. Who fits nowhere is stuck.
+  std::optional<MoveDecision> move_to_other_places(const std::vector<Mover>& movers) {
+    MoveDecision decision;
+    decision.claimant = claimant_.id;
+    auto places = movers.size() > most_ ? std::nullopt : fit();
+    if (!places || movers.empty()) return std::nullopt;
+    decision.placements = std::move(*places);
+    std::int64_t moved = 0;
+    for (const Mover& mover : movers) moved += mover.gpu_milli;
+    if (moved > gpu_milli_of(decision.placements) || starts_as_soon(movers)) return std::nullopt;
+    if (contested(trial_, state_, claimant_, decision.placements, search_.now, search_.work)) return std::nullopt;
+    trial_.place(claimant_.id, decision.placements);
+    for (const Mover& mover : movers) {
+      const JobState& job = *state_.job(mover.job);
+      auto to = fit_elsewhere(job);
+      if (!to || loses_standing(job, *to)) {
+        stuck_.insert(job.id);
+        return std::nullopt;
+      }
+      trial_.place(job.id, *to);
+      decision.moves.push_back({job.id, std::move(*to)});
+    }
+    return all_free(decision) ? std::optional(std::move(decision)) : std::nullopt;
+  }
+
+  // A hold lets it start before those who would move have to be gone.
+  bool starts_as_soon(const std::vector<Mover>& movers) const {
+    if (!claimant_.start_hold) return false;
+    std::int64_t longest_ms = 0;
+    for (const Mover& mover : movers)
+      longest_ms = std::max(longest_ms, state::grace_left_ms(state_, *state_.job(mover.job), search_.now));
+    return claimant_.start_hold->start <= search_.now + longest_ms;
+  }
+
+  // Whether it is within guarantees where it runs and would not be there.
+  bool loses_standing(const JobState& job, const std::vector<TaskPlacement>& to) const {
+    const std::uint64_t within =
+        state_.burst_amounts_of(job.spec, to) ? 1 : state_.within_mask(job.queue, state_.amounts_of(job.spec, to));
+    return (job.attempt->charges.front().within & ~within) != 0;
+  }
+
+  // As long as nobody has left. What is not free now depends on another who moves.
+  bool all_free(const MoveDecision& decision) {
+    trial_.rollback_to(before_);
+    std::map<NodeId, Taken> taken;
+    for (const Move& move : decision.moves) {
+      if (are_free(state_, move.to, taken)) continue;
+      stuck_.insert(move.job);
+      return false;
+    }
+    return true;
+  }
+
+  State& state_;
+  Trial& trial_;
+  const MoveSearch& search_;
+  const JobState& claimant_;
+  TaskAsk ask_;  // of the group that does not fit
+  std::size_t most_;
+  Trial::Mark before_;
+  std::set<JobId> stuck_;  // who fits nowhere else
+  Timestamp next_ripe_ = Timestamp::never();
+};
+
+}  // namespace
+
+bool may_move_for(const State& state, const JobState& job, const JobState& claimant) {
+  if (job.phase != JobPhase::kRunning || job.cancel_requested || job.held || job.attempt->exited > 0) return false;
+  if (job.priority > claimant.priority || job.spec.kind == JobKind::kInteractive) return false;
+  if (job.attempt->charges.size() > 1) return false;
+  const auto& tasks = job.attempt->tasks;
+  const bool one_node = std::all_of(tasks.begin(), tasks.end(), [&](const state::TaskState& task) {
+    return task.placement.node == tasks.front().placement.node;
+  });
+  if (!one_node) return false;
+  const JobState* parent = state.job(job.parent);
+  if (parent != nullptr && (parent->held || parent->cancel_requested)) return false;
+  const bool replica = state::service_of(state, job) != nullptr;
+  return replica ? state::may_leave_by_choice(state, job) : job.spec.checkpoint.on_signal;
+}
+
+std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& plan) {
+  State& state = search.state;
+  const std::int64_t limit = state.config().scheduling.moves_per_hour;
+  if (limit == 0) return std::nullopt;
+  const auto left = static_cast<std::size_t>(state.moves().left(limit, search.now));
+  if (left == 0) {
+    search.work.ask_again_at = std::min(search.work.ask_again_at, state.moves().next(search.now));
+    return std::nullopt;
+  }
+  Order order(state, search.now);
+  for (std::size_t asked = 0; asked < kMostAsked;) {
+    const auto id = order.next();
+    if (!id) break;
+    order.refuse();
+    const JobState& job = *state.job(*id);
+    if (search.decided.contains(*id) || state::may_claim_from(job) > search.now) continue;
+    Reason why;
+    if (fit_beside_holds(search.trial, state, job, search.now, search.work, why)) continue;
+    if (!is_of_room(why.code) && why.code != ReasonCode::kNuma) continue;
+    ++asked;
+    const Trial::Mark mark = search.trial.mark();
+    for (const Decision& decision : plan.decisions) {
+      const auto* hold = std::get_if<HoldDecision>(&decision);
+      if (hold != nullptr && hold->job != *id) search.trial.set_aside(hold->job, hold->placements);
+    }
+    Moving moving(search, *id, static_cast<std::size_t>(why.group), left);
+    auto decision = moving.find();
+    search.trial.rollback_to(mark);
+    if (decision) return decision;
+    search.work.ask_again_at = std::min(search.work.ask_again_at, moving.next_ripe());
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::sched
