@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/contested.h"
 #include "sched/fit.h"
@@ -26,7 +26,8 @@ using state::NodeState;
 using state::State;
 using state::Trial;
 
-constexpr std::size_t kMostAsked = 8;      // jobs that lack places, in one search
+constexpr std::size_t kMostLookedAt = 64;  // of the order, in one search
+constexpr std::size_t kMostAsked = 8;      // of those, jobs for which there is enough in pieces
 constexpr std::size_t kMostDomains = 8;    // of a required level, for one job
 constexpr std::size_t kMostMoves = 64;     // for one job
 constexpr std::size_t kSpareNodes = 64;    // looked at beyond four for each of its tasks
@@ -34,7 +35,6 @@ constexpr std::size_t kMostAttempts = 16;  // to find others when one of those w
 
 struct Mover {
   JobId job;
-  NodeId node;
   std::int64_t gpu_milli = 0;
   Seq order = 0;
 };
@@ -74,7 +74,9 @@ class Moving {
         claimant_(*search.state.job(claimant)),
         ask_(task_ask(search.state, claimant_, group, kAllModels)),
         most_(most),
-        before_(search.trial.mark()) {}
+        before_(search.trial.mark()) {
+    list_sites();
+  }
 
   std::optional<MoveDecision> find() {
     for (std::size_t attempt = 0; attempt < kMostAttempts; ++attempt) {
@@ -108,7 +110,7 @@ class Moving {
   // The nodes that could be vacated, those first on which the least has to go: all, or where the job has to be within
   // a domain those of each, the domain first in which the least has to go.
   std::vector<std::vector<Site>> regions() {
-    const std::vector<Site> all = sites();
+    const std::vector<Site>& all = sites_;
     const std::string& required =
         claimant_.spec.topology.required.empty() ? ask_.group.topology.required : claimant_.spec.topology.required;
     const auto level = state_.topology().level_named(required);
@@ -144,9 +146,8 @@ class Moving {
     return found;
   }
 
-  std::vector<Site> sites() {
+  void list_sites() {
     const std::int64_t asked = ask_.exclusive ? 0 : ask_.group.request.total_gpu_milli();
-    std::vector<Site> found;
     for (const NodeState& node : state_.nodes()) {
       if (!node.takes_tasks() || node.tasks.empty() || !ask_.classes[state_.node_index().class_of(node.id).index()] ||
           !suits(ask_, node) || !could_hold(state_, ask_, node)) {
@@ -161,15 +162,17 @@ class Moving {
       ++search_.work.nodes_scored;
       const std::int64_t lacking = std::max<std::int64_t>(0, (ask_.exclusive ? all : asked) - idle);
       if (try_node(ask_, node, {})) continue;  // a task fits there as it is
+      std::vector<Mover> movers = movers_on(node);
       std::int64_t could_go = 0;
-      for (const Mover& mover : movers_on(node)) could_go += mover.gpu_milli;
-      if (could_go > 0 && could_go >= lacking) found.push_back({lacking, node.id});
+      for (const Mover& mover : movers) could_go += mover.gpu_milli;
+      if (could_go == 0 || could_go < lacking) continue;
+      sites_.push_back({lacking, node.id});
+      movers_.emplace(node.id, std::move(movers));
     }
-    std::sort(found.begin(), found.end());
+    std::sort(sites_.begin(), sites_.end());
     const std::size_t most = 4 * static_cast<std::size_t>(ask_.group.least()) + kSpareNodes;
-    if (found.size() > most && claimant_.spec.topology.required.empty() && ask_.group.topology.required.empty())
-      found.resize(most);
-    return found;
+    const bool anywhere = claimant_.spec.topology.required.empty() && ask_.group.topology.required.empty();
+    if (sites_.size() > most && anywhere) sites_.resize(most);
   }
 
   // The first to go first: who has least, and of those the newest.
@@ -178,17 +181,16 @@ class Moving {
     for (const auto& [id, task] : node.tasks) {
       const JobState& job = *state_.job(id);
       if (!found.empty() && found.back().job == id) continue;
-      if (stuck_.contains(id) || search_.spoken_for.contains(id) || !may_move_for(state_, job, claimant_)) continue;
+      if (search_.spoken_for.contains(id) || !may_move_for(state_, job, claimant_)) continue;
       if (const Timestamp from = may_be_stopped_from(state_, job); from > search_.now) {
         next_ripe_ = std::min(next_ripe_, from);
         continue;
       }
       const state::RunningRow& row = state_.running_table().rows()[job.running_row];
-      found.push_back({id, node.id, row.gpu_milli, row.order});
+      found.push_back({id, row.gpu_milli, row.order});
     }
     std::sort(found.begin(), found.end(), [](const Mover& a, const Mover& b) {
-      return std::tuple(a.gpu_milli, -static_cast<std::int64_t>(a.order)) <
-             std::tuple(b.gpu_milli, -static_cast<std::int64_t>(b.order));
+      return a.gpu_milli != b.gpu_milli ? a.gpu_milli < b.gpu_milli : a.order > b.order;
     });
     return found;
   }
@@ -201,7 +203,8 @@ class Moving {
       const Trial::Mark mark = trial_.mark();
       const std::size_t had = movers.size();
       bool freed = false;
-      for (const Mover& mover : movers_on(node)) {
+      for (const Mover& mover : movers_.at(site.node)) {
+        if (stuck_.contains(mover.job)) continue;
         const JobState* service = state::service_of(state_, *state_.job(mover.job));
         if (service != nullptr && !services.insert(service->id).second) continue;
         trial_.remove(mover.job);
@@ -316,6 +319,8 @@ class Moving {
   TaskAsk ask_;  // of the group that does not fit
   std::size_t most_;
   Trial::Mark before_;
+  std::vector<Site> sites_;  // those first on which the least has to go
+  std::map<NodeId, std::vector<Mover>> movers_;
   std::set<JobId> stuck_;  // who fits nowhere else
   Timestamp next_ripe_ = Timestamp::never();
 };
@@ -347,7 +352,8 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     return std::nullopt;
   }
   Order order(state, search.now);
-  for (std::size_t asked = 0; asked < kMostAsked;) {
+  std::size_t asked = 0;
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostAsked; ++looked_at) {
     const auto id = order.next();
     if (!id) break;
     order.refuse();
@@ -356,6 +362,8 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     Reason why;
     if (fit_beside_holds(search.trial, state, job, search.now, search.work, why)) continue;
     if (!is_of_room(why.code) && why.code != ReasonCode::kNuma) continue;
+    // Moves make nothing free that is not.
+    if (gpu_milli_short(state, job, admit(state, job).models) > 0) continue;
     ++asked;
     const Trial::Mark mark = search.trial.mark();
     for (const Decision& decision : plan.decisions) {

@@ -253,8 +253,11 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
     CAPTURE(text);
     CHECK(refusal(text).find(what) != std::string::npos);
   };
-  names("name: x\norder: fifo\nconsolidation: any\n", "\"any\" is not supported; only none");
-  names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "consolidation is not a plain value");
+  names("name: x\norder: fifo\nconsolidation: any\n", "consolidation is none or, with order berth alone");
+  names("name: x\norder: fifo\nconsolidation: {moves_per_hour: 3}\n",
+        "consolidation is none or, with order berth alone");
+  names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "unknown key \"budget\"");
+  names("name: x\norder: berth\nconsolidation: {moves_per_hour: -3}\n", "not a whole number up to 100000");
   names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
   names("name: x\norder: berth\nscore: FGD\n", "only berth and BestFit are possible");
   names("name: x\norder: berth\nbackfill: none\n", "how many blocked jobs hold nodes");
@@ -286,6 +289,8 @@ TEST_CASE("every order may name all five parts of a policy") {
   const PolicySpec own =
       read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
   CHECK(own.scheduling.backfill_holds == 3);
+  CHECK(own.scheduling.moves_per_hour == 0);
+  CHECK(read("order: berth\nconsolidation: {moves_per_hour: 7}\n").scheduling.moves_per_hour == 7);
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
   CHECK(own.scheduling.score == NodeScore::kFragmentation);

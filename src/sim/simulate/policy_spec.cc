@@ -71,10 +71,7 @@ class PolicyReader {
     read_backfill();
     read_preemption();
     read_attained_service();
-    if (text("consolidation").value_or("none") != "none") {
-      say("consolidation: \"" + *text("consolidation") + "\" is not supported; only none is, because no policy moves " +
-          "jobs, berth's own included");
-    }
+    read_consolidation();
     if (fault_) return invalid(file_ + ": " + *fault_);
     return spec_;
   }
@@ -191,6 +188,16 @@ class PolicyReader {
     const std::string word = map["victims"].IsScalar() ? map["victims"].Scalar() : "";
     if (word != "least-lost" && word != "newest") say("preemption.victims is neither least-lost nor newest");
     spec_.newest_victims = word == "newest";
+  }
+  void read_consolidation() {
+    if (!root_.IsMap() || !root_["consolidation"]) return;
+    const YAML::Node& map = root_["consolidation"];
+    if (map.IsScalar() && map.Scalar() == "none") return;
+    if (!is_berth() || !map.IsMap())
+      return say("consolidation is none or, with order berth alone, which moves jobs, {moves_per_hour: 100}");
+    check_keys(map, "consolidation", {"moves_per_hour"});
+    spec_.scheduling.moves_per_hour =
+        whole(map["moves_per_hour"], "consolidation.moves_per_hour", kMostEvictionsPerHour).value_or(0);
   }
   // The product's own, in every queue of the workload.
   void read_attained_service() {
