@@ -13,6 +13,7 @@
 #include "sched/node_fit.h"
 #include "sched/order.h"
 #include "sched/preempt.h"
+#include "sched/quota.h"
 #include "state/back_off.h"
 #include "state/grace.h"
 #include "state/replicas.h"
@@ -50,6 +51,15 @@ std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
   std::int64_t milli = 0;
   for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
   return milli;
+}
+
+std::int64_t idle_gpu_milli(const State& state) {
+  std::int64_t idle = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks()) continue;
+    for (const state::GpuSlot& gpu : node.gpus) idle += std::max<std::int64_t>(0, gpu.available_milli());
+  }
+  return idle;
 }
 
 // Whether all of the places are free beside what runs and is promised, `taken` of them to the others who move.
@@ -147,25 +157,22 @@ class Moving {
   }
 
   void list_sites() {
-    const std::int64_t asked = ask_.exclusive ? 0 : ask_.group.request.total_gpu_milli();
+    const std::int64_t asked = ask_.group.request.total_gpu_milli();
     for (const NodeState& node : state_.nodes()) {
       if (!node.takes_tasks() || node.tasks.empty() || !ask_.classes[state_.node_index().class_of(node.id).index()] ||
           !suits(ask_, node) || !could_hold(state_, ask_, node)) {
         continue;
       }
       std::int64_t idle = 0;
-      std::int64_t all = 0;
-      for (const state::GpuSlot& gpu : node.gpus) {
-        idle += std::max<std::int64_t>(0, gpu.available_milli());
-        all += kMilli;
-      }
+      for (const state::GpuSlot& gpu : node.gpus) idle += std::max<std::int64_t>(0, gpu.available_milli());
       ++search_.work.nodes_scored;
-      const std::int64_t lacking = std::max<std::int64_t>(0, (ask_.exclusive ? all : asked) - idle);
-      if (try_node(ask_, node, {})) continue;  // a task fits there as it is
+      const std::int64_t one_more =
+          ask_.exclusive ? static_cast<std::int64_t>(node.gpus.size()) * kMilli : asked * (tasks_that_fit(node) + 1);
+      const std::int64_t lacking = std::max<std::int64_t>(0, one_more - idle);
       std::vector<Mover> movers = movers_on(node);
       std::int64_t could_go = 0;
       for (const Mover& mover : movers) could_go += mover.gpu_milli;
-      if (could_go == 0 || could_go < lacking) continue;
+      if (movers.empty() || could_go < lacking) continue;
       sites_.push_back({lacking, node.id});
       movers_.emplace(node.id, std::move(movers));
     }
@@ -173,6 +180,18 @@ class Moving {
     const std::size_t most = 4 * static_cast<std::size_t>(ask_.group.least()) + kSpareNodes;
     const bool anywhere = claimant_.spec.topology.required.empty() && ask_.group.topology.required.empty();
     if (sites_.size() > most && anywhere) sites_.resize(most);
+  }
+
+  // So many of the group's, no more than it needs.
+  std::int32_t tasks_that_fit(const NodeState& node) const {
+    Taken taken;
+    std::int32_t count = 0;
+    for (; count < ask_.group.least(); ++count) {
+      const auto placement = try_node(ask_, node, taken);
+      if (!placement) break;
+      taken.add(*placement);
+    }
+    return count;
   }
 
   // The first to go first: who has least, and of those the newest.
@@ -195,30 +214,40 @@ class Moving {
     return found;
   }
 
-  // Takes who moves off the nodes, one node after the other, until the job fits.
+  // Takes who moves off the nodes, for one more task on one node after the other, and then again, until the job fits.
   bool vacate(const std::vector<Site>& sites, std::vector<Mover>& movers) {
+    std::set<JobId> gone;
     std::set<JobId> services;  // one replica of each moves at a time
-    for (const Site& site : sites) {
-      const NodeState& node = state_.node(site.node);
-      const Trial::Mark mark = trial_.mark();
-      const std::size_t had = movers.size();
-      bool freed = false;
-      for (const Mover& mover : movers_.at(site.node)) {
-        if (stuck_.contains(mover.job)) continue;
-        const JobState* service = state::service_of(state_, *state_.job(mover.job));
-        if (service != nullptr && !services.insert(service->id).second) continue;
-        trial_.remove(mover.job);
-        movers.push_back(mover);
-        freed = try_node(ask_, node, {}).has_value();
-        if (freed) break;
+    for (bool any = true; any;) {
+      any = false;
+      for (const Site& site : sites) {
+        if (!vacate_for_one(site, movers, gone, services)) continue;
+        any = true;
+        if (fit()) return true;
       }
-      if (!freed || movers.size() > kMostMoves) {
-        trial_.rollback_to(mark);
-        movers.resize(had);
-        continue;
-      }
-      if (fit()) return true;
     }
+    return false;
+  }
+
+  bool vacate_for_one(const Site& site, std::vector<Mover>& movers, std::set<JobId>& gone, std::set<JobId>& services) {
+    const NodeState& node = state_.node(site.node);
+    const Trial::Mark mark = trial_.mark();
+    const std::int32_t before = tasks_that_fit(node);
+    if (before == ask_.group.least()) return false;
+    std::vector<Mover> leaving;
+    for (const Mover& mover : movers_.at(site.node)) {
+      if (stuck_.contains(mover.job) || gone.contains(mover.job)) continue;
+      const JobState* service = state::service_of(state_, *state_.job(mover.job));
+      if (service != nullptr && !services.insert(service->id).second) continue;
+      trial_.remove(mover.job);
+      leaving.push_back(mover);
+      if (tasks_that_fit(node) == before) continue;
+      if (movers.size() + leaving.size() > kMostMoves) break;
+      for (const Mover& one : leaving) gone.insert(one.job);
+      movers.insert(movers.end(), leaving.begin(), leaving.end());
+      return true;
+    }
+    trial_.rollback_to(mark);
     return false;
   }
 
@@ -351,6 +380,7 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     search.work.ask_again_at = std::min(search.work.ask_again_at, state.moves().next(search.now));
     return std::nullopt;
   }
+  const std::int64_t idle = idle_gpu_milli(state);
   Order order(state, search.now);
   std::size_t asked = 0;
   for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostAsked; ++looked_at) {
@@ -362,8 +392,7 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     Reason why;
     if (fit_beside_holds(search.trial, state, job, search.now, search.work, why)) continue;
     if (!is_of_room(why.code) && why.code != ReasonCode::kNuma) continue;
-    // Moves make nothing free that is not.
-    if (gpu_milli_short(state, job, admit(state, job).models) > 0) continue;
+    if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves make nothing free that is not
     ++asked;
     const Trial::Mark mark = search.trial.mark();
     for (const Decision& decision : plan.decisions) {
