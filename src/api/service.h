@@ -119,6 +119,9 @@ class Service {
   virtual Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream,
                                    std::int64_t from, std::int64_t max_bytes) = 0;
 
+  // Everything that can be measured, as Prometheus reads it (docs/metrics.md).
+  virtual std::string metrics() = 0;
+
   virtual ServerFacts facts() = 0;
 };
 

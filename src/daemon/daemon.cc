@@ -78,10 +78,11 @@ Result<Recovered> recover(store::Log& log, std::uint64_t checkpoint_every) {
   }
   auto replayed = replay(log, from, [&](std::vector<EventRecord> events) {
     for (const EventRecord& event : events) recovered.state.apply(event);
-    recovered.reader->push({std::move(events), {}, 0});
+    recovered.reader->push({.records = std::move(events), .answers = {}});
   });
   if (!replayed) return replayed.error();
   recovered.reader->drain();  // the first read sees everything that was acknowledged before the restart
+  recovered.reader->begin_metrics();
   return recovered;
 }
 

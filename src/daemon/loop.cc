@@ -26,6 +26,10 @@ constexpr Clock::duration kLongestLinger = std::chrono::milliseconds(2);
 constexpr int kPausePerCycle = 3;
 constexpr std::chrono::milliseconds kCheapCycle{2};
 
+std::int64_t microseconds(Clock::duration took) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+}
+
 }  // namespace
 
 Loop::Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbox, Reader& reader,
@@ -81,19 +85,21 @@ void Loop::turn(std::vector<Letter> letters) {
   if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
   again_ = turn.again;
   wake_at_ = turn.wake_at;
+  DurableBatch batch;
+  if (turn.cycle_ran) batch.work.cycle = work_of(turn.plan, microseconds(cycle_took));
   if (!turn.records.empty()) {
     const Clock::time_point append_began = Clock::now();
     append(turn);
     append_took_ = Clock::now() - append_began;
+    batch.work.append_us = microseconds(append_took_);
   }
   std::vector<Effect> effects = control::effects_of(state_, turn.records);
-  DurableBatch batch;
   batch.vital_signs = vital_signs(state_);
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (letters[i].answer) batch.answers.emplace_back(std::move(letters[i].answer), std::move(turn.replies[i]));
   }
   batch.records = std::move(turn.records);
-  if (!batch.records.empty() || !batch.answers.empty()) reader_.push(std::move(batch));
+  if (!batch.records.empty() || !batch.answers.empty() || batch.work.cycle) reader_.push(std::move(batch));
   backend_.perform(effects);
 }
 

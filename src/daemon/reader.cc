@@ -79,7 +79,9 @@ void Reader::run() {
 void Reader::fold(const DurableBatch& batch) {
   {
     const std::lock_guard lock(state_mutex_);
+    if (metrics_) metrics_->on_turn(batch.work);
     for (const EventRecord& record : batch.records) {
+      if (metrics_) metrics_->on_event(record, state_);
       meter_.apply(record);
       state_.apply(record);
     }
@@ -113,6 +115,17 @@ void Reader::checkpoint_if_due(bool now) {
 void Reader::read(const std::function<void(state::State&, const billing::Meter&)>& look) {
   const std::lock_guard lock(state_mutex_);
   look(state_, meter_);
+}
+
+void Reader::begin_metrics() {
+  const std::lock_guard lock(state_mutex_);
+  metrics_.emplace(state_);
+}
+
+void Reader::read_metrics(const std::function<void(state::State&, const SchedulerMetrics&)>& look) {
+  const std::lock_guard lock(state_mutex_);
+  BERTH_CHECK(metrics_.has_value());
+  look(state_, *metrics_);
 }
 
 std::uint64_t Reader::watch(Watcher watcher) {

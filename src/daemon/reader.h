@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/result.h"
 #include "billing/meter.h"
 #include "daemon/inbox.h"
+#include "daemon/scheduler_metrics.h"
 #include "model/event.h"
 #include "state/state.h"
 #include "store/log.h"
@@ -29,6 +31,7 @@ struct DurableBatch {
   std::vector<EventRecord> records;
   std::vector<std::pair<Answer, Result<control::Reply>>> answers;
   std::uint64_t vital_signs = 0;  // 0: not stated (recovery)
+  TurnWork work = {};
 };
 
 class Reader {
@@ -48,7 +51,11 @@ class Reader {
   // Folds what is left, writes a last checkpoint and ends the thread.
   void stop();
 
+  // Metrics count from here on: what was replayed until now an earlier process has counted.
+  void begin_metrics();
+
   void read(const std::function<void(state::State&, const billing::Meter&)>& look);
+  void read_metrics(const std::function<void(state::State&, const SchedulerMetrics&)>& look);
   std::uint64_t watch(Watcher watcher);
   void unwatch(std::uint64_t id);
 
@@ -61,9 +68,10 @@ class Reader {
   const std::uint64_t checkpoint_every_;
   std::uint64_t checkpointed_ = 0;
 
-  std::mutex state_mutex_;  // state_, meter_
+  std::mutex state_mutex_;  // state_, meter_, metrics_
   state::State state_;
   billing::Meter meter_;
+  std::optional<SchedulerMetrics> metrics_;
 
   std::mutex watch_mutex_;
   std::map<std::uint64_t, Watcher> watchers_;

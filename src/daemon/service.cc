@@ -8,11 +8,13 @@
 
 #include "backend/local/local_backend.h"
 #include "daemon/history_codec.h"
+#include "daemon/state_gauges.h"
 #include "executor/task_log.h"
 #include "sched/blocking.h"
 #include "sched/explain.h"
 #include "sched/explain_queue.h"
 #include "store/event_codec.h"
+#include "telemetry/exposition.h"
 
 namespace berth::daemon {
 
@@ -210,6 +212,34 @@ Result<api::Service::LogPart> DaemonService::task_log(JobId job, std::uint32_t a
   part.bytes = std::move(read->bytes);
   part.complete = part.complete && part.bytes.empty();
   return part;
+}
+
+namespace {
+
+void add_server(const api::ServerFacts& facts, telemetry::Exposition& out) {
+  using telemetry::MetricType;
+  const auto whole = [](std::uint64_t count) { return telemetry::Decimal{static_cast<std::int64_t>(count), 0}; };
+  out.begin("berth_build_info", MetricType::kGauge, "1, with the version of the server.");
+  out.add({{"version", facts.version}}, whole(1));
+  out.add_single("berth_pending_commands", MetricType::kGauge, "Requests and reports that wait for the loop.",
+                 whole(facts.pending_commands));
+  out.add_single("berth_log_events_total", MetricType::kCounter, "Events appended to the log.",
+                 whole(facts.log_records));
+  out.add_single("berth_log_syncs_total", MetricType::kCounter, "Times that the log was synced to disk.",
+                 whole(facts.log_fsyncs));
+}
+
+}  // namespace
+
+std::string DaemonService::metrics() {
+  telemetry::Exposition out;
+  add_server(facts(), out);
+  reader_.read_metrics([&](state::State& state, const SchedulerMetrics& metrics) {
+    sched::BlockingOfMany blocking(state, now(state));
+    add_gauges(api::View{state, now(state), std::ref(blocking)}, out);
+    metrics.add_to(out);
+  });
+  return out.take();
 }
 
 api::ServerFacts DaemonService::facts() {

@@ -33,6 +33,7 @@ class DaemonService final : public api::Service {
   void unwatch(std::uint64_t id) override;
   Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream, std::int64_t from,
                            std::int64_t max_bytes) override;
+  std::string metrics() override;
   api::ServerFacts facts() override;
 
  private:

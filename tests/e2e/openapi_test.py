@@ -51,6 +51,7 @@ CALLS = [
     ("submitJob", "POST", "/v1/jobs", WAITING),
     ("submitJob", "POST", "/v1/jobs", QUICK),
     ("getCluster", "GET", "/v1/cluster", None),
+    ("getMetrics", "GET", "/metrics", None),
     ("holdJob", "POST", "/v1/jobs/2/hold", None),
     ("prioritizeJob", "PUT", "/v1/jobs/2/priority", {"priority": 7}),
     ("explainJob", "GET", "/v1/jobs/2/why", None),

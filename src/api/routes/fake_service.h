@@ -152,6 +152,9 @@ class FakeService : public Service {
     return LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
                    end == size};
   }
+  std::string metrics() override {
+    return "# HELP berth_cycles_total Cycles.\n# TYPE berth_cycles_total counter\nberth_cycles_total 1\n";
+  }
   ServerFacts facts() override {
     ServerFacts facts;
     facts.version = "0.1.0";

@@ -85,7 +85,7 @@ Children children_of(const State& state, const JobState& parent) {
 }
 
 // What the job's own facts say.
-std::optional<ReasonCode> waits_for(const View& view, const JobState& job) {
+std::optional<ReasonCode> own_reason(const View& view, const JobState& job) {
   if (job.phase != JobPhase::kPending || job.attempt) return std::nullopt;
   if (job.held) return ReasonCode::kHeld;
   if (job.open_dependencies > 0) {
@@ -295,7 +295,7 @@ ShownJob show_job(const View& view, const JobState& job) {
   return {.job = job,
           .phase = phase_of(state, job),
           .within = within_of(state, job),
-          .waits_for = waits_for(view, job),
+          .waits_for = own_reason(view, job),
           .children = job.is_parent() ? std::optional(children_of(state, job)) : std::nullopt,
           .outcome = {},
           .finished = {},
@@ -303,10 +303,15 @@ ShownJob show_job(const View& view, const JobState& job) {
           .names = names_for(state, job)};
 }
 
+std::optional<ReasonCode> waits_for(const View& view, const JobState& job) {
+  if (const auto reason = own_reason(view, job)) return reason;
+  const bool waits = job.phase == JobPhase::kPending && !job.attempt && !job.is_parent();
+  return waits && view.blocking ? view.blocking(job) : std::nullopt;
+}
+
 ShownJob show_row(const View& view, const JobState& job) {
   ShownJob shown = show_job(view, job);
-  const bool waits = job.phase == JobPhase::kPending && !job.attempt && !job.is_parent();
-  if (waits && !shown.waits_for && view.blocking) shown.waits_for = view.blocking(job);
+  shown.waits_for = waits_for(view, job);
   return shown;
 }
 

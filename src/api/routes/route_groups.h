@@ -7,6 +7,7 @@
 namespace berth::api {
 
 void add_cluster_routes(http::Router& router, Service& service);
+void add_metrics_routes(http::Router& router, Service& service);
 void add_config_routes(http::Router& router, Service& service);
 void add_job_routes(http::Router& router, Service& service);
 void add_job_log_routes(http::Router& router, Service& service);

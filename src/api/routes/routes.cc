@@ -39,6 +39,7 @@ void add_document_route(http::Router& router, Service& service) {
 http::Router make_router(Service& service) {
   http::Router router;
   add_cluster_routes(router, service);
+  add_metrics_routes(router, service);
   add_config_routes(router, service);
   add_job_routes(router, service);
   add_job_log_routes(router, service);

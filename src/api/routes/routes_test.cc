@@ -59,6 +59,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"getHealth", {.target = "/healthz", .user = ""}},
       {"getReadiness", {.target = "/readyz", .user = ""}},
       {"getOpenApi", {.target = "/openapi.json"}},
+      {"getMetrics", {.target = "/metrics"}},
       {"getCluster", {.target = "/v1/cluster"}},
       {"getConfig", {.target = "/v1/config"}},
       {"diffConfig", {.method = "POST", .target = "/v1/config/diff", .body = kConfig}},
@@ -174,6 +175,15 @@ TEST_CASE("a job's view tells where it is in its life") {
   CHECK_EQ(finished.at("outcome"), "succeeded");
   CHECK_EQ(finished.at("past").at(0).at("gpus_on"), json::parse(R"([{"node":"n1","gpus":4}])"));
   CHECK_EQ(client.json("/v1/jobs/3/why").at("code"), "none");
+}
+
+TEST_CASE("metrics are text as Prometheus takes it, and for who has a token") {
+  World world;
+  const Client client(world.service);
+  const auto response = client.get("/metrics");
+  CHECK_EQ(response.content_type, "text/plain; version=0.0.4; charset=utf-8");
+  CHECK_EQ(response.body, world.service.metrics());
+  CHECK_EQ(client.call({.target = "/metrics", .user = ""}).status, 401);
 }
 
 TEST_CASE("the same key is the same job; with another body it is a conflict") {

@@ -48,17 +48,10 @@ json::object usage_amounts_view(const State& state, const Amounts& used) {
   return amounts_view(state, used, [&](std::size_t dim) { return dim < kDimFirstModel || used[dim] != 0; });
 }
 
-// The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses: the dominant share of the
-// DRF paper (section 4), before weights. In ten-thousandths, rounded down.
 std::string dominant_share_text(const State& state, const QueueState& queue) {
-  std::int64_t largest = 0;
-  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
-    const std::int64_t capacity = state.capacity()[dim];
-    if (capacity == 0) continue;
-    largest = std::max(largest, static_cast<std::int64_t>(Int128{queue.usage[dim]} * 10'000 / capacity));
-  }
-  const std::string fraction = std::to_string(10'000 + largest % 10'000).substr(1);
-  return std::to_string(largest / 10'000) + "." + fraction;
+  const std::int64_t share = dominant_share(state, queue);
+  const std::string fraction = std::to_string(10'000 + share % 10'000).substr(1);
+  return std::to_string(share / 10'000) + "." + fraction;
 }
 
 json::object gpu_view(const ShownNode& shown, std::size_t index) {
@@ -142,6 +135,16 @@ json::object usage_row_view(const UsageRow& row) {
 }
 
 }  // namespace
+
+std::int64_t dominant_share(const State& state, const QueueState& queue) {
+  std::int64_t largest = 0;
+  for (const std::size_t dim : {kDimGpuEquivalent, kDimCpu, kDimMemory}) {
+    const std::int64_t capacity = state.capacity()[dim];
+    if (capacity == 0) continue;
+    largest = std::max(largest, static_cast<std::int64_t>(Int128{queue.usage[dim]} * 10'000 / capacity));
+  }
+  return largest;
+}
 
 ShownNode show_node(const State& state, const NodeState& node) {
   ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}};

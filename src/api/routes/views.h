@@ -53,6 +53,13 @@ struct ShownJob {
 JobPhase phase_of(const state::State& state, const state::JobState& job);
 std::int64_t gpu_milli_of(const JobSpec& spec);  // of all its tasks
 
+// What a job without an attempt waits for: what its own facts say, else what of quota and places refuses it.
+std::optional<ReasonCode> waits_for(const View& view, const state::JobState& job);
+
+// The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses: the dominant share of the DRF
+// paper (section 4), before weights. In ten-thousandths, rounded down.
+std::int64_t dominant_share(const state::State& state, const state::QueueState& queue);
+
 // Of what a job waits for only what its own facts say.
 ShownJob show_job(const View& view, const state::JobState& job);
 // The same, and where those say nothing, what of quota and places refuses it.

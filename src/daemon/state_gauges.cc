@@ -1,0 +1,258 @@
+#include "daemon/state_gauges.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/routes/views.h"
+
+namespace berth::daemon {
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::QueueState;
+using state::State;
+using telemetry::Decimal;
+using telemetry::Exposition;
+using telemetry::MetricType;
+
+constexpr int kGpuMilli = 3;  // decimal places of a GPU
+constexpr int kMs = 3;        // of a second
+
+template <class Number>
+Decimal whole(Number number) {
+  return {static_cast<std::int64_t>(number), 0};
+}
+
+struct ModelSums {
+  std::int64_t allocated_milli = 0;
+  std::int64_t idle_milli = 0;
+  std::int64_t unavailable_milli = 0;
+  std::int64_t unhealthy = 0;
+  std::int64_t simulated = 0;
+};
+
+std::map<std::string, ModelSums> sums_by_model(const State& state) {
+  std::map<std::string, ModelSums> models;
+  for (const NodeState& node : state.nodes()) {
+    if (node.status == NodeStatus::kLost) continue;
+    for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+      const state::GpuSlot& slot = node.gpus[i];
+      ModelSums& sums = models[node.spec.gpus[i].model];
+      sums.allocated_milli += kMilli - slot.free_milli;
+      (slot.healthy && node.takes_tasks() ? sums.idle_milli : sums.unavailable_milli) += slot.free_milli;
+      sums.unhealthy += slot.healthy ? 0 : 1;
+      sums.simulated += node.spec.gpus[i].simulated ? 1 : 0;
+    }
+  }
+  return models;
+}
+
+void add_gpus(const State& state, Exposition& out) {
+  const std::map<std::string, ModelSums> models = sums_by_model(state);
+  out.begin("berth_gpus", MetricType::kGauge,
+            "GPUs: allocated to jobs; idle; or free, and nobody may have them now (failed, or their node is cordoned, "
+            "under maintenance or out of contact).");
+  for (const auto& [model, sums] : models) {
+    out.add({{"model", model}, {"state", "allocated"}}, {sums.allocated_milli, kGpuMilli});
+    out.add({{"model", model}, {"state", "idle"}}, {sums.idle_milli, kGpuMilli});
+    out.add({{"model", model}, {"state", "unavailable"}}, {sums.unavailable_milli, kGpuMilli});
+  }
+  out.begin("berth_unhealthy_gpus", MetricType::kGauge, "GPUs that have failed, also those that a job still holds.");
+  for (const auto& [model, sums] : models) out.add({{"model", model}}, whole(sums.unhealthy));
+  out.begin("berth_simulated_gpus", MetricType::kGauge, "GPUs that are declared and not there.");
+  for (const auto& [model, sums] : models) out.add({{"model", model}}, whole(sums.simulated));
+}
+
+// The first of these that a node is.
+constexpr std::string_view kNodeStates[] = {"lost", "unknown", "maintenance", "draining", "cordoned", "ready"};
+
+std::size_t state_of(const NodeState& node) {
+  if (node.status == NodeStatus::kLost) return 0;
+  if (node.status == NodeStatus::kUnknown) return 1;
+  if (node.maintained > 0) return 2;
+  if (node.draining) return 3;
+  return node.cordoned ? 4 : 5;
+}
+
+void add_nodes(const State& state, Exposition& out) {
+  std::int64_t counts[std::size(kNodeStates)] = {};
+  for (const NodeState& node : state.nodes()) ++counts[state_of(node)];
+  out.begin("berth_nodes", MetricType::kGauge, "Nodes, each in the first that applies of these states.");
+  for (std::size_t i = 0; i < std::size(kNodeStates); ++i) {
+    out.add({{"state", kNodeStates[i]}}, whole(counts[i]));
+  }
+}
+
+void add_fragmentation(const State& state, Exposition& out) {
+  const std::int64_t stranded = state.fragmentation().unusable_milli();
+  const std::int64_t capacity = state.capacity()[kDimGpu];
+  constexpr int kPlaces = 6;
+  const std::int64_t millionths =
+      capacity == 0 ? 0 : static_cast<std::int64_t>(Int128{stranded} * 1'000'000 / capacity);
+  out.add_single("berth_stranded_gpus", MetricType::kGauge,
+                 "Idle GPUs that a request drawn from the mix is expected to be unable to use.", {stranded, kGpuMilli});
+  out.add_single("berth_fragmentation_ratio", MetricType::kGauge, "Stranded GPUs over all GPUs of the fleet.",
+                 {millionths, kPlaces});
+  out.add_single("berth_fragmentation_alarm", MetricType::kGauge,
+                 "1 while fragmentation is above scheduling.fragmentation_alert.",
+                 whole(state.fragmentation_alarm() ? 1 : 0));
+}
+
+// What quota and the fleet would let the queue have beside what is used and promised, nobody leaving.
+std::int64_t headroom_milli(const State& state, const QueueState& queue) {
+  std::int64_t room = state.fragmentation().idle_milli();
+  for (QueueId id = queue.id; id.valid(); id = state.queue(id).parent) {
+    const QueueState& at = state.queue(id);
+    if (at.max[kDimGpu] == kUnlimited) continue;
+    room = std::min(room, at.max[kDimGpu] - at.usage[kDimGpu] - at.nominated[kDimGpu]);
+  }
+  return std::max<std::int64_t>(0, room);
+}
+
+struct QueueGauge {
+  std::string_view name;
+  std::string_view help;
+  std::optional<Decimal> (*value)(const State&, const QueueState&);  // nothing: the queue has none
+};
+
+constexpr QueueGauge kQueueGauges[] = {
+    {"berth_queue_guaranteed_gpus", "What the configuration guarantees, where it does.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       if (!queue.configured.states(kDimGpu)) return std::nullopt;
+       return Decimal{queue.configured.amounts[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_effective_guaranteed_gpus",
+     "What of that counts: less than configured where it was not used for long (use_or_lose).",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       if (!queue.guaranteed.states(kDimGpu)) return std::nullopt;
+       return Decimal{queue.guaranteed.amounts[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_max_gpus", "The ceiling, where there is one.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       if (queue.max[kDimGpu] == kUnlimited) return std::nullopt;
+       return Decimal{queue.max[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_allocated_gpus", "GPUs that jobs of the queue hold, those that are leaving included.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.usage[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_borrowed_gpus", "The part of the allocated GPUs that lies outside the queue's guarantee.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.usage[kDimGpu] - queue.within_usage[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_nominated_gpus", "GPUs that are promised to jobs for whom others are leaving.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.nominated[kDimGpu], kGpuMilli};
+     }},
+    {"berth_queue_headroom_gpus",
+     "How many more GPUs the ceilings on the way to the root and what is idle let the queue have, nobody leaving.",
+     [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{headroom_milli(state, queue), kGpuMilli};
+     }},
+    {"berth_queue_dominant_share_ratio",
+     "The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses.",
+     [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{api::dominant_share(state, queue), 4};
+     }},
+};
+
+// All but the root, by path.
+std::vector<const QueueState*> queues_by_path(const State& state) {
+  std::vector<const QueueState*> queues;
+  for (const QueueState& queue : state.queues()) {
+    if (!queue.removed && queue.id != state.root()) queues.push_back(&queue);
+  }
+  std::sort(queues.begin(), queues.end(), [](const auto* a, const auto* b) { return a->path < b->path; });
+  return queues;
+}
+
+void add_queues(const State& state, const std::vector<const QueueState*>& queues, Exposition& out) {
+  out.begin("berth_queue_info", MetricType::kGauge, "1 for each queue of the tree, with where it stands.");
+  for (const QueueState* queue : queues) {
+    out.add({{"queue", queue->path},
+             {"parent", state.queue(queue->parent).path},
+             {"leaf", queue->is_leaf() ? "true" : "false"},
+             {"policy", name_of(queue->policy)}},
+            whole(1));
+  }
+  for (const QueueGauge& gauge : kQueueGauges) {
+    out.begin(gauge.name, MetricType::kGauge, gauge.help);
+    for (const QueueState* queue : queues) {
+      if (const auto value = gauge.value(state, *queue)) out.add({{"queue", queue->path}}, *value);
+    }
+  }
+}
+
+// Of one leaf. Services and arrays are left out: their replicas and elements are jobs.
+struct Line {
+  std::map<JobPhase, std::int64_t> phases = {
+      {JobPhase::kPending, 0}, {JobPhase::kRunning, 0}, {JobPhase::kStopping, 0}};
+  std::map<ReasonCode, std::int64_t> reasons;
+  std::int64_t oldest_wait_ms = 0;
+};
+
+void count(const api::View& view, const JobState& job, Line& line) {
+  ++line.phases[job.phase];
+  if (job.phase != JobPhase::kPending) return;
+  ++line.reasons[api::waits_for(view, job).value_or(ReasonCode::kNone)];
+  if (!job.in_pending) return;
+  line.oldest_wait_ms = std::max(line.oldest_wait_ms, view.now - std::max(job.in_line_since, job.not_before));
+}
+
+std::map<std::string_view, Line> lines_of(const api::View& view, const std::vector<const QueueState*>& queues) {
+  std::map<std::string_view, Line> lines;
+  for (const QueueState* queue : queues) {
+    if (queue->is_leaf()) lines[queue->path];
+  }
+  view.state.jobs().for_each([&](const JobState& job) {
+    if (!job.is_parent()) count(view, job, lines[view.state.queue(job.queue).path]);
+  });
+  return lines;
+}
+
+void add_jobs(const api::View& view, const std::vector<const QueueState*>& queues, Exposition& out) {
+  const std::map<std::string_view, Line> lines = lines_of(view, queues);
+  out.begin("berth_jobs", MetricType::kGauge, "Live jobs of each leaf queue, by phase.");
+  for (const auto& [queue, line] : lines) {
+    for (const auto& [phase, jobs] : line.phases) out.add({{"queue", queue}, {"phase", name_of(phase)}}, whole(jobs));
+  }
+  out.begin(
+      "berth_pending_jobs", MetricType::kGauge,
+      "Of the pending jobs those that wait for the same reason; none: nothing refuses them, or too many different "
+      "ones wait to ask for each.");
+  for (const auto& [queue, line] : lines) {
+    for (const auto& [reason, jobs] : line.reasons) {
+      out.add({{"queue", queue}, {"reason", name_of(reason)}}, whole(jobs));
+    }
+  }
+  out.begin("berth_oldest_wait_seconds", MetricType::kGauge,
+            "How long the job has waited that has waited longest, free to start; 0 where none waits so.");
+  for (const auto& [queue, line] : lines) out.add({{"queue", queue}}, {line.oldest_wait_ms, kMs});
+}
+
+}  // namespace
+
+void add_gauges(const api::View& view, Exposition& out) {
+  const State& state = view.state;
+  const std::vector<const QueueState*> queues = queues_by_path(state);
+  add_gpus(state, out);
+  add_nodes(state, out);
+  add_fragmentation(state, out);
+  add_queues(state, queues, out);
+  add_jobs(view, queues, out);
+  out.add_single("berth_nominated_jobs", MetricType::kGauge, "Jobs that are promised places which others are leaving.",
+                 whole(state.nominated().size()));
+  out.add_single("berth_held_starts", MetricType::kGauge, "Blocked jobs for which places are held until their start.",
+                 whole(state.start_holds().size()));
+  out.add_single("berth_last_event_seq", MetricType::kGauge, "The last event that these gauges reflect.",
+                 whole(state.last_seq()));
+}
+
+}  // namespace berth::daemon

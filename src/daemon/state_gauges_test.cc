@@ -1,0 +1,138 @@
+#include "daemon/state_gauges.h"
+
+#include <doctest/doctest.h>
+
+#include "daemon/metrics_story.h"
+
+namespace berth::daemon {
+
+namespace {
+
+std::string gpus(const std::string& state) { return "berth_gpus{model=\"H100\",state=\"" + state + "\"}"; }
+std::string nodes(const std::string& state) { return "berth_nodes{state=\"" + state + "\"}"; }
+std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
+  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
+}
+
+}  // namespace
+
+TEST_CASE("every thousandth of a GPU is allocated, idle or unavailable") {
+  MetricsStory story;
+  JobSpec share = FleetFixture::job("a", 1, 1);
+  share.groups[0].request.gpu_milli = 250;
+  story.submit(share);
+  CHECK_EQ(story[gpus("allocated")], "0.25");
+  CHECK_EQ(story[gpus("idle")], "7.75");
+  CHECK_EQ(story[gpus("unavailable")], "0");
+  story.run(ReportGpuHealth{"n1", 7, false, "xid 79"});
+  CHECK_EQ(story[gpus("idle")], "6.75");
+  CHECK_EQ(story[gpus("unavailable")], "1");
+  CHECK_EQ(story["berth_unhealthy_gpus{model=\"H100\"}"], "1");
+  story.run(CordonNode{"n1", true, false, "op"});
+  CHECK_EQ(story[gpus("allocated")], "0.25");
+  CHECK_EQ(story[gpus("idle")], "0");
+  CHECK_EQ(story[gpus("unavailable")], "7.75");
+  CHECK_EQ(story["berth_simulated_gpus{model=\"H100\"}"], "0");
+}
+
+TEST_CASE("a node is in one state") {
+  MetricsStory story;
+  CHECK_EQ(story[nodes("ready")], "1");
+  story.run(CordonNode{"n1", true, false, "op"});
+  CHECK_EQ(story[nodes("ready")], "0");
+  CHECK_EQ(story[nodes("cordoned")], "1");
+  story.run(CordonNode{"n1", true, true, "op"});
+  CHECK_EQ(story[nodes("draining")], "1");
+  CHECK_EQ(story[nodes("cordoned")], "0");
+  story.run(PlanMaintenance{
+      .name = "m", .nodes = {"n1"}, .labels = {}, .pool = "", .from = {}, .for_s = 600, .reason = "", .user = "op"});
+  CHECK_EQ(story[nodes("maintenance")], "1");
+  story.run(ReportNodeStatus{"n1", NodeStatus::kUnknown, "silent"});
+  CHECK_EQ(story[nodes("unknown")], "1");
+  story.run(FenceNode{"n1", "op"});
+  CHECK_EQ(story[nodes("lost")], "1");
+  CHECK_EQ(story[gpus("idle")], "");  // what is provably gone is no GPU of the fleet
+}
+
+TEST_CASE("a queue's GPUs are guaranteed, borrowed, promised, and what is left to it") {
+  MetricsStory story;
+  story.submit("b", 6);
+  CHECK_EQ(story[of("berth_queue_guaranteed_gpus", "b")], "4");
+  CHECK_EQ(story[of("berth_queue_effective_guaranteed_gpus", "b")], "4");
+  CHECK_EQ(story[of("berth_queue_max_gpus", "b")], "");
+  CHECK_EQ(story[of("berth_queue_allocated_gpus", "b")], "6");
+  CHECK_EQ(story[of("berth_queue_borrowed_gpus", "b")], "6");  // a gang is within as a whole or not at all
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "b")], "2");
+  CHECK_EQ(story[of("berth_queue_dominant_share_ratio", "b")], "0.75");
+  story.submit("a", 4);
+  CHECK_EQ(story[of("berth_queue_nominated_gpus", "a")], "4");
+  CHECK_EQ(story["berth_nominated_jobs"], "1");
+  CHECK_EQ(story[of("berth_jobs", "b", "phase=\"stopping\"")], "1");
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"waits-for-victims\"")], "1");
+}
+
+TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {
+  MetricsStory story;
+  std::vector<QueueConfig> queues = {FleetFixture::queue("p"), FleetFixture::queue("p/x"), FleetFixture::queue("p/y")};
+  queues[0].max.gpu_milli = 5000;
+  queues[1].max.gpu_milli = 2500;
+  story.run(ApplyConfig{FleetFixture::config(queues), "op"});
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "p/x")], "2.5");
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "p/y")], "5");
+  story.submit("p/y", 4);
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "p/x")], "1");
+  CHECK_EQ(story[of("berth_queue_max_gpus", "p/x")], "2.5");
+  CHECK_EQ(story["berth_queue_info{queue=\"p/x\",parent=\"p\",leaf=\"true\",policy=\"best-effort\"}"], "1");
+  CHECK_EQ(story["berth_queue_info{queue=\"p\",parent=\"\",leaf=\"false\",policy=\"best-effort\"}"], "1");
+  CHECK_EQ(story[of("berth_jobs", "p", "phase=\"running\"")], "");  // jobs are in leaves
+}
+
+TEST_CASE("who waits is counted once, by the reason that a list of jobs gives") {
+  MetricsStory story;
+  story.submit("a", 8);
+  JobSpec held = FleetFixture::job("a", 1, 1);
+  held.held = true;
+  story.submit(held);
+  story.submit("a", 8);
+  story.after(20);
+  story.submit("a", 8);
+  story.submit("b", 16);
+  JobSpec dependent = FleetFixture::job("b", 1, 1);
+  dependent.dependencies = {{DependencyKind::kAfterOk, JobId(1)}};
+  story.submit(dependent);
+  story.after(20);
+  CHECK_EQ(story[of("berth_jobs", "a", "phase=\"pending\"")], "3");
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"held\"")], "1");
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"gpus-busy\"")], "2");
+  CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"never-fits\"")], "1");
+  CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"dependency\"")], "1");
+  CHECK_EQ(story[of("berth_oldest_wait_seconds", "a")], "40");
+  CHECK_EQ(story[of("berth_oldest_wait_seconds", "b")], "20");
+}
+
+TEST_CASE("who waits by its own wish is not waiting long") {
+  MetricsStory story;
+  JobSpec later = FleetFixture::job("a", 1, 1);
+  later.earliest_start = story.now + 1'000'000;
+  story.submit(later);
+  story.after(100);
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"earliest-start\"")], "1");
+  CHECK_EQ(story[of("berth_oldest_wait_seconds", "a")], "0");
+}
+
+TEST_CASE("fragmentation is what is stranded over all of the fleet") {
+  MetricsStory story;
+  CHECK_EQ(story["berth_fragmentation_ratio"], "0");
+  for (int i = 0; i < 8; ++i) {
+    JobSpec share = FleetFixture::job("a", 1, 1);
+    share.groups[0].request.gpu_milli = 600;
+    story.submit(share);
+  }
+  const std::int64_t stranded = story.folded.fragmentation().unusable_milli();
+  REQUIRE_GT(stranded, 0);
+  CHECK_EQ(story["berth_stranded_gpus"], telemetry::text_of({stranded, 3}));
+  CHECK_EQ(story["berth_fragmentation_ratio"], telemetry::text_of({stranded * 1'000'000 / 8000, 6}));
+  CHECK_EQ(story["berth_fragmentation_alarm"], "0");
+}
+
+}  // namespace berth::daemon
