@@ -20,6 +20,8 @@ namespace berth::daemon {
 
 namespace {
 
+constexpr std::size_t kLanesOfMetrics = 2048;  // a scrape looks at all jobs, not at one page of them
+
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
   auto retired = to_retired(row);
   if (!retired) return retired.error();
@@ -235,7 +237,7 @@ std::string DaemonService::metrics() {
   telemetry::Exposition out;
   add_server(facts(), out);
   reader_.read_metrics([&](state::State& state, const SchedulerMetrics& metrics) {
-    sched::BlockingOfMany blocking(state, now(state));
+    sched::BlockingOfMany blocking(state, now(state), kLanesOfMetrics);
     add_gauges(api::View{state, now(state), std::ref(blocking)}, out);
     metrics.add_to(out);
   });

@@ -71,7 +71,7 @@ std::optional<ReasonCode> BlockingOfMany::operator()(const JobState& job) {
   }
   const std::pair lane(job.queue, job.shape);
   if (!lanes_.contains(lane)) {
-    if (lanes_.size() >= kMostLanes || work_.nodes_scored >= kMostNodes) return std::nullopt;
+    if (lanes_.size() >= most_lanes_ || work_.nodes_scored >= kMostNodes) return std::nullopt;
     Reason why;
     auto fits = fit_now(state_, job, work_, why);
     if (!fits && lacks_places(why.code)) why = quota_of_models(state_, job, work_).value_or(why);

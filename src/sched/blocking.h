@@ -27,16 +27,18 @@ JobId strict_head_before(const state::State& state, const state::JobState& job, 
 // yet fit beside that. The codes alone, as the numbers are one job's.
 class BlockingOfMany {
  public:
-  BlockingOfMany(const state::State& state, Timestamp now) : state_(state), now_(now) {}
+  static constexpr std::size_t kLanesOfList = 256;
+  BlockingOfMany(const state::State& state, Timestamp now, std::size_t most_lanes = kLanesOfList)
+      : state_(state), now_(now), most_lanes_(most_lanes) {}
   // Nothing: nothing refuses it, or too many were asked before it.
   std::optional<ReasonCode> operator()(const state::JobState& job);
 
  private:
-  static constexpr std::size_t kMostLanes = 256;
   static constexpr std::uint64_t kMostNodes = 20'000;
 
   const state::State& state_;
   const Timestamp now_;
+  const std::size_t most_lanes_;
   PlaceWork work_;
   // Places, or the code that refuses them.
   std::map<std::pair<QueueId, std::uint64_t>, std::pair<std::optional<std::vector<TaskPlacement>>, ReasonCode>> lanes_;
