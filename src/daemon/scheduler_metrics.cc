@@ -1,6 +1,7 @@
 #include "daemon/scheduler_metrics.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "state/attained_service.h"
@@ -71,7 +72,6 @@ CycleWork work_of(const Plan& plan, std::int64_t took_us) {
 
 SchedulerMetrics::ClassCounts::ClassCounts() : wait_ms(kWaitsMs, kMs), completion_ms(kWaitsMs, kMs) {}
 
-// What is counted of a queue later is there from the beginning, so that its first time is seen as an increase.
 SchedulerMetrics::QueueCounts::QueueCounts() {
   for_each_of<StopCause>([&](StopCause cause) {
     if (is_tried_again(cause)) lost[name_of(cause)] = 0;
@@ -83,6 +83,7 @@ SchedulerMetrics::SchedulerMetrics(const State& state) : cycle_us_(kWorkUs, kUs)
   for_each_of<StopCause>([&](StopCause cause) {
     if (is_eviction(cause)) leaving_ms_.emplace(cause, Histogram(kLeavingMs, kMs));
   });
+  add_leaves(state.config());
   state.jobs().for_each([&](const JobState& job) {
     if (!job.is_parent()) class_of(job);
     if (!job.attempt) return;
@@ -98,6 +99,21 @@ void SchedulerMetrics::on_event(const EventRecord& record, const State& before) 
   const Timestamp now = std::max(before.now(), record.time);
   std::visit([&](const auto& event) { on(event, before, now); }, record.event);
 }
+
+// A queue is counted from the moment on at which it is there: of a series that begins above zero Prometheus does not
+// see the first increase.
+void SchedulerMetrics::add_leaves(const ClusterConfig& config) {
+  std::set<std::string_view> parents;
+  for (const QueueConfig& queue : config.queues) {
+    const std::size_t slash = queue.path.rfind('/');
+    if (slash != std::string::npos) parents.insert(std::string_view(queue.path).substr(0, slash));
+  }
+  for (const QueueConfig& queue : config.queues) {
+    if (!parents.contains(queue.path)) queues_[queue.path];
+  }
+}
+
+void SchedulerMetrics::on(const ClusterConfigured& event, const State&, Timestamp) { add_leaves(event.config); }
 
 void SchedulerMetrics::on(const JobSubmitted& event, const State&, Timestamp) {
   if (event.spec.kind == JobKind::kService || event.spec.kind == JobKind::kArray) return;

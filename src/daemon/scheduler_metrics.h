@@ -83,6 +83,7 @@ class SchedulerMetrics {
     std::int64_t unsaved = 0;
   };
 
+  void on(const ClusterConfigured& event, const state::State& before, Timestamp now);
   void on(const JobSubmitted& event, const state::State& before, Timestamp now);
   void on(const AttemptStarted& event, const state::State& before, Timestamp now);
   void on(const AttemptGrown& event, const state::State& before, Timestamp now);
@@ -99,12 +100,14 @@ class SchedulerMetrics {
   QueueCounts& queue_of(const state::JobState& job) { return queues_[job.spec.queue]; }
   ClassCounts& class_of(const state::JobState& job) { return queue_of(job).classes[job.spec.job_class]; }
 
+  void add_leaves(const ClusterConfig& config);
+
   void add_jobs(telemetry::Exposition& out) const;
   void add_stops(telemetry::Exposition& out) const;
   void add_times(telemetry::Exposition& out) const;
   void add_loop(telemetry::Exposition& out) const;
 
-  std::map<std::string, QueueCounts> queues_;  // those that a job was in
+  std::map<std::string, QueueCounts> queues_;  // leaves, those that are no more included
   std::map<JobId, Progress> progress_;         // of running attempts
   std::optional<Ended> ended_;
   std::map<StopCause, telemetry::Histogram> leaving_ms_;

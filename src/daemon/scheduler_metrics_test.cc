@@ -51,6 +51,19 @@ TEST_CASE("a job's life is counted by queue and class") {
   CHECK_EQ(story[of("berth_submitted_jobs_total", "b", "class=\"dev\"")], "1");
 }
 
+TEST_CASE("leaves are counted from the moment on at which they are there, before any job") {
+  MetricsStory story;
+  const std::string evictions = "berth_evictions_total";
+  CHECK_EQ(story[of(evictions, "a", "cause=\"reclaim\"")], "0");
+  story.run(ApplyConfig{FleetFixture::config({FleetFixture::queue("p"), FleetFixture::queue("p/x")}), "op"});
+  CHECK_EQ(story[of(evictions, "p/x", "cause=\"reclaim\"")], "0");
+  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "p/x", "cause=\"reclaim\"")], "0");
+  CHECK_EQ(story[of(evictions, "p", "cause=\"reclaim\"")], "");
+  story.forget();
+  CHECK_EQ(story[of(evictions, "p/x", "cause=\"reclaim\"")], "0");
+  CHECK_EQ(story[of(evictions, "a", "cause=\"reclaim\"")], "");
+}
+
 TEST_CASE("time in which a job may not be asked is no wait") {
   MetricsStory story;
   JobSpec held = FleetFixture::job("a", 1, 8);
@@ -112,12 +125,20 @@ TEST_CASE("who is let off has been asked to leave and has not left") {
   CHECK_EQ(story[of("berth_let_off_total", "b", "cause=\"reclaim\"")], "1");
   CHECK_EQ(story["berth_eviction_seconds_count{cause=\"reclaim\"}"], "0");
   CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"cancelled\"")], "1");
+  // What it saves later is not what it was asked to save then.
+  story.after(40);
+  story.save(borrower, 7);
+  story.after(10);
+  story.submit("a", 4);
+  story.after(3);
+  story.exit(borrower, 0);
+  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "b", "cause=\"reclaim\"")], "104");  // 8 GPUs for 13 s
 }
 
 TEST_CASE("work is lost where it has to be done again, and only there") {
   MetricsStory story;
   JobSpec retried = FleetFixture::job("a", 1, 2);
-  retried.retries = 1;
+  retried.retries = 2;
   const JobId job = story.submit(retried);
   story.after(30);
   story.exit(job, 1);
@@ -125,10 +146,14 @@ TEST_CASE("work is lost where it has to be done again, and only there") {
   story.after(30);
   REQUIRE(story.runs(job));
   CHECK_EQ(story[of_class("berth_restarts_total", "a")], "1");
+  story.after(40);
+  story.exit(job, 1);
+  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "a", "cause=\"failed\"")], "140");  // 2 GPUs for 30 s and 40 s
   story.after(30);
+  REQUIRE(story.runs(job));
   story.exit(job, 1);
   CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"failed\"")], "1");
-  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "a", "cause=\"failed\"")], "60");
+  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "a", "cause=\"failed\"")], "140");
 }
 
 TEST_CASE("a service's replicas are counted, it is not, and its work is not done again") {
@@ -141,6 +166,7 @@ TEST_CASE("a service's replicas are counted, it is not, and its work is not done
   CHECK_EQ(inference("berth_submitted_jobs_total"), "2");
   CHECK_EQ(inference("berth_started_attempts_total"), "2");
   CHECK_EQ(story[of("berth_jobs", "a", "phase=\"running\"")], "2");
+  CHECK_EQ(story[of("berth_jobs", "a", "phase=\"pending\"")], "0");
   story.after(50);
   story.exit(JobId(2), 1);
   CHECK_EQ(story[of("berth_ended_attempts_total", "a", "class=\"inference\",outcome=\"failed\"")], "1");
@@ -180,6 +206,19 @@ TEST_CASE("after a restart of the server everything counts from zero, and what r
   story.exit(borrower, 0);
   CHECK_EQ(story["berth_eviction_seconds_sum{cause=\"reclaim\"}"], "2");
   CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "b", "cause=\"reclaim\"")], "496");
+}
+
+TEST_CASE("who was asked to leave before the server restarted saves up to the request all the same") {
+  MetricsStory story;
+  const JobId borrower = story.submit(saves_on_request("b", 8));
+  story.after(100);
+  story.submit("a", 4);
+  story.after(3);
+  story.forget();
+  story.save(borrower, 7);
+  story.after(2);
+  story.exit(borrower, 0);
+  CHECK_EQ(story[of("berth_lost_gpu_seconds_total", "b", "cause=\"reclaim\"")], "40");  // 8 GPUs for 5 s
 }
 
 TEST_CASE("the loop's own work is counted") {

@@ -56,12 +56,13 @@ TEST_CASE("a node is in one state") {
 
 TEST_CASE("a queue's GPUs are guaranteed, borrowed, promised, and what is left to it") {
   MetricsStory story;
-  story.submit("b", 6);
+  story.submit("b", 4);
+  story.submit("b", 2);
   CHECK_EQ(story[of("berth_queue_guaranteed_gpus", "b")], "4");
   CHECK_EQ(story[of("berth_queue_effective_guaranteed_gpus", "b")], "4");
   CHECK_EQ(story[of("berth_queue_max_gpus", "b")], "");
   CHECK_EQ(story[of("berth_queue_allocated_gpus", "b")], "6");
-  CHECK_EQ(story[of("berth_queue_borrowed_gpus", "b")], "6");  // a gang is within as a whole or not at all
+  CHECK_EQ(story[of("berth_queue_borrowed_gpus", "b")], "2");
   CHECK_EQ(story[of("berth_queue_headroom_gpus", "b")], "2");
   CHECK_EQ(story[of("berth_queue_dominant_share_ratio", "b")], "0.75");
   story.submit("a", 4);
@@ -87,23 +88,42 @@ TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {
   CHECK_EQ(story[of("berth_jobs", "p", "phase=\"running\"")], "");  // jobs are in leaves
 }
 
+TEST_CASE("what is promised to a queue is no headroom of it any more") {
+  MetricsStory story;
+  std::vector<QueueConfig> queues = {FleetFixture::queue("a"), FleetFixture::queue("b")};
+  queues[0].guaranteed.gpu_milli = 4000;
+  queues[0].max.gpu_milli = 5000;
+  story.run(ApplyConfig{FleetFixture::config(queues), "op"});
+  story.run(RegisterNode{FleetFixture::node("n2", 8, "A100")});
+  for (const auto& [queue, gpus] : {std::pair("b", 8), std::pair("a", 4)}) {
+    JobSpec spec = FleetFixture::job(queue, 1, gpus);
+    spec.groups[0].request.gpu_models = {"H100"};
+    story.submit(spec);
+  }
+  CHECK_EQ(story[of("berth_queue_nominated_gpus", "a")], "4");
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "a")], "1");
+  CHECK_EQ(story[of("berth_queue_headroom_gpus", "b")], "8");
+}
+
 TEST_CASE("who waits is counted once, by the reason that a list of jobs gives") {
   MetricsStory story;
-  story.submit("a", 8);
   JobSpec held = FleetFixture::job("a", 1, 1);
   held.held = true;
   story.submit(held);
+  const JobId runs = story.submit("a", 8);
+  story.after(100);
   story.submit("a", 8);
   story.after(20);
   story.submit("a", 8);
   story.submit("b", 16);
   JobSpec dependent = FleetFixture::job("b", 1, 1);
-  dependent.dependencies = {{DependencyKind::kAfterOk, JobId(1)}};
+  dependent.dependencies = {{DependencyKind::kAfterOk, runs}};
   story.submit(dependent);
   story.after(20);
   CHECK_EQ(story[of("berth_jobs", "a", "phase=\"pending\"")], "3");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"held\"")], "1");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"gpus-busy\"")], "2");
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"none\"")], "");  // who runs waits for nothing
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"never-fits\"")], "1");
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"dependency\"")], "1");
   CHECK_EQ(story[of("berth_oldest_wait_seconds", "a")], "40");
