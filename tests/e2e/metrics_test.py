@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import Counter
 
-from server import Server, fresh_directory
+from server import ROOT, Server, fresh_directory
 
 CONFIG = """
 cluster: measured
@@ -360,6 +360,18 @@ def the_log_is_counted_as_the_server_says(world):
     assert metrics("berth_append_seconds", "_count") > 0
 
 
+def documents_name_what_is_served_and_all_of_it(world):
+    families = scrape(world.server).families
+
+    def named(path):
+        with open(os.path.join(ROOT, path)) as file:
+            found = set(re.findall(r"\bberth_[a-z0-9_]*[a-z0-9]\b", re.sub(r"\bberth_[a-z_]*\*", "", file.read())))
+        return {re.sub("_(bucket|sum|count)$", "", name) if name not in families else name for name in found}
+    assert named("docs/metrics.md") == set(families), named("docs/metrics.md") ^ set(families)
+    rules = named("examples/prometheus/berth-rules.yml")
+    assert len(rules) > 10 and rules <= set(families), rules - set(families)
+
+
 def counters_begin_at_zero_with_the_server_and_gauges_go_on(world):
     server = world.server
     job = world.submit(sleeper("rest/borrower", 3))
@@ -398,7 +410,7 @@ def the_parser_refuses_what_is_malformed(world):
 
 STORY = [the_parser_refuses_what_is_malformed, an_idle_cluster_is_all_zero, reads_need_the_token,
          a_preemption_is_seen_from_all_sides, whoever_waits_has_the_reason_that_the_list_says,
-         the_log_is_counted_as_the_server_says, counters_begin_at_zero_with_the_server_and_gauges_go_on]
+         the_log_is_counted_as_the_server_says, documents_name_what_is_served_and_all_of_it, counters_begin_at_zero_with_the_server_and_gauges_go_on]
 
 
 def main():
