@@ -83,8 +83,9 @@ Growth find_growth(const State& state, const JobState& gang, PlaceWork& work) {
       if (!growth.refusal) return growth;
       growth.placements.pop_back();
     }
+    // On other models there may be room. Whoever asks no GPUs and has its nodes for itself is kept from none.
     const bool of_model = growth.refusal->dim >= kDimGpuEquivalent && growth.refusal->dim < kDims;
-    if (!of_model || model_of(state, first) == 0) return growth;
+    if (!of_model || (models & model_of(state, first)) == 0) return growth;
     models &= ~model_of(state, first);
   }
 }
