@@ -392,14 +392,7 @@ void let_off_victims(Batch& batch, JobId claimant, const std::vector<JobId>& vic
   if (planted(Bug::kVictimsNotLetOff)) return;
   for (const JobId id : victims) {
     const JobState* victim = batch.state().job(id);
-    if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
-    const state::Stop& stop = *victim->attempt->stop;
-    if (stop.claimant != claimant || stop.acknowledged || stop.forced) continue;
-    // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on.
-    const bool for_it =
-        stop.cause == StopCause::kReclaim || stop.cause == StopCause::kPreempt || stop.cause == StopCause::kConsolidate;
-    if (stop.keep > 0 || !for_it) continue;
-    if (victim->attempt->exited > stop.exited_before) continue;  // it has begun to leave
+    if (victim == nullptr || !state::goes_on_without(*victim, claimant)) continue;
     batch.emit(StopCancelled{id, victim->attempt->number});
   }
 }

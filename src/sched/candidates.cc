@@ -230,14 +230,17 @@ class Gathering {
     if (reclaims_ && state_.config().scheduling.reclaim)
       found_.spares_growth = add_growth_of_richer(state_, claimant_, asked_, claims);
     for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
+    const auto goes_anyway = [&](const Victim& one) { return one.job == search_.first && one.whole(); };
+    auto& ripe = found_.ripe;
+    const auto others = search_.first.valid() ? std::partition(ripe.begin(), ripe.end(), goes_anyway) : ripe.begin();
     found_.left_out = whole_ > search_.budget;  // who gives back goes first, and is not counted
     if (found_.left_out) {
-      const std::size_t most = found_.ripe.size() - whole_ + search_.budget;
-      const auto last = found_.ripe.begin() + static_cast<std::ptrdiff_t>(most);
-      std::nth_element(found_.ripe.begin(), last, found_.ripe.end(), search_.largest ? holds_more : goes_first);
-      found_.ripe.resize(most);
+      const std::size_t most = ripe.size() - whole_ + search_.budget;
+      const auto last = ripe.begin() + static_cast<std::ptrdiff_t>(most);
+      if (others < last) std::nth_element(others, last, ripe.end(), search_.largest ? holds_more : goes_first);
+      ripe.resize(most);
     }
-    std::sort(found_.ripe.begin(), found_.ripe.end(), goes_first);
+    if (others < ripe.end()) std::sort(others, ripe.end(), goes_first);
     return std::move(found_);
   }
 

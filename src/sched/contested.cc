@@ -1,13 +1,18 @@
 #include "sched/contested.h"
 
+#include <algorithm>
 #include <set>
 
 #include "sched/admit.h"
 #include "sched/fit.h"
+#include "sched/grow.h"
+#include "sched/neighbours.h"
 #include "sched/node_fit.h"
 #include "sched/place.h"
+#include "sched/preempt.h"
 #include "sched/quota.h"
 #include "state/attained_service.h"
+#include "state/grace.h"
 
 namespace berth::sched {
 
@@ -16,6 +21,7 @@ namespace {
 using state::JobState;
 using state::QueueState;
 using state::State;
+using state::Trial;
 
 bool may_use_one_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
@@ -27,48 +33,147 @@ bool may_use_one_of(const State& state, const JobState& job, const std::vector<T
   return false;
 }
 
-// The first of a lane that may be asked now; equals of it may do nothing that it may not.
-const JobState* first_of(const State& state, const std::set<state::PendingKey>& lane, Timestamp now) {
-  for (const state::PendingKey& key : lane) {
+// The first that may be asked now; equals of it may do nothing that it may not.
+const JobState* first_of(const State& state, const std::set<state::PendingKey>& jobs, Timestamp now) {
+  for (const state::PendingKey& key : jobs) {
     const JobState& waiting = *state.job(key.job);
     if (waiting.not_before <= now && !waiting.nomination) return &waiting;
   }
   return nullptr;
 }
 
-// Whether a job of its own queue could: of higher priority or, where the queue orders by attained service and the job
-// can save, of a lower level.
-bool could_preempt(const QueueState& queue, const JobState& claimant, const JobState& job, Timestamp now) {
-  if (claimant.priority != job.priority) return claimant.priority > job.priority;
+// Those of one queue who are asked: of each lane the first, in a strict queue the first of all.
+std::vector<const JobState*> asked_in(const State& state, const QueueState& leaf, Timestamp now) {
+  std::vector<const JobState*> asked;
+  if (leaf.policy == QueuePolicy::kStrict) {
+    if (const JobState* head = first_of(state, leaf.pending, now)) asked.push_back(head);
+    return asked;
+  }
+  for (const auto& [shape, lane] : leaf.lanes) {
+    if (const JobState* head = first_of(state, lane, now)) asked.push_back(head);
+  }
+  return asked;
+}
+
+// A claimant, and where it would start.
+struct Start {
+  const JobState& job;
+  std::vector<TaskPlacement> placements;
+  Amounts counts;
+  bool partly_burst = false;
+  bool all_burst = false;
+};
+
+// Without what it grows by at once: that gives way without its end.
+Start start_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& found) {
+  const std::vector<TaskPlacement> places = job.is_elastic() ? split_growth(job.spec, found).start : found;
+  Start start{job, places, state.amounts_of(job.spec, places)};
+  const auto in_burst = [&](const TaskPlacement& place) { return state.is_burst(place.node); };
+  start.partly_burst = state.has_burst_pools() && std::any_of(places.begin(), places.end(), in_burst);
+  start.all_burst = start.partly_burst && std::all_of(places.begin(), places.end(), in_burst);
+  return start;
+}
+
+// Whether a job of its own queue may: of higher priority or, where the queue orders by attained service and the job can
+// save, of a lower level.
+bool may_preempt(const QueueState& queue, const JobState& waiting, const JobState& job, Timestamp now) {
+  if (waiting.priority != job.priority) return waiting.priority > job.priority;
   return !queue.service_thresholds.empty() && job.spec.checkpoint.on_signal &&
-         claimant.level < state::level_of(queue, job, now);
+         waiting.level < state::level_of(queue, job, now);
+}
+
+// What is in burst pools is borrowed everywhere.
+bool may_reclaim(const State& state, const JobState& waiting, const Amounts& asked, const Start& start) {
+  if (!start.partly_burst) return could_reclaim(state, waiting.queue, asked, start.job.queue, start.counts);
+  const QueueId side = below_common_ancestor(state, waiting.queue, start.job.queue).claimant;
+  return ranks_within(state, side, waiting.queue, asked);
+}
+
+// Whether the rules would let him stop the job there, and it would be of use to him: it takes a place that he might
+// have, or a part of what quota allows, or it stands where he may not be near.
+bool might_stop(const State& state, const JobState& waiting, const Start& start, Timestamp now) {
+  const bool own = waiting.queue == start.job.queue;
+  const Amounts asked = least_amounts(state, waiting.spec);
+  const bool may = own ? may_preempt(state.queue(waiting.queue), waiting, start.job, now)
+                       : may_reclaim(state, waiting, asked, start);
+  return may && (may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
+                 Neighbours(state, waiting).matter());
+}
+
+std::vector<const JobState*> all_who_might_stop(const State& state, const Start& start, Timestamp now) {
+  std::vector<const JobState*> found;
+  const SchedulingConfig& rules = state.config().scheduling;
+  for (const QueueState& leaf : state.queues()) {
+    if (leaf.lanes.empty() || (leaf.id == start.job.queue ? !rules.preempt : !rules.reclaim)) continue;
+    for (const JobState* waiting : asked_in(state, leaf, now)) {
+      if (waiting->id != start.job.id && might_stop(state, *waiting, start, now)) found.push_back(waiting);
+    }
+  }
+  return found;
+}
+
+class Contestants {
+ public:
+  Contestants(Trial& trial, State& state, Timestamp now, PlaceWork& work)
+      : trial_(trial), state_(state), now_(now), work_(work) {}
+
+  // On a trial on which the job runs.
+  bool could_stop(const JobState& waiting, const Start& start) {
+    Reason why;
+    if (fit_beside_holds(trial_, state_, waiting, now_, work_, why)) {
+      const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
+      return may && may_use_one_of(state_, waiting, start.placements);
+    }
+    if (is_never(why.code)) return false;
+    const auto eviction = victims_of(waiting, start.job.id);
+    return eviction &&
+           std::find(eviction->victims.begin(), eviction->victims.end(), start.job.id) != eviction->victims.end();
+  }
+
+ private:
+  std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
+    if (!may_claim(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
+    PlaceWork claim;
+    const std::set<JobId> nobody;
+    VictimSearch search{state_, now_, nobody, eviction_budget(state_, now_, 0)};
+    search.first = first;
+    auto eviction = find_victims(search, waiting.id, claim);
+    work_.nodes_scored += claim.nodes_scored;
+    work_.victims_looked_up += claim.victims_looked_up;
+    work_.ask_again_at = std::min(work_.ask_again_at, claim.ask_again_at);
+    return eviction;
+  }
+
+  Trial& trial_;
+  State& state_;
+  Timestamp now_;
+  PlaceWork& work_;
+};
+
+// Those who leave for the claimant go on, as they will when it starts elsewhere.
+void let_off_victims(Trial& trial, const State& state, const JobState& claimant) {
+  for (const JobId id : claimant.nomination->victims) {
+    const JobState* victim = state.job(id);
+    if (victim != nullptr && state::goes_on_without(*victim, claimant.id)) trial.let_off(id);
+  }
 }
 
 }  // namespace
 
-bool contested(state::Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
+bool contested(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,
                Timestamp now, PlaceWork& work) {
-  const auto fits_some_time = [&](const JobState& waiting) {
-    Reason why;
-    return fit_beside_holds(trial, state, waiting, now, work, why).has_value() || !is_never(why.code);
-  };
-  const SchedulingConfig& rules = state.config().scheduling;
-  const Amounts counts = state.amounts_of(job.spec, placements);
-  for (const QueueState& leaf : state.queues()) {
-    const bool own = leaf.id == job.queue;
-    if (own ? !rules.preempt : !rules.reclaim) continue;
-    for (const auto& [shape, lane] : leaf.lanes) {
-      const JobState* waiting = first_of(state, lane, now);
-      if (waiting == nullptr || waiting->id == job.id) continue;
-      const Amounts asked = least_amounts(state, waiting->spec);
-      const bool could =
-          own ? could_preempt(leaf, *waiting, job, now) : could_reclaim(state, leaf.id, asked, job.queue, counts);
-      if (could && admit(state, *waiting, asked).models != 0 && may_use_one_of(state, *waiting, placements) &&
-          fits_some_time(*waiting))
-        return true;
-    }
-  }
-  return false;
+  if (least_run_s(state, claimant) > 0) return false;  // nobody may stop it at once
+  const Start start = start_of(state, claimant, placements);
+  std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
+  if (contestants.empty()) return false;
+  Contestants ask(trial, state, now, work);
+  const Trial::Mark mark = trial.mark();
+  let_off_victims(trial, state, claimant);
+  trial.start(claimant.id, start.placements);
+  const bool stopped = std::any_of(contestants.begin(), contestants.end(),
+                                   [&](const JobState* one) { return ask.could_stop(*one, start); });
+  trial.rollback_to(mark);
+  return stopped;
 }
 
 }  // namespace berth::sched

@@ -1,5 +1,11 @@
 #pragma once
-// Whether somebody who waits could take a place as soon as the job has started there.
+// Whether a promised claimant may start at another place, or keeps to its promise: nobody starts only to be stopped.
+//
+// A start is contested where somebody who waits could stop the job as soon as it has started: in its own queue by
+// priority or level, from others because it would borrow what they are guaranteed. That is asked of the search for
+// victims itself, on a trial on which the job runs there and its victims have been let off, as they would be. Who
+// would find places beside the job contests it, too, if the rules alone would let him stop it: others are asked before
+// him who may take those. Of each lane its first is asked; neither who will never fit nor claimants, who have places.
 
 #include <vector>
 
@@ -11,10 +17,8 @@
 
 namespace berth::sched {
 
-// Jobs that wait, that quota admits, that one of the nodes could hold if it were empty and that could stop the job
-// there: of its own queue by priority or level, of others because it would borrow what they are guaranteed. Neither who
-// will never fit nor claimants: they have places. Looks at the first job of each lane.
-bool contested(state::Trial& trial, state::State& state, const state::JobState& job,
+// Of the claimant, whose nomination is lifted, at the placements that it found. The trial is as before.
+bool contested(state::Trial& trial, state::State& state, const state::JobState& claimant,
                const std::vector<TaskPlacement>& placements, Timestamp now, PlaceWork& work);
 
 }  // namespace berth::sched

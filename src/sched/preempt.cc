@@ -354,11 +354,13 @@ std::size_t eviction_budget(const State& state, Timestamp now, std::size_t alrea
   return limit - std::min(limit, already);
 }
 
-Timestamp may_be_stopped_from(const State& state, const JobState& job) {
+std::int64_t least_run_s(const State& state, const JobState& job) {
   const SchedulingConfig& rules = state.config().scheduling;
-  const std::int64_t least_s =
-      job.evicted_last() ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
-  return job.attempt->started + checked_multiply(least_s, 1000);
+  return job.evicted_last() ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
+}
+
+Timestamp may_be_stopped_from(const State& state, const JobState& job) {
+  return job.attempt->started + checked_multiply(least_run_s(state, job), 1000);
 }
 
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {

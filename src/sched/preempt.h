@@ -64,6 +64,8 @@ struct VictimSearch {
   bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
   // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
   bool without_gpus = false;
+  // Whoever else would go first, this one does: it is among the victims unless the claimant does not need it at all.
+  JobId first = JobId::none();
 };
 
 // The eviction that makes the waiting job fit, or nothing.
@@ -71,6 +73,9 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
 
 // How many more gangs may be stopped now: by this cycle, which has stopped `already`, and within the hour.
 std::size_t eviction_budget(const state::State& state, Timestamp now, std::size_t already);
+
+// How long the job runs at least once it has started, in seconds: for so long nobody stops it as a whole.
+std::int64_t least_run_s(const state::State& state, const state::JobState& job);
 
 // When the running job has run its minimum, which is longer for one that was reclaimed or preempted the last time.
 Timestamp may_be_stopped_from(const state::State& state, const state::JobState& job);

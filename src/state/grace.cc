@@ -15,6 +15,17 @@ Timestamp grace_ends(const State& state, const AttemptState& attempt) {
   return ends;
 }
 
+bool goes_on_without(const JobState& job, JobId claimant) {
+  if (!job.attempt || !job.attempt->stop) return false;
+  const Stop& stop = *job.attempt->stop;
+  if (stop.claimant != claimant || stop.acknowledged || stop.forced) return false;
+  // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on.
+  const bool for_it =
+      stop.cause == StopCause::kReclaim || stop.cause == StopCause::kPreempt || stop.cause == StopCause::kConsolidate;
+  if (stop.keep > 0 || !for_it) return false;
+  return job.attempt->exited <= stop.exited_before;
+}
+
 std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
   const std::int64_t used = std::min(attempt.grace_used_ms, state.grace_ms(job.spec));

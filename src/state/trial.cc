@@ -28,17 +28,66 @@ void Trial::grow(JobId id, std::span<const TaskPlacement> placements) {
   bind_more(id, placements, job.attempt ? static_cast<std::uint32_t>(job.attempt->charges.size()) : 1);
 }
 
+namespace {
+
+// Of a start or a step of growth: it stacks above all that runs.
+Charge topmost_charge(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
+  Charge charge;
+  charge.amounts = state.amounts_of(job.spec, placements);
+  charge.burst = state.burst_amounts_of(job.spec, placements);
+  charge.within = charge.burst ? 1 : state.within_mask(job.queue, charge.amounts);
+  charge.order = std::numeric_limits<Seq>::max();
+  charge.tasks = static_cast<std::uint32_t>(placements.size());
+  return charge;
+}
+
+}  // namespace
+
+// Among what runs, as searches look at it. Nobody is told: trials mark nothing.
+void Trial::list(JobState& job, int sign) {
+  auto& running = state_.queue_mut(job.queue).running;
+  if (sign > 0) {
+    running[job.priority].insert(job.id);
+    state_.running_table_.set(job);
+    return;
+  }
+  state_.running_table_.erase(job, [&](JobId moved) -> JobState& { return state_.existing(moved); });
+  const auto equals = running.find(job.priority);
+  equals->second.erase(job.id);
+  if (equals->second.empty()) running.erase(equals);
+}
+
+void Trial::start(JobId id, std::span<const TaskPlacement> placements) {
+  JobState& job = state_.existing(id);
+  BERTH_CHECK(job.phase == JobPhase::kPending);
+  Undo entry{Step::kStarted, id, {placements.begin(), placements.end()}};
+  entry.charges.push_back(topmost_charge(state_, job, placements));
+  bind(id, entry, +1);
+  job.phase = JobPhase::kRunning;
+  AttemptState& attempt = job.attempt.emplace();
+  attempt.number = job.attempts + 1;
+  attempt.started = attempt.resized = state_.asked_at();
+  for (const TaskPlacement& placement : placements) attempt.tasks.push_back({placement, TaskPhase::kBound});
+  attempt.charges = entry.charges;
+  list(job, +1);
+  undo_.push_back(std::move(entry));
+}
+
+void Trial::let_off(JobId id) {
+  JobState& job = state_.existing(id);
+  BERTH_CHECK(job.phase == JobPhase::kStopping);
+  Undo entry{Step::kLetOff, id};
+  entry.stop = std::exchange(job.attempt->stop, std::nullopt);
+  job.phase = JobPhase::kRunning;
+  state_.running_table_.set(job);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::bind_more(JobId id, std::span<const TaskPlacement> placements, std::uint32_t index) {
   const JobState& job = *state_.job(id);
   Undo entry{Step::kPlaced, id, {placements.begin(), placements.end()}};
   entry.first_charge = index;
-  Charge charge;
-  charge.amounts = state_.amounts_of(job.spec, placements);
-  charge.burst = state_.burst_amounts_of(job.spec, placements);
-  charge.within = charge.burst ? 1 : state_.within_mask(job.queue, charge.amounts);
-  charge.order = std::numeric_limits<Seq>::max();
-  charge.tasks = static_cast<std::uint32_t>(placements.size());
-  entry.charges.push_back(charge);
+  entry.charges.push_back(topmost_charge(state_, job, placements));
   bind(id, entry, +1);
   bindings_.push_back(undo_.size());
   undo_.push_back(std::move(entry));
@@ -188,6 +237,19 @@ void Trial::end_windows(Timestamp by) {
 }
 
 void Trial::undo_change(const Undo& entry) {
+  if (entry.step == Step::kStarted) {
+    JobState& job = state_.existing(entry.job);
+    list(job, -1);
+    job.attempt.reset();
+    job.phase = JobPhase::kPending;
+    bind(entry.job, entry, -1);
+  }
+  if (entry.step == Step::kLetOff) {
+    JobState& job = state_.existing(entry.job);
+    job.attempt->stop = entry.stop;
+    job.phase = JobPhase::kStopping;
+    state_.running_table_.set(job);
+  }
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
@@ -222,6 +284,8 @@ void Trial::rollback_to(Mark mark) {
       case Step::kSetAside:
         state_.nominate_tasks(*state_.job(entry.job), entry.placements, -1);
         break;
+      case Step::kStarted:
+      case Step::kLetOff:
       case Step::kMaxSet:
       case Step::kLendingSet:
       case Step::kUserLimitSet:

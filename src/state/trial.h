@@ -31,6 +31,11 @@ class Trial {
   void place(JobId job, std::span<const TaskPlacement> placements);
   // Binds more tasks of an elastic gang that runs, or that was placed just before.
   void grow(JobId job, std::span<const TaskPlacement> placements);
+  // Binds a waiting job that is promised nothing any more, and counts it as running since now, so that a search for
+  // victims may find it.
+  void start(JobId job, std::span<const TaskPlacement> placements);
+  // A job that was asked to stop as a whole goes on.
+  void let_off(JobId job);
   // Takes back what a running (or tentatively placed) job holds.
   void remove(JobId job);
   // Takes back the tasks from `keep` on of a running gang.
@@ -63,6 +68,8 @@ class Trial {
  private:
   enum class Step {
     kPlaced,
+    kStarted,
+    kLetOff,
     kRemoved,
     kShrunk,
     kLifted,
@@ -89,10 +96,12 @@ class Trial {
     std::int64_t before = 0;
     NodeId node = {};
     Timestamp when = {};
+    std::optional<Stop> stop = {};
   };
   void undo_change(const Undo& entry);
   void bind(JobId job, const Undo& entry, int sign);
   void bind_more(JobId job, std::span<const TaskPlacement> placements, std::uint32_t index);
+  void list(JobState& job, int sign);
   void nominate(JobId job, const Undo& entry, int sign);
 
   State& state_;
