@@ -96,7 +96,11 @@ void on(Batch& batch, const MoveDecision& decision) {
 
 void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, decision.cause, JobId::none(), 0); }
 
-void on(Batch& batch, const DropNominationDecision& drop) { batch.emit(NominationDropped{drop.job, drop.why}); }
+void on(Batch& batch, const DropNominationDecision& drop) {
+  const std::vector<JobId> victims = batch.state().job(drop.job)->nomination->victims;
+  batch.emit(NominationDropped{drop.job, drop.why});
+  let_off_victims(batch, drop.job, victims);
+}
 
 void on(Batch&, const SpawnDecision&) {}
 

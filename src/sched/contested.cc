@@ -130,6 +130,12 @@ class Contestants {
            std::find(eviction->victims.begin(), eviction->victims.end(), start.job.id) != eviction->victims.end();
   }
 
+  bool starts_or_claims(const JobState& waiting) {
+    Reason why;
+    if (fit_beside_holds(trial_, state_, waiting, now_, work_, why)) return true;
+    return !is_never(why.code) && victims_of(waiting, JobId::none());
+  }
+
  private:
   std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
     if (!may_claim(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
@@ -150,7 +156,23 @@ class Contestants {
   PlaceWork& work_;
 };
 
-// Those who leave for the claimant go on, as they will when it starts elsewhere.
+// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
+bool nobody_has_left_for(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::all_of(victims.begin(), victims.end(), [&](JobId id) {
+    const JobState* victim = state.job(id);
+    return victim == nullptr || state::goes_on_without(*victim, claimant.id);
+  });
+}
+
+const JobState* first_to_be_asked(const std::vector<const JobState*>& jobs) {
+  return *std::min_element(jobs.begin(), jobs.end(), [](const JobState* a, const JobState* b) {
+    return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
+  });
+}
+
+}  // namespace
+
 void let_off_victims(Trial& trial, const State& state, const JobState& claimant) {
   for (const JobId id : claimant.nomination->victims) {
     const JobState* victim = state.job(id);
@@ -158,22 +180,29 @@ void let_off_victims(Trial& trial, const State& state, const JobState& claimant)
   }
 }
 
-}  // namespace
-
-bool contested(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,
-               Timestamp now, PlaceWork& work) {
-  if (least_run_s(state, claimant) > 0) return false;  // nobody may stop it at once
+Contest contest(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,
+                Timestamp now, PlaceWork& work) {
+  if (least_run_s(state, claimant) > 0) return {};  // nobody may stop it at once
   const Start start = start_of(state, claimant, placements);
   std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
-  if (contestants.empty()) return false;
+  if (contestants.empty()) return {};
   Contestants ask(trial, state, now, work);
+  const bool all_go_on = nobody_has_left_for(state, claimant);
   const Trial::Mark mark = trial.mark();
   let_off_victims(trial, state, claimant);
+  const Trial::Mark let_off = trial.mark();
   trial.start(claimant.id, start.placements);
-  const bool stopped = std::any_of(contestants.begin(), contestants.end(),
-                                   [&](const JobState* one) { return ask.could_stop(*one, start); });
+  std::erase_if(contestants, [&](const JobState* one) { return !ask.could_stop(*one, start); });
+  Contest found{!contestants.empty()};
+  trial.rollback_to(let_off);
+  if (!all_go_on) contestants.clear();
+  std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
-  return stopped;
+  trial.nominate(claimant.id, claimant.nomination->placements);
+  std::erase_if(contestants, [&](const JobState* one) { return ask.starts_or_claims(*one); });
+  trial.rollback_to(mark);
+  if (!contestants.empty()) found.gives_way_to = first_to_be_asked(contestants)->id;
+  return found;
 }
 
 }  // namespace berth::sched

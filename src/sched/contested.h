@@ -1,11 +1,22 @@
 #pragma once
 // Whether a promised claimant may start at another place, or keeps to its promise: nobody starts only to be stopped.
 //
-// A start is contested where somebody who waits could stop the job as soon as it has started: in its own queue by
-// priority or level, from others because it would borrow what they are guaranteed. That is asked of the search for
-// victims itself, on a trial on which the job runs there and its victims have been let off, as they would be. Who
-// would find places beside the job contests it, too, if the rules alone would let him stop it: others are asked before
-// him who may take those. Of each lane its first is asked; neither who will never fit nor claimants, who have places.
+// 1. A start is contested where somebody who waits could stop the job as soon as it has started: in its own queue by
+//    priority or level, from others because it would borrow what they are guaranteed. That is asked of the search for
+//    victims itself, on a trial on which the job runs there and its victims have been let off, as they would be. Who
+//    would find places beside the job contests it, too, if the rules alone would let him stop it: others are asked
+//    before him who may take those. Of each lane its first is asked; neither who will never fit nor claimants, who
+//    have places.
+// 2. Who keeps to a promise keeps his victims from all others. Where one who contests him could start or claim if the
+//    promise were dropped, and cannot as long as it stands, it gives way. Else that one would wait until they have
+//    left, stop the claimant then, and wait for whoever has started beside it meanwhile. But only as long as all its
+//    victims would go on: nobody is stopped for it in vain, so that every stop still raises the potential
+//    (sched/preempt.h).
+//
+// Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
+// If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a
+// lost promise: of those the first alone lets it claim again at once, the second only after 10 s, the third after 20 s,
+// and so on (state/back_off.h). So one instant sees a claimant give way twice at most, and a time T about log T times.
 
 #include <vector>
 
@@ -17,8 +28,16 @@
 
 namespace berth::sched {
 
+struct Contest {
+  bool contested = false;
+  JobId gives_way_to = JobId::none();
+};
+
 // Of the claimant, whose nomination is lifted, at the placements that it found. The trial is as before.
-bool contested(state::Trial& trial, state::State& state, const state::JobState& claimant,
-               const std::vector<TaskPlacement>& placements, Timestamp now, PlaceWork& work);
+Contest contest(state::Trial& trial, state::State& state, const state::JobState& claimant,
+                const std::vector<TaskPlacement>& placements, Timestamp now, PlaceWork& work);
+
+// Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.
+void let_off_victims(state::Trial& trial, const state::State& state, const state::JobState& claimant);
 
 }  // namespace berth::sched

@@ -193,6 +193,15 @@ void stir_sleepers(State& state, const JobState& claimant) {
   waits.mark_changed();
 }
 
+// Its victims go on, and the others are asked when that has been done.
+void give_way(Cycle& cycle, const JobState& job, JobId other) {
+  cycle.unpromised.insert(job.id);
+  cycle.lets_off = true;
+  cycle.plan.decisions.emplace_back(DropNominationDecision{
+      job.id, "job " + std::to_string(other.value()) + " needs what it keeps, and could stop it as soon as it starts"});
+  let_off_victims(cycle.trial, cycle.state, job);
+}
+
 // Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now and
 // nobody who waits could stop them at once.
 void serve_nominations(Cycle& cycle) {
@@ -209,9 +218,14 @@ void serve_nominations(Cycle& cycle) {
     const JobState& job = *cycle.state.job(id);
     Reason why;
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
-    if (placements && (stands_lower(cycle.state, job, *placements) ||
-                       contested(cycle.trial, cycle.state, job, *placements, cycle.now, cycle.work)))
-      placements.reset();
+    if (placements && stands_lower(cycle.state, job, *placements)) placements.reset();
+    Contest found;
+    if (placements) found = contest(cycle.trial, cycle.state, job, *placements, cycle.now, cycle.work);
+    if (found.contested) placements.reset();
+    if (found.gives_way_to.valid()) {
+      give_way(cycle, job, found.gives_way_to);
+      continue;
+    }
     // Who was leaving for it is let off, and may be claimed from again: the others are asked when that has been done.
     cycle.lets_off = cycle.lets_off || (placements && waits_for_victims(cycle.state, job));
     if (!placements && keeps_promise(cycle, job)) placements = job.nomination->placements;
