@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "sched/admit.h"
 #include "sched/fit.h"
+#include "sched/grow.h"
 #include "sched/order.h"
 #include "sched/quota.h"
 #include "state/estimate.h"
@@ -25,12 +26,26 @@ constexpr std::int64_t kLeastRenewalMs = 60'000;
 constexpr std::int64_t kMostRenewalMs = 3'600'000;
 constexpr std::size_t kMostInVain = 16;  // blocked jobs for which no start is found, in one search
 
-// What lies within its guarantees could take its places back anyway, but not where all of them back none.
-bool could_claim(const State& state, const JobState& job, const StartHold& hold) {
+// What the owner would count there with its least part, so far as it could be within; what is partly in burst pools is
+// borrowed everywhere.
+std::optional<Amounts> counts_of(const State& state, const JobState& owner) {
+  const auto& held = owner.start_hold->placements;
+  const std::vector<TaskPlacement> least = owner.is_elastic() ? split_growth(owner.spec, held).start : held;
+  if (state.burst_amounts_of(owner.spec, least)) return std::nullopt;
+  return state.amounts_of(owner.spec, least);
+}
+
+// What lies within its guarantees could take its places back anyway, and so could who may reclaim from the owner as
+// soon as that has started; but not where all of them back none.
+bool could_claim(const State& state, const JobState& job, const JobState& owner) {
   const auto backs_guarantees = [&](const TaskPlacement& place) {
     return !state.pools()[state.node(place.node).pool].burst;
   };
-  return lies_within(state, job) && std::any_of(hold.placements.begin(), hold.placements.end(), backs_guarantees);
+  const auto& held = owner.start_hold->placements;
+  if (std::none_of(held.begin(), held.end(), backs_guarantees)) return false;
+  if (lies_within(state, job)) return true;
+  if (!state.config().scheduling.reclaim || job.queue == owner.queue) return false;
+  return could_reclaim(state, job.queue, least_amounts(state, job.spec), owner.queue, counts_of(state, owner));
 }
 
 // By what was known of it when it was submitted, or when anything first was: who sleeps behind a hold then sleeps until
@@ -370,7 +385,7 @@ class Renewal {
 
 bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
   return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.start_hold->start, now) ||
-         could_claim(state, job, *owner.start_hold) || is_cleared(state, *owner.start_hold, now);
+         could_claim(state, job, owner) || is_cleared(state, *owner.start_hold, now);
 }
 
 std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp now) {

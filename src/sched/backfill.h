@@ -6,9 +6,10 @@
 //
 // 1. A hold is of whole places: devices, cores and memory. What else its nodes have is free to all.
 // 2. Past a hold go: its owner; higher priority, lower levels of attained service and nearer deadlines; what lies
-//    within its guarantees (it could take its places back anyway, but for those in burst pools); and what is expected
-//    to be gone at the start that is held, hard where it has a time limit, soft where its run time is an estimate. A
-//    service never is. Where a maintenance window clears all that is held before the start, everybody goes past.
+//    within its guarantees (it could take its places back anyway, but for those in burst pools), or could reclaim from
+//    the owner as soon as that has started there; and what is expected to be gone at the start that is held, hard where
+//    it has a time limit, soft where its run time is an estimate. A service never is. Where a maintenance window clears
+//    all that is held before the start, everybody goes past.
 // 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has
 //    waited less than hold_after is held a start only where time limits and stops that have begun vouch for it;
 //    estimates count for those that have waited longer.

@@ -59,8 +59,7 @@ std::vector<const JobState*> asked_in(const State& state, const QueueState& leaf
 struct Start {
   const JobState& job;
   std::vector<TaskPlacement> placements;
-  Amounts counts;
-  bool partly_burst = false;
+  std::optional<Amounts> counts;  // nothing where a part of it is in burst pools: then it borrows everywhere
   bool all_burst = false;
 };
 
@@ -68,9 +67,10 @@ struct Start {
 Start start_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& found) {
   const std::vector<TaskPlacement> places = job.is_elastic() ? split_growth(job.spec, found).start : found;
   Start start{job, places, state.amounts_of(job.spec, places)};
-  const auto in_burst = [&](const TaskPlacement& place) { return state.is_burst(place.node); };
-  start.partly_burst = state.has_burst_pools() && std::any_of(places.begin(), places.end(), in_burst);
-  start.all_burst = start.partly_burst && std::all_of(places.begin(), places.end(), in_burst);
+  if (!state.burst_amounts_of(job.spec, places)) return start;
+  start.counts.reset();
+  start.all_burst =
+      std::all_of(places.begin(), places.end(), [&](const TaskPlacement& place) { return state.is_burst(place.node); });
   return start;
 }
 
@@ -82,20 +82,13 @@ bool may_preempt(const QueueState& queue, const JobState& waiting, const JobStat
          waiting.level < state::level_of(queue, job, now);
 }
 
-// What is in burst pools is borrowed everywhere.
-bool may_reclaim(const State& state, const JobState& waiting, const Amounts& asked, const Start& start) {
-  if (!start.partly_burst) return could_reclaim(state, waiting.queue, asked, start.job.queue, start.counts);
-  const QueueId side = below_common_ancestor(state, waiting.queue, start.job.queue).claimant;
-  return ranks_within(state, side, waiting.queue, asked);
-}
-
 // Whether the rules would let him stop the job there, and it would be of use to him: it takes a place that he might
 // have, or a part of what quota allows, or it stands where he may not be near.
 bool might_stop(const State& state, const JobState& waiting, const Start& start, Timestamp now) {
   const bool own = waiting.queue == start.job.queue;
   const Amounts asked = least_amounts(state, waiting.spec);
   const bool may = own ? may_preempt(state.queue(waiting.queue), waiting, start.job, now)
-                       : may_reclaim(state, waiting, asked, start);
+                       : could_reclaim(state, waiting.queue, asked, start.job.queue, start.counts);
   return may && (may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
                  Neighbours(state, waiting).matter());
 }

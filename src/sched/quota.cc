@@ -240,9 +240,11 @@ Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId vic
   return below;
 }
 
-bool could_reclaim(const State& state, QueueId leaf, const Amounts& asked, QueueId other, const Amounts& counts) {
+bool could_reclaim(const State& state, QueueId leaf, const Amounts& asked, QueueId other,
+                   const std::optional<Amounts>& counts) {
   const Siblings sides = below_common_ancestor(state, leaf, other);
-  return !ranks_within(state, sides.victim, other, counts) && ranks_within(state, sides.claimant, leaf, asked);
+  const bool borrows = !counts || !ranks_within(state, sides.victim, other, *counts);
+  return borrows && ranks_within(state, sides.claimant, leaf, asked);
 }
 
 }  // namespace berth::sched

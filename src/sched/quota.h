@@ -43,8 +43,10 @@ std::vector<QueueId> claims_within(const state::State& state, QueueId queue, con
 bool ranks_within(const state::State& state, QueueId queue, QueueId leaf, const Amounts& asked);
 
 // Whether a job of the leaf that asks so much could reclaim from one of another leaf that counts `counts` and is about
-// to start: the one would be within where they part, or may claim to be, and the other would not.
-bool could_reclaim(const state::State& state, QueueId leaf, const Amounts& asked, QueueId other, const Amounts& counts);
+// to start, or borrows wherever it starts: the one would be within where they part, or may claim to be, and the other
+// would not.
+bool could_reclaim(const state::State& state, QueueId leaf, const Amounts& asked, QueueId other,
+                   const std::optional<Amounts>& counts);
 
 // Whether the job at its least size lies inside the guarantees of all queues that state one, promises left out.
 bool lies_within(const state::State& state, const state::JobState& job);

@@ -15,23 +15,36 @@ namespace berth::state {
 
 namespace {
 
+// The queue below the root that the leaf is or lies below.
+QueueId side_of(const State& state, QueueId leaf) {
+  while (state.queue(leaf).depth > 1) leaf = state.queue(leaf).parent;
+  return leaf;
+}
+
 // Whether an elastic gang that has grown runs on the queue's side of the tree while somebody waits.
 bool any_growth_beside(const State& state, QueueId leaf) {
   if (state.queue(state.root()).pending_below == 0) return false;
-  const auto side_of = [&](QueueId q) {
-    while (state.queue(q).depth > 1) q = state.queue(q).parent;
-    return q;
-  };
   return std::any_of(state.elastic().begin(), state.elastic().end(), [&](JobId id) {
     const JobState& gang = *state.job(id);
-    return gang.attempt && gang.attempt->charges.size() > 1 && side_of(gang.queue) == side_of(leaf);
+    return gang.attempt && gang.attempt->charges.size() > 1 && side_of(state, gang.queue) == side_of(state, leaf);
   });
+}
+
+// Whether a start is held for somebody on the queue's side of the tree. When others there have more, it may come to
+// borrow, and who could reclaim from it then passes the hold.
+bool any_hold_beside(const State& state, QueueId leaf) {
+  return std::any_of(state.start_holds().begin(), state.start_holds().end(),
+                     [&](JobId id) { return side_of(state, state.job(id)->queue) == side_of(state, leaf); });
 }
 
 }  // namespace
 
-// Others may have a claim to what gangs have grown by on the side of the tree that has more now.
+// Others may have a claim to what gangs have grown by, or to what is held, on the side of the tree that has more now.
 void State::has_more(QueueId leaf) {
+  if (any_hold_beside(*this, leaf)) {
+    waits_.ease_holds();
+    ++opportunity_;
+  }
   if (!any_growth_beside(*this, leaf)) return;
   waits_.wake_all();
   ++opportunity_;
