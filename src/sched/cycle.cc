@@ -44,6 +44,7 @@ struct Cycle {
   std::vector<Ending> starting;  // by this cycle
   std::set<JobId> decided;       // started or nominated by it
   std::set<JobId> unpromised;    // whose promises it has served or dropped
+  bool refused_there = false;    // quota has refused somebody the places that he found
   bool lets_off = false;         // who is leaving for somebody who starts elsewhere
   Questions questions;
   Openings openings;
@@ -277,6 +278,7 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
   }
   auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
   if (!placements && alike && is_of_places(why.code)) cycle.openings.refuse(question, why);
+  cycle.refused_there = cycle.refused_there || (!placements && is_of_quota(why.code));
   return placements;
 }
 
@@ -388,6 +390,10 @@ Plan run_cycle(State& state, Timestamp now) {
   // grow.
   consolidate(cycle);
   grow_beside_holds(cycle);
+  // Where others have started, who was refused the places that he found may find others, which count less.
+  const bool any_started = std::any_of(cycle.plan.decisions.begin(), cycle.plan.decisions.end(),
+                                       [](const auto& one) { return std::holds_alternative<StartDecision>(one); });
+  if (cycle.refused_there && any_started) cycle.work.ask_again_at = now;
   // 9. The plan; the trial takes everything back.
   const auto& sleepers = state.waits().for_time();
   const Timestamp first_due = sleepers.empty() ? Timestamp::never() : sleepers.begin()->first;

@@ -1,5 +1,8 @@
 #include "sched/fit.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "sched/admit.h"
 #include "sched/backfill.h"
 
@@ -11,11 +14,42 @@ using state::Trial;
 
 namespace {
 
-bool why_is_of_quota(ReasonCode code) {
-  return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kUserLimit;
+// What is left below the ceilings on the way to the root, and of what the user may have, for each of so many.
+Amounts left_for_each(const State& state, const JobState& job, std::int64_t count) {
+  Amounts left;
+  for (std::size_t dim = 0; dim < kDims; ++dim) left[dim] = kUnlimited;
+  for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
+    const state::QueueState& queue = state.queue(id);
+    for (std::size_t dim = 0; dim < kDims; ++dim) {
+      if (queue.max[dim] == kUnlimited) continue;
+      left[dim] = std::min(left[dim], (queue.max[dim] - queue.usage[dim] - queue.nominated[dim]) / count);
+    }
+    if (queue.max_gpu_milli_per_user == kUnlimited) continue;
+    const std::int64_t used = queue.used_by(job.spec.user).gpu_milli;
+    left[kDimGpu] = std::min(left[kDimGpu], (queue.max_gpu_milli_per_user - used) / count);
+  }
+  return left;
+}
+
+// The least part of an exclusive job, on nodes that the ceilings leave to it.
+std::optional<std::vector<TaskPlacement>> fit_below_ceilings(const State& state, JobState job, ModelMask models,
+                                                             PlaceWork& work) {
+  std::int64_t tasks = 0;
+  for (TaskGroup& group : job.spec.groups) tasks += group.count = group.least();
+  for (const std::int64_t count : {std::int64_t{1}, tasks}) {
+    const Amounts most = left_for_each(state, job, count);
+    auto placements = try_place_at_most(state, job, models, most, work);
+    if (placements && !refuses(state, job, *placements)) return placements;
+    if (tasks == 1) break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
+
+bool is_of_quota(ReasonCode code) {
+  return code == ReasonCode::kQueueMax || code == ReasonCode::kQueueLending || code == ReasonCode::kUserLimit;
+}
 
 std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobState& job, PlaceWork& work,
                                                   Reason& why) {
@@ -43,15 +77,17 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     return std::nullopt;
   };
   auto placements = places_of(job);
-  if (placements || !why_is_of_quota(why.code)) return placements;
-  // What is left of an elastic gang when the last ones are dropped may count more than its least part by itself would:
-  // nodes differ.
-  JobState least = job;
-  for (TaskGroup& group : least.spec.groups) group.count = group.least();
-  if (least.spec == job.spec) return std::nullopt;
+  if (placements || !is_of_quota(why.code)) return placements;
   Reason again;
   std::swap(why, again);
-  placements = places_of(least);
+  // What is left of an elastic gang when the last ones are dropped may count more than its least part by itself would:
+  // nodes differ.
+  if (job.is_elastic()) {
+    JobState least = job;
+    for (TaskGroup& group : least.spec.groups) group.count = group.least();
+    placements = places_of(least);
+  }
+  if (!placements && job.spec.exclusive) placements = fit_below_ceilings(state, job, admission.models, work);
   if (!placements) why = again;
   return placements;
 }

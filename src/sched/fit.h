@@ -13,8 +13,14 @@
 
 namespace berth::sched {
 
+// A whole node counts all that it has, so that a ceiling may refuse the best fit and not another node. Where it does,
+// the nodes that fit below the ceilings by themselves are tried, then those of which as many as the job has tasks do. A
+// gang that would fit only on nodes of which some count more and others less than that is refused all the same.
 std::optional<std::vector<TaskPlacement>> fit_now(const state::State& state, const state::JobState& job,
                                                   PlaceWork& work, Reason& why);
+
+// Whether the reason is that quota refuses it, with any places or with those that were found.
+bool is_of_quota(ReasonCode code);
 
 // It would delay the owner of the hold.
 Reason behind_hold(const state::State& state, JobId owner);

@@ -48,6 +48,11 @@ class Gang {
     for (TaskAsk& ask : asks_) ask.stay.reset();
   }
 
+  // Whole nodes that count more than that are none for it.
+  void set_most(const Amounts& most) {
+    for (TaskAsk& ask : asks_) ask.most = most;
+  }
+
   // Adds up to `count` tasks of the group and says how many it were.
   std::int32_t add(std::size_t group, std::int32_t count, const Region& region);
   // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit. Groups

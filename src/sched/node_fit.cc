@@ -149,8 +149,27 @@ std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const NodeState& no
   return std::nullopt;
 }
 
+namespace {
+
+bool counts_at_most(const NodeState& node, const Amounts& most) {
+  Amounts counts;
+  counts[kDimCpu] = node.spec.cpu_milli;
+  counts[kDimMemory] = node.spec.memory_mib;
+  for (const GpuSlot& gpu : node.gpus) {
+    if (!gpu.healthy) continue;
+    counts[kDimGpu] += kMilli;
+    counts[dim_of(gpu.model)] += kMilli;
+  }
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (counts[dim] > most[dim]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool suits(const TaskAsk& ask, const NodeState& node) {
-  return has_labels(ask.group, node.spec) && !closing(ask, node);
+  return has_labels(ask.group, node.spec) && !closing(ask, node) && (!ask.most || counts_at_most(node, *ask.most));
 }
 
 bool passes(const TaskAsk& ask, const NodeState& node) {
@@ -177,9 +196,16 @@ Stay stay_of(const State& state, const state::JobState& job) {
 TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models,
                  Pools pools) {
   const TaskGroup& group = job.spec.groups[group_index];
-  TaskAsk ask{
-      group, static_cast<std::uint16_t>(group_index), models & allowed_models(state, group.request), {}, {}, {}, {}, {},
-      {}};
+  TaskAsk ask{group,
+              static_cast<std::uint16_t>(group_index),
+              models & allowed_models(state, group.request),
+              {},
+              {},
+              {},
+              {},
+              {},
+              {},
+              {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
   ask.numa = numa_policy(job.spec, group);
@@ -258,6 +284,7 @@ Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const 
   if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
     fit.gpu_milli_left = static_cast<std::int64_t>(placement.gpus.size()) * kMilli;
     fit.cpu_left = node.spec.cpu_milli;
+    fit.memory_left = node.spec.memory_mib;
     return fit;
   }
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g)

@@ -49,6 +49,7 @@ struct TaskAsk {
   NumaPolicy numa = NumaPolicy::kBestEffort;  // as far as it means anything
   std::vector<bool> classes;                  // by NodeClassId: pool and taints allow it
   std::optional<Stay> stay;                   // while maintenance is planned
+  std::optional<Amounts> most;                // an exclusive task: its node counts no more than that
 };
 
 // Which pools are looked at: those that back guarantees, those that do not, or both.
@@ -61,8 +62,9 @@ TaskAsk task_ask(const state::State& state, const state::JobState& job, std::siz
 std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const state::NodeState& node);
 
 inline bool selects_by_label(const TaskAsk& ask) { return !ask.group.node_selector.empty(); }
-// Whether nodes of one class differ to the task by what the node index does not know: labels and windows.
-inline bool judged_by_node(const TaskAsk& ask) { return selects_by_label(ask) || ask.stay; }
+// Whether nodes of one class differ to the task by what the node index does not know: labels, windows and what the
+// whole node counts.
+inline bool judged_by_node(const TaskAsk& ask) { return selects_by_label(ask) || ask.stay || ask.most; }
 // And then, whether the node is one of those it may use.
 bool suits(const TaskAsk& ask, const state::NodeState& node);
 
@@ -91,8 +93,9 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
 using Crowd = std::vector<std::int32_t>;
 
 // Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is
-// asked, then what would stay free on the node, or, of an exclusive task, what it has: GPUs first, then CPU. Less is a
-// better fit; spread jobs prefer nodes without their own. Of equal fits the node that has been known longest is taken.
+// asked, then what would stay free on the node, or, of an exclusive task, what it has: GPUs first, then CPU, and of an
+// exclusive task memory. Less is a better fit; spread jobs prefer nodes without their own. Of equal fits the node that
+// has been known longest is taken.
 struct Fit {
   std::int64_t dislike = 0;
   std::int32_t own_tasks = 0;
@@ -100,6 +103,7 @@ struct Fit {
   std::int64_t loss = 0;
   std::int64_t gpu_milli_left = 0;
   std::int64_t cpu_left = 0;
+  std::int64_t memory_left = 0;
   NodeId node;
   auto operator<=>(const Fit&) const = default;
 };

@@ -429,6 +429,14 @@ std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const J
   return scored ? std::move(scored) : std::move(fitting);
 }
 
+std::optional<std::vector<TaskPlacement>> place_at_most(const State& state, const JobState& job, ModelMask models,
+                                                        Pools pools, const Amounts& most, PlaceWork& work) {
+  Gang gang(state, job, models, work, NodeScore::kBestFit, pools);
+  gang.set_most(most);
+  if (!place_all(gang, job, nullptr)) return std::nullopt;
+  return std::move(gang).in_rank_order();
+}
+
 // What lies within its guarantees is within only where they are backed, so it goes to ordinary pools if it can; what
 // borrows goes to burst pools first, so that the room that backs guarantees stays free.
 Pools first_choice(const State& state, const JobState& job) {
@@ -504,6 +512,14 @@ std::vector<TaskPlacement> place_more(const State& state, const JobState& job, M
 std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
                                                     Pools pools, PlaceWork& work) {
   return place_gang(state, job, models, pools, work, nullptr);
+}
+
+std::optional<std::vector<TaskPlacement>> try_place_at_most(const State& state, const JobState& job, ModelMask models,
+                                                            const Amounts& most, PlaceWork& work) {
+  if (state.has_burst_pools()) {
+    if (auto first = place_at_most(state, job, models, first_choice(state, job), most, work)) return first;
+  }
+  return place_at_most(state, job, models, Pools::kAny, most, work);
 }
 
 }  // namespace berth::sched

@@ -39,6 +39,10 @@ std::optional<std::vector<TaskPlacement>> place(const state::State& state, const
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, Pools pools, PlaceWork& work);
 
+// The same of an exclusive job, on nodes of which each counts no more than `most`.
+std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& state, const state::JobState& job,
+                                                            ModelMask models, const Amounts& most, PlaceWork& work);
+
 // The GPU model of the task, or none where it has no GPUs.
 ModelMask model_of(const state::State& state, const TaskPlacement& placement);
 

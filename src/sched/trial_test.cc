@@ -28,4 +28,42 @@ TEST_CASE_FIXTURE(FleetFixture, "what a trial changes of limits and nodes is tak
   CHECK_EQ(state.audit().value_or(""), "");
 }
 
+TEST_CASE_FIXTURE(FleetFixture, "a trial shows searches who would run and who would go on, and takes it back") {
+  QueueConfig owner = queue("b");
+  owner.guaranteed.gpus = 1;
+  command(ApplyConfig{config({queue("a"), owner}), "op"});
+  command(RegisterNode{node("n1", 1)});
+  const JobId victim = submit(job("a", 1, 1));
+  cycle();
+  const JobId claimant = submit(job("b", 1, 1));
+  cycle();
+  REQUIRE(state.job(claimant)->nomination.has_value());
+  REQUIRE(state.job(victim)->phase == JobPhase::kStopping);
+  command(RegisterNode{node("n2", 1)});
+  auto places = state.job(claimant)->nomination->placements;
+  places.front().node = NodeId(1);
+  const QueueId b = state.job(claimant)->queue;
+  const std::uint64_t before = state.digest();
+  {
+    state::Trial trial(state);
+    trial.lift_nomination(claimant);
+    trial.let_off(victim);
+    CHECK_FALSE(state.running_table().rows()[state.job(victim)->running_row].stopping);
+    const auto mark = trial.mark();
+    trial.start(claimant, places);
+    CHECK_EQ(nodes_of(claimant), "n2");
+    CHECK_EQ(state.running_table().rows().size(), 2U);
+    CHECK_EQ(state.queue(b).running.size(), 1U);
+    trial.remove(claimant);
+    CHECK_EQ(state.node(NodeId(1)).gpus.front().free_milli, kMilli);
+    trial.rollback_to(mark);
+    CHECK_FALSE(runs(claimant));
+    CHECK(state.queue(b).running.empty());
+    CHECK_EQ(state.running_table().rows().size(), 1U);
+  }
+  CHECK(state.job(victim)->phase == JobPhase::kStopping);
+  CHECK_EQ(state.digest(), before);
+  CHECK_EQ(state.audit().value_or(""), "");
+}
+
 }  // namespace berth
