@@ -30,7 +30,7 @@ TEST_CASE_FIXTURE(FleetFixture, "what a trial changes of limits and nodes is tak
 
 TEST_CASE_FIXTURE(FleetFixture, "a trial shows searches who would run and who would go on, and takes it back") {
   QueueConfig owner = queue("b");
-  owner.guaranteed.gpus = 1;
+  owner.guaranteed.gpu_milli = 1000;
   command(ApplyConfig{config({queue("a"), owner}), "op"});
   command(RegisterNode{node("n1", 1)});
   const JobId victim = submit(job("a", 1, 1));
