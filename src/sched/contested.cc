@@ -185,10 +185,15 @@ Contest contest(Trial& trial, State& state, const JobState& claimant, const std:
   let_off_victims(trial, state, claimant);
   const Trial::Mark let_off = trial.mark();
   trial.start(claimant.id, start.placements);
-  std::erase_if(contestants, [&](const JobState* one) { return !ask.could_stop(*one, start); });
+  const auto harmless = [&](const JobState* one) { return !ask.could_stop(*one, start); };
+  if (!all_go_on) {
+    Contest found{!std::all_of(contestants.begin(), contestants.end(), harmless)};
+    trial.rollback_to(mark);
+    return found;
+  }
+  std::erase_if(contestants, harmless);
   Contest found{!contestants.empty()};
   trial.rollback_to(let_off);
-  if (!all_go_on) contestants.clear();
   std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
   trial.nominate(claimant.id, claimant.nomination->placements);
