@@ -298,7 +298,10 @@ class Moving {
     std::int64_t moved = 0;
     for (const Mover& mover : movers) moved += mover.gpu_milli;
     if (moved > gpu_milli_of(decision.placements) || starts_as_soon(movers)) return std::nullopt;
-    if (contested(trial_, state_, claimant_, decision.placements, search_.now, search_.work)) return std::nullopt;
+    std::set<JobId> leaving = search_.spoken_for;
+    for (const Mover& mover : movers) leaving.insert(mover.job);
+    if (could_be_stopped(trial_, state_, claimant_, decision.placements, leaving, search_.now, search_.work))
+      return std::nullopt;
     trial_.place(claimant_.id, decision.placements);
     for (const Mover& mover : movers) {
       const JobState& job = *state_.job(mover.job);

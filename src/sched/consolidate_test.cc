@@ -110,7 +110,7 @@ bool one_move_would_do(Fleet& fleet) {
       const auto places = fit(fleet, trial, *id, why);
       sched::PlaceWork work;
       if (places && held_by(state, other) <= gpu_milli_of(*places) &&
-          !sched::contested(trial, fleet.state, claimant, *places, fleet.now, work)) {
+          !sched::could_be_stopped(trial, fleet.state, claimant, *places, {other}, fleet.now, work)) {
         trial.place(*id, *places);
         const auto to = fit(fleet, trial, other, why);
         if (to && !state.burst_amounts_of(job.spec, *to)) {
@@ -179,8 +179,7 @@ TEST_CASE("moves are free where they go, let their job start, and none can be le
   CAPTURE(found);
   CAPTURE(missed);
   CHECK_GT(found, 150);
-  MESSAGE(found << " " << several << " " << missed);
-  CHECK_GT(several, 2);
+  CHECK_GT(several, 5);
   CHECK_LT(missed, found / 10);
 }
 

@@ -107,8 +107,9 @@ std::vector<const JobState*> all_who_might_stop(const State& state, const Start&
 
 class Contestants {
  public:
-  Contestants(Trial& trial, State& state, Timestamp now, PlaceWork& work)
-      : trial_(trial), state_(state), now_(now), work_(work) {}
+  // Those who are spoken for are on their way, and stopped by nobody else.
+  Contestants(Trial& trial, State& state, const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work)
+      : trial_(trial), state_(state), spoken_for_(spoken_for), now_(now), work_(work) {}
 
   // On a trial on which the job runs.
   bool could_stop(const JobState& waiting, const Start& start) {
@@ -133,8 +134,7 @@ class Contestants {
   std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
     if (!may_claim(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
     PlaceWork claim;
-    const std::set<JobId> nobody;
-    VictimSearch search{state_, now_, nobody, eviction_budget(state_, now_, 0)};
+    VictimSearch search{state_, now_, spoken_for_, eviction_budget(state_, now_, 0)};
     search.first = first;
     auto eviction = find_victims(search, waiting.id, claim);
     work_.nodes_scored += claim.nodes_scored;
@@ -145,6 +145,7 @@ class Contestants {
 
   Trial& trial_;
   State& state_;
+  const std::set<JobId>& spoken_for_;
   Timestamp now_;
   PlaceWork& work_;
 };
@@ -173,13 +174,29 @@ void let_off_victims(Trial& trial, const State& state, const JobState& claimant)
   }
 }
 
+bool could_be_stopped(Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
+                      const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work) {
+  if (least_run_s(state, job) > 0) return false;
+  const Start start = start_of(state, job, placements);
+  const std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
+  if (contestants.empty()) return false;
+  Contestants ask(trial, state, spoken_for, now, work);
+  const Trial::Mark mark = trial.mark();
+  trial.start(job.id, start.placements);
+  const bool could = std::any_of(contestants.begin(), contestants.end(),
+                                 [&](const JobState* one) { return ask.could_stop(*one, start); });
+  trial.rollback_to(mark);
+  return could;
+}
+
 Contest contest(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,
                 Timestamp now, PlaceWork& work) {
   if (least_run_s(state, claimant) > 0) return {};  // nobody may stop it at once
   const Start start = start_of(state, claimant, placements);
   std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
   if (contestants.empty()) return {};
-  Contestants ask(trial, state, now, work);
+  const std::set<JobId> nobody;
+  Contestants ask(trial, state, nobody, now, work);
   const bool all_go_on = nobody_has_left_for(state, claimant);
   const Trial::Mark mark = trial.mark();
   let_off_victims(trial, state, claimant);

@@ -18,6 +18,7 @@
 // lost promise: of those the first alone lets it claim again at once, the second only after 10 s, the third after 20 s,
 // and so on (state/back_off.h). So one instant sees a claimant give way twice at most, and a time T about log T times.
 
+#include <set>
 #include <vector>
 
 #include "base/timestamp.h"
@@ -36,6 +37,12 @@ struct Contest {
 // Of the claimant, whose nomination is lifted, at the placements that it found. The trial is as before.
 Contest contest(state::Trial& trial, state::State& state, const state::JobState& claimant,
                 const std::vector<TaskPlacement>& placements, Timestamp now, PlaceWork& work);
+
+// Whether a job that is promised nothing could be stopped as soon as it has started there; by somebody who stops none
+// of those who are spoken for, whom the trial may have removed.
+bool could_be_stopped(state::Trial& trial, state::State& state, const state::JobState& job,
+                      const std::vector<TaskPlacement>& placements, const std::set<JobId>& spoken_for, Timestamp now,
+                      PlaceWork& work);
 
 // Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.
 void let_off_victims(state::Trial& trial, const state::State& state, const state::JobState& claimant);
