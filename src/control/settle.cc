@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/checked.h"
@@ -224,32 +225,73 @@ bool is_below_a_victim(const State& state, const JobState& claimant) {
   });
 }
 
-// What the jobs that are leaving, or give back tasks, hold below the queue.
-Amounts leaving_below(const State& state, QueueId queue) {
-  Amounts leaving;
+struct Leaving {
+  Amounts amounts;
+  std::int64_t jobs = 0;  // that leave as a whole
+};
+
+// What the jobs that are leaving, or give back tasks, hold below the queue; of one user, or of all where it is null.
+Leaving leaving_below(const State& state, QueueId queue, const std::string* user) {
+  Leaving leaving;
   for (const JobId id : state.running()) {
     const JobState& job = *state.job(id);
     if (!job.attempt->stop || !state.is_below(job.queue, queue)) continue;
+    if (user != nullptr && job.spec.user != *user) continue;
     std::vector<TaskPlacement> placements;
     for (std::size_t t = job.attempt->stop->keep; t < job.attempt->tasks.size(); ++t)
       placements.push_back(job.attempt->tasks[t].placement);
-    leaving += state.amounts_of(job.spec, placements);
+    leaving.amounts += state.amounts_of(job.spec, placements);
+    if (job.attempt->stopping()) ++leaving.jobs;
   }
   return leaving;
 }
 
+// Of several promises that a limit of the queue does not allow together the least deserving goes first: of lower
+// priority, then younger.
+bool is_least_deserving(const State& state, const JobState& claimant, QueueId queue, std::size_t dim,
+                        const std::string* user) {
+  const auto deserves = [](const JobState& job) {
+    return std::tuple(job.priority, -job.submitted.ms, -job.id.value());
+  };
+  return std::none_of(state.nominated().begin(), state.nominated().end(), [&](JobId id) {
+    const JobState& other = *state.job(id);
+    if (!state.is_below(other.queue, queue) || (user != nullptr && other.spec.user != *user)) return false;
+    return (dim == kDims || other.nomination->amounts[dim] > 0) && deserves(other) < deserves(claimant);
+  });
+}
+
 // Whether a ceiling was lowered since the promise: it is below what is used and promised there even when all have left
 // who are leaving.
-bool is_over_max(const State& state, const JobState& claimant) {
+bool is_over_max(const State& state, const JobState& claimant, const QueueState& queue) {
+  std::optional<Leaving> leaving;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    const std::int64_t all = checked_add(queue.usage[dim], queue.nominated[dim]);
+    if (claimant.nomination->amounts[dim] == 0 || all <= queue.max[dim]) continue;
+    if (!leaving) leaving = leaving_below(state, queue.id, nullptr);
+    if (all - leaving->amounts[dim] > queue.max[dim] && is_least_deserving(state, claimant, queue.id, dim, nullptr))
+      return true;
+  }
+  return false;
+}
+
+// The same of what one user may have.
+bool is_over_user_limit(const State& state, const JobState& claimant, const QueueState& queue) {
+  if (!queue.limits_users()) return false;
+  const std::string& user = claimant.spec.user;
+  const state::UserUsage used = queue.used_by(user);
+  const bool gpus = used.gpu_milli > queue.max_gpu_milli_per_user && claimant.nomination->amounts[kDimGpu] > 0;
+  if (!gpus && used.jobs <= queue.max_jobs_per_user) return false;
+  const Leaving leaving = leaving_below(state, queue.id, &user);
+  const bool stays = gpus && used.gpu_milli - leaving.amounts[kDimGpu] > queue.max_gpu_milli_per_user;
+  if (stays && is_least_deserving(state, claimant, queue.id, kDimGpu, &user)) return true;
+  return used.jobs - leaving.jobs > queue.max_jobs_per_user &&
+         is_least_deserving(state, claimant, queue.id, kDims, &user);
+}
+
+bool is_over_a_limit(const State& state, const JobState& claimant) {
   for (QueueId q = claimant.queue; q.valid(); q = state.queue(q).parent) {
     const QueueState& queue = state.queue(q);
-    std::optional<Amounts> leaving;
-    for (std::size_t dim = 0; dim < kDims; ++dim) {
-      const std::int64_t all = checked_add(queue.usage[dim], queue.nominated[dim]);
-      if (claimant.nomination->amounts[dim] == 0 || all <= queue.max[dim]) continue;
-      if (!leaving) leaving = leaving_below(state, q);
-      if (all - (*leaving)[dim] > queue.max[dim]) return true;
-    }
+    if (is_over_max(state, claimant, queue) || is_over_user_limit(state, claimant, queue)) return true;
   }
   return false;
 }
@@ -268,8 +310,8 @@ void settle_waiting(Batch& batch, JobId id) {
     drop_nomination(batch, id, "a promised node or GPU is no longer there");
   } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
     drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
-  } else if (job->nomination && is_over_max(batch.state(), *job)) {
-    drop_nomination(batch, id, "a ceiling was lowered below what it asks");
+  } else if (job->nomination && is_over_a_limit(batch.state(), *job)) {
+    drop_nomination(batch, id, "a limit was lowered below what it asks");
   }
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }

@@ -83,6 +83,7 @@ void State::drop_nomination(JobState& job) {
 void State::on(const NominationDropped& event) {
   JobState& job = existing(event.job);
   drop_nomination(job);
+  unsettled_.insert(nominated_.begin(), nominated_.end());  // a limit may be too low for others, too
   const std::int64_t pause_ms = pause_after_promises_ms(++job.lost_promises);
   if (pause_ms > 0) job.claims_from = now_ + pause_ms;
   if (job.in_pending) {

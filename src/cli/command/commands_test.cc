@@ -7,6 +7,7 @@
 
 #include "cli/client/canned_server.h"
 #include "cli/command/event_line.h"
+#include "cli/command/job_words.h"
 #include "cli/command/log_reader.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
@@ -314,6 +315,14 @@ TEST_CASE("events: told in words, and those of a kind to come by their fields") 
   CHECK(
       words(R"({"kind": "stop-began", "job": 7, "attempt": 1, "cause": "reclaim", "claimant": 9, "deadline": "D"})") ==
       "job 7 attempt 1 asked to stop: reclaim, for job 9, until D");
+  CHECK(stop_words(boost::json::parse(R"({"cause": "consolidate", "claimant": 9, "moves_to": [{"node": "n1"},
+    {"node": "n1"}, {"node": "n2"}]})")) == "consolidate, for job 9, moves to n1, n2");
+  const char* place = R"([{"node": 0, "gpus": [1, 2]}])";
+  CHECK(words((R"({"kind": "move-promised", "job": 7, "attempt": 1, "placements": )" + std::string(place) + "}")
+                  .c_str()) == "job 7 attempt 1 moves to 1 task on 2 GPUs");
+  CHECK(words((R"({"kind": "nominated", "job": 7, "victims": [], "cause": "consolidate", "placements": )" +
+               std::string(place) + "}")
+                  .c_str()) == "job 7 has moved and is promised 1 task on 2 GPUs");
   CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==
         "job 7 failed, code 3: m");
   CHECK(words(R"({"seq": 1, "time": "T", "kind": "new", "job": 7, "x": {"y": 1}})") == "job=7 x={\"y\": 1}");

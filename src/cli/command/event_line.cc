@@ -51,6 +51,7 @@ std::string stop_began(const Json& event) {
 }
 
 std::string nominated(const Json& event) {
+  if (items(event, "victims").empty()) return job(event) + " has moved and is promised " + placements(event);
   return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of " +
          (items(event, "victims").size() == 1 ? "job " : "jobs ") + joined(at(event, "victims"), ", ");
 }
@@ -119,6 +120,7 @@ constexpr std::array kTellings{
     Telling{"task-started", [](const Json& e) { return task(e) + " runs"; }},
     Telling{"task-exited", &exited},
     Telling{"stop-began", &stop_began},
+    Telling{"move-promised", [](const Json& e) { return attempt(e) + " moves to " + placements(e); }},
     Telling{"stop-cancelled", [](const Json& e) { return attempt(e) + " may go on"; }},
     Telling{"stop-forced", [](const Json& e) { return attempt(e) + " is killed where it still runs"; }},
     Telling{"checkpoint-reported", [](const Json& e) { return attempt(e) + " saved step " + show(e, "step"); }},

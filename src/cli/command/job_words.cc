@@ -27,6 +27,12 @@ std::string counted(const std::string& amount, const std::string& noun) {
 std::string stop_words(const Json& stopped) {
   std::string words = show(stopped, "cause");
   if (has(stopped, "claimant")) words += ", for job " + show(stopped, "claimant");
+  std::string before;
+  for (const Json& place : items(stopped, "moves_to")) {
+    const std::string node = show(place, "node");
+    if (node != before) words += (before.empty() ? ", moves to " : ", ") + node;
+    before = node;
+  }
   return words;
 }
 
