@@ -276,9 +276,31 @@ std::optional<Regions> place_within_levels(Gang& gang, const JobState& job, cons
   return std::nullopt;
 }
 
+// A gang that asks for no level is kept together as far as can be all the same, node before NVLink domain before rack,
+// unless it says where else it would rather be.
+bool is_kept_together(const Gang& gang, const JobState& job) {
+  return !gang.state().topology().levels().empty() && !job.spec.spread && !job.spec.has_terms() &&
+         !gang.neighbours().matter() && !gang.other_replicas().matter();
+}
+
+bool is_on_one_node(const std::vector<TaskPlacement>& placements) {
+  return std::all_of(placements.begin(), placements.end(),
+                     [&](const TaskPlacement& one) { return one.node == placements.front().node; });
+}
+
+std::optional<std::vector<Region>> place_together(Gang& gang, const JobState& job, Reason* why) {
+  auto regions = place_anywhere(gang, job, why);
+  if (!regions || !is_kept_together(gang, job) || is_on_one_node(gang.placements())) return regions;
+  gang.rollback_to(0);
+  JobLevels levels;
+  levels.job.preferred = node_level(gang.state());
+  if (place_within_levels(gang, job, levels, nullptr)) return regions;  // which may go anywhere
+  return place_anywhere(gang, job, why);
+}
+
 bool place_all(Gang& gang, const JobState& job, Reason* why) {
   const JobLevels levels = job_levels(gang);
-  const auto regions = levels.any() ? place_within_levels(gang, job, levels, why) : place_anywhere(gang, job, why);
+  const auto regions = levels.any() ? place_within_levels(gang, job, levels, why) : place_together(gang, job, why);
   if (!regions) return false;
   const Counts placed = gang.counts_since(0);
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
