@@ -246,7 +246,7 @@ struct StopBegan {
 };
 
 // A job that was asked to stop so that another fits starts again at these places when it has left: they are kept for it
-// until then, or until its stop is cancelled.
+// until then.
 struct MovePromised {
   JobId job;
   std::uint32_t attempt = 0;

@@ -335,19 +335,11 @@ void State::on(const MovePromised& event) {
   nominate_tasks(job, event.placements, +1);
 }
 
-// The places are free for others: it does not leave for them, or is promised them as who waits.
-void State::drop_move(JobState& job) {
-  if (!job.attempt->stop) return;
-  nominate_tasks(job, job.attempt->stop->to, -1);
-  job.attempt->stop->to.clear();
-}
-
 void State::on(const StopCancelled& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   job.phase = JobPhase::kRunning;
   AttemptState& attempt = *job.attempt;
-  drop_move(job);
   attempt.grace_used_ms += now_ - attempt.stop->began;
   attempt.let_off_at = now_;
   attempt.stop.reset();
@@ -379,7 +371,7 @@ void State::on(const CheckpointReported& event) {
 
 void State::release_attempt(JobState& job) {
   AttemptState& attempt = *job.attempt;
-  drop_move(job);
+  if (attempt.stop) nominate_tasks(job, attempt.stop->to, -1);  // who waits is promised them anew
   for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
     const NodeId node_id = attempt.tasks[i].placement.node;
     bind_task(job, attempt.tasks[i].placement, -1);

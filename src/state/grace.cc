@@ -19,10 +19,9 @@ bool goes_on_without(const JobState& job, JobId claimant) {
   if (!job.attempt || !job.attempt->stop) return false;
   const Stop& stop = *job.attempt->stop;
   if (stop.claimant != claimant || stop.acknowledged || stop.forced) return false;
-  // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on.
-  const bool for_it =
-      stop.cause == StopCause::kReclaim || stop.cause == StopCause::kPreempt || stop.cause == StopCause::kConsolidate;
-  if (stop.keep > 0 || !for_it) return false;
+  // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on, and so does who
+  // moves: it may have begun to save, and has its new places.
+  if (stop.keep > 0 || (stop.cause != StopCause::kReclaim && stop.cause != StopCause::kPreempt)) return false;
   return job.attempt->exited <= stop.exited_before;
 }
 

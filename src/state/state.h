@@ -319,7 +319,6 @@ class State {
   void cut_charges(JobState& job, std::uint32_t keep);
   void wake_claimants(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
-  void drop_move(JobState& job);
   void has_more(QueueId leaf);
   void drop_start_hold(JobState& job);
 

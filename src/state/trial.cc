@@ -77,7 +77,6 @@ void Trial::let_off(JobId id) {
   JobState& job = state_.existing(id);
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   Undo entry{Step::kLetOff, id};
-  state_.nominate_tasks(job, job.attempt->stop->to, -1);
   entry.stop = std::exchange(job.attempt->stop, std::nullopt);
   job.phase = JobPhase::kRunning;
   state_.running_table_.set(job);
@@ -249,7 +248,6 @@ void Trial::undo_change(const Undo& entry) {
     JobState& job = state_.existing(entry.job);
     job.attempt->stop = entry.stop;
     job.phase = JobPhase::kStopping;
-    state_.nominate_tasks(job, job.attempt->stop->to, +1);
     state_.running_table_.set(job);
   }
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;

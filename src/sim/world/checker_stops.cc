@@ -377,7 +377,7 @@ void Checker::on(const StopCancelled& event) {
       "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->grace_used_ms += now_ - job->stop->began;
   job->let_off = now_;
-  drop_move(*job);
+  require(job->stop->cause != StopCause::kConsolidate, "P5", text_of(event.job) + " moves and is let off");
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);
