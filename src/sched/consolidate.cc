@@ -77,13 +77,15 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
 // The moves for one job.
 class Moving {
  public:
-  Moving(const MoveSearch& search, JobId claimant, std::size_t group, std::size_t most)
+  // `held_start` is when a hold lets it start; never() without one.
+  Moving(const MoveSearch& search, JobId claimant, std::size_t group, std::size_t most, Timestamp held_start)
       : state_(search.state),
         trial_(search.trial),
         search_(search),
         claimant_(*search.state.job(claimant)),
         ask_(task_ask(search.state, claimant_, group, kAllModels)),
         most_(most),
+        held_start_(held_start),
         before_(search.trial.mark()) {
     list_sites();
   }
@@ -206,6 +208,7 @@ class Moving {
         continue;
       }
       const state::RunningRow& row = state_.running_table().rows()[job.running_row];
+      if (row.end <= search_.now + state::grace_left_ms(state_, job, search_.now)) continue;  // it is about to end
       found.push_back({id, row.gpu_milli, row.order});
     }
     std::sort(found.begin(), found.end(), [](const Mover& a, const Mover& b) {
@@ -302,42 +305,65 @@ class Moving {
     for (const Mover& mover : movers) leaving.insert(mover.job);
     if (could_be_stopped(trial_, state_, claimant_, decision.placements, leaving, search_.now, search_.work))
       return std::nullopt;
+    if (any_window(decision.placements)) return std::nullopt;
     trial_.place(claimant_.id, decision.placements);
     for (const Mover& mover : movers) {
       const JobState& job = *state_.job(mover.job);
       auto to = fit_elsewhere(job);
-      if (!to || loses_standing(job, *to)) {
+      if (!to || !are_as_good(job, *to)) {
         stuck_.insert(job.id);
         return std::nullopt;
       }
       trial_.place(job.id, *to);
       decision.moves.push_back({job.id, std::move(*to)});
     }
-    return all_free(decision) ? std::optional(std::move(decision)) : std::nullopt;
+    trial_.rollback_to(before_);
+    return all_free(decision) && all_keep_standing(decision) ? std::optional(std::move(decision)) : std::nullopt;
+  }
+
+  // A window that is planned there may be clear of who runs and not of who starts anew a while later.
+  bool any_window(const std::vector<TaskPlacement>& placements) const {
+    return std::any_of(placements.begin(), placements.end(),
+                       [&](const TaskPlacement& one) { return !state_.node(one.node).maintenance.empty(); });
+  }
+
+  // In its pool: whoever may claim its places there might not have where it runs.
+  bool are_as_good(const JobState& job, const std::vector<TaskPlacement>& to) const {
+    const std::uint32_t pool = state_.node(job.attempt->tasks.front().placement.node).pool;
+    return !any_window(to) && std::all_of(to.begin(), to.end(),
+                                          [&](const TaskPlacement& one) { return state_.node(one.node).pool == pool; });
   }
 
   // A hold lets it start before those who would move have to be gone.
   bool starts_as_soon(const std::vector<Mover>& movers) const {
-    if (!claimant_.start_hold) return false;
+    if (held_start_.is_never()) return false;
     std::int64_t longest_ms = 0;
     for (const Mover& mover : movers)
       longest_ms = std::max(longest_ms, state::grace_left_ms(state_, *state_.job(mover.job), search_.now));
-    return claimant_.start_hold->start <= search_.now + longest_ms;
-  }
-
-  // Whether it is within guarantees where it runs and would not be there.
-  bool loses_standing(const JobState& job, const std::vector<TaskPlacement>& to) const {
-    const std::uint64_t within =
-        state_.burst_amounts_of(job.spec, to) ? 1 : state_.within_mask(job.queue, state_.amounts_of(job.spec, to));
-    return (job.attempt->charges.front().within & ~within) != 0;
+    return held_start_ <= search_.now + longest_ms;
   }
 
   // As long as nobody has left. What is not free now depends on another who moves.
   bool all_free(const MoveDecision& decision) {
-    trial_.rollback_to(before_);
     std::map<NodeId, Taken> taken;
     for (const Move& move : decision.moves) {
       if (are_free(state_, move.to, taken)) continue;
+      stuck_.insert(move.job);
+      return false;
+    }
+    return true;
+  }
+
+  // Who is within guarantees where it runs is so where it goes; the job's promise does not count before it.
+  bool all_keep_standing(const MoveDecision& decision) {
+    for (const Move& move : decision.moves) {
+      const JobState& job = *state_.job(move.job);
+      trial_.remove(move.job);
+      const std::uint64_t within = state_.burst_amounts_of(job.spec, move.to)
+                                       ? 1
+                                       : state_.within_mask(job.queue, state_.amounts_of(job.spec, move.to));
+      trial_.rollback_to(before_);
+      if ((job.attempt->charges.front().within & ~within) == 0) continue;
       stuck_.insert(move.job);
       return false;
     }
@@ -350,6 +376,7 @@ class Moving {
   const JobState& claimant_;
   TaskAsk ask_;  // of the group that does not fit
   std::size_t most_;
+  Timestamp held_start_;
   Trial::Mark before_;
   std::vector<Site> sites_;  // those first on which the least has to go
   std::map<NodeId, std::vector<Mover>> movers_;
@@ -398,11 +425,16 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves make nothing free that is not
     ++asked;
     const Trial::Mark mark = search.trial.mark();
+    Timestamp held_start = job.start_hold ? job.start_hold->start : Timestamp::never();
     for (const Decision& decision : plan.decisions) {
       const auto* hold = std::get_if<HoldDecision>(&decision);
-      if (hold != nullptr && hold->job != *id) search.trial.set_aside(hold->job, hold->placements);
+      if (hold == nullptr) continue;
+      if (hold->job == *id)
+        held_start = hold->start;
+      else
+        search.trial.set_aside(hold->job, hold->placements);
     }
-    Moving moving(search, *id, static_cast<std::size_t>(why.group), left);
+    Moving moving(search, *id, static_cast<std::size_t>(why.group), left, held_start);
     auto decision = moving.find();
     search.trial.rollback_to(mark);
     if (decision) return decision;

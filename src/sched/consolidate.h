@@ -5,7 +5,7 @@
 //
 // 1. Nobody loses its place. Whoever moves is promised places before it is asked to leave: they are free now, kept for
 //    it while it leaves, and it starts there first of all when it has left. It keeps its standing: where it was within
-//    a guarantee it is so there.
+//    a guarantee it is so there, and it stays in its pool. Nodes for which maintenance is planned are not used.
 // 2. Only such jobs move as lose nothing: they save when they are asked to leave, or are replicas of a service that
 //    allows it; they have all tasks on one node, have run their minimum, have no higher priority than the job that
 //    starts, and nobody waits at a terminal for them. An elastic gang moves only when it has not grown.

@@ -203,6 +203,38 @@ void give_way(Cycle& cycle, const JobState& job, JobId other) {
   let_off_victims(cycle.trial, cycle.state, job);
 }
 
+// It waits in its queue again, and what it was promised is free for others.
+void drop_promise(Cycle& cycle, const JobState& job, const char* why) {
+  cycle.unpromised.insert(job.id);
+  cycle.plan.decisions.emplace_back(DropNominationDecision{job.id, why});
+  stir_sleepers(cycle.state, job);
+}
+
+bool has_moved(const JobState& job) {
+  return job.nomination->cause == StopCause::kConsolidate && job.nomination->victims.empty();
+}
+
+// Whether somebody who waits by now could stop it as soon as it has started, for whom others move: then they have moved
+// for nobody, and lose nothing by it. Its nomination must be lifted.
+bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
+  if (job.nomination->cause != StopCause::kConsolidate) return false;
+  const Trial::Mark mark = cycle.trial.mark();
+  let_leave(cycle, job.id);
+  const std::set<JobId> leaving(job.nomination->victims.begin(), job.nomination->victims.end());
+  const bool could =
+      could_be_stopped(cycle.trial, cycle.state, job, job.nomination->placements, leaving, cycle.now, cycle.work);
+  cycle.trial.rollback_to(mark);
+  return could;
+}
+
+// At those places and no others: it gives way to nobody to whom it would not have where it ran.
+void serve_who_has_moved(Cycle& cycle, const JobState& job) {
+  if (!may_take(cycle, job)) return drop_promise(cycle, job, "it may not run any more where it was to move");
+  cycle.unpromised.insert(job.id);
+  start(cycle, job.id, job.nomination->placements);
+  stir_sleepers(cycle.state, job);
+}
+
 // Claimants whose victims are leaving go first: where they were promised a place, or wherever they fit by now and
 // nobody who waits could stop them at once.
 void serve_nominations(Cycle& cycle) {
@@ -218,6 +250,14 @@ void serve_nominations(Cycle& cycle) {
     cycle.trial.lift_nomination(id);
     const JobState& job = *cycle.state.job(id);
     Reason why;
+    if (has_moved(job)) {
+      serve_who_has_moved(cycle, job);
+      continue;
+    }
+    if (moves_are_in_vain(cycle, job)) {
+      drop_promise(cycle, job, "somebody who waits could stop it as soon as it starts");
+      continue;
+    }
     auto placements = fit_beside_holds(cycle.trial, cycle.state, job, cycle.now, cycle.work, why);
     if (placements && stands_lower(cycle.state, job, *placements)) placements.reset();
     Contest found;
@@ -235,10 +275,8 @@ void serve_nominations(Cycle& cycle) {
       start(cycle, id, std::move(*placements));
       stir_sleepers(cycle.state, job);
     } else if (!waits_for_victims(cycle.state, job)) {
-      // Nobody is leaving for it any more: it waits in its queue again, and what it was promised is free for others.
-      cycle.unpromised.insert(id);
-      cycle.plan.decisions.emplace_back(DropNominationDecision{id, "it does not fit though its victims have left"});
-      stir_sleepers(cycle.state, job);
+      // Nobody is leaving for it any more.
+      drop_promise(cycle, job, "it does not fit though its victims have left");
     } else {
       cycle.trial.rollback_to(mark);
       why.code = ReasonCode::kWaitsForVictims;
@@ -333,13 +371,20 @@ void refuse_rest(Cycle& cycle, const Order& order) {
   }
 }
 
+constexpr std::int64_t kMovesSoughtEveryMs = 60'000;  // as starts to hold are
+
 // Others move to other places where a job then fits; sought when the lack of places has just been looked at.
 void consolidate(Cycle& cycle) {
   const auto sought = [](const Decision& decision) { return std::holds_alternative<SeekDecision>(decision); };
   if (std::none_of(cycle.plan.decisions.begin(), cycle.plan.decisions.end(), sought)) return;
   auto decision =
       find_moves({cycle.state, cycle.trial, cycle.now, cycle.work, cycle.victims, cycle.decided}, cycle.plan);
-  if (!decision) return;
+  if (!decision) {
+    // Whoever has started in this cycle may be moved when that has been done.
+    const bool any_started = !cycle.decided.empty() && cycle.state.config().scheduling.moves_per_hour > 0;
+    if (any_started) cycle.work.ask_again_at = std::min(cycle.work.ask_again_at, cycle.now + kMovesSoughtEveryMs);
+    return;
+  }
   cycle.decided.insert(decision->claimant);
   cycle.trial.nominate(decision->claimant, decision->placements);
   for (const Move& move : decision->moves) {

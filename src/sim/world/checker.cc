@@ -363,11 +363,18 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
 }
 
 // What is in burst pools is within nowhere.
-std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge) const {
+// What is promised to those for whom others move does not count before who has moved.
+std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, bool moved) const {
   std::uint64_t mask = 1;
   for (std::uint32_t q = job.queue; q != 0 && !charge.burst; q = queues_[q].parent) {
-    if (fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, charge.amounts))
-      mask |= std::uint64_t{1} << queues_[q].depth;
+    Amounts used = queues_[q].within + queues_[q].nominated;
+    for (const auto& [id, other] : jobs_) {
+      if (!moved || !other.nomination || !other.nomination->by_moves()) continue;
+      std::uint32_t way = other.queue;
+      while (queues_[way].depth > queues_[q].depth) way = queues_[way].parent;
+      if (way == q) used -= other.nomination->amounts;
+    }
+    if (fits_guarantee(queues_[q], used, charge.amounts)) mask |= std::uint64_t{1} << queues_[q].depth;
   }
   return mask;
 }

@@ -120,6 +120,9 @@ class Checker : public Witness {
     std::vector<JobId> victims;
     Amounts amounts;
     std::map<JobId, std::uint32_t> keeps;
+    StopCause cause = StopCause::kReclaim;
+    bool by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
+    bool has_moved() const { return cause == StopCause::kConsolidate && victims.empty(); }
   };
   struct JobView {
     JobId id;
@@ -280,7 +283,7 @@ class Checker : public Witness {
   void drop_hold(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
-  std::uint64_t within_of(const JobView& job, const ChargeView& charge) const;
+  std::uint64_t within_of(const JobView& job, const ChargeView& charge, bool moved = false) const;
   bool guaranteed(std::uint32_t queue, std::uint64_t within) const;
   bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;

@@ -97,7 +97,7 @@ void Checker::on(const Nominated& event) {
     const JobView& other = jobs_.at(victim);
     for (std::size_t t = kept(event, victim); t < other.placements.size(); ++t) bind(other, other.placements[t], +1);
   }
-  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements), {}};
+  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements), {}, event.cause};
   for (const JobId victim : event.victims) {
     job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
   }
@@ -167,6 +167,7 @@ void Checker::on(const AttemptStarted& event) {
   check_neighbours(*job, event.placements);
   if (violation_) return;
   drop_hold(*job);
+  const bool moved = job->nomination && job->nomination->has_moved();
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);
@@ -176,7 +177,7 @@ void Checker::on(const AttemptStarted& event) {
   one.tasks = static_cast<std::uint32_t>(event.placements.size());
   one.since = now_;
   check_max(*job, one.amounts);
-  require(event.within == within_of(*job, one), "P3",
+  require(event.within == within_of(*job, one, moved), "P3",
           text_of(event.job) + " is marked within or borrowed against the stack of its queues");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " is billed as guaranteed though it is not, or the reverse");
