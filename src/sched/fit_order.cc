@@ -91,7 +91,7 @@ std::vector<NodeId> FitOrder::untouched() {
     ++scored_;
     if (!node.takes_tasks() || !ask_.classes[state_.node_index().class_of(node.id).index()]) continue;
     if (!suits(ask_, node)) continue;
-    if (const auto placement = try_node(ask_, node, {})) fits.push_back(fit_of(ask_, node, {}, *placement));
+    if (has_place(ask_, node, {})) fits.push_back(fit_of(ask_, node, {}));
   }
   std::sort(fits.begin(), fits.end());
   std::vector<NodeId> nodes;

@@ -82,6 +82,12 @@ std::vector<NodeId> fitting_nodes(const state::State& state, const sched::TaskAs
   return nodes;
 }
 
+// That a node has a place for a task is told without looking for it.
+void check_places(const state::State& state, const sched::TaskAsk& ask) {
+  for (const state::NodeState& node : state.nodes())
+    CHECK_EQ(sched::has_place(ask, node, {}), sched::try_node(ask, node, {}).has_value());
+}
+
 TEST_CASE("all nodes that fit are given, the tightest first, whatever GPUs they mix") {
   Random random(7);
   Fleet fleet;
@@ -100,7 +106,10 @@ TEST_CASE("all nodes that fit are given, the tightest first, whatever GPUs they 
     spec.groups[0].request.cpu_milli = random.between(1, 8) * 1000;
     return spec;
   };
-  for (int j = 0; j < 200; ++j) fleet.submit(some_job());
+  for (int j = 0; j < 200; ++j) {
+    const state::JobState& job = *fleet.state.job(fleet.submit(some_job()));
+    check_places(fleet.state, sched::task_ask(fleet.state, job, 0, sched::kAllModels));
+  }
   fleet.cycle();
   for (int j = 0; j < 200; ++j) {
     const state::JobState& job = *fleet.state.job(fleet.submit(some_job()));
@@ -110,6 +119,7 @@ TEST_CASE("all nodes that fit are given, the tightest first, whatever GPUs they 
     std::vector<NodeId> given;
     while (const auto node = order.next()) given.push_back(*node);
     CHECK(given == fitting_nodes(fleet.state, ask));
+    check_places(fleet.state, ask);
   }
 }
 

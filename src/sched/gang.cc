@@ -17,7 +17,7 @@ using state::NodeState;
 using state::State;
 
 // Adds tasks of one group, each on the node it fits best. Those nodes that the gang has touched, and all those of a
-// narrower region, stand in `ready` with the placement of one more task. Nodes of the fleet that it has not touched
+// narrower region, stand in `ready` if they have a place for one more task. Nodes of the fleet that it has not touched
 // come from the index: in the order of their fit, or, where they are scored, the few worth scoring
 // (sched/scored_nodes.h), which stand in `ready` too. A gang costs steps per node, not scans per task.
 class GroupPlacing {
@@ -37,7 +37,7 @@ class GroupPlacing {
       } else if (loss_ == nullptr) {
         order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
       } else {
-        for (const auto& [node, taken] : gang.taken_) offered_.insert(node);
+        for (const auto& [node, taken] : gang.taken_) offered_.push_back(node);
         whole_fleet_ = true;
         offer_untouched();
       }
@@ -56,17 +56,41 @@ class GroupPlacing {
   }
 
  private:
+  // A node with a place for one more task.
+  struct Ready {
+    Fit fit;
+    std::uint8_t gpu = 0;  // that a share goes to, where nodes are scored
+  };
+  struct Later {
+    bool operator()(const Ready& a, const Ready& b) const { return b.fit < a.fit; }
+  };
+
   // Takes the best out of `ready_`.
   std::optional<TaskPlacement> next() {
     if (last_) offer_after_last();
     if (!fresh_ && order_) draw();
-    if (fresh_ && (ready_.empty() || fresh_->first < ready_.begin()->first)) {
-      ready_.insert(std::move(*fresh_));
-      fresh_.reset();
+    if (fresh_ && (ready_.empty() || fresh_->first < ready_.front().fit)) {
+      return std::exchange(fresh_, std::nullopt)->second;
     }
     if (ready_.empty() && whole_fleet_ && gang_.neighbours_.matter()) offer_untouched();
     if (ready_.empty()) return std::nullopt;
-    return std::move(ready_.extract(ready_.begin()).mapped());
+    std::pop_heap(ready_.begin(), ready_.end(), Later{});
+    const Ready best = std::move(ready_.back());
+    ready_.pop_back();
+    return placement_on(best);
+  }
+
+  // Nothing was taken of the node since it was offered.
+  TaskPlacement placement_on(const Ready& ready) const {
+    auto placement = try_node(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
+    BERTH_CHECK(placement.has_value());
+    if (loss_ != nullptr && ask_.group.request.is_share()) placement->gpus = {ready.gpu};
+    return std::move(*placement);
+  }
+
+  const Taken& taken_of(NodeId node) const {
+    const auto taken = gang_.taken_.find(node);
+    return taken == gang_.taken_.end() ? kNothing : taken->second;
   }
 
   void take(TaskPlacement placement) {
@@ -80,14 +104,15 @@ class GroupPlacing {
   // Nodes that are liked otherwise now.
   void offer_again(NodeId node) {
     const std::vector<NodeId> touched = gang_.neighbours_.touched_by(node);
-    const auto is_touched = [&](const auto& one) {
-      return one.first.node != node && std::binary_search(touched.begin(), touched.end(), one.first.node);
+    const auto is_touched = [&](const Ready& one) {
+      return one.fit.node != node && std::binary_search(touched.begin(), touched.end(), one.fit.node);
     };
     std::vector<NodeId> again;
-    for (const auto& one : ready_) {
-      if (is_touched(one)) again.push_back(one.first.node);
+    for (const Ready& one : ready_) {
+      if (is_touched(one)) again.push_back(one.fit.node);
     }
     std::erase_if(ready_, is_touched);
+    std::make_heap(ready_.begin(), ready_.end(), Later{});
     for (const NodeId other : again) offer(other);
   }
 
@@ -95,16 +120,14 @@ class GroupPlacing {
     const NodeState& node = gang_.state_.node(id);
     if (!allowed(node)) return;
     ++gang_.work_.nodes_scored;
-    const auto taken = gang_.taken_.find(id);
-    const Taken& there = taken == gang_.taken_.end() ? kNothing : taken->second;
-    auto placement = try_node(ask_, node, there);
-    if (!placement) return;
-    const std::int64_t loss = loss_ == nullptr ? 0 : least_loss(*loss_, ask_, node, there, *placement);
-    Fit fit = fit_of(ask_, node, there, *placement);
-    fit.loss = loss;
-    fit.dislike = gang_.neighbours_.dislike(id);
-    fit.crowd = gang_.other_replicas_.on(id);
-    ready_.emplace(fit, std::move(*placement));
+    const Taken& there = taken_of(id);
+    if (!has_place(ask_, node, there)) return;
+    const LeastLoss loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
+    Ready& ready = ready_.emplace_back(Ready{fit_of(ask_, node, there), loss.gpu});
+    ready.fit.loss = loss.milli;
+    ready.fit.dislike = gang_.neighbours_.dislike(id);
+    ready.fit.crowd = gang_.other_replicas_.on(id);
+    std::push_heap(ready_.begin(), ready_.end(), Later{});
   }
 
   // Where the last task went another may go, too. Most groups have one task, so this waits until somebody asks.
@@ -121,16 +144,18 @@ class GroupPlacing {
     while (ready_.size() == before) {
       const auto nodes = nodes_to_score(gang_.state_, ask_, offered_, gang_.work_.nodes_scored);
       if (nodes.empty()) break;
-      for (const NodeId node : nodes) {
-        if (offered_.insert(node).second) offer(node);
-      }
+      const auto known = static_cast<std::ptrdiff_t>(offered_.size());
+      offered_.insert(offered_.end(), nodes.begin(), nodes.end());
+      std::inplace_merge(offered_.begin(), offered_.begin() + known, offered_.end());
+      ready_.reserve(ready_.size() + nodes.size());
+      for (const NodeId node : nodes) offer(node);
     }
   }
 
   // The node is no longer as it was; another that is goes into its place.
   void replace(NodeId node) {
     if (const auto alike = next_alike(gang_.state_, ask_, node, offered_)) {
-      offered_.insert(*alike);
+      offered_.insert(std::upper_bound(offered_.begin(), offered_.end(), *alike), *alike);
       offer(*alike);
     } else {
       offer_untouched();
@@ -151,8 +176,7 @@ class GroupPlacing {
       // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
       BERTH_CHECK(placement.has_value() || ask_.group.request.is_share());
       if (!placement) continue;
-      const Fit fit = fit_of(ask_, node, {}, *placement);
-      fresh_.emplace(fit, std::move(*placement));
+      fresh_.emplace(fit_of(ask_, node, {}), std::move(*placement));
       return;
     }
     order_.reset();
@@ -168,9 +192,9 @@ class GroupPlacing {
   const TaskAsk& ask_;
   const state::PlacementLoss* loss_;  // null: nodes are not scored
   bool whole_fleet_ = false;          // scored, and any node may be taken
-  std::set<NodeId> offered_;          // then: the nodes that stand in `ready_` or have stood there
+  std::vector<NodeId> offered_;       // then: the nodes that were offered, in ascending order
   std::optional<FitOrder> order_;     // nothing: it has no further node
-  std::map<Fit, TaskPlacement> ready_;
+  std::vector<Ready> ready_;          // a heap, the best fit first
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
   std::optional<Last> last_;  // the task that was added last, as long as nothing has followed from it
 };

@@ -35,9 +35,12 @@ struct LinearSearch {
       if (!node.takes_tasks() || !known || !suits(ask, node)) continue;
       auto placement = try_node(ask, node, taken[node.id]);
       if (!placement) continue;
-      const std::int64_t lost = scored ? least_loss(loss, ask, node, taken[node.id], *placement) : 0;
-      Fit fit = fit_of(ask, node, taken[node.id], *placement);
-      fit.loss = lost;
+      Fit fit = fit_of(ask, node, taken[node.id]);
+      if (scored) {
+        const LeastLoss least = least_loss(loss, ask, node, taken[node.id]);
+        fit.loss = least.milli;
+        if (ask.group.request.is_share()) placement->gpus = {least.gpu};
+      }
       if (!best || fit < best->first) best.emplace(fit, *placement);
     }
     if (!best) return false;

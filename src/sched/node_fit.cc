@@ -52,6 +52,17 @@ std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node
   return best;
 }
 
+// Whether so many GPUs of one model are idle as the task asks.
+bool has_idle(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  std::array<std::int32_t, kMaxGpuModels> idle{};
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    if ((ask.models >> gpu.model.index() & 1U) == 0 || gpu.available_milli() - taken.milli[g] != kMilli) continue;
+    if (++idle[gpu.model.index()] == ask.group.request.gpus) return true;
+  }
+  return false;
+}
+
 // Idle GPUs of one model, near each other; none where there are too few, or the NUMA policy refuses them.
 std::vector<std::uint8_t> pick_whole(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
@@ -221,10 +232,26 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
   return ask;
 }
 
+namespace {
+
+bool has_cpu_and_memory(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  const TaskRequest& request = ask.group.request;
+  return node.available_cpu_milli() - taken.cpu_milli >= request.cpu_milli &&
+         node.available_memory_mib() - taken.memory_mib >= request.memory_mib;
+}
+
+}  // namespace
+
+bool has_place(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  if (ask.exclusive || is_strict(ask.numa)) return try_node(ask, node, taken).has_value();
+  if (!has_cpu_and_memory(ask, node, taken)) return false;
+  if (ask.group.request.is_share()) return pick_share(ask, node, taken).has_value();
+  return ask.group.request.gpus == 0 || has_idle(ask, node, taken);
+}
+
 std::optional<TaskPlacement> try_node(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   const TaskRequest& request = ask.group.request;
-  if (node.available_cpu_milli() - taken.cpu_milli < request.cpu_milli) return std::nullopt;
-  if (node.available_memory_mib() - taken.memory_mib < request.memory_mib) return std::nullopt;
+  if (!has_cpu_and_memory(ask, node, taken)) return std::nullopt;
   if (ask.exclusive && (taken.tasks > 0 || !untouched(node))) return std::nullopt;
   TaskPlacement placement;
   placement.node = node.id;
@@ -255,15 +282,15 @@ state::SeenFree free_after(const NodeState& node, const Taken& taken) {
 
 }  // namespace
 
-std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node, const Taken& taken,
-                        TaskPlacement& placement) {
+LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   const auto on = [&](std::int32_t gpu_free) {
     return taken.tasks == 0 ? loss.on(node.id, gpu_free) : loss.on(free_after(node, taken), gpu_free);
   };
-  if (!ask.group.request.is_share()) return on(static_cast<std::int32_t>(kMilli));
+  if (!ask.group.request.is_share()) return {on(static_cast<std::int32_t>(kMilli)), 0};
   std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
   std::size_t looked_at = 0;
   std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
+  std::uint8_t gpu = 0;
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
     const std::int32_t available = node.gpus[g].available_milli() - taken.milli[g];
     const auto known = std::span(fills).first(looked_at);
@@ -272,25 +299,26 @@ std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, co
     const std::pair here(on(available), available);
     if (best && here >= *best) continue;
     best = here;
-    placement.gpus = {g};
+    gpu = g;
   }
-  return best->first;
+  return {best->first, gpu};
 }
 
-Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken, const TaskPlacement& placement) {
+Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   Fit fit;
   fit.node = node.id;
   fit.own_tasks = ask.spread ? taken.tasks : 0;
   if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
-    fit.gpu_milli_left = static_cast<std::int64_t>(placement.gpus.size()) * kMilli;
+    fit.gpu_milli_left =
+        kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const GpuSlot& gpu) { return gpu.healthy; });
     fit.cpu_left = node.spec.cpu_milli;
     fit.memory_left = node.spec.memory_mib;
     return fit;
   }
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g)
     fit.gpu_milli_left += node.gpus[g].available_milli() - taken.milli[g];
-  fit.gpu_milli_left -= static_cast<std::int64_t>(placement.gpus.size()) * placement.gpu_milli;
-  fit.cpu_left = node.available_cpu_milli() - taken.cpu_milli - placement.cpu_milli;
+  fit.gpu_milli_left -= ask.group.request.total_gpu_milli();
+  fit.cpu_left = node.available_cpu_milli() - taken.cpu_milli - ask.group.request.cpu_milli;
   return fit;
 }
 

@@ -82,11 +82,17 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
 
 // One task on the node with its devices, or nothing.
 std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
+// Whether there is one; which devices it gets is not worked out where that does not matter.
+bool has_place(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 
-// What it costs the fleet to put the task there. A share is moved to the GPU where that is least; of equal ones to the
-// fullest.
-std::int64_t least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
-                        const Taken& taken, TaskPlacement& placement);
+// What it costs the fleet to put the task on a node that has a place for it, and the GPU that a share then goes to:
+// where the loss is least, of equal ones the fullest.
+struct LeastLoss {
+  std::int64_t milli = 0;
+  std::uint8_t gpu = 0;
+};
+LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
+                     const Taken& taken);
 
 // How many replicas of its service are where, of a replica that asks to be spread: on the node, then in the domains
 // around it, the outermost first. Empty for all others.
@@ -107,6 +113,7 @@ struct Fit {
   NodeId node;
   auto operator<=>(const Fit&) const = default;
 };
-Fit fit_of(const TaskAsk& ask, const state::NodeState& node, const Taken& taken, const TaskPlacement& placement);
+// Of one task on a node that has a place for it.
+Fit fit_of(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 
 }  // namespace berth::sched

@@ -21,6 +21,10 @@ namespace {
 constexpr std::size_t kNoModel = kMaxGpuModels;  // tasks that want no GPU: all nodes are one kind to them
 constexpr std::size_t kGroupsLookedAt = 1024;    // at each end, once something has been found
 
+bool contains(std::span<const NodeId> nodes, NodeId node) {
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
+
 bool takes(const State& state, const TaskAsk& ask, NodeId node, std::int64_t memory_mib) {
   return memory_mib >= ask.group.request.memory_mib && passes(ask, state.node(node));
 }
@@ -71,7 +75,7 @@ class Merged {
 
 class Gathering {
  public:
-  Gathering(const State& state, const TaskAsk& ask, const std::set<NodeId>& without, std::uint64_t& scored)
+  Gathering(const State& state, const TaskAsk& ask, std::span<const NodeId> without, std::uint64_t& scored)
       : state_(state), ask_(ask), without_(without), scored_(scored) {
     if (ask.group.request.gpus == 0) {
       kinds_ = 1;
@@ -105,6 +109,8 @@ class Gathering {
     }
     gather(upwards, true);
     gather(downwards, false);
+    std::sort(found_.begin(), found_.end());  // in a small fleet both ends meet the same nodes
+    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
     return std::move(found_);
   }
 
@@ -164,14 +170,14 @@ class Gathering {
 
   bool offer(NodeId node, std::int64_t memory_mib) {
     ++scored_;
-    if (without_.contains(node) || !takes(state_, ask_, node, memory_mib)) return false;
+    if (contains(without_, node) || !takes(state_, ask_, node, memory_mib)) return false;
     found_.push_back(node);
     return true;
   }
 
   const State& state_;
   const TaskAsk& ask_;
-  const std::set<NodeId>& without_;
+  std::span<const NodeId> without_;
   std::uint64_t& scored_;
   std::size_t kinds_ = 0;
   std::vector<NodeId> found_;
@@ -179,17 +185,18 @@ class Gathering {
 
 }  // namespace
 
-std::vector<NodeId> nodes_to_score(const State& state, const TaskAsk& ask, const std::set<NodeId>& without,
+std::vector<NodeId> nodes_to_score(const State& state, const TaskAsk& ask, std::span<const NodeId> without,
                                    std::uint64_t& scored) {
   return Gathering(state, ask, without, scored).run();
 }
 
-std::optional<NodeId> next_alike(const State& state, const TaskAsk& ask, NodeId node, const std::set<NodeId>& without) {
+std::optional<NodeId> next_alike(const State& state, const TaskAsk& ask, NodeId node, std::span<const NodeId> without) {
   const NodeGroup& group = state.node_index().group_of(node);
   const std::int64_t cpu = state.node(node).available_cpu_milli();
   const auto& members = group.memory;
   for (auto at = members.upper_bound({cpu, node}); at != members.end() && at->first.first == cpu; ++at) {
-    if (!without.contains(at->first.second) && takes(state, ask, at->first.second, at->second)) return at->first.second;
+    if (!contains(without, at->first.second) && takes(state, ask, at->first.second, at->second))
+      return at->first.second;
   }
   return std::nullopt;
 }

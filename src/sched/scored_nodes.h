@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
+#include <span>
 #include <vector>
 
 #include "model/ids.h"
@@ -17,13 +17,13 @@ namespace berth::sched {
 
 inline constexpr std::size_t kScoredAtEachEnd = 12;  // per GPU model
 
-// None of them in `without`. Nothing only where no other node can take a task. `scored` counts groups and nodes looked
-// at.
-std::vector<NodeId> nodes_to_score(const state::State& state, const TaskAsk& ask, const std::set<NodeId>& without,
+// Nodes in ascending order, none of them in `without`, which is so ordered too. Nothing only where no other node can
+// take a task. `scored` counts groups and nodes looked at.
+std::vector<NodeId> nodes_to_score(const state::State& state, const TaskAsk& ask, std::span<const NodeId> without,
                                    std::uint64_t& scored);
 
 // The next node after this one with the same GPUs and as much CPU left that can take a task, or nothing.
 std::optional<NodeId> next_alike(const state::State& state, const TaskAsk& ask, NodeId node,
-                                 const std::set<NodeId>& without);
+                                 std::span<const NodeId> without);
 
 }  // namespace berth::sched
