@@ -36,39 +36,61 @@ class Merged {
  public:
   explicit Merged(bool upwards) : upwards_(upwards) {}
 
-  void add(std::size_t whole_gpus, Iterator begin, Iterator end) {
+  // `models_fit`: the groups have GPUs of a model that will do.
+  void add(std::size_t whole_gpus, bool models_fit, Iterator begin, Iterator end) {
     if (begin == end) return;
-    parts_.push_back({whole_gpus, begin, end});
+    parts_.push_back({begin->first.available_milli, whole_gpus, models_fit, begin, end});
     std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
   }
-  const NodeGroups::value_type* next() {
-    if (parts_.empty()) return nullptr;
-    std::pop_heap(parts_.begin(), parts_.end(), Later{upwards_});
-    Part& part = parts_.back();
-    const NodeGroups::value_type* group = &*part.at++;
-    if (part.at == part.end)
+  struct Next {
+    const NodeGroups::value_type* group = nullptr;  // null: there are no more
+    bool models_fit = false;
+  };
+  Next next() {
+    if (parts_.empty()) return {};
+    Part& part = parts_.front();
+    const Next next{&*part.at, part.models_fit};
+    if (++part.at != part.end) {
+      part.available_milli = part.at->first.available_milli;
+    } else {
+      part = parts_.back();
       parts_.pop_back();
-    else
-      std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
-    return group;
+    }
+    if (!parts_.empty()) sink_front();
+    return next;
   }
 
  private:
   struct Part {
+    std::int64_t available_milli = 0;  // of the group it is at
     std::size_t whole_gpus = 0;
+    bool models_fit = false;
     Iterator at;
     Iterator end;
   };
   struct Later {
     bool upwards = true;
     bool operator()(const Part& a, const Part& b) const {
-      const GroupKey& one = a.at->first;
-      const GroupKey& other = b.at->first;
-      if (one.available_milli != other.available_milli) return (one.available_milli > other.available_milli) == upwards;
+      if (a.available_milli != b.available_milli) return (a.available_milli > b.available_milli) == upwards;
       if (a.whole_gpus != b.whole_gpus) return a.whole_gpus > b.whole_gpus;
-      return (one > other) == upwards;
+      return (a.at->first > b.at->first) == upwards;
     }
   };
+
+  // The front has become later. It mostly stays near the front, where a pop and a push would go all the way.
+  void sink_front() {
+    const Later later{upwards_};
+    const Part part = parts_.front();
+    std::size_t hole = 0;
+    for (std::size_t child = 1; child < parts_.size(); child = 2 * hole + 1) {
+      if (child + 1 < parts_.size() && later(parts_[child], parts_[child + 1])) ++child;
+      if (!later(part, parts_[child])) break;
+      parts_[hole] = parts_[child];
+      hole = child;
+    }
+    parts_[hole] = part;
+  }
+
   bool upwards_;
   std::vector<Part> parts_;  // a heap
 };
@@ -100,11 +122,13 @@ class Gathering {
     Merged<NodeGroups::const_iterator> upwards(true);
     Merged<NodeGroups::const_reverse_iterator> downwards(false);
     for (const state::ModelGroups& part : state_.node_index().groups()) {
+      const bool models_fit = may_fit(ask_, part);
       for (std::size_t step = least_step; step < Reach::kSteps; ++step) {
         const NodeGroups& groups = part.by_reach[step];
         const auto first = groups.lower_bound(least);
-        upwards.add(Reach(step).whole_gpus(), first, groups.end());
-        downwards.add(Reach(step).whole_gpus(), groups.rbegin(), NodeGroups::const_reverse_iterator(first));
+        const NodeGroups::const_reverse_iterator last(first);
+        upwards.add(Reach(step).whole_gpus(), models_fit, first, groups.end());
+        downwards.add(Reach(step).whole_gpus(), models_fit, groups.rbegin(), last);
       }
     }
     gather(upwards, true);
@@ -120,9 +144,11 @@ class Gathering {
     std::array<std::size_t, kMaxGpuModels + 1> many{};
     std::size_t full = 0;
     std::size_t looked_at = 0;
-    while (const auto* one = groups.next()) {
-      if (full == kinds_ || (looked_at++ >= kGroupsLookedAt && !found_.empty())) return;
+    while (full != kinds_) {
+      const auto [one, models_fit] = groups.next();
+      if (one == nullptr || (looked_at++ >= kGroupsLookedAt && !found_.empty())) return;
       ++scored_;
+      if (!models_fit) continue;
       std::size_t& count = many[kind_of(one->first)];
       if (count == kScoredAtEachEnd || !group_fits(ask_, one->first)) continue;
       if (upwards)
