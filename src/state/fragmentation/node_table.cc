@@ -3,6 +3,11 @@
 #include "base/hash.h"
 
 namespace berth::state::fragmentation {
+namespace {
+
+constexpr std::int64_t kNotAsked = -1;
+
+}  // namespace
 
 std::size_t NodeTable::Hash::operator()(const NodeFree& node) const {
   Hasher hasher;
@@ -85,7 +90,11 @@ NodeTable::Id NodeTable::state_after(Id id, RequestId request, std::int32_t gpu_
   return found;
 }
 
-std::int64_t NodeTable::unusable_of(Id id) { return current(id).unusable; }
+std::int64_t NodeTable::unusable_of(Id id) {
+  auto& entry = current(id);
+  if (entry.unusable == kNotAsked) entry.unusable = unusable_milli(entry.node, mix_);
+  return entry.unusable;
+}
 
 std::int64_t NodeTable::value(Id id, std::span<const std::int64_t> prices) {
   auto& entry = current(id);
@@ -102,7 +111,7 @@ NodeTable::Entry& NodeTable::current(Id id) {
   entry.mix_version = mix_version_;
   entry.slots.clear();
   for (const auto& group : mix_.groups()) entry.slots.push_back(slots(entry.node, group.request));
-  entry.unusable = unusable_milli(entry.node, mix_);
+  entry.unusable = kNotAsked;  // most states are only those that a node might have next
   entry.filled = false;
   return entry;
 }

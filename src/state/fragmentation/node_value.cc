@@ -1,6 +1,7 @@
 #include "state/fragmentation/node_value.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -20,8 +21,10 @@ class Filling {
  public:
   explicit Filling(const NodeFree& node) : node_(node) { find_largest(); }
 
-  // True while some GPU has at least `least` milli.
-  bool has_room(std::int32_t least) const { return largest_ >= least; }
+  // True while some GPU has at least so many milli and there is as much CPU.
+  bool has_room(std::int32_t milli, std::int64_t cpu_milli) const {
+    return largest_ >= milli && node_.cpu_milli >= cpu_milli;
+  }
 
   // The milli-GPU put on the node.
   std::int64_t take(const Request& request) {
@@ -133,14 +136,17 @@ std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model) {
 
 std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures) {
   const auto groups = mix.groups();
-  std::int32_t least = kWholeGpu;
+  std::int32_t least_milli = kWholeGpu;
+  std::int64_t least_cpu = std::numeric_limits<std::int64_t>::max();
   for (const auto& group : groups) {
-    if (group.request.gpus > 0) least = std::min(least, group.request.milli);
+    if (group.request.gpus == 0) continue;
+    least_milli = std::min(least_milli, group.request.milli);
+    least_cpu = std::min(least_cpu, group.request.cpu_milli);
   }
   std::int64_t sum = 0;
   for (; !futures.empty(); futures = futures.subspan(kFutureLength)) {
     Filling filling(node);
-    for (std::size_t i = 0; i < kFutureLength && filling.has_room(least); ++i) {
+    for (std::size_t i = 0; i < kFutureLength && filling.has_room(least_milli, least_cpu); ++i) {
       sum += filling.take(groups[futures[i]].request);
     }
   }
@@ -150,7 +156,12 @@ std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::u
 std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_slots,
                         std::span<const std::int64_t> prices) {
   std::int64_t scarce = 0;
-  for (std::size_t group = 0; group < prices.size(); ++group) scarce += prices[group] * node_slots[group];
+  const auto worth = [&](std::size_t group) { return prices[group] * node_slots[group]; };
+  std::size_t group = 0;
+  for (; group + 4 <= prices.size(); group += 4) {  // by fours, because nothing is asked as often as this
+    scarce += worth(group) + worth(group + 1) + worth(group + 2) + worth(group + 3);
+  }
+  for (; group < prices.size(); ++group) scarce += worth(group);
   const auto futures = static_cast<std::int64_t>(kFutures);
   return fill * kPriceScale + futures * kScarcityPercent * scarce / 100;
 }
