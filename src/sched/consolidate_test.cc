@@ -14,6 +14,7 @@
 #include "sched/order.h"
 #include "sched/preempt.h"
 #include "sched/random_fleet.h"
+#include "state/grace.h"
 #include "state/trial.h"
 
 namespace berth {
@@ -90,6 +91,11 @@ void check_moves(Fleet& fleet, const MoveDecision& decision) {
   }
 }
 
+bool any_window(const State& state, const std::vector<TaskPlacement>& placements) {
+  return std::any_of(placements.begin(), placements.end(),
+                     [&](const TaskPlacement& one) { return !state.node(one.node).maintenance.empty(); });
+}
+
 // Whether one job could move so that some other starts, by trying all pairs.
 bool one_move_would_do(Fleet& fleet) {
   const State& state = fleet.state;
@@ -104,16 +110,22 @@ bool one_move_would_do(Fleet& fleet) {
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
       if (!sched::may_move_for(state, job, claimant)) continue;
+      if (state.running_table().rows()[job.running_row].end <= fleet.now + state::grace_left_ms(state, job, fleet.now))
+        continue;
       const Trial::Mark mark = trial.mark();
       trial.remove(other);
       bool found = false;
       const auto places = fit(fleet, trial, *id, why);
       sched::PlaceWork work;
-      if (places && held_by(state, other) <= gpu_milli_of(*places) &&
+      if (places && !any_window(state, *places) && held_by(state, other) <= gpu_milli_of(*places) &&
           !sched::could_be_stopped(trial, fleet.state, claimant, *places, {other}, fleet.now, work)) {
         trial.place(*id, *places);
         const auto to = fit(fleet, trial, other, why);
-        if (to && !state.burst_amounts_of(job.spec, *to)) {
+        const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
+        const bool as_good = to && !any_window(state, *to) &&
+                             std::all_of(to->begin(), to->end(),
+                                         [&](const TaskPlacement& one) { return state.node(one.node).pool == pool; });
+        if (as_good && !state.is_burst(to->front().node)) {
           const std::uint64_t within = state.within_mask(job.queue, state.amounts_of(job.spec, *to));
           trial.rollback_to(mark);
           trial.set_aside(other, *to);
