@@ -196,6 +196,7 @@ class PolicyReader {
     if (!is_berth() || !map.IsMap())
       return say("consolidation is none or, with order berth alone, which moves jobs, {moves_per_hour: 100}");
     check_keys(map, "consolidation", {"moves_per_hour"});
+    if (!map["moves_per_hour"]) return say("consolidation says nothing: {moves_per_hour: 100}");
     spec_.scheduling.moves_per_hour =
         whole(map["moves_per_hour"], "consolidation.moves_per_hour", kMostEvictionsPerHour).value_or(0);
   }

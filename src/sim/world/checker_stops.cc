@@ -177,7 +177,7 @@ void Checker::on(const StopBegan& event) {
         check_move(*job, event);
       else
         check_eviction(*job, event);
-      if (event.keep == 0) on_notice_.insert(job->id);
+      if (event.keep == 0 && event.cause != StopCause::kConsolidate) on_notice_.insert(job->id);  // a move goes on
       break;
     case StopCause::kDrain:
       require(std::any_of(job->placements.begin(), job->placements.end(),
