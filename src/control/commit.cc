@@ -41,8 +41,7 @@ Amounts promised_by_moves(const State& state, QueueId queue) {
   for (const JobId id : state.nominated()) {
     const JobState& claimant = *state.job(id);
     const state::Nomination& promise = *claimant.nomination;
-    const bool by_moves = promise.cause == StopCause::kConsolidate && !promise.victims.empty();
-    if (by_moves && state.is_below(claimant.queue, queue)) promised += promise.amounts;
+    if (promise.is_by_moves() && state.is_below(claimant.queue, queue)) promised += promise.amounts;
   }
   return promised;
 }
@@ -52,8 +51,7 @@ std::uint64_t within_of(const State& state, const JobState& job, const std::vect
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
   const Amounts amounts = state.amounts_of(job.spec, placements);
-  const bool moved =
-      job.nomination && job.nomination->cause == StopCause::kConsolidate && job.nomination->victims.empty();
+  const bool moved = job.nomination && job.nomination->has_moved();
   if (!moved) return state.within_mask(job.queue, amounts, own);
   // What is promised to those for whom others move is no claim: who moves stands as it did.
   std::uint64_t within = 1;

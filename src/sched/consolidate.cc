@@ -32,6 +32,7 @@ constexpr std::size_t kMostAsked = 8;      // of those, jobs for which there is 
 constexpr std::size_t kMostDomains = 8;    // of a required level, for one job
 constexpr std::size_t kMostMoves = 64;     // for one job
 constexpr std::size_t kSpareNodes = 64;    // looked at beyond four for each of its tasks
+constexpr std::int64_t kInPeaceMs = 3'600'000;  // nobody is moved again for so long
 constexpr std::size_t kMostAttempts = 16;  // to find others when one of those who would move fits nowhere else
 
 struct Mover {
@@ -46,12 +47,6 @@ struct Site {
   NodeId node;
   auto operator<=>(const Site&) const = default;
 };
-
-std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
-  std::int64_t milli = 0;
-  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
-  return milli;
-}
 
 std::int64_t idle_gpu_milli(const State& state) {
   std::int64_t idle = 0;
@@ -205,6 +200,10 @@ class Moving {
       if (search_.spoken_for.contains(id) || !may_move_for(state_, job, claimant_)) continue;
       if (const Timestamp from = may_be_stopped_from(state_, job); from > search_.now) {
         next_ripe_ = std::min(next_ripe_, from);
+        continue;
+      }
+      if (has_moved_since(job, Timestamp{search_.now.ms - kInPeaceMs})) {
+        next_ripe_ = std::min(next_ripe_, job.attempt->started + kInPeaceMs);
         continue;
       }
       const state::RunningRow& row = state_.running_table().rows()[job.running_row];

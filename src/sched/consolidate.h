@@ -8,7 +8,8 @@
 //    a guarantee it is so there, and it stays in its pool. Nodes for which maintenance is planned are not used.
 // 2. Only such jobs move as lose nothing: they save when they are asked to leave, or are replicas of a service that
 //    allows it; they have all tasks on one node, have run their minimum, have no higher priority than the job that
-//    starts, and nobody waits at a terminal for them. An elastic gang moves only when it has not grown.
+//    starts, and nobody waits at a terminal for them. An elastic gang moves only when it has not grown. Who has moved
+//    is left in peace for an hour; its minimum run time goes on as if it had not.
 // 3. No more GPUs move than start, and the moves are minimal: with any of them left out the job would not start. Of the
 //    nodes those are tried first on which the least has to move. It is a greedy search: where it finds nothing there
 //    may still be moves that do.

@@ -34,16 +34,10 @@ bool fits(Fleet& fleet, Trial& trial, JobId id) {
   return fit(fleet, trial, id, why).has_value();
 }
 
-std::int64_t gpu_milli_of(const std::vector<TaskPlacement>& placements) {
-  std::int64_t milli = 0;
-  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
-  return milli;
-}
-
 std::int64_t held_by(const State& state, JobId id) {
   std::vector<TaskPlacement> placements;
   for (const state::TaskState& task : state.job(id)->attempt->tasks) placements.push_back(task.placement);
-  return gpu_milli_of(placements);
+  return sched::gpu_milli_of(placements);
 }
 
 void allow_moves(Fleet& fleet) {
@@ -79,7 +73,7 @@ void check_moves(Fleet& fleet, const MoveDecision& decision) {
     REQUIRE_LE(job.priority, state.job(decision.claimant)->priority);
     trial.set_aside(move.job, move.to);
   }
-  REQUIRE_LE(moved, gpu_milli_of(decision.placements));
+  REQUIRE_LE(moved, sched::gpu_milli_of(decision.placements));
   for (const Move& move : decision.moves) REQUIRE(is_free(state, move.to));
   for (std::size_t left_out = 0; left_out <= decision.moves.size(); ++left_out) {
     const Trial::Mark mark = trial.mark();
@@ -117,7 +111,7 @@ bool one_move_would_do(Fleet& fleet) {
       bool found = false;
       const auto places = fit(fleet, trial, *id, why);
       sched::PlaceWork work;
-      if (places && !any_window(state, *places) && held_by(state, other) <= gpu_milli_of(*places) &&
+      if (places && !any_window(state, *places) && held_by(state, other) <= sched::gpu_milli_of(*places) &&
           !sched::could_be_stopped(trial, fleet.state, claimant, *places, {other}, fleet.now, work)) {
         trial.place(*id, *places);
         const auto to = fit(fleet, trial, other, why);

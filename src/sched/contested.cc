@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sched/admit.h"
 #include "sched/fit.h"
@@ -118,10 +119,14 @@ class Contestants {
       const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
       return may && may_use_one_of(state_, waiting, start.placements);
     }
-    if (is_never(why.code)) return false;
-    const auto eviction = victims_of(waiting, start.job.id);
-    return eviction &&
-           std::find(eviction->victims.begin(), eviction->victims.end(), start.job.id) != eviction->victims.end();
+    return !is_never(why.code) && would_claim(waiting, start);
+  }
+
+  // The same of who finds no places beside the job, which others could take before him.
+  bool stops(const JobState& waiting, const Start& start) {
+    Reason why;
+    if (fit_beside_holds(trial_, state_, waiting, now_, work_, why)) return false;
+    return !is_never(why.code) && would_claim(waiting, start);
   }
 
   bool starts_or_claims(const JobState& waiting) {
@@ -131,6 +136,12 @@ class Contestants {
   }
 
  private:
+  bool would_claim(const JobState& waiting, const Start& start) {
+    const auto eviction = victims_of(waiting, start.job.id);
+    return eviction &&
+           std::find(eviction->victims.begin(), eviction->victims.end(), start.job.id) != eviction->victims.end();
+  }
+
   std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
     if (!may_claim(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
     PlaceWork claim;
@@ -150,20 +161,11 @@ class Contestants {
   PlaceWork& work_;
 };
 
-// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
-bool nobody_has_left_for(const State& state, const JobState& claimant) {
-  const auto& victims = claimant.nomination->victims;
-  return std::all_of(victims.begin(), victims.end(), [&](JobId id) {
-    const JobState* victim = state.job(id);
-    return victim == nullptr || state::goes_on_without(*victim, claimant.id);
-  });
+bool is_asked_before(const JobState* a, const JobState* b) {
+  return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
 }
 
-const JobState* first_to_be_asked(const std::vector<const JobState*>& jobs) {
-  return *std::min_element(jobs.begin(), jobs.end(), [](const JobState* a, const JobState* b) {
-    return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
-  });
-}
+constexpr std::size_t kMostContestants = 16;  // of those who could stop who keeps to its promise, in their order
 
 }  // namespace
 
@@ -172,6 +174,14 @@ void let_off_victims(Trial& trial, const State& state, const JobState& claimant)
     const JobState* victim = state.job(id);
     if (victim != nullptr && state::goes_on_without(*victim, claimant.id)) trial.let_off(id);
   }
+}
+
+bool nobody_has_left_for(const State& state, const JobState& claimant) {
+  const auto& victims = claimant.nomination->victims;
+  return std::all_of(victims.begin(), victims.end(), [&](JobId id) {
+    const JobState* victim = state.job(id);
+    return victim == nullptr || state::goes_on_without(*victim, claimant.id);
+  });
 }
 
 bool could_be_stopped(Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
@@ -189,6 +199,54 @@ bool could_be_stopped(Trial& trial, State& state, const JobState& job, const std
   return could;
 }
 
+bool could_stop(Trial& trial, State& state, const JobState& waiting, const JobState& job,
+                const std::vector<TaskPlacement>& placements, const std::set<JobId>& spoken_for, Timestamp now,
+                PlaceWork& work) {
+  const Start start = start_of(state, job, placements);
+  Contestants ask(trial, state, spoken_for, now, work);
+  const Trial::Mark mark = trial.mark();
+  trial.start(job.id, start.placements);
+  const bool could = ask.stops(waiting, start);
+  trial.rollback_to(mark);
+  return could;
+}
+
+std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const JobState& job,
+                                            const std::vector<TaskPlacement>& placements, Timestamp now,
+                                            PlaceWork& work) {
+  if (least_run_s(state, job) > 0) return {};
+  const Start start = start_of(state, job, placements);
+  std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
+  if (contestants.empty()) return {};
+  const std::size_t asked = std::min(contestants.size(), kMostContestants);
+  std::partial_sort(contestants.begin(), contestants.begin() + static_cast<std::ptrdiff_t>(asked), contestants.end(),
+                    is_asked_before);
+  contestants.resize(asked);
+  const std::set<JobId> nobody;
+  Contestants ask(trial, state, nobody, now, work);
+  const Trial::Mark mark = trial.mark();
+  trial.start(job.id, start.placements);
+  std::erase_if(contestants, [&](const JobState* one) { return !ask.stops(*one, start); });
+  trial.rollback_to(mark);
+  return contestants;
+}
+
+JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant,
+                         std::vector<const JobState*> contestants, Timestamp now, PlaceWork& work) {
+  if (contestants.empty()) return JobId::none();
+  const std::set<JobId> nobody;
+  Contestants ask(trial, state, nobody, now, work);
+  const Trial::Mark mark = trial.mark();
+  let_off_victims(trial, state, claimant);
+  std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
+  trial.rollback_to(mark);
+  trial.nominate(claimant.id, claimant.nomination->placements);
+  std::erase_if(contestants, [&](const JobState* one) { return ask.starts_or_claims(*one); });
+  trial.rollback_to(mark);
+  if (contestants.empty()) return JobId::none();
+  return (*std::min_element(contestants.begin(), contestants.end(), is_asked_before))->id;
+}
+
 Contest contest(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,
                 Timestamp now, PlaceWork& work) {
   if (least_run_s(state, claimant) > 0) return {};  // nobody may stop it at once
@@ -200,7 +258,6 @@ Contest contest(Trial& trial, State& state, const JobState& claimant, const std:
   const bool all_go_on = nobody_has_left_for(state, claimant);
   const Trial::Mark mark = trial.mark();
   let_off_victims(trial, state, claimant);
-  const Trial::Mark let_off = trial.mark();
   trial.start(claimant.id, start.placements);
   const auto harmless = [&](const JobState* one) { return !ask.could_stop(*one, start); };
   if (!all_go_on) {
@@ -209,15 +266,9 @@ Contest contest(Trial& trial, State& state, const JobState& claimant, const std:
     return found;
   }
   std::erase_if(contestants, harmless);
-  Contest found{!contestants.empty()};
-  trial.rollback_to(let_off);
-  std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
-  trial.nominate(claimant.id, claimant.nomination->placements);
-  std::erase_if(contestants, [&](const JobState* one) { return ask.starts_or_claims(*one); });
-  trial.rollback_to(mark);
-  if (!contestants.empty()) found.gives_way_to = first_to_be_asked(contestants)->id;
-  return found;
+  const bool contested = !contestants.empty();
+  return {contested, first_kept_waiting(trial, state, claimant, std::move(contestants), now, work)};
 }
 
 }  // namespace berth::sched

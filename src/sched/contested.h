@@ -11,7 +11,8 @@
 //    promise were dropped, and cannot as long as it stands, it gives way. Else that one would wait until they have
 //    left, stop the claimant then, and wait for whoever has started beside it meanwhile. But only as long as all its
 //    victims would go on: nobody is stopped for it in vain, so that every stop still raises the potential
-//    (sched/preempt.h).
+//    (sched/preempt.h). When all of them have left it gives way again: it would be stopped as soon as it starts, and
+//    what follows is the same.
 //
 // Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
 // If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a
@@ -43,6 +44,24 @@ Contest contest(state::Trial& trial, state::State& state, const state::JobState&
 bool could_be_stopped(state::Trial& trial, state::State& state, const state::JobState& job,
                       const std::vector<TaskPlacement>& placements, const std::set<JobId>& spoken_for, Timestamp now,
                       PlaceWork& work);
+
+// Whether one who waits could stop the job as soon as it has started there: he finds no places beside it.
+bool could_stop(state::Trial& trial, state::State& state, const state::JobState& waiting, const state::JobState& job,
+                const std::vector<TaskPlacement>& placements, const std::set<JobId>& spoken_for, Timestamp now,
+                PlaceWork& work);
+
+// All of those who could, of the first sixteen for whom the rules allow it.
+std::vector<const state::JobState*> who_could_stop(state::Trial& trial, state::State& state, const state::JobState& job,
+                                                   const std::vector<TaskPlacement>& placements, Timestamp now,
+                                                   PlaceWork& work);
+
+// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
+bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
+
+// The first of the contestants who could start or claim if the claimant, whose nomination is lifted, gave way, and
+// cannot as long as it does not; or none().
+JobId first_kept_waiting(state::Trial& trial, state::State& state, const state::JobState& claimant,
+                         std::vector<const state::JobState*> contestants, Timestamp now, PlaceWork& work);
 
 // Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.
 void let_off_victims(state::Trial& trial, const state::State& state, const state::JobState& claimant);

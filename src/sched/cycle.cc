@@ -210,10 +210,6 @@ void drop_promise(Cycle& cycle, const JobState& job, const char* why) {
   stir_sleepers(cycle.state, job);
 }
 
-bool has_moved(const JobState& job) {
-  return job.nomination->cause == StopCause::kConsolidate && job.nomination->victims.empty();
-}
-
 // Whether somebody who waits by now could stop it as soon as it has started, for whom others move: then they have moved
 // for nobody, and lose nothing by it. Its nomination must be lifted.
 bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
@@ -225,6 +221,21 @@ bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
       could_be_stopped(cycle.trial, cycle.state, job, job.nomination->placements, leaving, cycle.now, cycle.work);
   cycle.trial.rollback_to(mark);
   return could;
+}
+
+// Who could stop the claimant as soon as it starts where it was promised places, and waits for nothing else. Its
+// nomination must be lifted.
+JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
+  const bool by_moves = job.nomination->cause == StopCause::kConsolidate;
+  const bool some_have_left = waits_for_victims(cycle.state, job) && !nobody_has_left_for(cycle.state, job);
+  if (by_moves || some_have_left) return JobId::none();
+  const Trial::Mark mark = cycle.trial.mark();
+  let_leave(cycle, job.id);
+  std::vector<const JobState*> contestants;
+  if (may_take(cycle, job))
+    contestants = who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.now, cycle.work);
+  cycle.trial.rollback_to(mark);
+  return first_kept_waiting(cycle.trial, cycle.state, job, std::move(contestants), cycle.now, cycle.work);
 }
 
 // At those places and no others: it gives way to nobody to whom it would not have where it ran.
@@ -250,7 +261,7 @@ void serve_nominations(Cycle& cycle) {
     cycle.trial.lift_nomination(id);
     const JobState& job = *cycle.state.job(id);
     Reason why;
-    if (has_moved(job)) {
+    if (job.nomination->has_moved()) {
       serve_who_has_moved(cycle, job);
       continue;
     }
@@ -266,6 +277,12 @@ void serve_nominations(Cycle& cycle) {
     if (found.gives_way_to.valid()) {
       give_way(cycle, job, found.gives_way_to);
       continue;
+    }
+    if (!placements) {
+      if (const JobId other = promise_gives_way_to(cycle, job); other.valid()) {
+        give_way(cycle, job, other);
+        continue;
+      }
     }
     // Who was leaving for it is let off, and may be claimed from again: the others are asked when that has been done.
     cycle.lets_off = cycle.lets_off || (placements && waits_for_victims(cycle.state, job));
@@ -338,7 +355,11 @@ void ask(Cycle& cycle, Order& order, JobId id) {
     if (!order.asked_as_borrowing() && borrows_by_burst(cycle.state, job, order.counts_of_last(), *placements)) {
       return order.ask_as_borrowing();
     }
-    if (order.yields_to_owner()) return;
+    const auto reclaims = [&](JobId owner) {
+      return could_stop(cycle.trial, cycle.state, *cycle.state.job(owner), job, *placements, cycle.victims, cycle.now,
+                        cycle.work);
+    };
+    if (order.yields_to_owner(reclaims)) return;
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }

@@ -297,7 +297,6 @@ void Order::list_owners() {
   owners_.emplace();
   for (std::size_t i = 0; i < awake_.size(); ++i) {
     const QueueId leaf = awake_[i].key.queue;
-    if (state_.queue(leaf).policy == QueuePolicy::kStrict) continue;  // its head passes nobody
     for (QueueId q = leaf; q != state_.root(); q = state_.queue(q).parent) {
       if (!ranks_within(state_, q, leaf, *awake_[i].least)) continue;
       owners_->push_back(i);
@@ -306,27 +305,33 @@ void Order::list_owners() {
   }
 }
 
-// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much.
-std::optional<Order::Candidate> Order::owner_among(QueueId leaf, std::size_t place, QueueId borrower,
-                                                   const Amounts& counts) {
+// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much. Who borrows at the
+// places that he found may still claim others.
+std::optional<Order::Candidate> Order::owner_among(std::size_t place, QueueId borrower, const Amounts& counts,
+                                                   const Reclaims& reclaims) {
+  const QueueId leaf = awake_[place].key.queue;
   const QueueState& queue = state_.queue(leaf);
   const std::span<Lane> lanes = lanes_of(queue);
+  if (lanes.empty()) return std::nullopt;  // a strict queue whose head sleeps
   Lane& lane = lanes[place - first_of_[leaf.index()]];
-  if (!ready(queue, lane) || lane.borrows || lane.preferred) return std::nullopt;
-  if (!could_reclaim(state_, leaf, *lane.least, borrower, counts)) return std::nullopt;
+  if (!ready(queue, lane) || lane.preferred) return std::nullopt;
+  const Amounts& least = *awake_[place].least;
+  if (!could_reclaim(state_, leaf, least, borrower, counts)) return std::nullopt;
+  const bool found_others = lane.borrows || lane.least != &least;
+  if (found_others && !reclaims(lane.at.job)) return std::nullopt;
   Candidate next{lane.at.job, leaf, static_cast<std::size_t>(&lane - lanes_.data()), lane.at};
+  if (queue.policy == QueuePolicy::kStrict && leaf_head(queue)->job != next.job) return std::nullopt;
   // Its queue has the turn; in it, who is of higher priority goes before.
   if (const auto first = leaf_head(queue); first->key.negated_priority < next.key.negated_priority) next = *first;
   return lanes_[next.lane].preferred ? std::nullopt : std::optional(next);
 }
 
-bool Order::yields_to_owner() {
+bool Order::yields_to_owner(const Reclaims& reclaims) {
   if (!owners_) list_owners();
   const Amounts counts = counts_of_last();
   for (const std::size_t place : *owners_) {
-    const QueueId leaf = awake_[place].key.queue;
-    if (leaf == last_->leaf) continue;
-    const auto owner = owner_among(leaf, place, last_->leaf, counts);
+    if (awake_[place].key.queue == last_->leaf) continue;
+    const auto owner = owner_among(place, last_->leaf, counts, reclaims);
     if (owner && (!owner_ || state::precedes_elsewhere(owner->key, owner_->key))) owner_ = owner;
   }
   if (!owner_) return false;

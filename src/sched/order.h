@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -67,8 +68,10 @@ class Order {
   bool asked_as_borrowing() const { return lanes_[last_->lane].borrows; }
   // Whether somebody who waits behind the head of a queue could reclaim from the job that next() gave last: heads alone
   // are compared, and that one would borrow. He is the next then, or before him who is of higher priority in his queue,
-  // and the job is asked again after him. Only where lanes were given with what they count.
-  bool yields_to_owner();
+  // and the job is asked again after him. Who has found places at which he would borrow is one of them if he `reclaims`
+  // from the job that starts, elsewhere. Only where lanes were given with what they count.
+  using Reclaims = std::function<bool(JobId)>;
+  bool yields_to_owner(const Reclaims& reclaims);
   // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
   void refuse_as_long();
 
@@ -134,7 +137,8 @@ class Order {
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
   // Goes on to the first job of the lane that may be asked, or says that there is none.
   bool ready(const state::QueueState& leaf, Lane& lane) const;
-  std::optional<Candidate> owner_among(QueueId leaf, std::size_t place, QueueId borrower, const Amounts& counts);
+  std::optional<Candidate> owner_among(std::size_t place, QueueId borrower, const Amounts& counts,
+                                       const Reclaims& reclaims);
   void list_owners();
   std::optional<Candidate> best_child(const state::QueueState& queue);
   void rank(Contest& contest);

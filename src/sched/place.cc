@@ -476,6 +476,12 @@ bool could_hold(const State& state, const TaskAsk& ask, const NodeState& node) {
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
+std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
+  std::int64_t milli = 0;
+  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
+  return milli;
+}
+
 std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models, Pools pools) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {

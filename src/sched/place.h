@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/timestamp.h"
@@ -50,6 +51,9 @@ ModelMask model_of(const state::State& state, const TaskPlacement& placement);
 // its required level in which it runs. `models` as above.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, PlaceWork& work);
+
+// The GPUs of all of them, in milli-GPU.
+std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
 
 // The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
 // much is freed. Nothing for groups that select by label, whose nodes would have to be walked.

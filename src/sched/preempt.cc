@@ -1,6 +1,7 @@
 #include "sched/preempt.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -239,7 +240,7 @@ std::size_t shortest_prefix(Without& without, const std::vector<Victim>& victims
   return between.high;
 }
 
-std::int64_t gpu_milli_of(const std::vector<Victim>& victims) {
+std::int64_t gpu_milli_freed_by(const std::vector<Victim>& victims) {
   std::int64_t milli = 0;
   for (const Victim& victim : victims) milli += victim.gpu_milli;
   return milli;
@@ -328,8 +329,7 @@ bool too_dear(const State& state, const std::vector<Victim>& victims, const std:
               Timestamp now) {
   const std::int64_t most_s = state.config().scheduling.preempt_max_loss_s;
   if (most_s == 0) return false;
-  std::int64_t gpu_milli = 0;
-  for (const TaskPlacement& task : gained) gpu_milli += static_cast<std::int64_t>(task.gpus.size()) * task.gpu_milli;
+  const std::int64_t gpu_milli = gpu_milli_of(gained);
   Int128 lost_gpu_ms = 0;
   for (const Victim& victim : victims) {
     if (victim.whole() && victim.cause == StopCause::kPreempt)
@@ -354,13 +354,44 @@ std::size_t eviction_budget(const State& state, Timestamp now, std::size_t alrea
   return limit - std::min(limit, already);
 }
 
+namespace {
+
+constexpr std::int64_t kAtOnceMs = 10'000;  // who has moved starts in the next cycle, or has lost its places
+
+// The first of its records that tells of a move without a wait: with its next attempt it went on elsewhere.
+std::vector<state::AttemptRecord>::const_iterator first_move(const JobState& job) {
+  auto first = job.past.end();
+  Timestamp next = job.attempt ? job.attempt->started : Timestamp::never();
+  while (first != job.past.begin()) {
+    const state::AttemptRecord& before = *std::prev(first);
+    if (before.cause != StopCause::kConsolidate || next - before.ended > kAtOnceMs) break;
+    next = before.started;
+    --first;
+  }
+  return first;
+}
+
+}  // namespace
+
+Timestamp runs_since(const JobState& job) {
+  const auto move = first_move(job);
+  return move == job.past.end() ? job.attempt->started : move->started;
+}
+
+bool has_moved_since(const JobState& job, Timestamp time) {
+  return first_move(job) != job.past.end() && job.attempt->started > time;
+}
+
 std::int64_t least_run_s(const State& state, const JobState& job) {
   const SchedulingConfig& rules = state.config().scheduling;
-  return job.evicted_last() ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
+  const auto move = first_move(job);
+  const auto cause = move == job.past.begin() ? std::nullopt : std::prev(move)->cause;
+  const bool evicted_last = cause == StopCause::kReclaim || cause == StopCause::kPreempt;
+  return evicted_last ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
 }
 
 Timestamp may_be_stopped_from(const State& state, const JobState& job) {
-  return job.attempt->started + checked_multiply(least_run_s(state, job), 1000);
+  return runs_since(job) + checked_multiply(least_run_s(state, job), 1000);
 }
 
 bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
@@ -448,7 +479,7 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   Vacated vacated(state, job, work);
-  const bool lacks_gpus = !found.left_out && gpu_milli_of(found.ripe) + gpu_milli_of(found.young) < lacking;
+  const bool lacks_gpus = !found.left_out && gpu_milli_freed_by(found.ripe) + gpu_milli_freed_by(found.young) < lacking;
   // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
   if (lacks_gpus && !vacated.counts()) return std::nullopt;
   auto least = least_to_leave(state, vacated, found.ripe);

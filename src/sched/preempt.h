@@ -74,6 +74,11 @@ std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId clai
 // How many more gangs may be stopped now: by this cycle, which has stopped `already`, and within the hour.
 std::size_t eviction_budget(const state::State& state, Timestamp now, std::size_t already);
 
+// When the running job began to run. Moves (sched/consolidate.h) are left out: they give nobody a new minimum.
+Timestamp runs_since(const state::JobState& job);
+// Whether it has been moved after that time.
+bool has_moved_since(const state::JobState& job, Timestamp time);
+
 // How long the job runs at least once it has started, in seconds: for so long nobody stops it as a whole.
 std::int64_t least_run_s(const state::State& state, const state::JobState& job);
 

@@ -149,6 +149,10 @@ struct Nomination {
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
   Amounts amounts;
+
+  // Others move for the claimant; and, without any: it has itself moved, and starts there again.
+  bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
+  bool has_moved() const { return cause == StopCause::kConsolidate && victims.empty(); }
   static constexpr auto fields() {
     return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts));

@@ -38,8 +38,9 @@ RunningRow running_row(const JobState& job) {
   row.order = first.order;
   row.likeness = likeness_of(job.spec);
   row.tasks = static_cast<std::uint32_t>(attempt.tasks.size());
-  row.plain =
-      attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() && !job.evicted_last();
+  const bool moved = !job.past.empty() && job.past.back().cause == StopCause::kConsolidate;
+  row.plain = attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() &&
+              !job.evicted_last() && !moved;
   row.on_signal = job.spec.checkpoint.on_signal;
   row.stopping = job.phase != JobPhase::kRunning;
   row.timed = attempt.stopping() || job.spec.time_limit_s > 0;

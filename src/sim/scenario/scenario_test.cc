@@ -73,6 +73,8 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("nodes n3 gpus=2x=H100", "gpus: '2x=H100' is not COUNTxMODEL, such as 8xH100");
   refuses("nodes a[1-100000] b1", "the line names more than 100000 nodes; share them out");
   refuses("nodes n3 pool==x", "pool: '=x' is not a name");
+  refuses("nodes n3 nvlink=2", "nvlink is of use only with gpus");
+  refuses("nodes n3 gpus=4xH100 nvlink=5", "nvlink: the GPUs can be in 1 to 4 islands");
   refuses("nodes n3 taint=a,", "taint: there is an empty name in 'a,'");
   refuses("nodes n3 taint=a,b,a", "taint: 'a' is given twice");
   refuses("nodes n3 taint=a:b", "taint: 'a:b' is not the key of a taint");

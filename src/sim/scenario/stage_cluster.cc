@@ -181,9 +181,12 @@ Result<void> read_topology(const Line& line, const std::vector<std::string>& lev
 // The GPUs as "GPU 0 of it", ...
 Result<void> read_gpus(const Line& line, NodeSpec& spec) {
   if (auto ok = read_option(line, "numa", parse_count, spec.numa_nodes); !ok) return ok;
+  std::int64_t islands = 1;
+  if (auto ok = read_option(line, "nvlink", parse_count, islands); !ok) return ok;
   const std::string* text = line.option("gpus");
   if (text == nullptr) {
     if (line.option("numa") != nullptr) return invalid("numa is of use only with gpus");
+    if (line.option("nvlink") != nullptr) return invalid("nvlink is of use only with gpus");
     return {};
   }
   const auto parts = split(*text, 'x');
@@ -195,10 +198,13 @@ Result<void> read_gpus(const Line& line, NodeSpec& spec) {
   if (*count == 0) return invalid("gpus: leave it out where there are none");
   if (spec.numa_nodes < 1 || spec.numa_nodes > *count)
     return invalid("numa: the GPUs can be in 1 to " + std::to_string(*count) + " domains");
+  if (islands < 1 || islands > *count)
+    return invalid("nvlink: the GPUs can be in 1 to " + std::to_string(*count) + " islands");
   for (std::int64_t g = 0; g < *count; ++g) {
     Gpu& gpu = spec.gpus.emplace_back();
     gpu.model = parts.back();
     gpu.numa = static_cast<std::int32_t>(g * spec.numa_nodes / *count);
+    gpu.nvlink_island = static_cast<std::int32_t>(g * islands / *count);
   }
   return {};
 }

@@ -168,7 +168,9 @@ class Checker : public Witness {
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
     Timestamp held_start;
     std::int64_t ran_ms = 0;         // in ended attempts
-    bool evicted_last = false;       // for a claimant
+    bool evicted_last = false;       // for a claimant, moves left out
+    Timestamp runs_since;            // moves left out
+    std::optional<Timestamp> moved;  // when its last attempt ended for a move
     std::int64_t past_service = 0;   // as far as it is booked, in milli-GPU x ms
     std::int32_t own_ends = 0;       // in a row, since its last long run, which counts as one
     std::int32_t lost_promises = 0;  // since it last started

@@ -189,6 +189,12 @@ void Checker::on(const AttemptStarted& event) {
   if (const auto parent = jobs_.find(job->parent); parent != jobs_.end()) {
     parent->second.attempts = std::max(parent->second.attempts, 1U);
   }
+  constexpr std::int64_t kAtOnceMs = 10'000;  // who waits longer has lost the places to which it was to move
+  if (job->moved && now_ - *job->moved > kAtOnceMs) {
+    job->moved.reset();
+    job->evicted_last = false;
+  }
+  if (!job->moved) job->runs_since = now_;
   job->started = now_;
   job->placements = event.placements;
   job->over.assign(event.placements.size(), false);
@@ -344,7 +350,11 @@ void Checker::on(const AttemptEnded& event) {
   }
   for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
-  job->evicted_last = job->stopping() && evicts_for_claimant(job->stop->cause);
+  job->moved.reset();
+  if (job->stopping() && job->stop->cause == StopCause::kConsolidate)
+    job->moved = now_;
+  else
+    job->evicted_last = job->stopping() && evicts_for_claimant(job->stop->cause);
   if (job->stopping() && !job->cancelled) {
     require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));

@@ -51,7 +51,7 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const std::string who = text_of(victim.id);
   if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
   if (event.keep == 0) {
-    require(now_ - victim.started >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
+    require(now_ - victim.runs_since >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
     require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
     if (config_.scheduling.evictions_per_hour > 0) evictions_.push_back(now_);
   }
@@ -226,7 +226,8 @@ void Checker::check_move(const JobView& job, const StopBegan& event) {
   const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
   require(event.keep == 0 && (job.spec.checkpoint.on_signal || replica), "P5", who + " moves and loses its work");
   if (replica) check_disruption(job);
-  require(now_ - job.started >= minimum_ms(job), "P5", who + " moves before its minimum run time");
+  require(now_ - job.runs_since >= minimum_ms(job), "P5", who + " moves before its minimum run time");
+  require(!job.moved || now_ - job.started >= 3'600'000, "P5", who + " moves again within an hour");
   require(job.priority <= claimant.priority, "P5", who + " moves for a job of lower priority");
   constexpr std::int64_t kHourMs = 3'600'000;
   require(std::count_if(moves_.begin(), moves_.end(), [&](Timestamp when) { return now_ - when < kHourMs; }) <
