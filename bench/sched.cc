@@ -15,6 +15,7 @@
 
 #include "control/turn.h"
 #include "sched/blocking.h"
+#include "sched/consolidate.h"
 #include "sched/cycle.h"
 #include "sched/explain.h"
 #include "sched/place.h"
@@ -226,6 +227,47 @@ double reclaim_us(Scene& scene) {
   return percentile(times, 0.5);
 }
 
+struct MoveTimes {
+  double us = 0;
+  double idle_us = 0;  // where nobody could be helped
+  std::size_t moves = 0;
+};
+
+// The moves for a gang of eight whole nodes, where everybody saves; and the same search when nobody may move, which
+// then ends after all who are looked at.
+MoveTimes move_times() {
+  Scene scene(6'250);
+  scene.all_save = true;
+  scene.live();
+  scene.config.scheduling.moves_per_hour = 10'000;
+  scene.apply_config();
+  scene.close_branches();
+  scene.submit_pending(1'000);
+  JobSpec gang = scene.gang512(scene.some_leaf(true));
+  gang.groups.front().count = 8;
+  scene.submit(gang);
+  scene.now = scene.now + 3'600'000;
+  MoveTimes found;
+  const auto median_us = [&](std::set<JobId> spoken_for) {
+    std::vector<double> times;
+    for (int i = 0; i < 11; ++i) {
+      state::Trial trial(scene.state);
+      sched::PlaceWork work;
+      const std::set<JobId> nobody;
+      const auto begin = Clock::now();
+      const auto decision = sched::find_moves({scene.state, trial, scene.now, work, spoken_for, nobody}, Plan());
+      times.push_back(micros_since(begin));
+      found.moves = std::max(found.moves, decision ? decision->moves.size() : 0);
+    }
+    return percentile(times, 0.5);
+  };
+  found.us = median_us({});
+  const std::size_t moves = found.moves;
+  found.idle_us = median_us({scene.state.running().begin(), scene.state.running().end()});
+  found.moves = moves;
+  return found;
+}
+
 int run(bool quick) {
   const auto begin = Clock::now();
   Scene scene(6'250);
@@ -277,6 +319,8 @@ int run(bool quick) {
   stage("with guarantees and holds, at rest");
   const Steady guaranteed = steady_cycles(scene, 300);
   stage("steady cycles with guarantees and holds");
+  const MoveTimes moves = move_times();
+  stage("moves");
   std::printf(
       "{\"nodes\": 6250, \"queues\": %zu, \"pending\": 100000, \"running\": %zu, \"filled\": %.3f, \"traces\": %s, "
       "\"node_groups\": %zu,\n"
@@ -289,6 +333,7 @@ int run(bool quick) {
       " \"guaranteed_asked\": %.1f, \"guaranteed_decided\": %.1f,\n"
       " \"gang512_us\": %.0f, \"gang512_fits\": %s, \"gang512_with_room_us\": %.0f,\n"
       " \"reclaim512_us\": %.0f, \"why_us\": %.0f, \"why_p99_us\": %.0f, \"page_reasons_us\": %.0f,\n"
+      " \"moves64_us\": %.0f, \"moves64_found\": %zu, \"moves_in_vain_us\": %.0f,\n"
       " \"bytes_per_pending_job\": %zu, \"bytes_per_node\": %zu",
       scene.config.queues.size() - 1, running, filled, scene.mix.traced ? "true" : "false", groups,
       1e6 / best_fit.us_per_task, 1e6 / best_fit.us_per_job, best_fit.refused, 1e6 / scored.us_per_task,
@@ -296,7 +341,7 @@ int run(bool quick) {
       percentile(steady.cpu_us, 0.99), steady.asked, steady.decided, percentile(guaranteed.us, 0.5),
       percentile(guaranteed.us, 0.99), percentile(guaranteed.us, 1), guaranteed.asked, guaranteed.decided,
       gang_at_fill.us, gang_at_fill.fits ? "true" : "false", gang.us, reclaim, percentile(why, 0.5),
-      percentile(why, 0.99), page, job_bytes, scene.node_bytes);
+      percentile(why, 0.99), page, moves.us, moves.moves, moves.idle_us, job_bytes, scene.node_bytes);
   if (!quick) std::printf(",\n \"cost_ratio_10x\": %.2f", ratio);
   std::printf("}\n");
   return 0;

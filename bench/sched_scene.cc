@@ -122,6 +122,7 @@ JobSpec Scene::spec_of(const Shape& shape, const std::string& queue) const {
   spec.name = "job";
   spec.queue = queue;
   spec.user = "ann";
+  spec.checkpoint.on_signal = all_save;
   TaskGroup group;
   group.count = shape.tasks;
   group.request = shape.request;

@@ -30,7 +30,8 @@ struct Scene {
   std::vector<std::string> leaves;
   control::TurnMemory memory;
   std::size_t node_bytes = 0;
-  Hasher placed;  // where placements went that were taken back
+  bool all_save = false;  // on signal, those that are submitted from now on
+  Hasher placed;          // where placements went that were taken back
 
   explicit Scene(std::size_t nodes);
 

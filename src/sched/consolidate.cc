@@ -27,13 +27,13 @@ using state::NodeState;
 using state::State;
 using state::Trial;
 
-constexpr std::size_t kMostLookedAt = 64;  // of the order, in one search
-constexpr std::size_t kMostAsked = 8;      // of those, jobs for which there is enough in pieces
-constexpr std::size_t kMostDomains = 8;    // of a required level, for one job
-constexpr std::size_t kMostMoves = 64;     // for one job
-constexpr std::size_t kSpareNodes = 64;    // looked at beyond four for each of its tasks
+constexpr std::size_t kMostLookedAt = 64;       // of the order, in one search
+constexpr std::size_t kMostAsked = 8;           // of those, jobs for which there is enough in pieces
+constexpr std::size_t kMostDomains = 8;         // of a required level, for one job
+constexpr std::size_t kMostMoves = 64;          // for one job
+constexpr std::size_t kSpareNodes = 64;         // looked at beyond four for each of its tasks
 constexpr std::int64_t kInPeaceMs = 3'600'000;  // nobody is moved again for so long
-constexpr std::size_t kMostAttempts = 16;  // to find others when one of those who would move fits nowhere else
+constexpr std::size_t kMostAttempts = 16;       // to find others when one of those who would move fits nowhere else
 
 struct Mover {
   JobId job;

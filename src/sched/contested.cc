@@ -231,8 +231,8 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   return contestants;
 }
 
-JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant,
-                         std::vector<const JobState*> contestants, Timestamp now, PlaceWork& work) {
+JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, std::vector<const JobState*> contestants,
+                         Timestamp now, PlaceWork& work) {
   if (contestants.empty()) return JobId::none();
   const std::set<JobId> nobody;
   Contestants ask(trial, state, nobody, now, work);

@@ -305,8 +305,8 @@ void Order::list_owners() {
   }
 }
 
-// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much. Who borrows at the
-// places that he found may still claim others.
+// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much. Who borrows at
+// the places that he found may still claim others.
 std::optional<Order::Candidate> Order::owner_among(std::size_t place, QueueId borrower, const Amounts& counts,
                                                    const Reclaims& reclaims) {
   const QueueId leaf = awake_[place].key.queue;

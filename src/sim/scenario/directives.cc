@@ -15,7 +15,10 @@ constexpr std::size_t kLongestLine = 4096;
 
 constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "cluster"},
-    {.verb = "nodes", .names = "[NODES...]", .most = kAny, .options = "gpus cpus memory pool taint label at numa nvlink"},
+    {.verb = "nodes",
+     .names = "[NODES...]",
+     .most = kAny,
+     .options = "gpus cpus memory pool taint label at numa nvlink"},
     {.verb = "submit",
      .names = "NAME",
      .fewest = 1,

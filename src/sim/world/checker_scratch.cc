@@ -341,7 +341,8 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
     // borrows, and lose its place to a borrower of the same cycle; its claim is due at the next opportunity.
     if (victim.charges.front().order > last_cycle_) continue;
     const std::uint32_t depth = queues_[siblings(job.queue, victim.queue).second].depth;
-    const bool whole = (victim.charges.front().within >> depth & 1U) == 0 && now - victim.runs_since >= minimum_ms(victim);
+    const bool whole =
+        (victim.charges.front().within >> depth & 1U) == 0 && now - victim.runs_since >= minimum_ms(victim);
     if (!whole && victim.charges.back().order > last_cycle_) continue;
     const std::uint32_t from = whole ? 0 : borrowed_from(victim, depth);
     const bool frees = from < victim.placements.size() &&
