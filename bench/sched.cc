@@ -241,9 +241,7 @@ MoveTimes move_times() {
   scene.live();
   scene.config.scheduling.moves_per_hour = 10'000;
   scene.apply_config();
-  scene.close_branches();
-  scene.submit_pending(1'000);
-  JobSpec gang = scene.gang512(scene.some_leaf(true));
+  JobSpec gang = scene.gang512(scene.some_leaf(false));
   gang.groups.front().count = 8;
   scene.submit(gang);
   scene.now = scene.now + 3'600'000;
