@@ -201,6 +201,17 @@ void Declarations::declare_jobs() {
   prioritizing.add_option("ID", prioritize->id, "the job's number")->required();
   decimal(prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first"), kLeastPriority, kMostPriority)
       ->required();
+
+  auto move = std::make_shared<MoveOptions>();
+  CLI::App& moving = command("Jobs", "move", "Move a running job to other nodes: it saves, leaves and starts there",
+                             "berth move 17\n  berth move 17 --off gpu-01,gpu-02\n  berth move 17 --lose-work", move);
+  moving.add_option("ID", move->id, "the job's number")->required();
+  moving.add_option("--off", move->off, "only off these nodes, joined by commas (off all that it is on)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NODES");
+  moving.add_flag("--lose-work", move->lose_work, "also if it does not save when it is asked to leave");
+  add_format(moving, move->format, kShort);
 }
 
 void Declarations::declare_looking() {

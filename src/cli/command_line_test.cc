@@ -90,6 +90,12 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(logs.tail == 5);
   CHECK(parsed<JobActionOptions>({"hold", "1", "2"}).ids == Words{"1", "2"});
   CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
+  const auto move = parsed<MoveOptions>({"move", "--off", "n1,n2", "--off", "n3", "7", "--lose-work", "-o", "json"});
+  CHECK(move.id == "7");
+  CHECK(move.off == Words{"n1", "n2", "n3"});
+  CHECK(move.lose_work);
+  CHECK(move.format == Format::kJson);
+  CHECK(parsed<MoveOptions>({"move", "7"}).off.empty());
   CHECK(parsed<NodeActionOptions>({"drain", "n"}).action == NodeAction::kDrain);
   const auto window = parsed<MaintenanceOptions>(
       {"maintenance", "add", "--nodes", "n1,n2", "--from", "+2h", "--for", "4h", "--reason", "new disks"});

@@ -63,6 +63,12 @@ struct PrioritizeOptions {
   std::string id;
   std::int32_t priority = 0;
 };
+struct MoveOptions {
+  Format format = Format::kTable;
+  std::string id;
+  std::vector<std::string> off;  // nodes; none: all that it is on
+  bool lose_work = false;
+};
 struct LogsOptions {
   std::string id;
   std::int64_t task = 0;
@@ -138,9 +144,10 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                             PrioritizeOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
-                             MaintenanceOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                 PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
+                 MaintenanceOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
+                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

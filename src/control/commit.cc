@@ -51,8 +51,7 @@ std::uint64_t within_of(const State& state, const JobState& job, const std::vect
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
   const Amounts amounts = state.amounts_of(job.spec, placements);
-  const bool moved = job.nomination && job.nomination->has_moved();
-  if (!moved) return state.within_mask(job.queue, amounts, own);
+  if (!job.nomination || !job.nomination->has_moved()) return state.within_mask(job.queue, amounts, own);
   // What is promised to those for whom others move is no claim: who moves stands as it did.
   std::uint64_t within = 1;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {

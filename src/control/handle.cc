@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/planted.h"
 #include "control/maintenance.h"
+#include "control/move.h"
 #include "control/node_contact.h"
 #include "control/services.h"
 #include "control/validate.h"
@@ -282,6 +283,18 @@ Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
   return Reply{.job = command.job, .unchanged = unchanged};
 }
 
+Result<Reply> on(Batch& batch, const MoveJob& command, const FindElsewhere& elsewhere = {}) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr) return no_such_job(command.job, batch.state());
+  std::vector<NodeId> off;
+  for (const std::string& name : command.off) {
+    const NodeState* node = batch.state().node_named(name);
+    if (node == nullptr) return no_such_node(name);
+    off.push_back(node->id);
+  }
+  return move_job(batch, *job, std::move(off), command, elsewhere);
+}
+
 // --- nodes ---
 
 // While tasks are bound, GPUs keep their places: those gone from the report stay in the list, unhealthy.
@@ -461,7 +474,8 @@ Result<void> check_node(const state::State& state, const NodeSpec& spec) {
   return {};
 }
 
-Result<Reply> handle(Batch& batch, const Command& command) {
+Result<Reply> handle(Batch& batch, const Command& command, const FindElsewhere& elsewhere) {
+  if (const auto* move = std::get_if<MoveJob>(&command)) return on(batch, *move, elsewhere);
   return std::visit([&](const auto& one) { return on(batch, one); }, command);
 }
 

@@ -2,7 +2,8 @@
 // One turn of the loop, the same for the daemon and for simulation: commands, what follows from them, one scheduling
 // cycle if anything changed that could matter to it, and what follows from that. Pure: the caller makes the records
 // durable and only then lets replies and effects be seen. The cycle is handed in, because control and sched do not know
-// each other: `Plan cycle(state::State&, Timestamp now)`, in production sched::run_cycle.
+// each other: `Plan cycle(state::State&, Timestamp now)`, in production sched::run_cycle; and so is who finds places
+// for a job that an operator moves.
 
 #include <algorithm>
 #include <optional>
@@ -42,11 +43,11 @@ struct Turn {
 };
 
 template <class Cycle>
-Turn run_turn(state::State& state, Timestamp now, std::span<const Command> commands, TurnMemory& memory,
-              Cycle&& cycle) {
+Turn run_turn(state::State& state, Timestamp now, std::span<const Command> commands, TurnMemory& memory, Cycle&& cycle,
+              const FindElsewhere& elsewhere = {}) {
   Batch batch(state, now);
   Turn turn;
-  for (const Command& command : commands) turn.replies.push_back(handle(batch, command));
+  for (const Command& command : commands) turn.replies.push_back(handle(batch, command, elsewhere));
   const Timestamp gives_up_at = review_deferred(batch, memory.few_silent_since);
   settle(batch);
   const bool due = memory.opportunity != state.opportunity() || memory.ask_again_at <= batch.now();

@@ -11,6 +11,7 @@
 #include "daemon/exit_code.h"
 #include "daemon/history_codec.h"
 #include "sched/cycle.h"
+#include "sched/elsewhere.h"
 #include "store/event_codec.h"
 
 namespace berth::daemon {
@@ -75,13 +76,13 @@ void Loop::turn(std::vector<Letter> letters) {
   const Clock::time_point began = Clock::now();
   memory_.skip_cycle = began < next_cycle_;
   Clock::duration cycle_took{};
-  control::Turn turn =
-      control::run_turn(state_, read_clock(), commands, memory_, [&](state::State& state, Timestamp now) {
-        const Clock::time_point cycle_began = Clock::now();
-        Plan plan = sched::run_cycle(state, now);
-        cycle_took = Clock::now() - cycle_began;
-        return plan;
-      });
+  const auto cycle = [&](state::State& state, Timestamp now) {
+    const Clock::time_point cycle_began = Clock::now();
+    Plan plan = sched::run_cycle(state, now);
+    cycle_took = Clock::now() - cycle_began;
+    return plan;
+  };
+  control::Turn turn = control::run_turn(state_, read_clock(), commands, memory_, cycle, sched::find_elsewhere);
   if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
   again_ = turn.again;
   wake_at_ = turn.wake_at;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "model/cluster_config.h"
 #include "model/event.h"
@@ -33,6 +34,13 @@ struct HoldJob {
 struct PrioritizeJob {
   JobId job;
   std::int32_t priority = 0;
+  std::string user;
+};
+// A running job goes elsewhere: it is asked to save and leave, and starts again at places that are kept for it.
+struct MoveJob {
+  JobId job;
+  std::vector<std::string> off;  // names of nodes where it does not go; none: all that it is on
+  bool lose_work = false;        // also if it does not save when it is asked to leave
   std::string user;
 };
 struct CordonNode {
@@ -96,6 +104,6 @@ struct ReportCheckpoint {
 
 using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
                              RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance>;
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob>;
 
 }  // namespace berth

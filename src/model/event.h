@@ -245,8 +245,22 @@ struct StopBegan {
   }
 };
 
-// A job that was asked to stop so that another fits starts again at these places when it has left: they are kept for it
-// until then.
+// An operator wants the attempt elsewhere. That it is asked to stop and the places that it is promised follow at once.
+struct MoveOrdered {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::vector<NodeId> off;  // where it does not go, some of which it is on
+  bool lose_work = false;   // also if it does not save when it is asked to stop
+  std::string user;
+  static constexpr auto fields() {
+    return std::tuple(field("job", &MoveOrdered::job), field("attempt", &MoveOrdered::attempt),
+                      field("off", &MoveOrdered::off), field("lose_work", &MoveOrdered::lose_work),
+                      field("user", &MoveOrdered::user));
+  }
+};
+
+// A job that was asked to stop so that another fits, or by an operator's order, starts again at these places when it
+// has left: they are kept for it until then.
 struct MovePromised {
   JobId job;
   std::uint32_t attempt = 0;
@@ -445,7 +459,7 @@ using Event =
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
-                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised>;
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised, MoveOrdered>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -174,7 +174,7 @@ struct TaskPlacement {
   }
 };
 
-// Why an attempt is stopped. The first nine are the enumerated causes of eviction (P5).
+// Why an attempt is stopped. The first nine and kMove are the enumerated causes of eviction (P5).
 enum class StopCause {
   kReclaim,
   kPreempt,
@@ -187,9 +187,12 @@ enum class StopCause {
   kUser,
   kTaskFailed,
   kShrink,
+  kMove,  // an operator wants it elsewhere
 };
 BERTH_ENUM_NAMES(StopCause, "reclaim", "preempt", "consolidate", "drain", "maintenance", "spot-notice", "node-lost",
-                 "time-limit", "user", "task-failed", "shrink");
+                 "time-limit", "user", "task-failed", "shrink", "move");
+// It is to go on elsewhere, where places are kept for it.
+constexpr bool is_move(StopCause cause) { return cause == StopCause::kConsolidate || cause == StopCause::kMove; }
 
 // How an attempt or a job ended.
 enum class Outcome { kSucceeded, kFailed, kPreempted, kNodeLost, kTimeLimit, kCancelled, kStartFailed };

@@ -144,6 +144,17 @@ std::string waits_for_text(const Reason& why) {
          counted(why.asked, "task");
 }
 
+// "n3", "n3, n4"
+std::string node_names(const State& state, const std::vector<TaskPlacement>& placements) {
+  std::string text;
+  NodeId before;
+  for (const TaskPlacement& one : placements) {
+    if (one.node != before) text += (text.empty() ? "" : ", ") + state.node(one.node).spec.name;
+    before = one.node;
+  }
+  return text;
+}
+
 // " leaves", " moves to n3"
 std::string leaves_text(const State& state, const JobState& victim) {
   const auto& to = victim.attempt->stop->to;
@@ -155,8 +166,9 @@ std::string stopping_text(const State& state, const JobState& job) {
   const std::string cause = " (" + std::string(name_of(job.attempt->stop->cause)) + ")";
   const auto& to = job.attempt->stop->to;
   if (!to.empty()) {
-    return "it moves to " + state.node(to.front().node).spec.name + " so that " +
-           job_name(job.attempt->stop->claimant) + " fits" + cause;
+    const JobId claimant = job.attempt->stop->claimant;
+    return "it moves to " + node_names(state, to) +
+           (claimant.valid() ? " so that " + job_name(claimant) + " fits" : ", as it was told to") + cause;
   }
   if (!job.attempt->shrinking()) return "it is being stopped" + cause;
   return "it gives back " + std::to_string(tasks_given_back(job)) + " of its " +

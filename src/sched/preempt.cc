@@ -364,7 +364,7 @@ std::vector<state::AttemptRecord>::const_iterator first_move(const JobState& job
   Timestamp next = job.attempt ? job.attempt->started : Timestamp::never();
   while (first != job.past.begin()) {
     const state::AttemptRecord& before = *std::prev(first);
-    if (before.cause != StopCause::kConsolidate || next - before.ended > kAtOnceMs) break;
+    if (!before.cause || !is_move(*before.cause) || next - before.ended > kAtOnceMs) break;
     next = before.started;
     --first;
   }

@@ -70,7 +70,7 @@ struct Stop {
   bool forced = false;
   std::uint32_t exited_before = 0;  // tasks that were over when the stop began
   std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
-  std::vector<TaskPlacement> to;    // consolidate: where it starts again; kept for it
+  std::vector<TaskPlacement> to;    // consolidate and move: where it starts again; kept for it
   static constexpr auto fields() {
     return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
@@ -150,9 +150,9 @@ struct Nomination {
   StopCause cause = StopCause::kReclaim;
   Amounts amounts;
 
-  // Others move for the claimant; and, without any: it has itself moved, and starts there again.
+  // Others move for the claimant; and, without any: it has itself left other places to start at these.
   bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
-  bool has_moved() const { return cause == StopCause::kConsolidate && victims.empty(); }
+  bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
     return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts));

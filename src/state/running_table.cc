@@ -38,7 +38,7 @@ RunningRow running_row(const JobState& job) {
   row.order = first.order;
   row.likeness = likeness_of(job.spec);
   row.tasks = static_cast<std::uint32_t>(attempt.tasks.size());
-  const bool moved = !job.past.empty() && job.past.back().cause == StopCause::kConsolidate;
+  const bool moved = !job.past.empty() && job.past.back().cause && is_move(*job.past.back().cause);
   row.plain = attempt.charges.size() == 1 && attempt.base_tasks() == row.tasks && !job.parent.valid() &&
               !job.evicted_last() && !moved;
   row.on_signal = job.spec.checkpoint.on_signal;

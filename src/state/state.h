@@ -280,6 +280,7 @@ class State {
   void on(const MaintenanceBegan& event);
   void on(const MaintenanceEnded& event);
   void on(const MovePromised& event);
+  void on(const MoveOrdered&) {}
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes

@@ -208,6 +208,15 @@ void Trial::uncordon(NodeId id) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::cordon(NodeId id) {
+  BERTH_CHECK(!state_.node(id).cordoned);
+  Undo entry;
+  entry.step = Step::kCordoned;
+  entry.node = id;
+  state_.set_cordoned(id, true);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::look_at(Timestamp when) {
   Undo entry;
   entry.step = Step::kLookedAt;
@@ -256,6 +265,7 @@ void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kLookedAt) state_.asked_at_ = entry.when;
   if (entry.step == Step::kLookedUntil) state_.asked_until_ = entry.when;
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
+  if (entry.step == Step::kCordoned) state_.set_cordoned(entry.node, false);
   if (entry.step == Step::kReopened) {
     ++state_.node_mut(entry.node).maintained;
     state_.refresh_in_indexes(entry.node);
@@ -290,6 +300,7 @@ void Trial::rollback_to(Mark mark) {
       case Step::kLendingSet:
       case Step::kUserLimitSet:
       case Step::kUncordoned:
+      case Step::kCordoned:
       case Step::kReopened:
       case Step::kLookedAt:
       case Step::kLookedUntil:

@@ -52,6 +52,7 @@ class Trial {
   // What one user may have: jobs where dim is kDims, else milli-GPUs. A limit that is stated stays stated.
   void set_user_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   void uncordon(NodeId node);
+  void cordon(NodeId node);
   // Asks what would start then.
   void look_at(Timestamp when);
   // Asks what could start at any time between now and then.
@@ -79,6 +80,7 @@ class Trial {
     kLendingSet,
     kUserLimitSet,
     kUncordoned,
+    kCordoned,
     kReopened,
     kLookedAt,
     kLookedUntil

@@ -241,6 +241,27 @@ def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
 
 
 @check
+def a_job_that_cannot_be_moved_says_why(berth):
+    def refused(*words, code=4):
+        ran = berth.start("move", *words)
+        _, err = ran.communicate(timeout=60)
+        assert ran.returncode == code and err.startswith("berth: "), (err, ran.returncode)
+        return err
+
+    job = berth.submit("--queue", "a", "--gpus", "1", "--", "sleep", "600")
+    berth.wait(job, "running")
+    assert "would lose" in refused(job)
+    told = refused(job, "--lose-work")
+    assert f"job {job} finds no places elsewhere now" in told and "(gpus-busy)" in told, told
+    assert "no such node" in refused(job, "--off", "n9", code=3)
+    refused("99999", code=3)
+    assert berth.json("job", job)["phase"] == "running"
+    berth("cancel", job)
+    berth.wait(job, "finished")
+    assert "has finished" in refused(job)
+
+
+@check
 def nodes_are_cordoned_and_drained(berth):
     assert "cordoned" in berth("cordon", "n1")
     assert "cordoned" in berth("nodes")

@@ -60,6 +60,7 @@ CALLS = [
     ("getJobLog", "GET", "/v1/jobs/1/logs", None),
     ("reportCheckpoint", "POST", "/v1/jobs/1/checkpoint", {"attempt": 1, "step": 10}),
     ("signalJob", "POST", "/v1/jobs/1/signal", {"signal": 18}),
+    ("moveJob", "POST", "/v1/jobs/1/move", {"lose_work": True}),  # there is one node: a conflict, and documented
     ("listJobs", "GET", "/v1/jobs?sort=-gpus&limit=1", None),
     ("listJobs", "GET", "/v1/jobs?finished=true", None),
     ("listQueues", "GET", "/v1/queues", None),

@@ -56,6 +56,19 @@ inline Plan first_fit_cycle(state::State& state, Timestamp) {
   return plan;
 }
 
+// The same GPUs of another node, the first that has so many and need not be left.
+inline Result<std::vector<TaskPlacement>> first_fit_elsewhere(state::State& state, JobId id,
+                                                              const std::vector<NodeId>& off, Timestamp) {
+  std::vector<TaskPlacement> places;
+  for (const state::TaskState& task : state.job(id)->attempt->tasks) places.push_back(task.placement);
+  for (const state::NodeState& node : state.nodes()) {
+    if (std::find(off.begin(), off.end(), node.id) != off.end()) continue;
+    for (TaskPlacement& place : places) place.node = node.id;
+    return places;
+  }
+  return conflict("job " + std::to_string(id.value()) + " finds no places elsewhere now");
+}
+
 class FakeService : public Service {
  public:
   FakeService() = default;
@@ -67,7 +80,7 @@ class FakeService : public Service {
   Result<control::Reply> run(const Command& command) {
     now.ms += 1000;
     const std::vector<Command> commands{command};
-    auto first = control::run_turn(state, now, commands, memory_, first_fit_cycle);
+    auto first = control::run_turn(state, now, commands, memory_, first_fit_cycle, first_fit_elsewhere);
     take(first);
     for (bool again = first.cycle_ran; again;) {
       auto turn = control::run_turn(state, now, {}, memory_, first_fit_cycle);

@@ -186,6 +186,16 @@ void add_job_schemas(boost::json::object& schemas) {
                                       {"text", text("One sentence, with the numbers.")}});
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
+  schemas["JobMove"] = closed(object(
+      "Where a job is not to be.",
+      {{"off?",
+        list("Nodes that it leaves and does not go to; absent or empty: all that it is on.", text("A node's name."))},
+       {"lose_work?", boolean("Also if it does not save when it is asked to leave, and loses its work.")}}));
+  schemas["JobMoved"] = object("An order to move that was taken.",
+                               {{"id", integer("The job.")},
+                                {"unchanged", boolean("It was moving by such an order.")},
+                                {"moves_to", list("The nodes on which it starts again.", text("A node's name."))},
+                                {"deadline", time("What of it still runs then is killed.")}});
   schemas["JobSignal"] =
       closed(object("A signal.", {{"signal", integer("Its number, 1 to 64; not SIGKILL or SIGSTOP.")}}));
   schemas["CheckpointReport"] = closed(object("Saved work.", {{"attempt", integer("The attempt that saved, from 1.")},

@@ -1,4 +1,4 @@
-// Jobs: submit, list, look at, cancel, hold, release, reprioritise, explain; and checkpoints that a job reports.
+// Jobs: submit, list, look at, cancel, hold, release, reprioritise, move, explain; and checkpoints that a job reports.
 
 #include <boost/json/array.hpp>
 #include <limits>
@@ -251,6 +251,51 @@ void prioritize_job(Service& service, const Request& request, const Responder& r
                  answer_job_command(responder, id.value()));
 }
 
+Result<MoveJob> move_in(const Request& request, JobId job) {
+  auto body = object_of(request);
+  if (!body) return body.error();
+  MoveJob move{job, {}, false, request.subject};
+  if (const json::value* off = body->if_contains("off")) {
+    if (!off->is_array()) return invalid("off: the names of nodes are a list");
+    for (const json::value& name : off->get_array()) {
+      if (!name.is_string()) return invalid("off: a node's name is a text");
+      move.off.emplace_back(name.get_string().c_str());
+    }
+    body->erase("off");
+  }
+  if (const json::value* lose_work = body->if_contains("lose_work")) {
+    if (!lose_work->is_bool()) return invalid("lose_work must be true or false");
+    move.lose_work = lose_work->get_bool();
+    body->erase("lose_work");
+  }
+  if (auto ok = refuse_rest(*body); !ok) return ok.error();
+  return move;
+}
+
+void move_job(Service& service, const Request& request, const Responder& responder) {
+  const auto id = job_id_of(request);
+  if (!id) {
+    responder.fail(id.error());
+    return;
+  }
+  auto move = move_in(request, id.value());
+  if (!move) {
+    responder.fail(move.error());
+    return;
+  }
+  service.submit(std::move(move.value()), [responder](const Result<control::Reply>& reply) {
+    if (!reply) {
+      responder.fail(reply.error());
+      return;
+    }
+    responder.send(json_answer(json::object{{"id", reply->job.value()},
+                                            {"unchanged", reply->unchanged},
+                                            {"moves_to", json::array(reply->to.begin(), reply->to.end())},
+                                            {"deadline", to_iso8601(reply->deadline)}},
+                               202));
+  });
+}
+
 Result<std::int32_t> signal_in(const Request& request) {
   auto body = object_of(request);
   if (!body) return body.error();
@@ -475,6 +520,23 @@ void add_commands(http::Router& router, Service& service) {
                .parameters = {job_parameter()},
                .request_schema = "PriorityChange"},
        .handler = [&service](const Request& request, const Responder& to) { prioritize_job(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/jobs/{id}/move",
+       .access = Access::kToken,
+       .doc = {.operation_id = "moveJob",
+               .summary = "Moves a running job to other nodes.",
+               .responses = {{.status = 202, .description = "It will leave, and start there.", .schema = "JobMoved"},
+                             {.status = 404, .description = "There is no such job or node."},
+                             {.status = 409,
+                              .description = "It does not run, would lose by it, or finds no places elsewhere now."}},
+               .description = "Places elsewhere are kept for it from now on; it is asked to save and leave, and starts "
+                              "there when it has left. Refused where none are free, where it does not save, and where "
+                              "its service can spare no replica.",
+               .tags = {"jobs"},
+               .parameters = {job_parameter()},
+               .request_schema = "JobMove"},
+       .handler = [&service](const Request& request, const Responder& to) { move_job(service, request, to); }});
   router.add(
       {.method = Method::kPost,
        .pattern = "/v1/jobs/{id}/signal",

@@ -74,6 +74,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"reportCheckpoint",
        {.method = "POST", .target = "/v1/jobs/1/checkpoint", .body = R"({"attempt":1,"step":130})"}},
       {"signalJob", {.method = "POST", .target = "/v1/jobs/1/signal", .body = R"({"signal":10})"}},
+      {"moveJob", {.method = "POST", .target = "/v1/jobs/1/move", .body = R"({"off":["n1"],"lose_work":true})"}},
       {"cancelJob", {.method = "DELETE", .target = "/v1/jobs/1"}},
       {"listQueues", {.target = "/v1/queues"}},
       {"getQueue", {.target = "/v1/queues/b%2Fnlp"}},
@@ -98,6 +99,14 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
   return calls;
 }
 
+// As n1.
+void add_node_two(FakeService& service) {
+  NodeSpec node = service.state.nodes().front().spec;
+  node.name = "n2";
+  for (Gpu& gpu : node.gpus) gpu.uuid = "n2-" + gpu.uuid;
+  REQUIRE(service.run(RegisterNode{node}));
+}
+
 }  // namespace
 
 TEST_CASE("every operation of the document is served as the document says") {
@@ -118,6 +127,7 @@ TEST_CASE("every operation of the document is served as the document says") {
     CAPTURE(id);
     REQUIRE(operations.contains(id));
     called.insert(id);
+    if (id == "moveJob") add_node_two(world.service);
     if (id == "fenceNode") REQUIRE(world.service.run(ReportNodeStatus{"n1", NodeStatus::kUnknown, "silent"}));
     const http::Response response = client.call(ask);
     CAPTURE(response.body.substr(0, 2000));
@@ -175,6 +185,37 @@ TEST_CASE("a job's view tells where it is in its life") {
   CHECK_EQ(finished.at("outcome"), "succeeded");
   CHECK_EQ(finished.at("past").at(0).at("gpus_on"), json::parse(R"([{"node":"n1","gpus":4}])"));
   CHECK_EQ(client.json("/v1/jobs/3/why").at("code"), "none");
+}
+
+TEST_CASE("a move is answered with where the job goes and until when it leaves, or with why it does not") {
+  World world;
+  const Client client(world.service);
+  const auto move = [&](const std::string& job, const std::string& body) {
+    return client.call({.method = "POST", .target = "/v1/jobs/" + job + "/move", .body = body});
+  };
+  CHECK_EQ(move("1", R"({"off":"n1"})").status, 400);
+  CHECK_EQ(move("1", R"({"off":[1]})").status, 400);
+  CHECK_EQ(move("1", R"({"lose_work":"yes"})").status, 400);
+  CHECK_EQ(move("1", R"({"to":"n2"})").status, 400);
+  CHECK_EQ(move("9", "{}").status, 404);
+  CHECK_EQ(move("1", R"({"off":["n7"]})").status, 404);
+  const auto waits = move("2", "{}");
+  CHECK_EQ(waits.status, 409);
+  CHECK_EQ(detail_of(waits), "job 2 does not run; only what runs can be moved");
+  CHECK(detail_of(move("1", "{}")).find("--lose-work") != std::string::npos);
+  CHECK_EQ(detail_of(move("1", R"({"lose_work":true})")), "job 1 finds no places elsewhere now");
+  add_node_two(world.service);
+  CHECK_EQ(detail_of(move("1", R"({"off":["n2"]})")), "job 1 has no task on n2; it runs on n1");
+  const auto moved = move("1", R"({"lose_work":true})");
+  CHECK_EQ(moved.status, 202);
+  const auto answer = json::parse(moved.body);
+  CHECK_EQ(answer.at("unchanged"), false);
+  CHECK_EQ(answer.at("moves_to"), json::parse(R"(["n2"])"));
+  const auto stop = client.json("/v1/jobs/1").at("stop");
+  CHECK_EQ(stop.at("cause"), "move");
+  CHECK_EQ(stop.at("deadline"), answer.at("deadline"));
+  CHECK_EQ(stop.at("moves_to").at(1).at("node"), "n2");
+  CHECK_EQ(json::parse(move("1", "{}").body).at("unchanged"), true);
 }
 
 TEST_CASE("metrics are text as Prometheus takes it, and for who has a token") {

@@ -197,6 +197,25 @@ TEST_CASE("job actions: each is tried, and the first failure is the exit code") 
   CHECK(outcome.err.find("berth: no job 1\nberth: 'x' is not a job's number") == 0);
 }
 
+TEST_CASE("move: says where it goes and until when, and asks with what it was given") {
+  const char* answer = R"({"id": 7, "unchanged": false, "moves_to": ["n3", "n4"], "deadline": "2026-11-23T08:00:30Z"})";
+  const auto moved = outcome_of(MoveOptions{Format::kTable, "7", {"n1", "n2"}, true}, {ok(answer)});
+  REQUIRE(moved.code);
+  CHECK(moved.out == "job 7 moves to n3, n4: it leaves by 2026-11-23 08:00:30Z and starts there when it has left\n");
+  CHECK(moved.requests[0].find("POST /v1/jobs/7/move ") == 0);
+  CHECK(moved.requests[0].find(R"({"off":["n1","n2"],"lose_work":true})") != std::string::npos);
+  const auto plain = outcome_of(MoveOptions{Format::kJson, "7", {}, false}, {ok(answer)});
+  REQUIRE(plain.code);
+  CHECK(plain.requests[0].find("\r\n\r\n{}") != std::string::npos);
+  CHECK(boost::json::parse(plain.out) == boost::json::parse(answer));
+  const auto refused =
+      outcome_of(MoveOptions{{}, "7", {}, false}, {answer_with("409 Conflict", R"({"detail": "why"})")});
+  REQUIRE_FALSE(refused.code);
+  CHECK(exit_code_of(refused.code.error().code) == kConflict);
+  CHECK_FALSE(outcome_of(MoveOptions{{}, "x", {}, false}, {}).code);
+  CHECK(outcome_of(MoveOptions{{}, "7", {"n1", ""}, false}, {}).requests.empty());
+}
+
 TEST_CASE("drain: says when the node goes away, in seconds, or refuses a time without a unit") {
   const auto drained = outcome_of(NodeActionOptions{NodeAction::kDrain, {"n"}, false, "2m"}, {ok("{}")});
   REQUIRE(drained.code);
@@ -323,6 +342,8 @@ TEST_CASE("events: told in words, and those of a kind to come by their fields") 
   CHECK(words((R"({"kind": "nominated", "job": 7, "victims": [], "cause": "consolidate", "placements": )" +
                std::string(place) + "}")
                   .c_str()) == "job 7 has moved and is promised 1 task on 2 GPUs");
+  CHECK(words(R"({"kind": "move-ordered", "job": 7, "attempt": 1, "off": [0], "lose_work": true, "user": "op"})") ==
+        "job 7 attempt 1 is to leave 1 node, work or not by op");
   CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==
         "job 7 failed, code 3: m");
   CHECK(words(R"({"seq": 1, "time": "T", "kind": "new", "job": 7, "x": {"y": 1}})") == "job=7 x={\"y\": 1}");

@@ -8,7 +8,8 @@ namespace berth::cli {
 namespace {
 
 bool takes_job(const std::string& command) {
-  static const std::vector<std::string> kCommands{"job", "why", "logs", "cancel", "hold", "release", "prioritize"};
+  static const std::vector<std::string> kCommands{"job",  "why",     "logs",       "cancel",
+                                                  "hold", "release", "prioritize", "move"};
   return std::find(kCommands.begin(), kCommands.end(), command) != kCommands.end();
 }
 bool takes_node(const std::string& command) {

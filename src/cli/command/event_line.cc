@@ -121,6 +121,11 @@ constexpr std::array kTellings{
     Telling{"task-exited", &exited},
     Telling{"stop-began", &stop_began},
     Telling{"move-promised", [](const Json& e) { return attempt(e) + " moves to " + placements(e); }},
+    Telling{"move-ordered",
+            [](const Json& e) {
+              return attempt(e) + " is to leave " + counted(std::to_string(items(e, "off").size()), "node") +
+                     (is_true(e, "lose_work") ? ", work or not" : "") + by(e);
+            }},
     Telling{"stop-cancelled", [](const Json& e) { return attempt(e) + " may go on"; }},
     Telling{"stop-forced", [](const Json& e) { return attempt(e) + " is killed where it still runs"; }},
     Telling{"checkpoint-reported", [](const Json& e) { return attempt(e) + " saved step " + show(e, "step"); }},

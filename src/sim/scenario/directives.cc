@@ -32,6 +32,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "release", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "prioritize", .names = "NAME PRIORITY", .fewest = 2, .most = 2},
+    {.verb = "move", .names = "NAME", .fewest = 1, .most = 1, .flags = "lose-work", .options = "off"},
     {.verb = "exit", .names = "NAME [CODE]", .fewest = 1, .most = 2},
     {.verb = "cordon", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "uncordon", .names = "NODES", .fewest = 1, .most = 1},

@@ -113,6 +113,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     }
     line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" +
          (victims.empty() ? "it has moved" : std::string(name_of(e4->cause)) + " from" + victims) + ")");
+  } else if (const auto* ordered = std::get_if<MoveOrdered>(&event)) {
+    std::string nodes;
+    for (const NodeId node : ordered->off) nodes += (nodes.empty() ? "" : ", ") + durable.node(node).spec.name;
+    line(name(ordered->job) + " is to leave " + nodes + (ordered->lose_work ? ", work or not" : ""));
   } else if (const auto* moves = std::get_if<MovePromised>(&event)) {
     line(name(moves->job) + " moves to " + places_text(moves->placements));
   } else if (const auto* e5 = std::get_if<NominationDropped>(&event)) {

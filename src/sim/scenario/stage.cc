@@ -66,7 +66,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "gpu") return gpu_health(line);
   if (verb == "maintenance list") return list_maintenance(), Done();
   if (verb.starts_with("maintenance")) return plan_maintenance(line);
-  for (const char* one : {"cancel", "hold", "release", "prioritize"}) {
+  for (const char* one : {"cancel", "hold", "release", "prioritize", "move"}) {
     if (verb == one) return on_job(line);
   }
   return on_nodes(line);

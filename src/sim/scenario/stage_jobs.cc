@@ -260,6 +260,15 @@ Stage::Done Stage::on_job(const Line& line) {
     if (!value) return value.error();
     ask(PrioritizeJob{*job, static_cast<std::int32_t>(*value), "ann"});
   }
+  if (line.verb == "move") {
+    MoveJob move{*job, {}, line.has("lose-work"), "operator"};
+    std::vector<std::string> off;
+    if (auto ok = read_option(line, "off", parse_list, off); !ok) return ok;
+    const auto names = expand_all(off);
+    if (!names) return names.error();
+    move.off = *names;
+    ask(move);
+  }
   world_.advance_to(world_.now());
   return {};
 }

@@ -113,7 +113,7 @@ class Checker : public Witness {
     bool forced = false;
     std::uint32_t over_before = 0;
     std::uint32_t keep = 0;
-    std::vector<TaskPlacement> to = {};  // consolidate: what is promised to it for its next attempt
+    std::vector<TaskPlacement> to = {};  // consolidate, move: what is promised to it for its next attempt
   };
   struct NominationView {
     std::vector<TaskPlacement> placements;
@@ -122,7 +122,7 @@ class Checker : public Witness {
     std::map<JobId, std::uint32_t> keeps;
     StopCause cause = StopCause::kReclaim;
     bool by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
-    bool has_moved() const { return cause == StopCause::kConsolidate && victims.empty(); }
+    bool has_moved() const { return is_move(cause) && victims.empty(); }
   };
   struct JobView {
     JobId id;
@@ -152,6 +152,7 @@ class Checker : public Witness {
     Timestamp let_off;
     std::optional<NominationView> nomination;
     std::vector<TaskPlacement> moved_to;  // it has left to start there
+    std::vector<NodeId> ordered_off;      // its attempt was ordered to leave these nodes
 
     // What is promised to it.
     std::span<const TaskPlacement> promised() const {
@@ -247,6 +248,7 @@ class Checker : public Witness {
   void on(const StartHeld& event);
   void on(const StartHoldDropped& event);
   void on(const MovePromised& event);
+  void on(const MoveOrdered& event);
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
@@ -267,6 +269,8 @@ class Checker : public Witness {
   bool closed_to(const JobView& job, const NodeView& node) const;
   std::int64_t grace_ms(const JobView& job) const;
   void check_move(const JobView& job, const StopBegan& event);
+  void check_order(const JobView& job, const StopBegan& event);
+  void check_moves_to(JobView& job, const std::vector<TaskPlacement>& to);
   void drop_move(JobView& job);
   static std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
   bool is_replica(const JobView& job) const;

@@ -68,8 +68,8 @@ void Checker::on(const Nominated& event) {
   if (job == nullptr) return;
   count("nominated");
   require(!job->running && !job->nomination, "P5", text_of(event.job) + " is promised a place though it has one");
-  const bool moved = event.victims.empty() && event.cause == StopCause::kConsolidate;
-  if (moved) count("move: promised again");
+  const bool moved = event.victims.empty() && is_move(event.cause);
+  if (moved) count("move: promised again (" + std::string(name_of(event.cause)) + ")");
   require(!event.victims.empty() || (moved && event.placements == job->moved_to), "P5",
           text_of(event.job) + " is promised a place without victims, and has not moved");
   job->moved_to.clear();
@@ -351,7 +351,7 @@ void Checker::on(const AttemptEnded& event) {
   for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
   if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
   job->moved.reset();
-  if (job->stopping() && job->stop->cause == StopCause::kConsolidate)
+  if (job->stopping() && is_move(job->stop->cause))
     job->moved = now_;
   else
     job->evicted_last = job->stopping() && evicts_for_claimant(job->stop->cause);
@@ -367,6 +367,7 @@ void Checker::on(const AttemptEnded& event) {
   job->over.clear();
   job->over_count = 0;
   if (job->stop) job->moved_to = job->stop->to;
+  job->ordered_off.clear();
   drop_move(*job);
   job->stop.reset();
   complete_.erase(job->id);

@@ -179,6 +179,9 @@ void Checker::on(const StopBegan& event) {
         check_eviction(*job, event);
       if (event.keep == 0 && event.cause != StopCause::kConsolidate) on_notice_.insert(job->id);  // a move goes on
       break;
+    case StopCause::kMove:
+      check_order(*job, event);
+      break;
     case StopCause::kDrain:
       require(std::any_of(job->placements.begin(), job->placements.end(),
                           [&](const TaskPlacement& placement) { return nodes_[placement.node.index()].draining; }),
@@ -241,6 +244,57 @@ void Checker::check_move(const JobView& job, const StopBegan& event) {
   require(moved <= started, "P5", "more GPUs move for " + text_of(claimant.id) + " than it starts on");
 }
 
+// Only what runs, is no session, and loses nothing by it or was said to.
+void Checker::on(const MoveOrdered& event) {
+  JobView* job = live_attempt(event.job, event.attempt, "an order to move");
+  if (job == nullptr) return;
+  count(event.lose_work ? "move: ordered, work or not" : "move: ordered");
+  const std::string who = text_of(event.job);
+  require(!event.off.empty(), "P5", who + " is ordered to leave no node");
+  require(!job->stop && !job->cancelled && job->over_count == 0, "P5",
+          who + " is ordered to move though it is leaving");
+  require(job->spec.kind != JobKind::kInteractive, "P5", who + " is interactive and is ordered to move");
+  require(event.lose_work || job->spec.checkpoint.on_signal || is_replica(*job), "P5",
+          who + " is ordered to move and loses its work");
+  const bool any_here = std::any_of(job->placements.begin(), job->placements.end(), [&](const TaskPlacement& one) {
+    return std::find(event.off.begin(), event.off.end(), one.node) != event.off.end();
+  });
+  require(any_here, "P5", who + " is ordered to leave nodes that it is not on");
+  job->ordered_off = event.off;
+}
+
+// By an operator's order: neither a rate nor a minimum run time is in the way, and it is for nobody.
+void Checker::check_order(const JobView& job, const StopBegan& event) {
+  const std::string who = text_of(job.id);
+  require(!job.ordered_off.empty(), "P5", who + " is asked to move by nobody");
+  require(event.keep == 0 && !event.claimant.valid(), "P5", who + " moves by order, and for somebody");
+  require(event.deadline == now_ + grace_ms(job), "P5", who + " is given another grace than its own to move");
+  check_disruption(job);
+}
+
+// In its pool, clear of planned maintenance, off the nodes that it was ordered to leave, and standing as it does.
+void Checker::check_moves_to(JobView& job, const std::vector<TaskPlacement>& to) {
+  const std::string who = text_of(job.id);
+  for (const TaskPlacement& placement : to) {
+    const NodeView& node = nodes_[placement.node.index()];
+    const bool same_pool = std::any_of(job.placements.begin(), job.placements.end(), [&](const TaskPlacement& one) {
+      return nodes_[one.node.index()].spec.pool == node.spec.pool;
+    });
+    require(same_pool, "P5", who + " moves out of its pool");
+    require(!node.cordoned && node.windows.empty(), "P5",
+            who + " moves to " + node.spec.name + ", which takes no tasks or for which maintenance is planned");
+    require(std::find(job.ordered_off.begin(), job.ordered_off.end(), placement.node) == job.ordered_off.end(), "P5",
+            who + " moves to " + node.spec.name + ", which it was ordered to leave");
+  }
+  for (std::uint32_t c = 0; c < job.charges.size(); ++c) charge(job, job.charges[c], c, -1);
+  ChargeView there;
+  there.amounts = amounts_of(to);
+  there.burst = in_burst(to);
+  const std::uint64_t within = within_of(job, there, true);
+  for (std::uint32_t c = 0; c < job.charges.size(); ++c) charge(job, job.charges[c], c, +1);
+  require((job.charges.front().within & ~within) == 0, "P3", who + " is within where it runs, and not where it moves");
+}
+
 std::int64_t Checker::gpu_milli_of(std::span<const TaskPlacement> placements) {
   std::int64_t milli = 0;
   for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
@@ -252,9 +306,11 @@ void Checker::on(const MovePromised& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a move");
   if (job == nullptr) return;
   count("move");
-  if (!job->stop || job->stop->cause != StopCause::kConsolidate || !job->stop->to.empty())
+  if (!job->stop || !is_move(job->stop->cause) || !job->stop->to.empty())
     return breach("P5", text_of(event.job) + " is promised places without having been asked to move");
   check_counts(*job, event.placements);
+  if (violation_) return;
+  check_moves_to(*job, event.placements);
   job->stop->to = event.placements;
   for (const TaskPlacement& placement : event.placements) promise(placement, +1);
   for (const TaskPlacement& placement : event.placements) {
@@ -378,7 +434,7 @@ void Checker::on(const StopCancelled& event) {
       "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->grace_used_ms += now_ - job->stop->began;
   job->let_off = now_;
-  require(job->stop->cause != StopCause::kConsolidate, "P5", text_of(event.job) + " moves and is let off");
+  require(!is_move(job->stop->cause), "P5", text_of(event.job) + " moves and is let off");
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);

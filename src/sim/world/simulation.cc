@@ -91,9 +91,28 @@ void Simulation::repeat_submission() {
   checker_.expect_submission(ticket, command.spec.user, command.key);
 }
 
+// Also of what does not run, of nodes that it is not on, and of work that would be lost.
+void Simulation::move_a_job(JobId id, Random& apart) {
+  MoveJob move{id, {}, apart.chance(400), "operator"};
+  const state::JobState* job = world_.durable().job(id);
+  const auto& running = world_.durable().running();
+  if ((job == nullptr || !job->attempt) && !running.empty() && apart.chance(900)) {
+    auto one = running.begin();
+    std::advance(one, static_cast<std::ptrdiff_t>(apart.below(running.size())));
+    job = world_.durable().job(*one);
+    move.job = *one;
+  }
+  const bool some_of_its_nodes = apart.chance(300);
+  if (some_of_its_nodes && job != nullptr && job->attempt)
+    move.off.push_back(world_.durable().node(apart.pick(job->attempt->tasks).placement.node).spec.name);
+  if (apart.chance(100)) move.off.push_back(apart.pick(node_names_));
+  world_.send(move);
+}
+
 void Simulation::touch_a_job() {
   const auto job = some_job();
   if (!job) return;
+  if (Random apart(seed_ ^ (steps_ << 16U)); shape_.policies && apart.chance(250)) move_a_job(*job, apart);
   switch (random_.below(6)) {
     case 0:
     case 1:

@@ -54,6 +54,7 @@ class Simulation {
 
   void submit();
   void repeat_submission();
+  void move_a_job(JobId id, Random& apart);
   void touch_a_job();
   void plan_maintenance(Random& apart);
   void change_gpu_health(const std::string& node);

@@ -6,6 +6,7 @@
 #include "base/planted.h"
 #include "control/effects.h"
 #include "sched/cycle.h"
+#include "sched/elsewhere.h"
 #include "store/event_codec.h"
 
 namespace berth::sim {
@@ -106,7 +107,7 @@ void World::turn() {
   commands.reserve(letters.size());
   for (const Letter& letter : letters) commands.push_back(letter.command);
 
-  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle);
+  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle, sched::find_elsewhere);
   again_ = turn.again;
   wake_at_ = turn.wake_at;
   if (turn.cycle_ran) last_plan_ = std::move(turn.plan);

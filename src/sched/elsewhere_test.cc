@@ -1,0 +1,143 @@
+// Where a running job could start again that an operator moves.
+
+#include "sched/elsewhere.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sched/fleet_fixture.h"
+#include "sched/random_fleet.h"
+
+namespace berth {
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+std::vector<NodeId> nodes_of(const JobState& job) {
+  std::set<NodeId> nodes;
+  for (const state::TaskState& task : job.attempt->tasks) nodes.insert(task.placement.node);
+  return {nodes.begin(), nodes.end()};
+}
+
+// All of it free beside what runs and is promised, each GPU whole or with enough left of it.
+bool are_free(const State& state, const std::vector<TaskPlacement>& places) {
+  std::map<NodeId, std::int64_t> cpu;
+  std::map<NodeId, std::int64_t> memory;
+  std::map<std::pair<NodeId, std::uint8_t>, std::int64_t> gpus;
+  for (const TaskPlacement& place : places) {
+    const NodeState& node = state.node(place.node);
+    if (!node.takes_tasks()) return false;
+    if ((cpu[place.node] += place.cpu_milli) > node.available_cpu_milli()) return false;
+    if ((memory[place.node] += place.memory_mib) > node.available_memory_mib()) return false;
+    for (const std::uint8_t gpu : place.gpus) {
+      if (!node.gpus[gpu].healthy) return false;
+      if ((gpus[{place.node, gpu}] += place.gpu_milli) > node.gpus[gpu].available_milli()) return false;
+    }
+  }
+  return true;
+}
+
+// A node that the job's only task could have at once, asked of the nodes one by one.
+bool some_node_has_room(const State& state, const JobState& job, const std::vector<NodeId>& off) {
+  const TaskGroup& group = job.spec.groups.front();
+  const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
+  return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    const auto whole = std::count_if(node.gpus.begin(), node.gpus.end(), [](const state::GpuSlot& gpu) {
+      return gpu.healthy && gpu.available_milli() == kMilli;
+    });
+    return node.takes_tasks() && node.pool == pool && node.maintenance.empty() && node.spec.taints.empty() &&
+           std::find(off.begin(), off.end(), node.id) == off.end() && whole >= group.request.gpus &&
+           node.available_cpu_milli() >= group.request.cpu_milli &&
+           node.available_memory_mib() >= group.request.memory_mib;
+  });
+}
+
+// One task of whole GPUs that could be on any node that has room.
+bool is_plain(const JobSpec& spec) {
+  const TaskGroup& group = spec.groups.front();
+  const bool any_node = group.request.gpu_models.empty() && group.node_selector.empty() &&
+                        (group.numa == NumaPolicy::kNone || group.numa == NumaPolicy::kBestEffort);
+  return spec.groups.size() == 1 && group.count == 1 && group.request.gpus > 0 && group.request.gpu_milli == kMilli &&
+         !spec.exclusive && any_node;
+}
+
+bool lacks_room(const std::string& message) {
+  return message.ends_with("(gpus-busy)") || message.ends_with("(fragmented)");
+}
+
+}  // namespace
+
+TEST_CASE("a job is moved to places that are free now, in its pool, off the nodes, where it stands no lower") {
+  std::size_t found = 0;
+  std::size_t several = 0;
+  std::size_t none = 0;
+  std::size_t plain = 0;
+  for_each_step({0, 60, 25, 2}, [&](Fleet& fleet) {
+    State& state = fleet.state;
+    for (const JobId id : state.running()) {
+      const JobState& job = *state.job(id);
+      if (job.attempt->stop) continue;
+      std::vector<NodeId> off = nodes_of(job);
+      if (off.size() > 1 && id.value() % 2 == 0) off.resize(1);
+      const std::uint64_t before = state.digest();
+      const auto to = sched::find_elsewhere(state, id, off, fleet.now);
+      REQUIRE_EQ(state.digest(), before);
+      if (!to) {
+        ++none;
+        REQUIRE(to.error().code == ErrorCode::kConflict);
+        if (!is_plain(job.spec) || !lacks_room(to.error().message)) continue;
+        ++plain;
+        CAPTURE(to.error().message);
+        REQUIRE_FALSE(some_node_has_room(state, job, off));
+        continue;
+      }
+      ++found;
+      if (job.attempt->tasks.size() > 1) ++several;
+      REQUIRE(are_free(state, *to));
+      REQUIRE_EQ(to->size(), job.attempt->base_tasks());
+      for (const TaskPlacement& place : *to) {
+        REQUIRE(std::find(off.begin(), off.end(), place.node) == off.end());
+        REQUIRE(state.node(place.node).maintenance.empty());
+        REQUIRE_EQ(state.node(place.node).pool, state.node(job.attempt->tasks.front().placement.node).pool);
+      }
+    }
+    REQUIRE_FALSE(state.audit().has_value());
+  });
+  MESSAGE("found " << found << ", of them " << several << " for several tasks; none " << none << ", of them " << plain
+                   << " looked for one by one");
+  CHECK(found > 100);
+  CHECK(several > 20);
+  CHECK(none > 100);
+  CHECK(plain > 20);
+}
+
+TEST_CASE("a session is not moved, and nobody is where nothing looks for places") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("team")}), "op"});
+  for (const char* name : {"n1", "n2"}) fleet.command(RegisterNode{FleetFixture::node(name, 8)});
+  JobSpec spec = FleetFixture::job("team", 1, 4);
+  spec.checkpoint.on_signal = true;
+  const JobId job = fleet.submit(spec);
+  spec.kind = JobKind::kInteractive;
+  const JobId interactive = fleet.submit(spec);
+  fleet.cycle();
+  REQUIRE_EQ(fleet.nodes_of(interactive), "n1");
+  const auto move = [&](JobId id, const control::FindElsewhere& elsewhere) {
+    control::Batch batch(fleet.state, fleet.now);
+    const auto reply = control::handle(batch, MoveJob{id, {}, true, "op"}, elsewhere);
+    return reply ? std::string() : reply.error().message;
+  };
+  CHECK_EQ(move(interactive, sched::find_elsewhere), "job 2 is interactive; nobody's session is moved");
+  CHECK_EQ(move(job, {}), "this scheduler moves nobody");
+  CHECK_EQ(move(job, sched::find_elsewhere), "");
+  CHECK(fleet.state.job(job)->attempt->stop->cause == StopCause::kMove);
+}
+
+}  // namespace berth
