@@ -28,6 +28,40 @@ TEST_CASE_FIXTURE(FleetFixture, "what a trial changes of limits and nodes is tak
   CHECK_EQ(state.audit().value_or(""), "");
 }
 
+TEST_CASE_FIXTURE(FleetFixture, "a node that is there for a trial is one like others, and leaves nothing behind") {
+  ClusterConfig with_racks = config({queue("a")});
+  with_racks.topology_levels = {"rack"};
+  command(ApplyConfig{with_racks, "op"});
+  NodeSpec spec = node("n1", 8);
+  spec.topology = {"r1"};
+  command(RegisterNode{spec});
+  submit(job("a", 1, 8));
+  cycle();
+  const JobId waits = submit(job("a", 2, 8));
+  CHECK_EQ(state.fragmentation().idle_milli(), 0);
+  const std::uint64_t before = state.digest();
+  {
+    state::Trial trial(state);
+    trial.add_node(spec);
+    trial.add_node(spec);
+    CHECK_EQ(state.capacity()[kDimGpu], 24'000);
+    CHECK_EQ(state.fragmentation().idle_milli(), 16'000);
+    CHECK_EQ(state.topology().domain(state.topology().at_level(0)[0]).nodes.size(), 3U);
+    CHECK_EQ(state.nodes_in(NodeStatus::kReady), 3U);
+    TaskPlacement place{.node = NodeId(2), .group = 0, .gpu_milli = 1000, .gpus = {0, 1, 2, 3, 4, 5, 6, 7}};
+    trial.place(waits, {&place, 1});
+    CHECK_EQ(state.fragmentation().idle_milli(), 8000);
+  }
+  CHECK_EQ(state.digest(), before);
+  CHECK_EQ(state.capacity()[kDimGpu], 8000);
+  CHECK_EQ(state.fragmentation().idle_milli(), 0);
+  CHECK_EQ(state.topology().domain(state.topology().at_level(0)[0]).nodes.size(), 1U);
+  CHECK_EQ(state.nodes_in(NodeStatus::kReady), 1U);
+  CHECK_EQ(state.audit().value_or(""), "");
+  command(RegisterNode{node("n2", 8)});
+  CHECK_EQ(state.audit().value_or(""), "");
+}
+
 TEST_CASE_FIXTURE(FleetFixture, "a trial shows searches who would run and who would go on, and takes it back") {
   QueueConfig owner = queue("b");
   owner.guaranteed.gpu_milli = 1000;

@@ -130,6 +130,9 @@ void State::write(Writer& out) const {
   for (const auto& [name, window] : maintenance_) out.put(window);
   out.put(evictions_.save());
   out.put(moves_.save());
+  std::vector<Timestamp> idle_since;
+  for (const NodeState& node : nodes_) idle_since.push_back(node.idle_since);
+  out.put(idle_since);
 }
 
 std::string State::save() const {
@@ -292,6 +295,11 @@ Result<State> State::load(std::string_view bytes) {
     if (!std::is_sorted(stopped.begin(), stopped.end())) return damaged;
     rate->load(std::move(stopped));
   }
+  // Likewise; since when the nodes of an older checkpoint are idle nobody knows, but for so long as it is old.
+  std::vector<Timestamp> idle_since(state.nodes_.size(), state.now_);
+  if (!in.at_end()) in.get(idle_since);
+  if (idle_since.size() != state.nodes_.size()) return damaged;
+  for (std::size_t n = 0; n < idle_since.size(); ++n) state.nodes_[n].idle_since = idle_since[n];
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

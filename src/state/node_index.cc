@@ -112,6 +112,13 @@ void NodeIndex::refresh(const NodeState& node) {
   }
 }
 
+void NodeIndex::forget_last() {
+  Entry& entry = entries_.back();
+  if (entry.listed) unlist(NodeId(static_cast<std::uint32_t>(entries_.size() - 1)), entry);
+  count_shape(entry, -1);
+  entries_.pop_back();
+}
+
 NodeGroups& NodeIndex::groups_for(const GpuFills& gpus, Entry& entry) {
   const std::uint32_t models = models_of(gpus);
   const auto known =

@@ -140,6 +140,8 @@ class NodeIndex {
   void install(const NodeState& node);
   // What is available on the node has changed, or whether it takes tasks.
   void refresh(const NodeState& node);
+  // The node that was installed last was there for a trial only.
+  void forget_last();
 
   const std::vector<ModelGroups>& groups() const { return groups_; }
   std::size_t group_count() const;

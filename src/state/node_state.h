@@ -75,6 +75,7 @@ struct NodeState {
   std::multiset<ClosedSpan> maintenance;            // windows that are not over, the first to begin first
   std::int32_t maintained = 0;                      // so many of them have begun
   std::int32_t holders = 0;  // tasks that hold something here: one that is over holds it until its attempt is
+  Timestamp idle_since;      // nothing has held anything here since then, where nothing does
   std::vector<std::pair<QueueId, std::int32_t>> tenants;  // those tasks, and those that are promised, by their queue
 
   bool takes_tasks() const {

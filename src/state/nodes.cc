@@ -112,6 +112,7 @@ void State::on(const NodeRegistered& event) {
   }
   NodeState& node = node_mut(event.node);
   if (!fresh) count_capacity(node, -1);
+  if (fresh || node.status == NodeStatus::kLost) node.idle_since = now_;
   const bool same = !fresh && node.spec == event.spec;
   node.lease = event.lease;
   set_status(node, NodeStatus::kReady);
@@ -130,6 +131,29 @@ void State::on(const NodeRegistered& event) {
   // A node that came back busy, or stands elsewhere now, frees nothing, yet may be what somebody could claim.
   if (!fresh) waits_.wake_all();
   ++opportunity_;
+}
+
+// Of a node that is like one that is known only what is counted by node is new, and that stands at the end everywhere.
+void State::add_for_a_trial(const NodeSpec& spec) {
+  BERTH_CHECK(trials_ > 0);
+  NodeState node;
+  node.id = NodeId(static_cast<std::uint32_t>(nodes_.size()));
+  node.spec = spec;
+  install_node(node);
+  nodes_.push_back(std::move(node));
+  ++nodes_by_status_[static_cast<std::size_t>(NodeStatus::kReady)];
+  count_capacity(nodes_.back(), +1);
+  install_in_indexes(nodes_.back());
+}
+
+void State::remove_after_a_trial() {
+  BERTH_CHECK(nodes_.back().holders == 0);
+  count_capacity(nodes_.back(), -1);
+  --nodes_by_status_[static_cast<std::size_t>(NodeStatus::kReady)];
+  node_index_.forget_last();
+  topology_.forget_last();
+  fragmentation_.forget_last();
+  nodes_.pop_back();
 }
 
 // What is bound or promised on the node came before its spec changed.
@@ -226,6 +250,7 @@ void State::nominate_tasks(const JobState& job, std::span<const TaskPlacement> p
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   node.holders += sign;
+  if (sign < 0 && node.holders == 0 && trials_ == 0) node.idle_since = now_;
   count_tenant(node, job.queue, sign);
   presences_.bind(job.queue, job.spec, node.id, sign);
   if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);

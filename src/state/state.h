@@ -357,6 +357,8 @@ class State {
   void recount_capacity();
   void count_capacity(const NodeState& node, int sign);
   void set_status(NodeState& node, NodeStatus status);
+  void add_for_a_trial(const NodeSpec& spec);
+  void remove_after_a_trial();  // the last node
   void count_again(const NodeState& node);
   void recount_charges();
 

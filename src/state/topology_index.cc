@@ -123,6 +123,11 @@ void TopologyIndex::refresh(const NodeState& node) {
   count(place, +1);
 }
 
+void TopologyIndex::forget_last() {
+  leave(NodeId(static_cast<std::uint32_t>(places_.size() - 1)), places_.back());
+  places_.pop_back();
+}
+
 void TopologyIndex::count(const Place& place, int sign) {
   for (const DomainId id : place.domains) {
     for (const DomainRoom& one : place.room) add(domains_[id.index()].room, one, sign);

@@ -50,6 +50,8 @@ class TopologyIndex {
   void install(const NodeState& node, const NodeIndex& nodes);
   // What is available on the node has changed, or whether it takes tasks.
   void refresh(const NodeState& node);
+  // The node that was installed last was there for a trial only.
+  void forget_last();
 
   const std::vector<std::string>& levels() const { return levels_; }
   std::optional<std::size_t> level_named(std::string_view name) const;

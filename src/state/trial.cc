@@ -217,6 +217,13 @@ void Trial::cordon(NodeId id) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::add_node(const NodeSpec& spec) {
+  state_.add_for_a_trial(spec);
+  Undo entry;
+  entry.step = Step::kNodeAdded;
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::look_at(Timestamp when) {
   Undo entry;
   entry.step = Step::kLookedAt;
@@ -264,6 +271,7 @@ void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
   if (entry.step == Step::kLookedAt) state_.asked_at_ = entry.when;
   if (entry.step == Step::kLookedUntil) state_.asked_until_ = entry.when;
+  if (entry.step == Step::kNodeAdded) state_.remove_after_a_trial();
   if (entry.step == Step::kUncordoned) state_.set_cordoned(entry.node, true);
   if (entry.step == Step::kCordoned) state_.set_cordoned(entry.node, false);
   if (entry.step == Step::kReopened) {
@@ -301,6 +309,7 @@ void Trial::rollback_to(Mark mark) {
       case Step::kUserLimitSet:
       case Step::kUncordoned:
       case Step::kCordoned:
+      case Step::kNodeAdded:
       case Step::kReopened:
       case Step::kLookedAt:
       case Step::kLookedUntil:

@@ -53,6 +53,8 @@ class Trial {
   void set_user_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   void uncordon(NodeId node);
   void cordon(NodeId node);
+  // One more node like this: of a pool, models, taints and domains that the state knows. References to nodes end here.
+  void add_node(const NodeSpec& spec);
   // Asks what would start then.
   void look_at(Timestamp when);
   // Asks what could start at any time between now and then.
@@ -81,6 +83,7 @@ class Trial {
     kUserLimitSet,
     kUncordoned,
     kCordoned,
+    kNodeAdded,
     kReopened,
     kLookedAt,
     kLookedUntil

@@ -55,6 +55,13 @@ void FragmentationIndex::refresh(const NodeState& node) {
   changed_.push_back(static_cast<std::uint32_t>(index));
 }
 
+void FragmentationIndex::forget_last() {
+  const Seen& seen = nodes_.back();
+  if (seen.changed) std::erase(changed_, static_cast<std::uint32_t>(nodes_.size() - 1));
+  if (seen.counted && summed_) count(seen.id, -1);
+  nodes_.pop_back();
+}
+
 bool FragmentationIndex::load(const Mix::Saved& saved) {
   Mix mix(0);
   if (!mix.load(saved)) return false;

@@ -37,6 +37,8 @@ class FragmentationIndex {
   void observe(const fragmentation::Request& request, std::int64_t times);
   // The node is new, or what is available on it or whether it takes tasks has changed.
   void refresh(const NodeState& node);
+  // The last node was there for a trial only.
+  void forget_last();
 
   const fragmentation::Mix& mix() const { return table_.mix(); }
   fragmentation::Mix::Saved save() const { return table_.mix().save(); }
