@@ -1,0 +1,179 @@
+#include "sched/backing.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.h"
+
+namespace berth::sched {
+
+using state::NodeState;
+using state::QueueState;
+using state::State;
+
+namespace {
+
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+// One search for a way on which more flows: from a demand that is not met to a cell that has some left, over cells that
+// another demand could give up for others.
+class Augmenting {
+ public:
+  Augmenting(const std::vector<const std::vector<bool>*>& open, std::vector<std::int64_t> wanted,
+             std::vector<std::int64_t> left)
+      : open_(open), wanted_(std::move(wanted)), left_(std::move(left)) {
+    flow_.assign(open_.size(), std::vector<std::int64_t>(left_.size()));
+  }
+
+  std::int64_t run() {
+    std::int64_t sum = 0;
+    for (std::size_t d = 0; d < open_.size(); ++d) {
+      while (wanted_[d] > 0) {
+        const std::int64_t more = push(d);
+        if (more == 0) break;
+        sum = checked_add(sum, more);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  // The shortest way (Edmonds and Karp); 0: there is none.
+  std::int64_t push(std::size_t from) {
+    std::vector<std::size_t> cell_from(left_.size(), kNone);  // the demand by which each cell was reached
+    std::vector<std::size_t> demand_from(open_.size(), kNone);
+    std::vector<std::size_t> line{from};
+    for (std::size_t next = 0; next < line.size(); ++next) {
+      const std::size_t d = line[next];
+      for (std::size_t c = 0; c < left_.size(); ++c) {
+        if (!(*open_[d])[c] || cell_from[c] != kNone) continue;
+        cell_from[c] = d;
+        if (left_[c] > 0) return along(from, c, cell_from, demand_from);
+        for (std::size_t other = 0; other < open_.size(); ++other) {
+          if (other == from || demand_from[other] != kNone || flow_[other][c] == 0) continue;
+          demand_from[other] = c;
+          line.push_back(other);
+        }
+      }
+    }
+    return 0;
+  }
+
+  std::int64_t along(std::size_t from, std::size_t last, const std::vector<std::size_t>& cell_from,
+                     const std::vector<std::size_t>& demand_from) {
+    std::int64_t amount = std::min(wanted_[from], left_[last]);
+    for (std::size_t d = cell_from[last]; d != from; d = cell_from[demand_from[d]]) {
+      amount = std::min(amount, flow_[d][demand_from[d]]);
+    }
+    left_[last] -= amount;
+    wanted_[from] -= amount;
+    std::size_t c = last;
+    while (true) {
+      const std::size_t d = cell_from[c];
+      flow_[d][c] += amount;
+      if (d == from) return amount;
+      c = demand_from[d];
+      flow_[d][c] -= amount;
+    }
+  }
+
+  const std::vector<const std::vector<bool>*>& open_;
+  std::vector<std::int64_t> wanted_;
+  std::vector<std::int64_t> left_;
+  std::vector<std::vector<std::int64_t>> flow_;
+};
+
+}  // namespace
+
+std::int64_t Backing::Flow::most() const {
+  std::vector<const std::vector<bool>*> open;
+  std::vector<std::int64_t> wanted;
+  for (const auto& [cells_open, amount] : demands) {
+    open.push_back(&cells_open);
+    wanted.push_back(amount);
+  }
+  return Augmenting(open, std::move(wanted), cells).run();
+}
+
+Backing::Backing(const State& state) : state_(state) {
+  gpus_.cells.resize(state.pools().size() * state.gpu_models().size());
+  cpus_.cells.resize(state.pools().size());
+  memory_.cells.resize(state.pools().size());
+  for (const NodeState& node : state.nodes()) add(node, +1);
+  add_demands();
+  for (Flow* flow : {&gpus_, &cpus_, &memory_}) flow->at_first = flow->most();
+}
+
+void Backing::add(const NodeState& node, std::int64_t count) {
+  if (!node.takes_tasks() || state_.is_burst(node.id)) return;
+  for (const state::GpuSlot& gpu : node.gpus) {
+    if (gpu.healthy) gpus_.cells[node.pool * state_.gpu_models().size() + gpu.model.index()] += count * kMilli;
+  }
+  cpus_.cells[node.pool] += count * node.spec.cpu_milli;
+  memory_.cells[node.pool] += count * node.spec.memory_mib;
+}
+
+// By queue: the pools that are open to it or to some queue below it.
+std::vector<std::vector<bool>> Backing::open_pools() const {
+  const std::size_t pools = state_.pools().size();
+  std::vector<std::vector<bool>> open(state_.queues().size(), std::vector<bool>(pools));
+  for (const QueueState& queue : state_.queues()) {
+    if (queue.removed) continue;
+    for (std::uint32_t p = 0; p < pools; ++p) {
+      if (!state_.is_open_to(queue.id, p)) continue;
+      for (const QueueId above : state_.path_to(queue.id)) open[above.index()][p] = true;
+    }
+  }
+  return open;
+}
+
+// What the queue is guaranteed beyond what is guaranteed below it, where any model does, and of each model. Gives back
+// what is guaranteed there in all. No more than there is counts, which keeps all sums small.
+std::int64_t Backing::demand_gpus(QueueId id, const std::vector<std::vector<bool>>& open) {
+  const QueueState& queue = state_.queue(id);
+  const std::size_t models = state_.gpu_models().size();
+  const std::int64_t all = state_.capacity()[kDimGpu];
+  const auto ask = [&](std::int64_t amount, std::size_t model) {
+    if (amount <= 0) return;
+    std::vector<bool> cells(gpus_.cells.size());
+    for (std::size_t cell = 0; cell < cells.size(); ++cell) {
+      cells[cell] = open[id.index()][cell / models] && (model == kNone || cell % models == model);
+    }
+    std::int64_t& sum = gpus_.demands[std::move(cells)];
+    sum = checked_add(sum, amount);
+  };
+  std::int64_t within = 0;
+  for (const QueueId child : queue.children) within = checked_add(within, demand_gpus(child, open));
+  for (std::size_t m = 0; m < models; ++m) {
+    const std::size_t dim = dim_of(GpuModelId(static_cast<std::uint16_t>(m)));
+    if (!queue.guaranteed.states(dim)) continue;
+    std::int64_t beyond = std::min(queue.guaranteed.amounts[dim], all);
+    for (const QueueId child : queue.children) beyond -= std::min(state_.queue(child).guaranteed.amounts[dim], all);
+    ask(beyond, m);
+    within = checked_add(within, std::max<std::int64_t>(0, beyond));
+  }
+  if (!queue.guaranteed.states(kDimGpu)) return within;
+  const std::int64_t stated = std::min(queue.guaranteed.amounts[kDimGpu], all);
+  ask(stated - within, kNone);
+  return std::max(stated, within);
+}
+
+void Backing::add_demands() {
+  const auto open = open_pools();
+  demand_gpus(state_.root(), open);
+  for (const auto& [dim, flow] : {std::pair(kDimCpu, &cpus_), std::pair(kDimMemory, &memory_)}) {
+    for (const QueueState& queue : state_.queues()) {
+      if (queue.removed || !queue.guaranteed.states(dim)) continue;
+      const std::int64_t all = state_.capacity()[dim];
+      std::int64_t beyond = std::min(queue.guaranteed.amounts[dim], all);
+      for (const QueueId child : queue.children) beyond -= std::min(state_.queue(child).guaranteed.amounts[dim], all);
+      if (beyond <= 0) continue;
+      std::int64_t& sum = flow->demands[open[queue.id.index()]];
+      sum = checked_add(sum, beyond);
+    }
+  }
+}
+
+bool Backing::holds() const { return gpus_.holds() && cpus_.holds() && memory_.holds(); }
+
+}  // namespace berth::sched

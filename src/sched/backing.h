@@ -1,0 +1,52 @@
+#pragma once
+// What backs the guarantees: the GPUs of each pool and model, the cores and the memory of each pool, of nodes that take
+// tasks, outside burst pools. How much of all guarantees these could meet at once is the most that flows from the
+// queues, each to the pools that are open to it or below it, to what is there (Ford and Fulkerson, "Maximal Flow
+// Through a Network", 1956). Nodes may be taken away and put back, to see whether less is backed without them.
+//
+// Sums decide, not pieces: a guarantee of eight GPUs counts as backed by two idle halves of nodes. Guarantees are those
+// that count (state/use_or_lose.h); which classes of jobs a pool takes is left aside.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "state/state.h"
+
+namespace berth::sched {
+
+class Backing {
+ public:
+  // By all nodes that take tasks.
+  explicit Backing(const state::State& state);
+
+  // Without so many of its nodes like this one, or with so many of them again; and whether as much is backed as at
+  // first.
+  void take(const state::NodeState& node, std::int64_t count) { add(node, -count); }
+  void put_back(const state::NodeState& node, std::int64_t count) { add(node, +count); }
+  bool holds() const;
+
+ private:
+  // What is asked of some cells together (bit c: of cell c), and what each cell has.
+  struct Flow {
+    std::map<std::vector<bool>, std::int64_t> demands;
+    std::vector<std::int64_t> cells;
+    std::int64_t at_first = 0;
+
+    std::int64_t most() const;
+    bool holds() const { return demands.empty() || most() >= at_first; }
+  };
+
+  void add(const state::NodeState& node, std::int64_t count);
+  void add_demands();
+  std::int64_t demand_gpus(QueueId queue, const std::vector<std::vector<bool>>& open);
+  std::vector<std::vector<bool>> open_pools() const;
+
+  const state::State& state_;
+  Flow gpus_;    // cells: pool times model
+  Flow cpus_;    // pools
+  Flow memory_;  // pools
+};
+
+}  // namespace berth::sched
