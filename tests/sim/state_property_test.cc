@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "control/handle.h"
 #include "sched/cycle.h"
+#include "sched/elsewhere.h"
 #include "sim/world/simulation.h"
 #include "store/event_codec.h"
 
@@ -118,11 +119,13 @@ TEST_CASE("a refused command changes nothing") {
         ReportTaskStarted{job, small_number, small_number, small_number},
         ReportTaskExited{{job, small_number, small_number, small_number, ExitReason::kExited, number, name}},
         ReportCheckpoint{job, small_number, number},
+        MoveJob{job, {}, number % 2 == 0, name},
+        MoveJob{job, {"n" + std::to_string(small_number), name}, true, name},
     };
     for (const Command& command : commands) {
       const std::uint64_t before = working.digest();
       control::Batch batch(working, simulation.world().now());
-      const auto reply = control::handle(batch, command);
+      const auto reply = control::handle(batch, command, sched::find_elsewhere);
       RC_ASSERT(reply.has_value() || working.digest() == before);
       RC_ASSERT(reply.has_value() || batch.records().empty());
     }
