@@ -49,6 +49,38 @@ struct Explained {
   std::vector<Change> changes;  // the smallest that would start it now
 };
 
+// Which idle nodes could go, and which further nodes would start jobs that wait, by kind of node.
+struct CapacityReport {
+  struct Idle {
+    std::string node;
+    Timestamp since;
+    std::string kept_for;  // nothing, or why it stays
+    JobId job;             // for which; none() where it is none
+    bool cordoned = false;
+  };
+  struct Wanted {
+    std::int32_t nodes = 0;
+    std::vector<JobId> jobs;  // that would start with so many more
+    std::int64_t gpu_milli = 0;
+  };
+  struct Kind {
+    std::string pool;
+    std::string gpu_model;
+    std::int64_t gpus = 0;
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_mib = 0;
+    std::vector<Taint> taints;
+    std::size_t nodes = 0;
+    std::size_t releasable = 0;
+    std::vector<Idle> idle;
+    std::optional<Wanted> wanted;
+  };
+  std::vector<Kind> kinds;
+  bool complete = true;  // all that wait were asked
+  Timestamp time;
+  Seq seq = 0;
+};
+
 // A job that has left the state.
 struct PastJob {
   state::JobState job;
@@ -91,6 +123,8 @@ class Service {
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
   virtual Explained explain(JobId job) = 0;
+  // A node that is idle for less than that stays.
+  virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   // The arithmetic of a queue's share, one sentence for each step.
   virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
 

@@ -292,6 +292,16 @@ void Declarations::declare_cluster() {
   planning.add_option("--reason", windows->reason, "what for")->type_name("TEXT");
   add_show(planning, windows->show);
 
+  auto capacity = std::make_shared<CapacityOptions>();
+  CLI::App& scaling =
+      command("Cluster", "capacity", "Which idle nodes could go, and which further nodes would help",
+              "berth capacity --idle-for 30m\n"
+              "  berth capacity -o wide\n"
+              "  berth capacity -o json | jq -r '.items[].idle[] | select(.kept_for == \"nothing\").node'",
+              capacity);
+  scaling.add_option("--idle-for", capacity->idle_for, "a node that is idle for less stays (10m)")->type_name("SPAN");
+  add_show(scaling, capacity->show);
+
   auto usage = std::make_shared<UsageOptions>();
   CLI::App& accounting = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
                                  "berth usage --from -24h --to now -o csv", usage);

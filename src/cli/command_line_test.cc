@@ -105,6 +105,7 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(window.duration == "4h");
   CHECK(window.reason == "new disks");
   CHECK(parsed<MaintenanceOptions>({"maintenance"}).action == "list");
+  CHECK(parsed<CapacityOptions>({"capacity", "--idle-for", "1h"}).idle_for == "1h");
   CHECK(parsed<MaintenanceOptions>({"maintenance", "cancel", "december"}).name == "december");
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
   CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);

@@ -104,6 +104,11 @@ struct MaintenanceOptions {
   std::string duration;            // "2h"
   std::string reason;
 };
+// Which idle nodes could go, and which further nodes would help.
+struct CapacityOptions {
+  ShowOptions show;
+  std::string idle_for;  // "10m"; empty: as the server has it
+};
 struct EventsOptions {
   Format format = Format::kTable;
   bool follow = false;
@@ -144,10 +149,10 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command =
-    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
-                 MaintenanceOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
-                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                             PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
+                             NodeActionOptions, MaintenanceOptions, CapacityOptions, EventsOptions, UsageOptions,
+                             ApplyOptions, DiffOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions,
+                             StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

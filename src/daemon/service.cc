@@ -11,6 +11,7 @@
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
 #include "sched/blocking.h"
+#include "sched/capacity.h"
 #include "sched/explain.h"
 #include "sched/explain_queue.h"
 #include "store/event_codec.h"
@@ -75,6 +76,40 @@ api::Explained DaemonService::explain(JobId job) {
     }
   });
   return explained;
+}
+
+namespace {
+
+api::CapacityReport::Kind to_kind(const state::State& state, const sched::NodeKind& from) {
+  api::CapacityReport::Kind kind;
+  kind.pool = state.pools()[from.pool].name;
+  kind.gpu_model = from.model;
+  kind.gpus = from.gpus;
+  kind.cpu_milli = from.cpu_milli;
+  kind.memory_mib = from.memory_mib;
+  kind.taints = from.taints;
+  kind.nodes = from.nodes;
+  kind.releasable = from.releasable();
+  for (const sched::IdleNode& idle : from.idle) {
+    const state::NodeState& node = state.node(idle.node);
+    kind.idle.push_back({node.spec.name, idle.since, std::string(name_of(idle.kept_for)), idle.job, node.cordoned});
+  }
+  if (from.wanted) kind.wanted = {from.wanted->nodes, from.wanted->jobs, from.wanted->gpu_milli};
+  return kind;
+}
+
+}  // namespace
+
+api::CapacityReport DaemonService::capacity(std::int64_t idle_for_s) {
+  api::CapacityReport report;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    report.time = now(state);
+    report.seq = state.last_seq();
+    const sched::Capacity found = sched::capacity_of(state, report.time, idle_for_s * 1000);
+    for (const sched::NodeKind& kind : found.kinds) report.kinds.push_back(to_kind(state, kind));
+    report.complete = found.complete;
+  });
+  return report;
 }
 
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/routes/views.h"
+#include "sched/capacity.h"
 
 namespace berth::daemon {
 
@@ -88,6 +89,36 @@ void add_nodes(const State& state, Exposition& out) {
   for (std::size_t i = 0; i < std::size(kNodeStates); ++i) {
     out.add({{"state", kNodeStates[i]}}, whole(counts[i]));
   }
+}
+
+struct Scaling {
+  std::int64_t releasable = 0;
+  std::int64_t wanted = 0;
+  std::size_t helped = 0;
+};
+
+// Nodes of several sizes may be of one pool and model: what is wanted is alternatives, of which the one counts that
+// starts the most jobs, and of these the one of the fewest nodes.
+void add_capacity(const api::View& view, Exposition& out) {
+  const sched::FurtherEffort effort{.asks = 50, .nodes_scored = 100'000};
+  const sched::Capacity capacity = sched::capacity_of(view.state, view.now, sched::kIdleForMs, effort);
+  std::map<std::pair<std::string_view, std::string_view>, Scaling> sums;
+  for (const sched::NodeKind& kind : capacity.kinds) {
+    Scaling& sum = sums[{view.state.pools()[kind.pool].name, kind.model}];
+    sum.releasable += static_cast<std::int64_t>(kind.releasable());
+    if (!kind.wanted) continue;
+    const std::size_t helped = kind.wanted->jobs.size();
+    if (helped < sum.helped || (helped == sum.helped && kind.wanted->nodes > sum.wanted)) continue;
+    sum.helped = helped;
+    sum.wanted = kind.wanted->nodes;
+  }
+  out.begin("berth_nodes_releasable", MetricType::kGauge,
+            "Nodes idle for ten minutes that could go together: nobody is promised them or could use them, and no "
+            "guarantee counts on them.");
+  for (const auto& [of, sum] : sums) out.add({{"pool", of.first}, {"model", of.second}}, whole(sum.releasable));
+  out.begin("berth_nodes_wanted", MetricType::kGauge,
+            "Further nodes that would start jobs which wait for places, tried for each pool and model by itself.");
+  for (const auto& [of, sum] : sums) out.add({{"pool", of.first}, {"model", of.second}}, whole(sum.wanted));
 }
 
 void add_fragmentation(const State& state, Exposition& out) {
@@ -244,6 +275,7 @@ void add_gauges(const api::View& view, Exposition& out) {
   const std::vector<const QueueState*> queues = queues_by_path(state);
   add_gpus(state, out);
   add_nodes(state, out);
+  add_capacity(view, out);
   add_fragmentation(state, out);
   add_queues(state, queues, out);
   add_jobs(view, queues, out);

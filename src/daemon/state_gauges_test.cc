@@ -54,6 +54,22 @@ TEST_CASE("a node is in one state") {
   CHECK_EQ(story[gpus("idle")], "");  // what is provably gone is no GPU of the fleet
 }
 
+TEST_CASE("nodes that could go and nodes that would help are told by pool and model") {
+  const std::string releasable = "berth_nodes_releasable{pool=\"default\",model=\"H100\"}";
+  const std::string wanted = "berth_nodes_wanted{pool=\"default\",model=\"H100\"}";
+  MetricsStory story;
+  story.run(RegisterNode{FleetFixture::node("n2", 8)});
+  CHECK_EQ(story[releasable], "0");  // nobody is idle for ten minutes
+  story.now = story.now + 600'000;
+  CHECK_EQ(story[releasable], "1");  // the other one is guaranteed
+  CHECK_EQ(story[wanted], "0");
+  story.submit("a", 8);
+  story.submit("a", 8);
+  story.submit("a", 4);
+  CHECK_EQ(story[releasable], "0");
+  CHECK_EQ(story[wanted], "1");
+}
+
 TEST_CASE("a queue's GPUs are guaranteed, borrowed, promised, and what is left to it") {
   MetricsStory story;
   story.submit("b", 4);

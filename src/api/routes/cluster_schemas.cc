@@ -111,6 +111,45 @@ Schema gpu() {
                                      {"jobs", list("Jobs bound to it.", integer("A job."))}});
 }
 
+Schema taints_of_nodes() {
+  return list("What jobs have to tolerate to run on it.",
+              object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}));
+}
+
+Schema capacity() {
+  const Schema idle = object(
+      "An idle node, in contact and not under maintenance.",
+      {{"node", text("Its name.")},
+       {"since", time("Nothing has held anything there since then.")},
+       {"kept_for",
+        word("nothing: it could go, together with all others of which that is said. recent: it is not idle for long "
+             "enough. promised, held: to or for the job. wanted: the job waits and could use it. guaranteed: the "
+             "guarantees of queues count on it.",
+             {"nothing", "recent", "promised", "held", "wanted", "guaranteed"})},
+       {"job?", integer("For which job it stays.")},
+       {"cordoned", boolean("It takes no new tasks.")}});
+  const Schema wanted = object("Further nodes of the kind that would help, tried by themselves.",
+                               {{"nodes", integer("So many; with one fewer one of the jobs would not start.")},
+                                {"jobs", list("What would start, in its order.", integer("A job."))},
+                                {"gpus", number("GPUs of those jobs.")}});
+  const Schema kind = object("Nodes that are alike.", {{"pool", text("Their pool.")},
+                                                       {"gpu_model", text("H100; of several A100+H100; or empty.")},
+                                                       {"gpus", integer("GPUs of one node.")},
+                                                       {"cpus", number("Its cores.")},
+                                                       {"memory_mib", integer("Its memory.")},
+                                                       {"taints", taints_of_nodes()},
+                                                       {"nodes", integer("How many are not lost.")},
+                                                       {"releasable", integer("How many could go.")},
+                                                       {"idle", list("The longest idle first.", idle)},
+                                                       {"wanted?", wanted}});
+  return object("Which idle nodes could go, and which further nodes would start jobs that wait.",
+                {{"time", time("The server's time.")},
+                 {"idle_for_s", integer("A node that is idle for less stays.")},
+                 {"items", list("By pool, model and size; also kinds of which all nodes are lost.", kind)},
+                 {"complete", boolean("Everybody who waits was asked, for every kind.")},
+                 {"seq", integer("The last event that the answer reflects.")}});
+}
+
 Schema node() {
   return object("A node.",
                 {{"name", text("Its name.")},
@@ -124,8 +163,7 @@ Schema node() {
                                       object("A window.", {{"from", time("When nothing runs there any more.")},
                                                            {"to", time("When it takes tasks again.")}}))},
                  {"labels", map("Its labels.", text("A value."))},
-                 {"taints", list("What jobs have to tolerate to run on it.",
-                                 object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}))},
+                 {"taints", taints_of_nodes()},
                  {"topology", list("The domain it is in at each topology level, outermost first.", text("A domain."))},
                  {"cpus", number("Its cores.")},
                  {"cpus_free", number("Cores that are not bound.")},
@@ -206,6 +244,7 @@ void add_cluster_schemas(boost::json::object& schemas) {
   schemas["Queue"] = queue();
   schemas["Share"] = object("The arithmetic of a share.", {{"path", text("The queue's path.")},
                                                            {"lines", list("Step by step.", text("A sentence."))}});
+  schemas["Capacity"] = capacity();
   schemas["QueueList"] = object("All queues.", {{"items", list("The queues, by path.", reference("Queue"))},
                                                 {"seq", integer("The last event that the list reflects.")}});
   schemas["Gpu"] = gpu();

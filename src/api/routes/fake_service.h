@@ -114,6 +114,24 @@ class FakeService : public Service {
             {"4 of 8 free on n1"},
             {{"gpus", "it would start now if each task asked 4 GPUs instead of 8"}}};
   }
+  CapacityReport capacity(std::int64_t idle_for_s) override {
+    CapacityReport report{.kinds = {}, .complete = true, .time = now, .seq = state.last_seq()};
+    CapacityReport::Kind kind;
+    kind.pool = "default";
+    kind.gpu_model = "H100";
+    kind.gpus = 8;
+    kind.cpu_milli = 64'000;
+    kind.memory_mib = 512 * 1024;
+    kind.taints = {{"maintenance", "soon"}};
+    kind.nodes = 3;
+    kind.releasable = 1;
+    kind.idle = {{"n1", Timestamp{now.ms - idle_for_s * 1000}, "nothing", JobId::none(), true},
+                 {"n2", now, "wanted", JobId(2), false}};
+    kind.wanted = {2, {JobId(2), JobId(3)}, 12'500};
+    report.kinds = {kind, kind};
+    report.kinds[1].wanted.reset();
+    return report;
+  }
   Result<std::vector<std::string>> explain_share(const std::string& queue) override {
     if (state.queue_at(queue) == nullptr) return not_found("no such queue");
     return std::vector<std::string>{"gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)"};

@@ -99,6 +99,41 @@ TEST_CASE("maintenance: names or selects nodes, and says what is wrong before it
         std::string::npos);
 }
 
+TEST_CASE("capacity: tells what could go and what would help, and reads the time before it asks the server") {
+  CapacityOptions options;
+  options.show.format = Format::kWide;
+  const auto shown = outcome_of(options, {ok(R"({"items": [
+      {"pool": "default", "gpu_model": "H100", "gpus": 8, "cpus": 64, "memory_mib": 524288, "taints": [], "nodes": 5,
+       "releasable": 1, "wanted": {"nodes": 2, "jobs": [7, 8], "gpus": 12.5}, "idle": [
+        {"node": "n1", "since": "2026-12-01T06:00:00.000Z", "kept_for": "nothing", "job": null, "cordoned": true},
+        {"node": "n2", "since": "2026-12-01T06:00:01.000Z", "kept_for": "wanted", "job": 7, "cordoned": false},
+        {"node": "n3", "since": "2026-12-01T06:00:02.000Z", "kept_for": "guaranteed", "job": null, "cordoned": false}]},
+      {"pool": "old", "gpu_model": "", "gpus": 0, "cpus": 1, "memory_mib": 1024, "taints": [], "nodes": 0,
+       "releasable": 0, "wanted": null, "idle": []}], "complete": false, "seq": 9})")});
+  REQUIRE(shown.code);
+  CHECK(shown.requests[0].starts_with("GET /v1/capacity HTTP"));
+  CHECK(shown.out ==
+        "POOL     GPU MODEL  SIZE                     NODES  IDLE  COULD GO  IDLE AND KEPT           WANTED\n"
+        "default  H100       8 GPUs, 64 CPUs, 512GiB      5     3         1  1 guaranteed, 1 wanted  2 for 2 jobs of "
+        "12.5 GPUs\n"
+        "\n"
+        "IDLE NODE  POOL     SINCE                 KEPT FOR         STATE\n"
+        "n1         default  2026-12-01 06:00:00Z  could go         cordoned\n"
+        "n2         default  2026-12-01 06:00:01Z  wanted by job 7  ready\n"
+        "n3         default  2026-12-01 06:00:02Z  guaranteed       ready\n"
+        "More jobs wait than could be asked.\n");
+  options.show.format = Format::kTable;
+  options.idle_for = "1h30m";
+  const auto none = outcome_of(options, {ok(R"({"items": [], "complete": true, "seq": 9})")});
+  REQUIRE(none.code);
+  CHECK(none.requests[0].starts_with("GET /v1/capacity?idle_for_s=5400 HTTP"));
+  CHECK(none.out == "no nodes\n");
+  for (const char* wrong : {"10", "-5m", "1y", "99999999999999999999h"}) {
+    options.idle_for = wrong;
+    CHECK_FALSE(outcome_of(options, {}).code);
+  }
+}
+
 TEST_CASE("submit: sends the document under its key, and says the job's number") {
   const auto outcome = outcome_of(SubmitOptions{job_of("true"), Format::kTable},
                                   {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});

@@ -49,6 +49,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "run", .names = "TIME", .fewest = 1, .most = 1},
     {.verb = "restart", .flags = "from-checkpoint"},
     {.verb = "why", .names = "NAME", .fewest = 1, .most = 1, .flags = "details"},
+    {.verb = "capacity", .options = "idle-for"},
     {.verb = "share", .names = "QUEUE", .fewest = 1, .most = 1},
     {.verb = "jobs"},
     {.verb = "queues"},

@@ -46,6 +46,7 @@ class Stage : private Witness {
   Done die(const Line& line);
   Done exit(const Line& line);
   Done why(const Line& line);
+  Done tell_capacity(const Line& line);
   Done on_job(const Line& line);
   void list_jobs();
   void list_queues();

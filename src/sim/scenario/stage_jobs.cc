@@ -6,6 +6,7 @@
 
 #include "model/document/quantity.h"
 #include "model/name.h"
+#include "sched/capacity.h"
 #include "sched/explain.h"
 #include "sim/scenario/stage.h"
 
@@ -295,6 +296,31 @@ Stage::Done Stage::why(const Line& line) {
     for (const std::string& detail : explanation.details) say("  " + detail);
     for (const sched::Change& change : explanation.changes) say("  " + sched::would_start(change));
   }
+  return {};
+}
+
+Stage::Done Stage::tell_capacity(const Line& line) {
+  std::int64_t idle_for_s = sched::kIdleForMs / 1000;
+  if (auto ok = read_option(line, "idle-for", parse_seconds, idle_for_s); !ok) return ok;
+  const state::State& state = world_.working();
+  const sched::Capacity capacity = sched::capacity_of(world_.working(), world_.now(), idle_for_s * 1000);
+  for (const sched::NodeKind& kind : capacity.kinds) {
+    say(state.pools()[kind.pool].name + ", " +
+        (kind.gpus == 0 ? "no GPUs" : std::to_string(kind.gpus) + " " + kind.model) + ": " +
+        std::to_string(kind.releasable()) + " of " + std::to_string(kind.nodes) + " nodes could go");
+    for (const sched::IdleNode& idle : kind.idle) {
+      say("  " + state.node(idle.node).spec.name + " is idle since " + duration_text(idle.since - kBegin) +
+          (idle.kept_for == sched::KeptFor::kNothing ? " and could go"
+                                                     : " and stays: " + std::string(name_of(idle.kept_for))) +
+          (idle.job.valid() ? ", " + name_of_job(idle.job) : ""));
+    }
+    if (!kind.wanted) continue;
+    std::string jobs;
+    for (const JobId job : kind.wanted->jobs) jobs += (jobs.empty() ? "" : ", ") + name_of_job(job);
+    say("  " + std::to_string(kind.wanted->nodes) + " more would start " + jobs + ": " +
+        document::milli_text(kind.wanted->gpu_milli) + " GPUs");
+  }
+  if (!capacity.complete) say("not all who wait were asked");
   return {};
 }
 

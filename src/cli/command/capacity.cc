@@ -1,0 +1,92 @@
+#include <array>
+
+#include "cli/command/commands.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "cli/when.h"
+#include "model/document/quantity.h"
+
+namespace berth::cli {
+namespace {
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// "2 guaranteed, 1 wanted": why idle nodes stay.
+std::string kept(const Json& kind) {
+  constexpr std::array<const char*, 5> kReasons{"guaranteed", "held", "promised", "recent", "wanted"};
+  std::vector<std::string> parts;
+  for (const char* reason : kReasons) {
+    std::int64_t count = 0;
+    for (const Json& idle : items(kind, "idle")) count += show(idle, "kept_for") == reason ? 1 : 0;
+    if (count > 0) parts.push_back(std::to_string(count) + " " + reason);
+  }
+  return joined(parts, ", ");
+}
+
+std::string wanted(const Json& kind) {
+  const Json& wanted = at(kind, "wanted");
+  if (!wanted.is_object()) return "";
+  return show(wanted, "nodes") + " for " + counted(static_cast<std::int64_t>(items(wanted, "jobs").size()), "job") +
+         " of " + show(wanted, "gpus") + " GPUs";
+}
+
+std::string size_of(const Json& kind) {
+  return show(kind, "gpus") + " GPUs, " + show(kind, "cpus") + " CPUs, " +
+         document::memory_text(integer(kind, "memory_mib"));
+}
+
+// Kinds of which no node is there any more are of use only where they would help.
+std::string kinds_table(const Json& answer, std::size_t width) {
+  Table table({{"POOL", Align::kLeft, true},
+               {"GPU MODEL", Align::kLeft, true},
+               {"SIZE"},
+               {"NODES", Align::kRight},
+               {"IDLE", Align::kRight},
+               {"COULD GO", Align::kRight},
+               {"IDLE AND KEPT", Align::kLeft, true},
+               {"WANTED"}});
+  for (const Json& kind : items(answer, "items")) {
+    if (integer(kind, "nodes") == 0 && !has(kind, "wanted")) continue;
+    table.add({show(kind, "pool"), show(kind, "gpu_model"), size_of(kind), show(kind, "nodes"),
+               std::to_string(items(kind, "idle").size()), show(kind, "releasable"), kept(kind), wanted(kind)});
+  }
+  return table.empty() ? "no nodes\n" : table.text(width);
+}
+
+std::string idle_table(const Json& answer, std::size_t width) {
+  Table table({{"IDLE NODE", Align::kLeft, true}, {"POOL", Align::kLeft, true}, {"SINCE"}, {"KEPT FOR"}, {"STATE"}});
+  for (const Json& kind : items(answer, "items")) {
+    for (const Json& idle : items(kind, "idle")) {
+      const std::string why = show(idle, "kept_for");
+      table.add({show(idle, "node"), show(kind, "pool"), clock_text(show(idle, "since")),
+                 (why == "nothing" ? "could go" : why) + (has(idle, "job") ? " by job " + show(idle, "job") : ""),
+                 is_true(idle, "cordoned") ? "cordoned" : "ready"});
+    }
+  }
+  return table.empty() ? "" : "\n" + table.text(width);
+}
+
+}  // namespace
+
+Result<int> run(const CapacityOptions& options, Session& session) {
+  std::string path = "/v1/capacity";
+  if (!options.idle_for.empty()) {
+    const auto seconds = document::parse_duration_s(options.idle_for);
+    if (!seconds) return invalid("--idle-for: " + seconds.error().message);
+    path += "?idle_for_s=" + std::to_string(*seconds);
+  }
+  return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    const auto answer = get(session, path);
+    if (!answer) return answer.error();
+    const Format format = options.show.format;
+    return formatted(*answer, format, [&] {
+      const std::size_t width = table_width(session, format);
+      return kinds_table(*answer, width) + (format == Format::kWide ? idle_table(*answer, width) : "") +
+             (is_true(*answer, "complete") ? "" : "More jobs wait than could be asked.\n");
+    });
+  });
+}
+
+}  // namespace berth::cli
