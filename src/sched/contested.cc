@@ -83,27 +83,63 @@ bool may_preempt(const QueueState& queue, const JobState& waiting, const JobStat
          waiting.level < state::level_of(queue, job, now);
 }
 
-// Whether the rules would let him stop the job there, and it would be of use to him: it takes a place that he might
-// have, or a part of what quota allows, or it stands where he may not be near.
-bool might_stop(const State& state, const JobState& waiting, const Start& start, Timestamp now) {
-  const bool own = waiting.queue == start.job.queue;
-  const Amounts asked = least_amounts(state, waiting.spec);
-  const bool may = own ? may_preempt(state.queue(waiting.queue), waiting, start.job, now)
-                       : could_reclaim(state, waiting.queue, asked, start.job.queue, start.counts);
-  return may && (may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
-                 Neighbours(state, waiting).matter());
+// Whether it would be of use to him to stop the job there: it takes a place that he might have, or a part of what quota
+// allows, or it stands where he may not be near.
+bool would_gain(const State& state, const JobState& waiting, const Start& start) {
+  return may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
+         Neighbours(state, waiting).matter();
 }
 
-std::vector<const JobState*> all_who_might_stop(const State& state, const Start& start, Timestamp now) {
-  std::vector<const JobState*> found;
-  const SchedulingConfig& rules = state.config().scheduling;
-  for (const QueueState& leaf : state.queues()) {
-    if (leaf.lanes.empty() || (leaf.id == start.job.queue ? !rules.preempt : !rules.reclaim)) continue;
-    for (const JobState* waiting : asked_in(state, leaf, now)) {
-      if (waiting->id != start.job.id && might_stop(state, *waiting, start, now)) found.push_back(waiting);
+// Those of one queue, and of all below it, whom the rules let stop the job and who would gain by it.
+class MightStop {
+ public:
+  MightStop(const State& state, const Start& start, Timestamp now) : state_(state), start_(start), now_(now) {}
+
+  void add_of_own_queue() {
+    const QueueState& own = state_.queue(start_.job.queue);
+    for (const JobState* waiting : asked_in(state_, own, now_)) {
+      if (waiting->id != start_.job.id && may_preempt(own, *waiting, start_.job, now_)) add(*waiting);
     }
   }
-  return found;
+
+  // Of the branches of the tree that part from the job's own where it borrows, and are guaranteed something.
+  void add_of_others() {
+    for (QueueId side = start_.job.queue; side != state_.root(); side = state_.queue(side).parent) {
+      if (start_.counts && ranks_within(state_, side, start_.job.queue, *start_.counts)) continue;
+      for (const QueueId other : state_.queue(state_.queue(side).parent).children) {
+        if (other != side && state_.queue(other).guaranteed.stated != 0) add_below(other, other);
+      }
+    }
+  }
+
+  std::vector<const JobState*> found() { return std::move(found_); }
+
+ private:
+  void add_below(QueueId branch, QueueId id) {
+    const QueueState& queue = state_.queue(id);
+    if (queue.pending_below == 0) return;
+    for (const QueueId child : queue.children) add_below(branch, child);
+    for (const JobState* waiting : asked_in(state_, queue, now_)) {
+      if (ranks_within(state_, branch, id, least_amounts(state_, waiting->spec))) add(*waiting);
+    }
+  }
+
+  void add(const JobState& waiting) {
+    if (would_gain(state_, waiting, start_)) found_.push_back(&waiting);
+  }
+
+  const State& state_;
+  const Start& start_;
+  Timestamp now_;
+  std::vector<const JobState*> found_;
+};
+
+std::vector<const JobState*> all_who_might_stop(const State& state, const Start& start, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  MightStop might(state, start, now);
+  if (rules.preempt) might.add_of_own_queue();
+  if (rules.reclaim) might.add_of_others();
+  return might.found();
 }
 
 class Contestants {
