@@ -283,10 +283,8 @@ state::SeenFree free_after(const NodeState& node, const Taken& taken) {
 }  // namespace
 
 LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node, const Taken& taken) {
-  const auto on = [&](std::int32_t gpu_free) {
-    return taken.tasks == 0 ? loss.on(node.id, gpu_free) : loss.on(free_after(node, taken), gpu_free);
-  };
-  if (!ask.group.request.is_share()) return {on(static_cast<std::int32_t>(kMilli)), 0};
+  const auto before = taken.tasks == 0 ? loss.before(node.id) : loss.before(free_after(node, taken));
+  if (!ask.group.request.is_share()) return {loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
   std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
   std::size_t looked_at = 0;
   std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
@@ -296,7 +294,7 @@ LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const
     const auto known = std::span(fills).first(looked_at);
     if (std::ranges::find(known, available) != known.end() || !takes_share(ask, node, taken, g)) continue;
     fills[looked_at++] = available;
-    const std::pair here(on(available), available);
+    const std::pair here(loss.on(before, available), available);
     if (best && here >= *best) continue;
     best = here;
     gpu = g;

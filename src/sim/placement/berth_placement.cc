@@ -109,15 +109,15 @@ void BerthPlacement::move_node(std::uint32_t node, Table::Id to) {
   if (left.empty()) nodes_in_.erase(from);
   nodes_in_[to].insert({rank_[node], node});
   state_of_[node] = to;
-  summary_.add(table_->node(from), table_->slots_of(from), -1);
-  summary_.add(table_->node(to), table_->slots_of(to), 1);
+  summary_.add(table_->node(from), table_->offers_of(from), -1);
+  summary_.add(table_->node(to), table_->offers_of(to), 1);
 }
 
 void BerthPlacement::sum_up() {
   summary_ = {};
   summary_.slots.resize(table_->mix().groups().size());
   for (const auto& [state, nodes] : nodes_in_) {
-    summary_.add(table_->node(state), table_->slots_of(state), static_cast<std::int64_t>(nodes.size()));
+    summary_.add(table_->node(state), table_->offers_of(state), static_cast<std::int64_t>(nodes.size()));
   }
 }
 

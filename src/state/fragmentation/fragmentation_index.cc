@@ -74,7 +74,7 @@ bool FragmentationIndex::load(const Mix::Saved& saved) {
 void FragmentationIndex::sum_up_again() { summed_ = false; }
 
 void FragmentationIndex::count(Table::Id id, int sign) const {
-  summary_.add(table_.node(id), table_.slots_of(id), sign);
+  summary_.add(table_.node(id), table_.offers_of(id), sign);
   unusable_ += sign * table_.unusable_of(id);
 }
 
@@ -132,9 +132,9 @@ bool FragmentationIndex::describes(std::span<const NodeState> nodes) const {
     const NodeFree& free = now.free;
     if (seen.seen != now || seen.there != node.takes_tasks()) return false;
     if (!seen.there) continue;
-    std::vector<std::int64_t> slots;
-    for (const auto& group : mix().groups()) slots.push_back(fragmentation::slots(free, group.request));
-    sum.add(free, slots, 1);
+    std::vector<fragmentation::Offer> offers;
+    fragmentation::append_offers(free, mix(), offers);
+    sum.add(free, offers, 1);
     unusable += fragmentation::unusable_milli(free, mix());
   }
   return sum.idle_milli == summary_.idle_milli && sum.slots == summary_.slots && unusable == unusable_;
@@ -146,20 +146,23 @@ PlacementLoss::PlacementLoss(const FragmentationIndex& index, const Request& req
   prices_ = fragmentation::scarcity_prices(index_.summary_, index_.mix());
 }
 
-std::int64_t PlacementLoss::on(NodeId node, std::int32_t gpu_free) const {
+PlacementLoss::Before PlacementLoss::before(NodeId node) const {
   const auto& seen = index_.nodes_[node.index()];
-  return loss(seen.id, seen.seen.cpu_rest, gpu_free);
+  return before(seen.id, seen.seen.cpu_rest);
 }
 
-std::int64_t PlacementLoss::on(const SeenFree& node, std::int32_t gpu_free) const {
-  return loss(index_.table_.id_of(node.free), node.cpu_rest, gpu_free);
+PlacementLoss::Before PlacementLoss::before(const SeenFree& node) const {
+  return before(index_.table_.id_of(node.free), node.cpu_rest);
 }
 
-std::int64_t PlacementLoss::loss(fragmentation::NodeTable::Id before, std::int64_t cpu_rest,
-                                 std::int32_t gpu_free) const {
+PlacementLoss::Before PlacementLoss::before(fragmentation::NodeTable::Id id, std::int64_t cpu_rest) const {
+  return {id, cpu_rest, index_.table_.value(id, prices_)};
+}
+
+std::int64_t PlacementLoss::on(const Before& node, std::int32_t gpu_free) const {
   auto& table = index_.table_;
-  const auto after = table.state_after(before, id_, gpu_free, cpu_rest);
-  return table.value(before, prices_) - table.value(after, prices_);
+  const auto after = table.state_after(node.id, id_, gpu_free, node.cpu_rest);
+  return node.value - table.value(after, prices_);
 }
 
 }  // namespace berth::state

@@ -83,13 +83,21 @@ class PlacementLoss {
  public:
   PlacementLoss(const FragmentationIndex& index, const fragmentation::Request& request);
 
-  // On the node as the state has it; `gpu_free` is what is available on the GPU that a share is put on.
-  std::int64_t on(NodeId node, std::int32_t gpu_free) const;
-  // On a node that is in another state by now.
-  std::int64_t on(const SeenFree& node, std::int32_t gpu_free) const;
+  // A node without the request, and what it is worth.
+  struct Before {
+    fragmentation::NodeTable::Id id = 0;
+    std::int64_t cpu_rest = 0;
+    std::int64_t value = 0;
+  };
+  // As the state has it.
+  Before before(NodeId node) const;
+  // In another state by now.
+  Before before(const SeenFree& node) const;
+  // `gpu_free` is what is available on the GPU that a share is put on.
+  std::int64_t on(const Before& node, std::int32_t gpu_free) const;
 
  private:
-  std::int64_t loss(fragmentation::NodeTable::Id before, std::int64_t cpu_rest, std::int32_t gpu_free) const;
+  Before before(fragmentation::NodeTable::Id id, std::int64_t cpu_rest) const;
 
   const FragmentationIndex& index_;
   fragmentation::NodeTable::RequestId id_ = 0;

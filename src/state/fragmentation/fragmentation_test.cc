@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "base/random.h"
 #include "state/fragmentation/mix.h"
+#include "state/fragmentation/next_states.h"
 #include "state/fragmentation/node_table.h"
 #include "state/fragmentation/node_value.h"
 #include "state/fragmentation/shape.h"
@@ -127,22 +129,29 @@ TEST_CASE(
 }
 
 TEST_CASE("the fleet's summary follows its nodes exactly") {
-  FleetSummary fleet;
-  const std::vector<std::int64_t> two{3, 1};
+  FleetSummary fleet{0, {0, 0, 0}};
+  const std::vector<Offer> two{{0, 3}, {2, 1}};
   fleet.add(node_with({1000, 500}, 8000), two, 2);
   CHECK(fleet.idle_milli == 3000);
-  CHECK(fleet.slots == std::vector<std::int64_t>{6, 2});
+  CHECK(fleet.slots == std::vector<std::int64_t>{6, 0, 2});
   fleet.add(node_with({1000, 500}, 8000), two, -1);
   CHECK(fleet.idle_milli == 1500);
-  CHECK(fleet.slots == two);
+  CHECK(fleet.slots == std::vector<std::int64_t>{3, 0, 1});
+}
+
+TEST_CASE("a node offers its slots for groups that ask for GPUs, and leaves out those for which it has none") {
+  const auto mix = mix_of({{whole(2), 1}, {share(300), 1}, {{1000, 0, 0, kAnyModel}, 1}, {bound(share(500), 1), 1}});
+  std::vector<Offer> offers{{9, 9}};
+  append_offers(node_with({700, 1000}, 8000), mix, offers);
+  CHECK(offers == std::vector<Offer>{{9, 9}, {1, 5}});
 }
 
 TEST_CASE("value falls as the price of what the node offers falls") {
-  const std::vector<std::int64_t> node_slots{2, 0};
+  const std::vector<Offer> offers{{0, 2}};
   const std::vector<std::int64_t> prices{1000, 5000};
-  CHECK(node_value(7, node_slots, prices) ==
+  CHECK(node_value(7, offers, prices) ==
         7 * kPriceScale + static_cast<std::int64_t>(kFutures) * kScarcityPercent * 2000 / 100);
-  CHECK(node_value(7, node_slots, std::vector<std::int64_t>{900, 5000}) < node_value(7, node_slots, prices));
+  CHECK(node_value(7, offers, std::vector<std::int64_t>{900, 5000}) < node_value(7, offers, prices));
 }
 
 TEST_CASE("a learned mix holds what was seen, most frequent first, cut at 95 %") {
@@ -201,6 +210,24 @@ TEST_CASE("remembered values equal fresh ones, before and after the mix changes"
       NodeTable fresh(kept.mix());
       CHECK(kept.value(kept.id_of(node), prices) == fresh.value(fresh.id_of(node), prices));
     }
+  }
+}
+
+TEST_CASE("what is found under a key is what was put there, however many there are") {
+  Random random(5);
+  NextStates known;
+  std::map<std::uint64_t, std::uint32_t> expected;
+  CHECK(known.find(0) == nullptr);
+  for (std::uint32_t id = 0; id < 5000; ++id) {
+    const std::uint64_t key = random.below(20'000) << random.below(40);
+    if (!expected.emplace(key, id).second) continue;
+    known.insert(key, id);
+  }
+  CHECK(known.size() == expected.size());
+  for (const auto& [key, id] : expected) {
+    REQUIRE(known.find(key) != nullptr);
+    CHECK(*known.find(key) == id);
+    CHECK((known.find(key + 1) != nullptr) == expected.contains(key + 1));
   }
 }
 

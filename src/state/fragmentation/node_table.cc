@@ -22,6 +22,7 @@ std::size_t NodeTable::Hash::operator()(const NodeFree& node) const {
 void NodeTable::mix_changed() {
   ++mix_version_;
   futures_.clear();
+  offers_.clear();
 }
 
 bool NodeTable::observe(const Request& request, std::int64_t times) {
@@ -40,13 +41,13 @@ NodeTable::Id NodeTable::id_of(const NodeFree& node) {
   const auto sorted = canonical(node);
   const auto [entry, inserted] = ids_.try_emplace(sorted, static_cast<Id>(entries_.size()));
   if (inserted) {
-    entries_.emplace_back();
-    entries_.back().node = sorted;
+    entries_.push_back({sorted, {}});
+    worths_.emplace_back();
   }
   return entry->second;
 }
 
-std::span<const std::int64_t> NodeTable::slots_of(Id id) { return current(id).slots; }
+std::span<const Offer> NodeTable::offers_of(Id id) { return offers_of(current(id)); }
 
 NodeTable::RequestId NodeTable::id_of(const Request& request) {
   const auto [entry, inserted] = request_ids_.try_emplace(request, static_cast<RequestId>(requests_.size()));
@@ -84,36 +85,38 @@ NodeTable::Id NodeTable::state_after(Id id, RequestId request, std::int32_t gpu_
   const bool saves = over > 0 && cpu_rest >= over;
   const std::uint64_t key = (std::uint64_t{id} << 32U | std::uint64_t{request} << 12U |
                              static_cast<std::uint64_t>(gpu_free) << 1U | (saves ? 1U : 0U));
-  if (const auto known = afters_.find(key); known != afters_.end()) return known->second;
+  if (const Id* known = afters_.find(key)) return *known;
   const Id found = id_of(fragmentation::after(NodeFree(before), requests_[request], gpu_free, cpu_rest));
-  afters_.emplace(key, found);
+  afters_.insert(key, found);
   return found;
 }
 
 std::int64_t NodeTable::unusable_of(Id id) {
-  auto& entry = current(id);
-  if (entry.unusable == kNotAsked) entry.unusable = unusable_milli(entry.node, mix_);
-  return entry.unusable;
+  Worth& worth = current(id);
+  if (worth.unusable == kNotAsked) worth.unusable = unusable_milli(entries_[id].node, mix_);
+  return worth.unusable;
 }
 
 std::int64_t NodeTable::value(Id id, std::span<const std::int64_t> prices) {
-  auto& entry = current(id);
-  if (!entry.filled) {
-    entry.fill = expected_fill(entry.node, mix_, futures(entry.node.model));
-    entry.filled = true;
+  Worth& worth = current(id);
+  if (!worth.filled) {
+    const NodeFree& node = entries_[id].node;
+    worth.fill = expected_fill(node, mix_, futures(node.model));
+    worth.filled = true;
   }
-  return node_value(entry.fill, entry.slots, prices);
+  return node_value(worth.fill, offers_of(worth), prices);
 }
 
-NodeTable::Entry& NodeTable::current(Id id) {
-  auto& entry = entries_[id];
-  if (entry.mix_version == mix_version_) return entry;
-  entry.mix_version = mix_version_;
-  entry.slots.clear();
-  for (const auto& group : mix_.groups()) entry.slots.push_back(slots(entry.node, group.request));
-  entry.unusable = kNotAsked;  // most states are only those that a node might have next
-  entry.filled = false;
-  return entry;
+NodeTable::Worth& NodeTable::current(Id id) {
+  Worth& worth = worths_[id];
+  if (worth.mix_version == mix_version_) return worth;
+  worth.mix_version = mix_version_;
+  worth.first_offer = static_cast<std::uint32_t>(offers_.size());
+  append_offers(entries_[id].node, mix_, offers_);
+  worth.offers = static_cast<std::uint16_t>(offers_.size() - worth.first_offer);
+  worth.unusable = kNotAsked;  // most states are only those that a node might have next
+  worth.filled = false;
+  return worth;
 }
 
 std::span<const std::uint16_t> NodeTable::futures(std::uint32_t model) {

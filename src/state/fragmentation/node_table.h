@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "state/fragmentation/mix.h"
+#include "state/fragmentation/next_states.h"
 #include "state/fragmentation/node_value.h"
 #include "state/fragmentation/shape.h"
 
@@ -40,7 +41,8 @@ class NodeTable {
   RequestId id_of(const Request& request);
   const NodeFree& node(Id id) const { return entries_[id].node; }
   std::size_t size() const { return entries_.size() + afters_.size() / 8 + requests_.size(); }
-  std::span<const std::int64_t> slots_of(Id id);
+  // What it offers to the mix as it is. The span is good until the next call that asks what a state offers or is worth.
+  std::span<const Offer> offers_of(Id id);
   std::int64_t unusable_of(Id id);
   // Empty where the request does not fit, one option for whole GPUs, one per
   // distinct fitting GPU for a share, ascending. The span is good until the
@@ -53,13 +55,17 @@ class NodeTable {
  private:
   struct Entry {
     NodeFree node;
-    std::uint32_t mix_version = 0;  // of slots and fill
-    std::vector<std::int64_t> slots;
-    std::int64_t fill = 0;
-    bool filled = false;  // `fill` is of the mix as it is
-    std::int64_t unusable = 0;
     std::vector<std::uint32_t> options;  // by request: 0 not asked yet, else 1 +
                                          // an index into option_lists_
+  };
+  // What a state is to the mix of this version; kept apart from the entries, so that several lie in a cache line.
+  struct Worth {
+    std::uint32_t mix_version = 0;
+    std::uint32_t first_offer = 0;  // in offers_
+    std::uint16_t offers = 0;
+    bool filled = false;  // `fill` has been worked out
+    std::int64_t fill = 0;
+    std::int64_t unusable = 0;
   };
 
   struct Hash {
@@ -67,18 +73,21 @@ class NodeTable {
   };
 
   void mix_changed();
-  Entry& current(Id id);
+  Worth& current(Id id);
+  std::span<const Offer> offers_of(const Worth& worth) const {
+    return std::span(offers_).subspan(worth.first_offer, worth.offers);
+  }
   std::vector<Option> find_options(const NodeFree& before, const Request& request);
   std::span<const std::uint16_t> futures(std::uint32_t model);
 
   Mix mix_;
   std::uint32_t mix_version_ = 1;
   std::vector<Entry> entries_;
+  std::vector<Worth> worths_;  // by Id
+  std::vector<Offer> offers_;  // of the states that have been asked for since the mix changed, one after the other
   // allowed: looked up by key, never walked
   std::unordered_map<NodeFree, Id, Hash> ids_;
-  // By state, request, free milli of the GPU and whether the rest of the CPU saves a unit.
-  // allowed: looked up by key, never walked
-  std::unordered_map<std::uint64_t, Id> afters_;
+  NextStates afters_;  // by state, request, free milli of the GPU and whether the rest of the CPU saves a unit
   std::vector<Request> requests_;
   std::map<Request, RequestId> request_ids_;
   std::vector<std::vector<Option>> option_lists_;

@@ -97,10 +97,18 @@ std::int64_t unusable_milli(const NodeFree& node, const Mix& mix) {
   return sum;
 }
 
-void FleetSummary::add(const NodeFree& node, std::span<const std::int64_t> node_slots, std::int64_t times) {
+void append_offers(const NodeFree& node, const Mix& mix, std::vector<Offer>& offers) {
+  const auto groups = mix.groups();
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].request.gpus == 0) continue;
+    const std::int64_t count = slots(node, groups[group].request);
+    if (count > 0) offers.push_back({static_cast<std::uint16_t>(group), static_cast<std::uint16_t>(count)});
+  }
+}
+
+void FleetSummary::add(const NodeFree& node, std::span<const Offer> offers, std::int64_t times) {
   idle_milli += times * node.idle_milli();
-  slots.resize(node_slots.size());
-  for (std::size_t group = 0; group < node_slots.size(); ++group) slots[group] += times * node_slots[group];
+  for (const Offer offer : offers) slots[offer.group] += times * offer.slots;
 }
 
 std::vector<std::int64_t> scarcity_prices(const FleetSummary& fleet, const Mix& mix) {
@@ -153,15 +161,9 @@ std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::u
   return sum;
 }
 
-std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_slots,
-                        std::span<const std::int64_t> prices) {
+std::int64_t node_value(std::int64_t fill, std::span<const Offer> offers, std::span<const std::int64_t> prices) {
   std::int64_t scarce = 0;
-  const auto worth = [&](std::size_t group) { return prices[group] * node_slots[group]; };
-  std::size_t group = 0;
-  for (; group + 4 <= prices.size(); group += 4) {  // by fours, because nothing is asked as often as this
-    scarce += worth(group) + worth(group + 1) + worth(group + 2) + worth(group + 3);
-  }
-  for (; group < prices.size(); ++group) scarce += worth(group);
+  for (const Offer offer : offers) scarce += prices[offer.group] * offer.slots;
   const auto futures = static_cast<std::int64_t>(kFutures);
   return fill * kPriceScale + futures * kScarcityPercent * scarce / 100;
 }

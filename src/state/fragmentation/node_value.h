@@ -9,6 +9,7 @@
 // a GPU model that requests are bound to) costs more the scarcer it is for the demand to come.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -26,12 +27,25 @@ inline constexpr std::int64_t kPriceScale = 1024;  // one milli-GPU, in a price
 // not use. All of it where the request cannot run here (or wants no GPU), else what lies on GPUs with too little left.
 std::int64_t unusable_milli(const NodeFree& node, const Mix& mix);
 
+// How many slots a node has for one group of the mix that asks for GPUs; groups for which it has none are left out, as
+// nearly all are on a node that is nearly full. Slots for CPU alone have no price.
+struct Offer {
+  std::uint16_t group = 0;
+  std::uint16_t slots = 0;  // at most one for each milli of its GPUs
+  bool operator==(const Offer&) const = default;
+};
+static_assert(kMaxGpusPerNode * kWholeGpu <= std::numeric_limits<std::uint16_t>::max());
+
+// Appends what the node offers, in the order of the groups.
+void append_offers(const NodeFree& node, const Mix& mix, std::vector<Offer>& offers);
+
 // What the whole fleet still offers, kept current by adding and removing nodes.
 struct FleetSummary {
   std::int64_t idle_milli = 0;
   std::vector<std::int64_t> slots;  // per group of the mix
 
-  void add(const NodeFree& node, std::span<const std::int64_t> node_slots, std::int64_t times);
+  // Precondition: there is one of `slots` for each group.
+  void add(const NodeFree& node, std::span<const Offer> offers, std::int64_t times);
 };
 
 // Per group, in units of 1/kPriceScale milli-GPU a slot: the group's milli times the square of its scarcity. Scarcity
@@ -49,7 +63,6 @@ std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model);
 std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures);
 
 // The value above, in units of 1/(kFutures * kPriceScale) milli-GPU.
-std::int64_t node_value(std::int64_t fill, std::span<const std::int64_t> node_slots,
-                        std::span<const std::int64_t> prices);
+std::int64_t node_value(std::int64_t fill, std::span<const Offer> offers, std::span<const std::int64_t> prices);
 
 }  // namespace berth::state::fragmentation
