@@ -119,14 +119,26 @@ class GroupPlacing {
   void offer(NodeId id) {
     const NodeState& node = gang_.state_.node(id);
     if (!allowed(node)) return;
-    ++gang_.work_.nodes_scored;
     const Taken& there = taken_of(id);
-    if (!has_place(ask_, node, there)) return;
-    const LeastLoss loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
-    Ready& ready = ready_.emplace_back(Ready{fit_of(ask_, node, there), loss.gpu});
-    ready.fit.loss = loss.milli;
-    ready.fit.dislike = gang_.neighbours_.dislike(id);
-    ready.fit.crowd = gang_.other_replicas_.on(id);
+    ++gang_.work_.nodes_scored;
+    if (has_place(ask_, node, there)) make_ready(node, there);
+  }
+
+  // One of nodes_to_score: what the index can tell of it, and what nodes of a class differ by, has been looked at.
+  void offer_indexed(NodeId id) {
+    if (!gang_.neighbours_.allows(id)) return;
+    ++gang_.work_.nodes_scored;
+    make_ready(gang_.state_.node(id), kNothing);
+  }
+
+  // It has a place for one more task, but for a share that its GPUs are not for.
+  void make_ready(const NodeState& node, const Taken& there) {
+    const std::optional<LeastLoss> loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
+    if (!loss) return;
+    Ready& ready = ready_.emplace_back(Ready{fit_of(ask_, node, there), loss->gpu});
+    ready.fit.loss = loss->milli;
+    ready.fit.dislike = gang_.neighbours_.dislike(node.id);
+    ready.fit.crowd = gang_.other_replicas_.on(node.id);
     std::push_heap(ready_.begin(), ready_.end(), Later{});
   }
 
@@ -148,7 +160,7 @@ class GroupPlacing {
       offered_.insert(offered_.end(), nodes.begin(), nodes.end());
       std::inplace_merge(offered_.begin(), offered_.begin() + known, offered_.end());
       ready_.reserve(ready_.size() + nodes.size());
-      for (const NodeId node : nodes) offer(node);
+      for (const NodeId node : nodes) offer_indexed(node);
     }
   }
 
@@ -156,7 +168,7 @@ class GroupPlacing {
   void replace(NodeId node) {
     if (const auto alike = next_alike(gang_.state_, ask_, node, offered_)) {
       offered_.insert(std::upper_bound(offered_.begin(), offered_.end(), *alike), *alike);
-      offer(*alike);
+      offer_indexed(*alike);
     } else {
       offer_untouched();
     }

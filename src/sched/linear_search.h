@@ -37,7 +37,7 @@ struct LinearSearch {
       if (!placement) continue;
       Fit fit = fit_of(ask, node, taken[node.id]);
       if (scored) {
-        const LeastLoss least = least_loss(loss, ask, node, taken[node.id]);
+        const LeastLoss least = *least_loss(loss, ask, node, taken[node.id]);
         fit.loss = least.milli;
         if (ask.group.request.is_share()) placement->gpus = {least.gpu};
       }

@@ -282,9 +282,10 @@ state::SeenFree free_after(const NodeState& node, const Taken& taken) {
 
 }  // namespace
 
-LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node,
+                                    const Taken& taken) {
   const auto before = taken.tasks == 0 ? loss.before(node.id) : loss.before(free_after(node, taken));
-  if (!ask.group.request.is_share()) return {loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
+  if (!ask.group.request.is_share()) return LeastLoss{loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
   std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
   std::size_t looked_at = 0;
   std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
@@ -299,7 +300,8 @@ LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const
     best = here;
     gpu = g;
   }
-  return {best->first, gpu};
+  if (!best) return std::nullopt;
+  return LeastLoss{best->first, gpu};
 }
 
 Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken) {

@@ -86,13 +86,13 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState
 bool has_place(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 
 // What it costs the fleet to put the task on a node that has a place for it, and the GPU that a share then goes to:
-// where the loss is least, of equal ones the fullest.
+// where the loss is least, of equal ones the fullest. Nothing where no GPU takes the share.
 struct LeastLoss {
   std::int64_t milli = 0;
   std::uint8_t gpu = 0;
 };
-LeastLoss least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
-                     const Taken& taken);
+std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const state::NodeState& node,
+                                    const Taken& taken);
 
 // How many replicas of its service are where, of a replica that asks to be spread: on the node, then in the domains
 // around it, the outermost first. Empty for all others.

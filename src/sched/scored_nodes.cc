@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <bitset>
 #include <iterator>
 #include <limits>
 
@@ -19,6 +21,7 @@ using state::State;
 namespace {
 
 constexpr std::size_t kNoModel = kMaxGpuModels;  // tasks that want no GPU: all nodes are one kind to them
+constexpr std::size_t kMixed = kNoModel + 1;     // lists of nodes with GPUs of several models
 constexpr std::size_t kGroupsLookedAt = 1024;    // at each end, once something has been found
 
 bool contains(std::span<const NodeId> nodes, NodeId node) {
@@ -36,27 +39,30 @@ class Merged {
  public:
   explicit Merged(bool upwards) : upwards_(upwards) {}
 
-  // `models_fit`: the groups have GPUs of a model that will do.
-  void add(std::size_t whole_gpus, bool models_fit, Iterator begin, Iterator end) {
+  // `kind`: of the nodes in all these groups, or kMixed.
+  void add(std::size_t whole_gpus, std::size_t kind, Iterator begin, Iterator end) {
     if (begin == end) return;
-    parts_.push_back({begin->first.available_milli, whole_gpus, models_fit, begin, end});
+    parts_.push_back({begin->first.available_milli, whole_gpus, kind, begin, end});
     std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
   }
-  struct Next {
-    const NodeGroups::value_type* group = nullptr;  // null: there are no more
-    bool models_fit = false;
-  };
-  Next next() {
-    if (parts_.empty()) return {};
-    Part& part = parts_.front();
-    const Next next{&*part.at, part.models_fit};
-    if (++part.at != part.end) {
-      part.available_milli = part.at->first.available_milli;
-    } else {
-      part = parts_.back();
-      parts_.pop_back();
-    }
+  bool empty() const { return parts_.empty(); }
+  // Of the list that has the next group.
+  std::size_t kind() const { return parts_.front().kind; }
+  // Leaves out what is left of that list.
+  void drop() {
+    parts_.front() = parts_.back();
+    parts_.pop_back();
     if (!parts_.empty()) sink_front();
+  }
+  const NodeGroups::value_type& next() {
+    Part& part = parts_.front();
+    const NodeGroups::value_type& next = *part.at;
+    if (++part.at == part.end) {
+      drop();
+      return next;
+    }
+    part.available_milli = part.at->first.available_milli;
+    sink_front();
     return next;
   }
 
@@ -64,7 +70,7 @@ class Merged {
   struct Part {
     std::int64_t available_milli = 0;  // of the group it is at
     std::size_t whole_gpus = 0;
-    bool models_fit = false;
+    std::size_t kind = kMixed;
     Iterator at;
     Iterator end;
   };
@@ -100,38 +106,30 @@ class Gathering {
   Gathering(const State& state, const TaskAsk& ask, std::span<const NodeId> without, std::uint64_t& scored)
       : state_(state), ask_(ask), without_(without), scored_(scored) {
     if (ask.group.request.gpus == 0) {
-      kinds_ = 1;
+      kinds_.set(kNoModel);
       return;
     }
     for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
       const GpuModelId model(static_cast<std::uint16_t>(m));
-      bool there = false;
       for (std::size_t c = 0; c < ask.classes.size() && (ask.models >> m & 1U) != 0; ++c) {
         const NodeClassId id(static_cast<std::uint16_t>(c));
-        there = there || (ask.classes[c] && state.node_index().available_milli(id, model) > 0);
+        if (ask.classes[c] && state.node_index().available_milli(id, model) > 0) kinds_.set(m);
       }
-      if (there) ++kinds_;
     }
   }
 
   std::vector<NodeId> run() && {
-    const TaskRequest& request = ask_.group.request;
-    // Of those that are too small for a share the ones that have enough in total count, too, as looked at.
-    const std::size_t least_step = request.is_share() ? 0 : Reach::of(request).step();
-    const GroupKey least{request.total_gpu_milli(), NodeClassId(0), state::GpuFills(state::NodeState())};
     Merged<NodeGroups::const_iterator> upwards(true);
-    Merged<NodeGroups::const_reverse_iterator> downwards(false);
-    for (const state::ModelGroups& part : state_.node_index().groups()) {
-      const bool models_fit = may_fit(ask_, part);
-      for (std::size_t step = least_step; step < Reach::kSteps; ++step) {
-        const NodeGroups& groups = part.by_reach[step];
-        const auto first = groups.lower_bound(least);
-        const NodeGroups::const_reverse_iterator last(first);
-        upwards.add(Reach(step).whole_gpus(), models_fit, first, groups.end());
-        downwards.add(Reach(step).whole_gpus(), models_fit, groups.rbegin(), last);
-      }
-    }
+    for_each_list([&](std::size_t whole_gpus, std::size_t kind, const NodeGroups& groups) {
+      upwards.add(whole_gpus, kind, groups.begin(), groups.end());
+    });
     gather(upwards, true);
+    // From the other end only what has more than has been met: where all lists were walked, the kinds that are full.
+    done_ = upwards.empty() ? ~done_ : Kinds();
+    Merged<NodeGroups::const_reverse_iterator> downwards(false);
+    for_each_list([&](std::size_t whole_gpus, std::size_t kind, const NodeGroups& groups) {
+      downwards.add(whole_gpus, kind, groups.rbegin(), groups.rend());
+    });
     gather(downwards, false);
     std::sort(found_.begin(), found_.end());  // in a small fleet both ends meet the same nodes
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
@@ -139,24 +137,51 @@ class Gathering {
   }
 
  private:
+  using Kinds = std::bitset<kNoModel + 1>;
+
+  // Those that may have a group for the task.
+  template <class Visit>
+  void for_each_list(Visit&& visit) const {
+    for (const state::ModelGroups& part : state_.node_index().groups()) {
+      const std::size_t kind = kind_of(part);
+      if (!may_fit(ask_, part) || is_done(kind) || (kind != kMixed && !kinds_[kind])) continue;
+      for (std::size_t step = Reach::of(ask_.group.request).step(); step < Reach::kSteps; ++step) {
+        visit(Reach(step).whole_gpus(), kind, part.by_reach[step]);
+      }
+    }
+  }
+
   template <class Groups>
   void gather(Groups& groups, bool upwards) {
-    std::array<std::size_t, kMaxGpuModels + 1> many{};
-    std::size_t full = 0;
+    std::array<std::size_t, kNoModel + 1> many{};
+    std::size_t missing = kinds_.count();
     std::size_t looked_at = 0;
-    while (full != kinds_) {
-      const auto [one, models_fit] = groups.next();
-      if (one == nullptr || (looked_at++ >= kGroupsLookedAt && !found_.empty())) return;
+    while (missing != 0 && !groups.empty()) {
+      if (is_done(groups.kind())) {
+        groups.drop();
+        continue;
+      }
+      if (looked_at++ >= kGroupsLookedAt && !found_.empty()) return;
       ++scored_;
-      if (!models_fit) continue;
-      std::size_t& count = many[kind_of(one->first)];
-      if (count == kScoredAtEachEnd || !group_fits(ask_, one->first)) continue;
+      const auto& [key, group] = groups.next();
+      const std::size_t kind = kind_of(key);
+      if (done_[kind] || !group_fits(ask_, key)) continue;
+      std::size_t& count = many[kind];
       if (upwards)
-        add_tight(one->second, count);
+        add_tight(group, count);
       else
-        add_loose(one->second, count);
-      if (count == kScoredAtEachEnd) ++full;
+        add_loose(group, count);
+      if (count < kScoredAtEachEnd) continue;
+      --missing;
+      done_.set(kind);
     }
+  }
+
+  bool is_done(std::size_t kind) const { return kind != kMixed && done_[kind]; }
+
+  std::size_t kind_of(const state::ModelGroups& part) const {
+    if (ask_.group.request.gpus == 0) return kNoModel;
+    return std::has_single_bit(part.models) ? static_cast<std::size_t>(std::countr_zero(part.models)) : kMixed;
   }
 
   std::size_t kind_of(const GroupKey& key) const {
@@ -205,7 +230,8 @@ class Gathering {
   const TaskAsk& ask_;
   std::span<const NodeId> without_;
   std::uint64_t& scored_;
-  std::size_t kinds_ = 0;
+  Kinds kinds_;  // that have something available
+  Kinds done_;   // that need not be looked at any more
   std::vector<NodeId> found_;
 };
 
