@@ -83,6 +83,15 @@ Result<std::set<std::string>> check_models(const ClusterConfig& config) {
     if (model.memory_mib < 0 || model.memory_mib > kMaxAmount) {
       return invalid("gpu model '" + model.name + "': memory must be 0 or more MiB");
     }
+    for (const auto& [key, watts] : {std::pair("watts", model.watts), std::pair("idle_watts", model.idle_watts)}) {
+      if (watts < 0 || watts > kMostWatts) {
+        return invalid("gpu model '" + model.name + "': " + key + " must be between 0 (not known) and " +
+                       std::to_string(kMostWatts));
+      }
+    }
+    if (model.idle_watts > model.watts) {
+      return invalid("gpu model '" + model.name + "': idle_watts is above its watts; an idle GPU draws no more");
+    }
   }
   return models;
 }

@@ -19,10 +19,13 @@ struct GpuModelConfig {
   std::string name;
   std::int64_t weight_permille = 1000;  // GPU-equivalents per GPU, in thousandths
   std::int64_t memory_mib = 0;
+  std::int64_t watts = 0;       // of one GPU that somebody has; 0: not known
+  std::int64_t idle_watts = 0;  // of one that nobody has
   bool operator==(const GpuModelConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
-                      field("memory_mib", &GpuModelConfig::memory_mib));
+                      field("memory_mib", &GpuModelConfig::memory_mib), field("watts", &GpuModelConfig::watts),
+                      field("idle_watts", &GpuModelConfig::idle_watts));
   }
 };
 
@@ -116,6 +119,7 @@ enum class NodeScore { kBestFit, kFragmentation };
 BERTH_ENUM_NAMES(NodeScore, "best-fit", "fragmentation");
 
 inline constexpr std::int64_t kMostEvictionsPerHour = 100'000;
+inline constexpr std::int64_t kMostWatts = 100'000;  // of one GPU
 
 struct SchedulingConfig {
   std::int64_t min_runtime_s = 0;         // a gang is not reclaimed or preempted earlier than this after its start
@@ -137,6 +141,7 @@ struct SchedulingConfig {
   std::int64_t evictions_per_hour = 0;  // gangs that reclaim and preemption stop, at most; 0: no limit
   std::int64_t moves_per_hour = 0;      // jobs that are moved so that others fit, at most; 0: none
   std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
+  bool energy = false;                  // models of which the least watts go into the same work come first
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(
@@ -154,7 +159,7 @@ struct SchedulingConfig {
         field("cooldown_s", &SchedulingConfig::cooldown_s),
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
-        field("moves_per_hour", &SchedulingConfig::moves_per_hour));
+        field("moves_per_hour", &SchedulingConfig::moves_per_hour), field("energy", &SchedulingConfig::energy));
   }
 };
 

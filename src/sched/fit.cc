@@ -1,10 +1,12 @@
 #include "sched/fit.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "sched/admit.h"
 #include "sched/backfill.h"
+#include "sched/energy.h"
 
 namespace berth::sched {
 
@@ -45,6 +47,25 @@ std::optional<std::vector<TaskPlacement>> fit_below_ceilings(const State& state,
   return std::nullopt;
 }
 
+// The guarantees on the way to the root that it would lie in there.
+std::uint64_t standing_at(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
+  if (state.burst_amounts_of(job.spec, placements)) return 1;
+  return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
+}
+
+// Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
+template <class Allows>
+std::vector<TaskPlacement> thriftier(const State& state, const JobState& job, ModelMask models,
+                                     std::vector<TaskPlacement> places, PlaceWork& work, Allows&& allows) {
+  for (const ModelMask thrifty : thrifty_models(state, job, models)) {
+    Reason why;
+    auto others = place(state, job, thrifty, work, why);
+    if (!others || !allows(job, *others) || others->size() < places.size()) continue;
+    if ((standing_at(state, job, places) & ~standing_at(state, job, *others)) == 0) return std::move(*others);
+  }
+  return places;
+}
+
 }  // namespace
 
 bool is_of_quota(ReasonCode code) {
@@ -77,7 +98,8 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     return std::nullopt;
   };
   auto placements = places_of(job);
-  if (placements || !is_of_quota(why.code)) return placements;
+  if (placements) return thriftier(state, job, admission.models, std::move(*placements), work, allows);
+  if (!is_of_quota(why.code)) return placements;
   Reason again;
   std::swap(why, again);
   // What is left of an elastic gang when the last ones are dropped may count more than its least part by itself would:

@@ -165,6 +165,8 @@ Schema scheduling() {
                                            "moment at which it could start.")},
               {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
                                             "best-fit if absent.")},
+              {"energy?", boolean("Of the GPU models that a job accepts, those come first of which the least watts go "
+                                  "into the same work; false if absent.")},
               {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
                                                "which the alarm is raised; 0: never.")},
               {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
@@ -184,7 +186,9 @@ Schema scheduling() {
 
 Schema config() {
   const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
-                                                      {"memory?", size("Memory of one.")}}));
+                                                      {"memory?", size("Memory of one.")},
+                                                      {"watts?", integer("Of one that somebody has.")},
+                                                      {"idle_watts?", integer("Of one that nobody has.")}}));
   const Schema pool = closed(
       object("A pool of nodes.",
              {{"name", text("Its name.")},

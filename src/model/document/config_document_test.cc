@@ -61,6 +61,9 @@ ClusterConfig random_config(Random& random) {
   if (random.chance(500)) {
     config.scheduling = {600, 45, 3, 17, false, true, 0, 600, NodeScore::kFragmentation, 30, 90, 7200};
   }
+  config.gpu_models[0].watts = random.chance(500) ? random.between(1, 1000) : 0;
+  if (random.chance(500)) config.gpu_models[0].idle_watts = random.between(0, config.gpu_models[0].watts);
+  config.scheduling.energy = random.chance(300);
   add_queues(random, config, "", 0);
   return config;
 }
@@ -229,6 +232,17 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:23: priority_classes.a: a priority class needs a value, such as 500"},
       {"priority_classes: {a: {value: 1, default: true}, b: {value: 2, default: true}}\n",
        "cluster.yaml:1:19: more than one priority class is the global default; keep one"},
+      {"gpu_models: {H100: {watts: 0}}\n",
+       "cluster.yaml:1:28: gpu_models.H100.watts: 0 is out of range; give 1 to 100000"},
+      {"gpu_models: {H100: {watts: -7}}\n",
+       "cluster.yaml:1:28: gpu_models.H100.watts: -7 is out of range; give 1 to 100000"},
+      {"gpu_models: {H100: {watts: 70.5}}\n",
+       "cluster.yaml:1:28: gpu_models.H100.watts: '70.5' is not an integer; give decimal digits alone, without leading "
+       "zeros"},
+      {"gpu_models: {H100: {watts: 70, idle_watts: 71}}\n",
+       "cluster.yaml:1:14: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
+      {"gpu_models: {H100: {idle_watts: 7}}\n",
+       "cluster.yaml:1:14: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
       {"gpu_models: {H100: {weight: 0}}\n",
        "cluster.yaml:1:14: gpu model 'H100': weight must be between 0.001 and 1000"},
       {"gpu_models: {H100: {weight: .nan}}\n",

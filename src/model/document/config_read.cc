@@ -63,6 +63,8 @@ class ConfigReader {
       body.map({
           {"weight", [&](const Value& v) { model.weight_permille = v.milli(); }},
           {"memory", [&](const Value& v) { read_model_memory(v, model); }},
+          {"watts", [&](const Value& v) { model.watts = v.integer(1, kMostWatts); }},
+          {"idle_watts", [&](const Value& v) { model.idle_watts = v.integer(0, kMostWatts); }},
       });
       config_.gpu_models.push_back(std::move(model));
     });
@@ -236,6 +238,7 @@ class ConfigReader {
         {"usage_half_life", [&](const Value& v) { scheduling.usage_half_life_s = v.duration_s(); }},
         {"deadline_slack", [&](const Value& v) { scheduling.deadline_slack_s = v.duration_s(); }},
         {"score", [&](const Value& v) { scheduling.score = v.word<NodeScore>(); }},
+        {"energy", [&](const Value& v) { scheduling.energy = v.boolean(); }},
         {"fragmentation_alert", [&](const Value& v) { scheduling.fragmentation_alert_percent = v.integer(0, 100); }},
         {"resize_interval", [&](const Value& v) { scheduling.resize_interval_s = v.duration_s(); }},
         {"flap_losses", [&](const Value& v) { scheduling.flap_losses = v.integer(0, 1000); }},

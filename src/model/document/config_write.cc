@@ -60,6 +60,8 @@ Node gpu_models_node(const ClusterConfig& config) {
     Node body = map_node();
     body.set("weight", plain_node(milli_text(model.weight_permille)));
     if (model.memory_mib != 0) body.set("memory", plain_node(memory_text(model.memory_mib)));
+    if (model.watts != 0) body.set("watts", integer_node(model.watts));
+    if (model.idle_watts != 0) body.set("idle_watts", integer_node(model.idle_watts));
     map.set(model.name, std::move(body));
   }
   return map;
@@ -123,6 +125,7 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
     map.set("deadline_slack", plain_node(duration_text(scheduling.deadline_slack_s)));
   }
   if (all || scheduling.score != plain.score) map.set("score", plain_node(std::string(name_of(scheduling.score))));
+  if (all || scheduling.energy != plain.energy) map.set("energy", boolean_node(scheduling.energy));
   if (all || scheduling.fragmentation_alert_percent != plain.fragmentation_alert_percent) {
     map.set("fragmentation_alert", integer_node(scheduling.fragmentation_alert_percent));
   }

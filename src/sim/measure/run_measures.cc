@@ -189,6 +189,10 @@ RunMeasures measure_run(const MeasureInput& run) {
   measures.guarantee_no_place_s = static_cast<double>(run.guarantees_breached.no_place_ms) / 1000;
   measures.guarantee_breached_s =
       measures.guarantee_unserved_s + measures.guarantee_leaving_s + measures.guarantee_no_place_s;
+  if (run.energy) {
+    measures.energy_busy_kwh = static_cast<double>(run.energy->busy_wh) / 1000;
+    measures.energy_kwh = static_cast<double>(run.energy->busy_wh + run.energy->idle_wh) / 1000;
+  }
   return measures;
 }
 

@@ -53,7 +53,9 @@ struct RunMeasures {
   std::int64_t moves = 0;
   double gpu_hours_useful = 0;
   double gpu_hours_lost = 0;
-  double makespan_s = 0;  // first submission to last completion
+  std::optional<double> energy_kwh;       // of GPUs that jobs held and of idle ones
+  std::optional<double> energy_busy_kwh;  // of the former
+  double makespan_s = 0;                  // first submission to last completion
 };
 
 struct MeasureInput {
@@ -65,6 +67,7 @@ struct MeasureInput {
   std::int64_t end_ms = 0;
   std::int64_t dropped = 0;  // arrivals without an outcome that were tried once and did not fit
   BreachTimes guarantees_breached = {};
+  std::optional<EnergyUse> energy = {};
 };
 
 RunMeasures measure_run(const MeasureInput& run);

@@ -44,6 +44,12 @@ struct BreachTimes {
   std::int64_t no_place_ms = 0;
 };
 
+// What the GPUs of a run drew, in whole watt-hours: those that jobs held, and those that were idle.
+struct EnergyUse {
+  std::int64_t busy_wh = 0;
+  std::int64_t idle_wh = 0;
+};
+
 struct FairnessSample {
   std::int64_t at_ms = 0;
   std::int64_t capacity_milli = 0;

@@ -156,6 +156,9 @@ const std::vector<Metric>& metrics() {
       {"gpu_hours_lost", "GPU-hours lost", "Cost", MetricUnit::kGpuHours, Better::kLower, by_clock<&M::gpu_hours_lost>},
       {"gpu_hours_useful", "GPU-hours useful", "Cost", MetricUnit::kGpuHours, Better::kNeither,
        by_clock<&M::gpu_hours_useful>},
+      {"energy_kwh", "energy of GPUs, kWh", "Cost", MetricUnit::kKilowattHours, Better::kLower, member<&M::energy_kwh>},
+      {"energy_busy_kwh", "energy of allocated GPUs, kWh", "Cost", MetricUnit::kKilowattHours, Better::kLower,
+       member<&M::energy_busy_kwh>},
   };
   return kMetrics;
 }
@@ -164,8 +167,15 @@ std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs) {
   std::vector<MeasuredRun> measured;
   measured.reserve(runs.size());
   for (const RunResult& run : runs) {
-    const MeasureInput input{run.jobs,   run.fleet,   run.arrivals,           run.fairness, run.capacity_gpu_milli,
-                             run.end_ms, run.dropped, run.guarantees_breached};
+    const MeasureInput input{run.jobs,
+                             run.fleet,
+                             run.arrivals,
+                             run.fairness,
+                             run.capacity_gpu_milli,
+                             run.end_ms,
+                             run.dropped,
+                             run.guarantees_breached,
+                             run.energy};
     measured.push_back({&run, measure_run(input)});
   }
   return measured;
@@ -223,6 +233,7 @@ std::string format_value(double value, MetricUnit unit) {
     case MetricUnit::kCount:
       return grouped(value, value == std::floor(value) ? 0 : 1);
     case MetricUnit::kGpuHours:
+    case MetricUnit::kKilowattHours:
       return grouped(value, 1);
     case MetricUnit::kRatio:
       return format_ratio(value);

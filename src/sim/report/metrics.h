@@ -15,7 +15,7 @@
 
 namespace berth::sim {
 
-enum class MetricUnit { kPercent, kSeconds, kCount, kGpuHours, kRatio };
+enum class MetricUnit { kPercent, kSeconds, kCount, kGpuHours, kKilowattHours, kRatio };
 enum class Better { kLower, kHigher, kNeither };
 
 struct Metric {

@@ -47,7 +47,8 @@ struct RunResult {
   std::shared_ptr<const std::vector<JobOutcome>> asked;  // what `arrived` points into; shared by runs
   std::vector<FairnessSample> fairness;                  // may be empty
   BreachTimes guarantees_breached = {};
-  std::vector<GanttBar> gantt;  // may be empty
+  std::optional<EnergyUse> energy = {};  // where watts are given
+  std::vector<GanttBar> gantt;           // may be empty
 };
 
 // A reason may name the job, so that there may be as many as jobs: after the first twenty they are "other reasons".

@@ -56,7 +56,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
 });
 
 constexpr auto kClusterLines = std::to_array<Directive>({
-    {.verb = "model", .names = "MODEL", .fewest = 1, .most = 1, .options = "weight"},
+    {.verb = "model", .names = "MODEL", .fewest = 1, .most = 1, .options = "weight watts idle-watts"},
     {.verb = "queue",
      .names = "PATH",
      .fewest = 1,
@@ -70,7 +70,7 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .options =
          "min-runtime grace reclaim preempt half-life holds hold-after deadline-slack resize-interval cooldown "
          "evictions-per-hour moves-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window mass-loss score "
-         "fragmentation-alert"},
+         "fragmentation-alert energy"},
 });
 
 std::vector<std::string_view> words_in(std::string_view text) {

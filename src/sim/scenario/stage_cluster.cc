@@ -102,6 +102,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
     if (auto ok = read_option(line, key, parse_count, *field); !ok) return ok;
   }
   if (auto ok = read_enum(line, "score", rules.score); !ok) return ok;
+  if (auto ok = read_option(line, "energy", parse_on_off, rules.energy); !ok) return ok;
   if (auto ok = read_option(line, "reclaim", parse_on_off, rules.reclaim); !ok) return ok;
   return read_option(line, "preempt", parse_on_off, rules.preempt);
 }
@@ -117,6 +118,8 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
   if (line.verb == "model") {
     GpuModelConfig& model = config.gpu_models.emplace_back();
     model.name = line.names.front();
+    if (auto ok = read_option(line, "watts", parse_count, model.watts); !ok) return ok;
+    if (auto ok = read_option(line, "idle-watts", parse_count, model.idle_watts); !ok) return ok;
     return read_option(line, "weight", parse_milli, model.weight_permille);
   }
   PriorityClassConfig& priority = config.priority_classes.emplace_back();

@@ -62,7 +62,7 @@ class PolicyReader {
   Result<PolicySpec> read() {
     if (!root_.IsMap()) say("a policy is a map, with name and order at least; one file holds one policy");
     check_keys(root_, "the policy",
-               {"name", "order", "score", "backfill", "preemption", "attained_service", "consolidation"});
+               {"name", "order", "score", "backfill", "preemption", "attained_service", "consolidation", "energy"});
     spec_.name = text("name").value_or("");
     if (root_.IsMap() && !root_["name"]) say("name is missing: reports tell policies apart by it");
     if (!well_formed_name(spec_.name)) say("name: " + std::string(kNameRule));
@@ -72,6 +72,7 @@ class PolicyReader {
     read_preemption();
     read_attained_service();
     read_consolidation();
+    read_energy();
     if (fault_) return invalid(file_ + ": " + *fault_);
     return spec_;
   }
@@ -199,6 +200,32 @@ class PolicyReader {
     if (!map["moves_per_hour"]) return say("consolidation says nothing: {moves_per_hour: 100}");
     spec_.scheduling.moves_per_hour =
         whole(map["moves_per_hour"], "consolidation.moves_per_hour", kMostEvictionsPerHour).value_or(0);
+  }
+  void read_energy() {
+    if (!root_.IsMap() || !root_["energy"]) return;
+    const YAML::Node& map = root_["energy"];
+    check_keys(map, "energy", {"prefer", "watts"});
+    if (!map.IsMap()) return;
+    if (map["prefer"]) {
+      if (!is_berth()) return say("energy.prefer: only order berth chooses by energy; others measure it");
+      spec_.scheduling.energy = truth(map["prefer"], "energy.prefer");
+    }
+    if (!map["watts"] || !map["watts"].IsMap() || map["watts"].size() == 0)
+      return say("energy.watts states no model: {T4: {watts: 70, idle_watts: 10}}");
+    for (const auto& entry : map["watts"]) {
+      GpuModelConfig& model = spec_.watts.emplace_back();
+      model.name = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+      const std::string where = "energy.watts." + model.name.substr(0, 80);
+      check_keys(entry.second, where, {"watts", "idle_watts"});
+      if (!entry.second.IsMap() || !entry.second["watts"]) return say(where + ".watts is missing");
+      model.watts = whole(entry.second["watts"], where + ".watts", kMostWatts).value_or(0);
+      if (entry.second["idle_watts"])
+        model.idle_watts = whole(entry.second["idle_watts"], where + ".idle_watts", kMostWatts).value_or(0);
+      if (model.watts < std::max<std::int64_t>(1, model.idle_watts))
+        say(where + ".watts is 1 or more, and no less than idle_watts");
+      const auto same = [&](const GpuModelConfig& other) { return other.name == model.name; };
+      if (std::count_if(spec_.watts.begin(), spec_.watts.end(), same) > 1) say(where + " stands there twice");
+    }
   }
   // The product's own, in every queue of the workload.
   void read_attained_service() {

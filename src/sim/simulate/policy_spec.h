@@ -11,6 +11,7 @@
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
 //   attained_service: {thresholds_gpu_s: [86400, 864000], promote_after_s: 216000}   # berth; absent: by arrival
 //   consolidation: none    # berth: none | {moves_per_hour: 100}
+//   energy: {prefer: true, watts: {T4: {watts: 70, idle_watts: 10}}}   # of every model of the fleet; prefer: berth
 //
 // Keys are strict: an unknown one refuses the file. `order: berth` is the product's own cycle with its own knobs.
 
@@ -39,6 +40,8 @@ struct PolicySpec {
   // Order berth: the product is told that whoever is stopped loses nothing. Its choice of victims then rests on
   // priority and on who came last alone, as elsewhere; what is really lost is measured all the same.
   bool newest_victims = false;
+  // Watts of one GPU of every model of the fleet, for the energy that a run takes; empty: it is not worked out.
+  std::vector<GpuModelConfig> watts;
 };
 
 const std::vector<PolicySpec>& built_in_policies();

@@ -45,6 +45,8 @@ class ControlPlane {
     if (!policy) return policy.error();
     policy_ = std::move(*policy);
     ClusterConfig config = order_.workload.config;
+    if (auto known = check_watts(); !known) return known;
+    if (order_.policy.scheduling.energy) state_watts(config);
     if (order_.policy.order == PolicyOrder::kBerth) {
       config.scheduling = order_.policy.scheduling;
       if (order_.policy.attained_service) order_leaves_by(*order_.policy.attained_service, config);
@@ -68,6 +70,23 @@ class ControlPlane {
     meter_.apply(record);
   }
 
+  // From the first event to this one.
+  std::optional<EnergyUse> energy() const {
+    if (order_.policy.watts.empty()) return std::nullopt;
+    constexpr Int128 kMilliMsInHour = Int128{1000} * 3'600'000;
+    Int128 busy = 0;
+    Int128 idle = 0;
+    for (const billing::FleetRow& row : meter_.usage(meter_.first_event(), meter_.now()).fleet) {
+      for (const GpuModelConfig& model : order_.policy.watts) {
+        if (model.name != row.gpu_model) continue;
+        busy += (Int128{row.used_guaranteed} + row.used_borrowed) * model.watts;
+        idle += (Int128{row.idle} + row.down) * model.idle_watts;
+      }
+    }
+    return EnergyUse{static_cast<std::int64_t>(busy / kMilliMsInHour),
+                     static_cast<std::int64_t>(idle / kMilliMsInHour)};
+  }
+
   // Of the queue at that place of the tree.
   Breach why_breached(std::size_t place) {
     return breach_of(state_, state_.queue_at(order_.workload.config.queues[place].path)->id);
@@ -81,6 +100,29 @@ class ControlPlane {
   std::optional<std::string> check_accounts() const { return meter_.check(); }
 
  private:
+  // Energy is of all models of the fleet or of none.
+  Result<void> check_watts() const {
+    const auto& models = order_.workload.gpu_models;
+    const auto& watts = order_.policy.watts;
+    if (watts.empty()) return {};
+    std::string all;
+    for (const std::string& model : models) all += (all.empty() ? "" : ", ") + model;
+    const auto stated = [&](const std::string& name) {
+      return std::any_of(watts.begin(), watts.end(), [&](const GpuModelConfig& one) { return one.name == name; });
+    };
+    if (watts.size() == models.size() && std::all_of(models.begin(), models.end(), stated)) return {};
+    return invalid("policy " + order_.policy.name + ": energy.watts states other models than the fleet has: " + all);
+  }
+
+  // In the order in which the state numbers the models.
+  void state_watts(ClusterConfig& config) const {
+    for (const std::string& name : order_.workload.gpu_models) {
+      for (const GpuModelConfig& model : order_.policy.watts) {
+        if (model.name == name) config.gpu_models.push_back(model);
+      }
+    }
+  }
+
   Submissions submissions_;
   FleetView view_;
   const RunOrder& order_;
@@ -118,7 +160,9 @@ class ClockRun {
     }
     if (const auto wrong = plane_.check_accounts()) return Error{ErrorCode::kCorrupt, "P12: " + *wrong};
     if (const auto& wrong = fleet_.violation()) return Error{ErrorCode::kCorrupt, *wrong};
-    return recorder_.finish();
+    RunResult result = recorder_.finish();
+    result.energy = plane_.energy();
+    return result;
   }
 
  private:

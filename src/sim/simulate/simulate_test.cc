@@ -321,4 +321,43 @@ TEST_CASE("jobs of a million workers that fit nowhere cost no memory") {
 }
 
 }  // namespace
+TEST_CASE("energy: what jobs held and what was idle, by the watts of each model; preferring the thrifty draws less") {
+  const auto spec = [](const std::string& prefer) {
+    const auto read = read_policy_text("e.yaml", "{name: e, order: berth, energy: {prefer: " + prefer +
+                                                     ", watts: {A100: {watts: 400, idle_watts: 50}, "
+                                                     "L4: {watts: 72, idle_watts: 12}}}}");
+    REQUIRE_MESSAGE(read.has_value(), (read ? "" : read.error().message));
+    return *read;
+  };
+  // The smaller nodes fit best, and draw more.
+  const Trace trace = trace_of("1x2xA100,1x4xL4", {job("one", 0, 3600, 2), job("two", 0, 3600, 2)});
+  const RunResult plain = run(trace, spec("false"));
+  REQUIRE(plain.energy);
+  CHECK_EQ(plain.energy->busy_wh, 2 * 400 + 2 * 72);
+  CHECK_EQ(plain.energy->idle_wh, 2 * 12);
+  const RunResult thrifty = run(trace, spec("true"));
+  REQUIRE(thrifty.energy);
+  CHECK_EQ(thrifty.energy->busy_wh, 4 * 72);
+  CHECK_EQ(thrifty.energy->idle_wh, 2 * 50);
+  CHECK_FALSE(run(trace, policy("berth")).energy);
+  PolicySpec partly = spec("false");
+  partly.watts.pop_back();
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  CHECK_FALSE(run_by_clock({*workload, partly, 42, true, nullptr}));
+}
+
+TEST_CASE("energy: a policy file that states it wrongly is refused") {
+  for (const char* wrong : {"{}", "none", "{watts: {}}", "{prefer: true}", "{watts: {L4: {}}}",
+                            "{watts: {L4: {watts: 0}}}", "{watts: {L4: {watts: -1}}}", "{watts: {L4: {watts: 7.5}}}",
+                            "{watts: {L4: {watts: 100001}}}", "{watts: {L4: {watts: 99999999999999999999}}}",
+                            "{watts: {L4: {watts: 70, idle_watts: 71}}}", "{watts: {L4: {watts: 70, idle: 7}}}",
+                            "{watts: {L4: {watts: 70}}, more: 1}", "{watts: {L4: {watts: 70}}, prefer: yes}"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(read_policy_text("e.yaml", std::string("{name: e, order: berth, energy: ") + wrong + "}"));
+  }
+  CHECK(read_policy_text("e.yaml", "{name: e, order: fifo, energy: {watts: {L4: {watts: 70}}}}"));
+  CHECK_FALSE(read_policy_text("e.yaml", "{name: e, order: fifo, energy: {prefer: true, watts: {L4: {watts: 70}}}}"));
+}
+
 }  // namespace berth::sim
