@@ -11,8 +11,7 @@
 //    promise were dropped, and cannot as long as it stands, it gives way. Else that one would wait until they have
 //    left, stop the claimant then, and wait for whoever has started beside it meanwhile. But only as long as all its
 //    victims would go on: nobody is stopped for it in vain, so that every stop still raises the potential
-//    (sched/preempt.h). When all of them have left it gives way again: it would be stopped as soon as it starts, and
-//    what follows is the same.
+//    (sched/preempt.h).
 //
 // Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
 // If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a

@@ -227,8 +227,7 @@ bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
 // nomination must be lifted.
 JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
   const bool by_moves = job.nomination->cause == StopCause::kConsolidate;
-  const bool some_have_left = waits_for_victims(cycle.state, job) && !nobody_has_left_for(cycle.state, job);
-  if (by_moves || some_have_left) return JobId::none();
+  if (by_moves || !nobody_has_left_for(cycle.state, job)) return JobId::none();
   const Trial::Mark mark = cycle.trial.mark();
   let_leave(cycle, job.id);
   std::vector<const JobState*> contestants;

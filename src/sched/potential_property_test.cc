@@ -207,8 +207,7 @@ struct Tree {
     return plan;
   }
 
-  // Cycles until nothing more is decided. The potential is looked at whenever nobody is about to leave or to come
-  // and nothing follows at once.
+  // Cycles until nothing more is decided. The potential is looked at whenever nobody is about to leave or to come.
   Turmoil rest() {
     Turmoil turmoil;
     Potential before = potential();
@@ -223,7 +222,7 @@ struct Tree {
         }
       }
       let_leave();
-      if (anybody_on_the_way() || plan.ask_again_at <= now) continue;
+      if (anybody_on_the_way()) continue;
       const Potential after = potential();
       const bool evicted = turmoil.evictions > evicted_before;
       if (after < before) turmoil.fault = evicted ? "evictions lower the potential" : "it falls without an eviction";
