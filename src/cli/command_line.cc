@@ -206,7 +206,7 @@ void Declarations::declare_jobs() {
   CLI::App& moving = command("Jobs", "move", "Move a running job to other nodes: it saves, leaves and starts there",
                              "berth move 17\n  berth move 17 --off gpu-01,gpu-02\n  berth move 17 --lose-work", move);
   moving.add_option("ID", move->id, "the job's number")->required();
-  moving.add_option("--off", move->off, "only off these nodes, joined by commas (off all that it is on)")
+  moving.add_option("--off", move->off, "the nodes to leave, joined by commas (all that it is on)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NODES");

@@ -144,6 +144,20 @@ TEST_CASE("a job is moved to places that are free now, in its pool, off the node
   CHECK(has_moved > 50);
 }
 
+TEST_CASE("a gang of which a task is over is not moved: that task would run again") {
+  FleetFixture fleet;
+  fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("team")}), "op"});
+  for (const char* name : {"n1", "n2"}) fleet.command(RegisterNode{FleetFixture::node(name, 8)});
+  const JobId job = fleet.submit(FleetFixture::job("team", 2, 2));
+  fleet.cycle();
+  fleet.command(ReportTaskExited{{job, 1, 0, 1, ExitReason::kExited, 0, ""}});
+  control::Batch batch(fleet.state, fleet.now);
+  const auto reply = control::handle(batch, MoveJob{job, {}, true, "op"}, sched::find_elsewhere);
+  REQUIRE_FALSE(reply.has_value());
+  CHECK_EQ(reply.error().message, "job 1 has tasks that are over; they would run again elsewhere");
+  CHECK(batch.records().empty());
+}
+
 TEST_CASE("a session is not moved, and nobody is where nothing looks for places") {
   FleetFixture fleet;
   fleet.command(ApplyConfig{FleetFixture::config({FleetFixture::queue("team")}), "op"});

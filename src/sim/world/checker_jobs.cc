@@ -84,6 +84,7 @@ void Checker::on(const Nominated& event) {
     }
   }
   for (const TaskPlacement& placement : event.placements) {
+    if (moved) break;  // kept for it since; others may be promised what is beside it and wait for victims there
     const NodeView& node = nodes_[placement.node.index()];
     require(node.cpu + node.nominated_cpu <= node.spec.cpu_milli &&
                 node.memory + node.nominated_memory <= node.spec.memory_mib,
