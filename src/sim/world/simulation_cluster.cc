@@ -126,6 +126,9 @@ void Simulation::choose_policies(ClusterConfig& config) {
   }
   Random moving(seed_ ^ 0x307e5ULL);
   if (moving.chance(400)) config.scheduling.moves_per_hour = moving.between(1, 200);
+  Random drawing(seed_ ^ 0xe4e46ULL);
+  config.scheduling.energy = drawing.chance(300);
+  for (GpuModelConfig& model : config.gpu_models) model.watts = drawing.between(0, 700);
   for (QueueConfig& queue : config.queues) {
     if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.use_or_lose_s = apart.between(30, 3600);
   }
