@@ -168,6 +168,16 @@ void Scene::end(JobId id) {
   for (const Command& exit : exits_of(id)) command(exit);
 }
 
+void Scene::begin_all() {
+  std::vector<Command> commands;
+  for (const JobId id : state.running()) {
+    const auto& attempt = *state.job(id)->attempt;
+    for (std::uint32_t t = 0; t < attempt.tasks.size(); ++t)
+      commands.emplace_back(ReportTaskStarted{id, attempt.number, t});
+  }
+  for (const Command& begin : commands) command(begin);
+}
+
 double Scene::filled(std::size_t dim) const {
   return static_cast<double>(state.queue(state.root()).usage[dim]) / static_cast<double>(state.capacity()[dim]);
 }

@@ -44,6 +44,8 @@ struct Scene {
   bool start(JobId id);
   std::vector<Command> exits_of(JobId id) const;
   void end(JobId id);
+  // Of all that has been bound the tasks begin.
+  void begin_all();
 
   Shape draw() { return mix.draw(random); }
   const std::string& some_leaf() { return random.pick(leaves); }
