@@ -129,6 +129,11 @@ Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> of
     return conflict(name_of_job(job) + " has no task on " + names_of(state, off) + "; it runs on " +
                     names_of(state, here));
   }
+  for (const NodeId node : here) {
+    if (state.node(node).status == NodeStatus::kReady) continue;
+    return conflict(name_of_job(job) + " cannot be told to leave: its node " + state.node(node).spec.name +
+                    " is out of contact (" + std::string(name_of(state.node(node).status)) + ")");
+  }
   if (auto ok = check_loses_nothing(state, job, command.lose_work, batch.now()); !ok) return ok.error();
   auto to = elsewhere(batch.working_state(), job.id, off, batch.now());
   if (!to) return to.error();

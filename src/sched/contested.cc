@@ -250,7 +250,8 @@ bool could_stop(Trial& trial, State& state, const JobState& waiting, const JobSt
 std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const JobState& job,
                                             const std::vector<TaskPlacement>& placements, Timestamp now,
                                             PlaceWork& work) {
-  if (least_run_s(state, job) > 0) return {};
+  const bool has_moved = job.nomination && job.nomination->has_moved();  // its minimum run time goes on
+  if (!has_moved && least_run_s(state, job) > 0) return {};
   const Start start = start_of(state, job, placements);
   std::vector<const JobState*> contestants = all_who_might_stop(state, start, now);
   if (contestants.empty()) return {};

@@ -237,11 +237,15 @@ JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
   return first_kept_waiting(cycle.trial, cycle.state, job, std::move(contestants), cycle.now, cycle.work);
 }
 
-// At those places and no others: it gives way to nobody to whom it would not have where it ran.
+// At those places and no others: it gives way to nobody to whom it would not have where it ran, but who came meanwhile
+// and could stop it as soon as it starts does not wait for that.
 void serve_who_has_moved(Cycle& cycle, const JobState& job) {
   if (!may_take(cycle, job)) return drop_promise(cycle, job, "it may not run any more where it was to move");
+  const auto& placements = job.nomination->placements;
+  if (!who_could_stop(cycle.trial, cycle.state, job, placements, cycle.now, cycle.work).empty())
+    return drop_promise(cycle, job, "somebody who waits could stop it as soon as it starts");
   cycle.unpromised.insert(job.id);
-  start(cycle, job.id, job.nomination->placements);
+  start(cycle, job.id, placements);
   stir_sleepers(cycle.state, job);
 }
 
