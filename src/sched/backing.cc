@@ -95,7 +95,7 @@ std::int64_t Backing::Flow::most() const {
   return Augmenting(open, std::move(wanted), cells).run();
 }
 
-Backing::Backing(const State& state) : state_(state) {
+Backing::Backing(const State& state, Of of) : state_(state), of_(of) {
   gpus_.cells.resize(state.pools().size() * state.gpu_models().size());
   cpus_.cells.resize(state.pools().size());
   memory_.cells.resize(state.pools().size());
@@ -106,11 +106,22 @@ Backing::Backing(const State& state) : state_(state) {
 
 void Backing::add(const NodeState& node, std::int64_t count) {
   if (!node.takes_tasks() || state_.is_burst(node.id)) return;
+  const bool all = of_ == Of::kGuarantees;
   for (const state::GpuSlot& gpu : node.gpus) {
-    if (gpu.healthy) gpus_.cells[node.pool * state_.gpu_models().size() + gpu.model.index()] += count * kMilli;
+    const std::int64_t milli = all ? kMilli : std::max<std::int64_t>(0, gpu.available_milli());
+    if (gpu.healthy) gpus_.cells[node.pool * state_.gpu_models().size() + gpu.model.index()] += count * milli;
   }
-  cpus_.cells[node.pool] += count * node.spec.cpu_milli;
-  memory_.cells[node.pool] += count * node.spec.memory_mib;
+  cpus_.cells[node.pool] += count * (all ? node.spec.cpu_milli : std::max<std::int64_t>(0, node.available_cpu_milli()));
+  memory_.cells[node.pool] +=
+      count * (all ? node.spec.memory_mib : std::max<std::int64_t>(0, node.available_memory_mib()));
+}
+
+std::int64_t Backing::asked(const QueueState& queue, std::size_t dim) const {
+  const std::int64_t guaranteed = queue.guaranteed.amounts[dim];
+  if (of_ == Of::kGuarantees) return guaranteed;
+  if (queue.lending_limit[dim] == kUnlimited) return 0;
+  const std::int64_t used = queue.usage[dim] - queue.burst_usage[dim] + queue.nominated[dim];
+  return std::max<std::int64_t>(0, std::max<std::int64_t>(0, guaranteed - queue.lending_limit[dim]) - used);
 }
 
 // By queue: the pools that are open to it or to some queue below it.
@@ -147,13 +158,13 @@ std::int64_t Backing::demand_gpus(QueueId id, const std::vector<std::vector<bool
   for (std::size_t m = 0; m < models; ++m) {
     const std::size_t dim = dim_of(GpuModelId(static_cast<std::uint16_t>(m)));
     if (!queue.guaranteed.states(dim)) continue;
-    std::int64_t beyond = std::min(queue.guaranteed.amounts[dim], all);
-    for (const QueueId child : queue.children) beyond -= std::min(state_.queue(child).guaranteed.amounts[dim], all);
+    std::int64_t beyond = std::min(asked(queue, dim), all);
+    for (const QueueId child : queue.children) beyond -= std::min(asked(state_.queue(child), dim), all);
     ask(beyond, m);
     within = checked_add(within, std::max<std::int64_t>(0, beyond));
   }
   if (!queue.guaranteed.states(kDimGpu)) return within;
-  const std::int64_t stated = std::min(queue.guaranteed.amounts[kDimGpu], all);
+  const std::int64_t stated = std::min(asked(queue, kDimGpu), all);
   ask(stated - within, kNone);
   return std::max(stated, within);
 }
@@ -165,8 +176,8 @@ void Backing::add_demands() {
     for (const QueueState& queue : state_.queues()) {
       if (queue.removed || !queue.guaranteed.states(dim)) continue;
       const std::int64_t all = state_.capacity()[dim];
-      std::int64_t beyond = std::min(queue.guaranteed.amounts[dim], all);
-      for (const QueueId child : queue.children) beyond -= std::min(state_.queue(child).guaranteed.amounts[dim], all);
+      std::int64_t beyond = std::min(asked(queue, dim), all);
+      for (const QueueId child : queue.children) beyond -= std::min(asked(state_.queue(child), dim), all);
       if (beyond <= 0) continue;
       std::int64_t& sum = flow->demands[open[queue.id.index()]];
       sum = checked_add(sum, beyond);

@@ -4,6 +4,8 @@
 // queues, each to the pools that are open to it or below it, to what is there (Ford and Fulkerson, "Maximal Flow
 // Through a Network", 1956). Nodes may be taken away and put back, to see whether less is backed without them.
 //
+// What queues keep for themselves by their lending limits, and do not use yet, is asked likewise of what is free now.
+//
 // Sums decide, not pieces: a guarantee of eight GPUs counts as backed by two idle halves of nodes. Guarantees are those
 // that count (state/use_or_lose.h); which classes of jobs a pool takes is left aside.
 
@@ -18,10 +20,11 @@ namespace berth::sched {
 
 class Backing {
  public:
+  enum class Of { kGuarantees, kKeptBack };
   // By all nodes that take tasks.
-  explicit Backing(const state::State& state);
+  Backing(const state::State& state, Of of);
 
-  // Without so many of its nodes like this one, or with so many of them again; and whether as much is backed as at
+  // Without so many of its nodes like this idle one, or with so many of them again; and whether as much is backed as at
   // first.
   void take(const state::NodeState& node, std::int64_t count) { add(node, -count); }
   void put_back(const state::NodeState& node, std::int64_t count) { add(node, +count); }
@@ -39,11 +42,14 @@ class Backing {
   };
 
   void add(const state::NodeState& node, std::int64_t count);
+  // Of the queue: what is guaranteed to it, or what of that it keeps idle for itself.
+  std::int64_t asked(const state::QueueState& queue, std::size_t dim) const;
   void add_demands();
   std::int64_t demand_gpus(QueueId queue, const std::vector<std::vector<bool>>& open);
   std::vector<std::vector<bool>> open_pools() const;
 
   const state::State& state_;
+  Of of_;
   Flow gpus_;    // cells: pool times model
   Flow cpus_;    // pools
   Flow memory_;  // pools

@@ -172,7 +172,8 @@ void sort_out(const State& state, Timestamp now, std::int64_t idle_for_ms, Wanti
 // Of each kind as many as can go, the longest idle first, beside those of the kinds before it. Nodes that take no tasks
 // back nothing as it is.
 void keep_guaranteed(const State& state, Capacity& capacity) {
-  Backing backing(state);
+  Backing guaranteed(state, Backing::Of::kGuarantees);
+  Backing kept(state, Backing::Of::kKeptBack);
   for (NodeKind& kind : capacity.kinds) {
     std::vector<IdleNode*> free;
     for (IdleNode& idle : kind.idle) {
@@ -193,11 +194,14 @@ void keep_guaranteed(const State& state, Capacity& capacity) {
       std::int64_t too_many = (rest - free.begin()) + 1;
       while (too_many - go > 1) {
         const std::int64_t middle = (go + too_many) / 2;
-        backing.take(one, middle);
-        (backing.holds() ? go : too_many) = middle;
-        backing.put_back(one, middle);
+        guaranteed.take(one, middle);
+        kept.take(one, middle);
+        (guaranteed.holds() && kept.holds() ? go : too_many) = middle;
+        guaranteed.put_back(one, middle);
+        kept.put_back(one, middle);
       }
-      backing.take(one, go);
+      guaranteed.take(one, go);
+      kept.take(one, go);
       std::for_each(free.begin() + go, rest, [](IdleNode* idle) { idle->kept_for = KeptFor::kGuaranteed; });
       free.erase(free.begin(), rest);
     }

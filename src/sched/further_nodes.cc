@@ -51,7 +51,9 @@ FurtherNodes::Pass FurtherNodes::pass(const NodeSpec* like, std::int32_t nodes) 
       order.refuse_as_long();
     } else {
       order.refuse();
-      if (is_of_places(why.code)) pass.asked.push_back({*id, {}, is_never(why.code)});
+      // What others do not lend is a part of what there is: more nodes help, and those that are idle do not.
+      const bool kept_back = why.code == ReasonCode::kQueueLending;
+      if (is_of_places(why.code) || kept_back) pass.asked.push_back({*id, {}, kept_back || is_never(why.code)});
     }
   }
   return pass;

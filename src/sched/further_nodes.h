@@ -42,7 +42,7 @@ class FurtherNodes {
   struct Asked {
     JobId job;
     std::vector<TaskPlacement> places;  // where it would start; none: it waits for places
-    bool never = false;                 // and however many leave, there are none
+    bool never = false;                 // and none come free by themselves, however many leave
   };
   // Those who start or wait for places with the nodes that are there, in the order in which they are asked.
   const std::vector<Asked>& now() const { return at_first_.asked; }
