@@ -248,8 +248,8 @@ bool could_stop(Trial& trial, State& state, const JobState& waiting, const JobSt
 }
 
 std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const JobState& job,
-                                            const std::vector<TaskPlacement>& placements, Timestamp now,
-                                            PlaceWork& work) {
+                                            const std::vector<TaskPlacement>& placements,
+                                            const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work) {
   const bool has_moved = job.nomination && job.nomination->has_moved();  // its minimum run time goes on
   if (!has_moved && least_run_s(state, job) > 0) return {};
   const Start start = start_of(state, job, placements);
@@ -259,8 +259,7 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   std::partial_sort(contestants.begin(), contestants.begin() + static_cast<std::ptrdiff_t>(asked), contestants.end(),
                     is_asked_before);
   contestants.resize(asked);
-  const std::set<JobId> nobody;
-  Contestants ask(trial, state, nobody, now, work);
+  Contestants ask(trial, state, spoken_for, now, work);
   const Trial::Mark mark = trial.mark();
   trial.start(job.id, start.placements);
   std::erase_if(contestants, [&](const JobState* one) { return !ask.stops(*one, start); });
@@ -268,16 +267,16 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   return contestants;
 }
 
-JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, std::vector<const JobState*> contestants,
-                         Timestamp now, PlaceWork& work) {
+JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant,
+                         const std::vector<TaskPlacement>& placements, std::vector<const JobState*> contestants,
+                         const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work) {
   if (contestants.empty()) return JobId::none();
-  const std::set<JobId> nobody;
-  Contestants ask(trial, state, nobody, now, work);
+  Contestants ask(trial, state, spoken_for, now, work);
   const Trial::Mark mark = trial.mark();
-  let_off_victims(trial, state, claimant);
+  if (claimant.nomination) let_off_victims(trial, state, claimant);
   std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
-  trial.nominate(claimant.id, claimant.nomination->placements);
+  trial.nominate(claimant.id, placements);
   std::erase_if(contestants, [&](const JobState* one) { return ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
   if (contestants.empty()) return JobId::none();
@@ -305,7 +304,8 @@ Contest contest(Trial& trial, State& state, const JobState& claimant, const std:
   std::erase_if(contestants, harmless);
   trial.rollback_to(mark);
   const bool contested = !contestants.empty();
-  return {contested, first_kept_waiting(trial, state, claimant, std::move(contestants), now, work)};
+  return {contested, first_kept_waiting(trial, state, claimant, claimant.nomination->placements, std::move(contestants),
+                                        nobody, now, work)};
 }
 
 }  // namespace berth::sched

@@ -51,16 +51,17 @@ bool could_stop(state::Trial& trial, state::State& state, const state::JobState&
 
 // All of those who could, of the first sixteen for whom the rules allow it.
 std::vector<const state::JobState*> who_could_stop(state::Trial& trial, state::State& state, const state::JobState& job,
-                                                   const std::vector<TaskPlacement>& placements, Timestamp now,
-                                                   PlaceWork& work);
+                                                   const std::vector<TaskPlacement>& placements,
+                                                   const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
 // All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
 bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
 
-// The first of the contestants who could start or claim if the claimant, whose nomination is lifted, gave way, and
-// cannot as long as it does not; or none().
+// The first of the contestants who could start or claim if the claimant, whose nomination is lifted if it has one, gave
+// way, and cannot where these places are promised to it; or none().
 JobId first_kept_waiting(state::Trial& trial, state::State& state, const state::JobState& claimant,
-                         std::vector<const state::JobState*> contestants, Timestamp now, PlaceWork& work);
+                         const std::vector<TaskPlacement>& placements, std::vector<const state::JobState*> contestants,
+                         const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
 // Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.
 void let_off_victims(state::Trial& trial, const state::State& state, const state::JobState& claimant);

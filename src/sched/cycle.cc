@@ -45,6 +45,7 @@ struct Cycle {
   std::set<JobId> decided;       // started or nominated by it
   std::set<JobId> unpromised;    // whose promises it has served or dropped
   bool refused_there = false;    // quota has refused somebody the places that he found
+  std::vector<JobId> yielded;    // who could have claimed: somebody who waits would have stopped them at once
   bool lets_off = false;         // who is leaving for somebody who starts elsewhere
   Questions questions;
   Openings openings;
@@ -232,9 +233,11 @@ JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
   let_leave(cycle, job.id);
   std::vector<const JobState*> contestants;
   if (may_take(cycle, job))
-    contestants = who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.now, cycle.work);
+    contestants =
+        who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.victims, cycle.now, cycle.work);
   cycle.trial.rollback_to(mark);
-  return first_kept_waiting(cycle.trial, cycle.state, job, std::move(contestants), cycle.now, cycle.work);
+  return first_kept_waiting(cycle.trial, cycle.state, job, job.nomination->placements, std::move(contestants),
+                            cycle.victims, cycle.now, cycle.work);
 }
 
 // At those places and no others: it gives way to nobody to whom it would not have where it ran, but who came meanwhile
@@ -242,7 +245,7 @@ JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
 void serve_who_has_moved(Cycle& cycle, const JobState& job) {
   if (!may_take(cycle, job)) return drop_promise(cycle, job, "it may not run any more where it was to move");
   const auto& placements = job.nomination->placements;
-  if (!who_could_stop(cycle.trial, cycle.state, job, placements, cycle.now, cycle.work).empty())
+  if (!who_could_stop(cycle.trial, cycle.state, job, placements, cycle.victims, cycle.now, cycle.work).empty())
     return drop_promise(cycle, job, "somebody who waits could stop it as soon as it starts");
   cycle.unpromised.insert(job.id);
   start(cycle, job.id, placements);
@@ -305,12 +308,36 @@ void serve_nominations(Cycle& cycle) {
   }
 }
 
+// Whether the promise of those places would give way as soon as it is made: to somebody who will be asked in this
+// cycle.
+bool would_give_way(Cycle& cycle, const JobState& job, const EvictDecision& decision) {
+  const Trial::Mark mark = cycle.trial.mark();
+  for (std::size_t v = 0; v < decision.victims.size(); ++v) {
+    if (decision.keeps[v] > 0)
+      cycle.trial.shrink(decision.victims[v], decision.keeps[v]);
+    else
+      cycle.trial.remove(decision.victims[v]);
+  }
+  std::set<JobId> leaving = cycle.victims;
+  leaving.insert(decision.victims.begin(), decision.victims.end());
+  auto contestants = who_could_stop(cycle.trial, cycle.state, job, decision.placements, leaving, cycle.now, cycle.work);
+  cycle.trial.rollback_to(mark);
+  return first_kept_waiting(cycle.trial, cycle.state, job, decision.placements, std::move(contestants), cycle.victims,
+                            cycle.now, cycle.work)
+      .valid();
+}
+
 // Step 6: who must leave. The victims keep what they hold until they are gone; the claimant is promised its places.
-bool nominate(Cycle& cycle, JobId id) {
+// Unless `at_any_rate` nobody is asked to leave for a promise that would not last.
+bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
   const VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
+  if (!at_any_rate && would_give_way(cycle, *cycle.state.job(id), *decision)) {
+    cycle.yielded.push_back(id);
+    return false;
+  }
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
   cycle.evicted += static_cast<std::size_t>(std::count(decision->keeps.begin(), decision->keeps.end(), 0U));
   cycle.decided.insert(id);
@@ -384,6 +411,18 @@ void ask(Cycle& cycle, Order& order, JobId id) {
   }
 }
 
+// Who yielded a claim is asked again when he to whom it did has been served, and claims if nobody was.
+void claim_after_all(Cycle& cycle) {
+  if (cycle.yielded.empty()) return;
+  if (!cycle.plan.decisions.empty()) {
+    cycle.work.ask_again_at = cycle.now;
+    return;
+  }
+  for (const JobId id : cycle.yielded) {
+    if (nominate(cycle, id, true)) return;
+  }
+}
+
 // Those who need not be asked, because places like theirs were refused to others.
 void refuse_rest(Cycle& cycle, const Order& order) {
   if (!cycle.openings.refuses_any()) return;
@@ -453,6 +492,7 @@ Plan run_cycle(State& state, Timestamp now) {
     ask(cycle, order, *job);
   }
   refuse_rest(cycle, order);
+  claim_after_all(cycle);
   // 7. Places are held for the first that are blocked.
   renew_holds({state, cycle.trial, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
   // 8. Moves put together what is free in pieces. What nobody could take and is held for nobody lets elastic gangs
