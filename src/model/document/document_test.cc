@@ -111,6 +111,8 @@ TEST_CASE("what two readers could understand differently is refused, with its pl
       {"a: \"x\\Ny\"\n", "f.yaml:1:4: the escapes \\N and \\_ are not accepted; write \\u0085 or \\u00a0"},
       {"[1]: 2\n", "f.yaml:1:1: a key must be a name"},
       {"null: 2\n", "f.yaml:1:1: a key must be a name"},
+      {"{\"" + std::string(1'001, 'k') + "\": 2}",
+       "f.yaml:1:2: this key has 1001 bytes; YAML has room for 1000 as it is printed"},
       {"a: [1\n", "f.yaml:2:1: this is not YAML or JSON: end of sequence flow not found"},
       {"a: 'x\n", "f.yaml:1:4: a string begins here and has no closing quote"},
       {"a: 'x''\n", "f.yaml:1:4: a string begins here and has no closing quote"},

@@ -152,6 +152,12 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   static void begin_entry(Open& parent, Node key) {
     if (key.kind != NodeKind::kScalar) throw Refusal{key.at, "a key must be a name"};
+    // YAML ends a simple key at 1,024 characters: what is longer could be read in JSON alone, and not be printed again.
+    constexpr std::size_t kLongestKey = 1000;
+    if (to_yaml(string_node(key.text)).size() - 1 > kLongestKey) {  // without the end of the line
+      throw Refusal{key.at, "this key has " + std::to_string(key.text.size()) + " bytes; YAML has room for " +
+                                std::to_string(kLongestKey) + " as it is printed"};
+    }
     if (key.text == "<<" && !key.quoted) {
       throw Refusal{key.at, "merge keys (<<) are not accepted; write the entries out"};
     }
