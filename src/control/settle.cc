@@ -83,18 +83,18 @@ bool still_there(const State& state, const std::vector<TaskPlacement>& placement
 }
 
 // Who has left to start elsewhere is promised its places as who waits, before anybody else can take them.
-void promise_move(Batch& batch, JobId id, StopCause cause, std::vector<TaskPlacement> to) {
+void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop) {
   const JobState& job = *batch.state().job(id);
-  if (to.empty() || !job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), to)) return;
-  batch.emit(Nominated{id, std::move(to), {}, cause, {}});
+  if (!stop || stop->to.empty()) return;
+  if (!job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), stop->to)) return;
+  batch.emit(Nominated{id, stop->to, {}, stop->cause, {}});
 }
 
 void end_attempt(Batch& batch, const JobState& job) {
   const Ending ending = ending_of(batch.state(), job);
   const AttemptState& attempt = *job.attempt;
   const JobId id = job.id;
-  std::vector<TaskPlacement> to = attempt.stop ? attempt.stop->to : std::vector<TaskPlacement>();
-  const StopCause cause = attempt.stop ? attempt.stop->cause : StopCause::kUser;
+  const std::optional<state::Stop> stop = attempt.stop;  // the attempt is no more when it has ended
   const bool own_failure = ending.outcome == Outcome::kFailed || ending.outcome == Outcome::kStartFailed ||
                            ending.outcome == Outcome::kTimeLimit || ending.outcome == Outcome::kNodeLost;
   AttemptEnded ended{id, attempt.number, ending.outcome, own_failure ? attempt.failure_code : 0,
@@ -107,7 +107,7 @@ void end_attempt(Batch& batch, const JobState& job) {
     batch.emit(JobRequeued{id, ending.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
-    promise_move(batch, id, cause, std::move(to));
+    promise_move(batch, id, stop);
   } else {
     batch.emit(JobFinished{id, ending.outcome, code, message});
   }

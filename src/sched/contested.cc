@@ -201,7 +201,7 @@ bool is_asked_before(const JobState* a, const JobState* b) {
   return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
 }
 
-constexpr std::size_t kMostContestants = 16;  // of those who could stop who keeps to its promise, in their order
+constexpr std::size_t kMostContestants = 16;  // asked whether they could stop a job, in their order
 
 }  // namespace
 
