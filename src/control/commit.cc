@@ -35,30 +35,11 @@ std::int32_t free_master_port(const state::NodeState& node) {
   return port;
 }
 
-// Below the queue, to those for whom others move.
-Amounts promised_by_moves(const State& state, QueueId queue) {
-  Amounts promised;
-  for (const JobId id : state.nominated()) {
-    const JobState& claimant = *state.job(id);
-    const state::Nomination& promise = *claimant.nomination;
-    if (promise.is_by_moves() && state.is_below(claimant.queue, queue)) promised += promise.amounts;
-  }
-  return promised;
-}
-
 // Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
-  const Amounts amounts = state.amounts_of(job.spec, placements);
-  if (!job.nomination || !job.nomination->has_moved()) return state.within_mask(job.queue, amounts, own);
-  // What is promised to those for whom others move is no claim: who moves stands as it did.
-  std::uint64_t within = 1;
-  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
-    const std::uint64_t bit = std::uint64_t{1} << state.queue(q).depth;
-    within |= bit & state.within_mask(job.queue, amounts, own + promised_by_moves(state, q));
-  }
-  return within;
+  return state.within_when_started(job, state.amounts_of(job.spec, placements), own);
 }
 
 void on(Batch& batch, const StartDecision& start) {

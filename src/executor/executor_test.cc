@@ -230,11 +230,15 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   const auto task = launch(1, {"sleep", "1000"});
   REQUIRE(executor.start(task).has_value());
   const pid_t pid = wait_for_start(task.key).pids[0];
+  // For some moments after its exec the program's loader has files open, too.
   std::set<std::string> descriptors;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
-    descriptors.insert(entry.path().filename());
-  }
-  CHECK(descriptors == std::set<std::string>{"0", "1", "2"});
+  CHECK(wait_until([&] {
+    descriptors.clear();
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+      descriptors.insert(entry.path().filename());
+    }
+    return descriptors == std::set<std::string>{"0", "1", "2"};
+  }));
   const auto rank = see_process(pid);
   REQUIRE(rank.has_value());
   CHECK_FALSE(has_environment_entry(rank->parent, "BERTH_SERVER_SECRET=canary"));

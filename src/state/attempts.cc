@@ -391,6 +391,16 @@ void State::release_attempt(JobState& job) {
   }
 }
 
+namespace {
+
+std::uint64_t within_as_whole(const AttemptState& attempt) {
+  std::uint64_t within = ~std::uint64_t{0};
+  for (const Charge& charge : attempt.charges) within &= charge.within;
+  return within;
+}
+
+}  // namespace
+
 void State::on(const AttemptEnded& event) {
   JobState& job = existing(event.job);
   AttemptState& attempt = *job.attempt;
@@ -399,6 +409,7 @@ void State::on(const AttemptEnded& event) {
   job.past_service = service_of(job, now_);
   release_attempt(job);
   AttemptRecord record;
+  record.within = within_as_whole(attempt);
   record.number = attempt.number;
   record.waited_from = job.waiting_since;
   record.started = attempt.started;

@@ -133,6 +133,7 @@ struct AttemptRecord {
   std::int64_t checkpoint_step = 0;
   std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and how many GPUs
   std::optional<Timestamp> held_start;
+  std::uint64_t within = 0;  // as Charge::within: what all of it had when it ended
   static constexpr auto fields() {
     return std::tuple(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
@@ -140,7 +141,8 @@ struct AttemptRecord {
                       field("claimant", &AttemptRecord::claimant), field("code", &AttemptRecord::code),
                       field("message", &AttemptRecord::message),
                       field("checkpoint_step", &AttemptRecord::checkpoint_step),
-                      field("gpus_on", &AttemptRecord::gpus_on), field("held_start", &AttemptRecord::held_start));
+                      field("gpus_on", &AttemptRecord::gpus_on), field("held_start", &AttemptRecord::held_start),
+                      field("within", &AttemptRecord::within));
   }
 };
 

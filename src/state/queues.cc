@@ -270,6 +270,17 @@ std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const
   return mask;
 }
 
+std::uint64_t State::within_when_started(const JobState& job, const Amounts& amounts, const Amounts& own) const {
+  std::uint64_t mask = within_mask(job.queue, amounts, own);
+  if (!job.nomination || !job.nomination->has_moved()) return mask;
+  const std::uint64_t stood = job.past.back().within;
+  for (QueueId q = job.queue; q != root(); q = queue(q).parent) {
+    const std::uint64_t bit = std::uint64_t{1} << queue(q).depth;
+    if ((stood & bit) != 0 && inside_guarantee(queue(q).within_usage, amounts, queue(q).guaranteed)) mask |= bit;
+  }
+  return mask;
+}
+
 bool State::guaranteed(QueueId queue_id, std::uint64_t within) const {
   bool stated = false;
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {

@@ -229,6 +229,9 @@ class State {
   // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`, beside what runs within it
   // and what is promised there, of which `own` is promised to the same job.
   std::uint64_t within_mask(QueueId queue, const Amounts& amounts, const Amounts& own = {}) const;
+  // The same of what the waiting job starts with. Who has left to start elsewhere stands as it did: what is promised to
+  // others does not come before that, whoever of them starts first.
+  std::uint64_t within_when_started(const JobState& job, const Amounts& amounts, const Amounts& own = {}) const;
   // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
   bool guaranteed(QueueId queue, std::uint64_t within) const;
 

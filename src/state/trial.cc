@@ -35,7 +35,7 @@ Charge topmost_charge(const State& state, const JobState& job, std::span<const T
   Charge charge;
   charge.amounts = state.amounts_of(job.spec, placements);
   charge.burst = state.burst_amounts_of(job.spec, placements);
-  charge.within = charge.burst ? 1 : state.within_mask(job.queue, charge.amounts);
+  charge.within = charge.burst ? 1 : state.within_when_started(job, charge.amounts);
   charge.order = std::numeric_limits<Seq>::max();
   charge.tasks = static_cast<std::uint32_t>(placements.size());
   return charge;

@@ -363,17 +363,12 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
 }
 
 // What is in burst pools is within nowhere.
-// What is promised to those for whom others move does not count before who has moved.
-std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, bool moved) const {
+// Where the job stood before a move it stands still, whatever is promised to others.
+std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, std::uint64_t stood) const {
   std::uint64_t mask = 1;
   for (std::uint32_t q = job.queue; q != 0 && !charge.burst; q = queues_[q].parent) {
-    Amounts used = queues_[q].within + queues_[q].nominated;
-    for (const auto& [id, other] : jobs_) {
-      if (!moved || !other.nomination || !other.nomination->by_moves()) continue;
-      std::uint32_t way = other.queue;
-      while (queues_[way].depth > queues_[q].depth) way = queues_[way].parent;
-      if (way == q) used -= other.nomination->amounts;
-    }
+    const bool stands = (stood >> queues_[q].depth & 1U) != 0;
+    const Amounts used = stands ? queues_[q].within : queues_[q].within + queues_[q].nominated;
     if (fits_guarantee(queues_[q], used, charge.amounts)) mask |= std::uint64_t{1} << queues_[q].depth;
   }
   return mask;

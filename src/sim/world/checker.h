@@ -121,7 +121,6 @@ class Checker : public Witness {
     Amounts amounts;
     std::map<JobId, std::uint32_t> keeps;
     StopCause cause = StopCause::kReclaim;
-    bool by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
     bool has_moved() const { return is_move(cause) && victims.empty(); }
   };
   struct JobView {
@@ -172,6 +171,7 @@ class Checker : public Witness {
     bool evicted_last = false;       // for a claimant, moves left out
     Timestamp runs_since;            // moves left out
     std::optional<Timestamp> moved;  // when its last attempt ended for a move
+    std::uint64_t stood = 0;         // within, with all it had, when its last attempt ended
     std::int64_t past_service = 0;   // as far as it is booked, in milli-GPU x ms
     std::int32_t own_ends = 0;       // in a row, since its last long run, which counts as one
     std::int32_t lost_promises = 0;  // since it last started
@@ -289,7 +289,7 @@ class Checker : public Witness {
   void drop_hold(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
-  std::uint64_t within_of(const JobView& job, const ChargeView& charge, bool moved = false) const;
+  std::uint64_t within_of(const JobView& job, const ChargeView& charge, std::uint64_t stood = 0) const;
   bool guaranteed(std::uint32_t queue, std::uint64_t within) const;
   bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;

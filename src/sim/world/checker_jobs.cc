@@ -168,7 +168,7 @@ void Checker::on(const AttemptStarted& event) {
   check_neighbours(*job, event.placements);
   if (violation_) return;
   drop_hold(*job);
-  const bool moved = job->nomination && job->nomination->has_moved();
+  const std::uint64_t stood = job->nomination && job->nomination->has_moved() ? job->stood : 0;
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);
@@ -178,8 +178,9 @@ void Checker::on(const AttemptStarted& event) {
   one.tasks = static_cast<std::uint32_t>(event.placements.size());
   one.since = now_;
   check_max(*job, one.amounts);
-  require(event.within == within_of(*job, one, moved), "P3",
+  require(event.within == within_of(*job, one, stood), "P3",
           text_of(event.job) + " is marked within or borrowed against the stack of its queues");
+  if ((stood & ~event.within & ~std::uint64_t{1}) != 0) count("move: stands lower than before");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " is billed as guaranteed though it is not, or the reverse");
   count(event.guaranteed ? "within" : "borrowed");
@@ -345,7 +346,9 @@ void Checker::on(const AttemptEnded& event) {
   count("ended: " + std::string(name_of(event.outcome)));
   require(job->over_count == job->over.size(), "P9", text_of(event.job) + " ends before its tasks");
   check_no_life(event.job, "ends");
+  job->stood = ~std::uint64_t{0};
   for (std::uint32_t c = 0; c < job->charges.size(); ++c) {
+    job->stood &= job->charges[c].within;
     book(*job, job->charges[c]);
     charge(*job, job->charges[c], c, -1);
   }

@@ -290,7 +290,7 @@ void Checker::check_moves_to(JobView& job, const std::vector<TaskPlacement>& to)
   ChargeView there;
   there.amounts = amounts_of(to);
   there.burst = in_burst(to);
-  const std::uint64_t within = within_of(job, there, true);
+  const std::uint64_t within = within_of(job, there, job.charges.front().within);
   for (std::uint32_t c = 0; c < job.charges.size(); ++c) charge(job, job.charges[c], c, +1);
   require((job.charges.front().within & ~within) == 0, "P3", who + " is within where it runs, and not where it moves");
 }
