@@ -223,7 +223,11 @@ bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts
 }
 
 bool lies_within(const State& state, const state::JobState& job) {
-  return state.guaranteed(job.queue, state.within_mask(job.queue, least_amounts(state, job.spec)));
+  const Amounts least = least_amounts(state, job.spec);
+  std::uint64_t within = state.within_mask(job.queue, least);
+  if (state.guaranteed(job.queue, within)) return true;
+  for (const QueueId id : claims_within(state, job.queue, least)) within |= std::uint64_t{1} << state.queue(id).depth;
+  return state.guaranteed(job.queue, within);
 }
 
 Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId victim) {
