@@ -40,9 +40,11 @@ bool may_burst(const State& state, const JobState& job) {
 
 Admission admit(const State& state, const JobState& job) { return admit(state, job, least_amounts(state, job.spec)); }
 
-Admission admit(const State& state, const JobState& job, const Amounts& least) {
+namespace {
+
+// With all of it in burst pools, or nothing.
+Admission admit(const State& state, const JobState& job, const Amounts& least, bool burst) {
   Admission admission;
-  const bool burst = may_burst(state, job);  // as long as its places are not known, all of it might be there
   if (auto reason = over_quota(state, job, least, burst ? least : Amounts())) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
   if (!depends_on_model(state, job.queue) && !state.gpu_models().empty()) {
@@ -59,6 +61,17 @@ Admission admit(const State& state, const JobState& job, const Amounts& least) {
   }
   if (state.gpu_models().empty()) admission.reason.code = ReasonCode::kNeverFits;
   return admission;
+}
+
+}  // namespace
+
+// As long as its places are not known, all of it might be in burst pools.
+Admission admit(const State& state, const JobState& job, const Amounts& least) {
+  return admit(state, job, least, may_burst(state, job));
+}
+
+ModelMask models_beside_burst(const State& state, const JobState& job) {
+  return admit(state, job, least_amounts(state, job.spec), false).models;
 }
 
 bool admits_all_models(const State& state, const JobState& job) {

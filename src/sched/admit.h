@@ -21,6 +21,10 @@ Admission admit(const state::State& state, const state::JobState& job);
 // The same where it is known what the job counts at least.
 Admission admit(const state::State& state, const state::JobState& job, const Amounts& least);
 
+// The models on which quota refuses nothing of it where none of it is in burst pools: of those a lending limit keeps
+// back nothing there.
+ModelMask models_beside_burst(const state::State& state, const state::JobState& job);
+
 // Whether quota refuses the job's least size on no GPU model.
 bool admits_all_models(const state::State& state, const state::JobState& job);
 

@@ -90,8 +90,13 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     auto placements = place(state, one, admission.models, work, why);
     if (!placements || allows(one, *placements)) return placements;
     if (why.code != ReasonCode::kQueueLending || !state.has_burst_pools()) return std::nullopt;
-    // What is kept back is of no matter in burst pools.
+    // Of other models nothing may be kept back, and what is kept back is of no matter in burst pools.
     const Reason lending = why;
+    const ModelMask lent = admission.models & models_beside_burst(state, one);
+    if (lent != 0 && lent != admission.models) {
+      placements = place(state, one, lent, work, why);
+      if (placements && allows(one, *placements)) return placements;
+    }
     placements = try_place(state, one, admission.models, Pools::kBurst, work);
     if (placements && allows(one, *placements)) return placements;
     why = lending;

@@ -81,7 +81,7 @@ class Without {
     remove(victims, count);
     if (!state_.maintenance().empty()) trial_.look_until(gone_by(state_, std::span(victims).first(count)));
     const JobState& job = *state_.job(claimant_);
-    ModelMask models = admit(state_, job).models;
+    ModelMask models = pools_ == Pools::kOrdinary ? models_beside_burst(state_, job) : admit(state_, job).models;
     if (models == 0 || gpu_milli_short(state_, job, models, pools_) > 0) return std::nullopt;
     while (auto placements = try_place(state_, job, models, pools_, work_)) {
       const ModelMask first = model_of_first(*placements);
