@@ -25,7 +25,7 @@ int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'0
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 
 struct TinyFleet : FleetFixture {
-  explicit TinyFleet(std::uint64_t seed) : random(seed), sockets(seed) {
+  explicit TinyFleet(std::uint64_t seed) : random(seed), sockets(seed), bursts(seed + 5'000'000'000) {
     command(ApplyConfig{random_config(), "op"});
     const std::int64_t nodes = random.between(1, 6);
     for (std::int64_t i = 0; i < nodes; ++i) {
@@ -90,6 +90,15 @@ struct TinyFleet : FleetFixture {
                        : apart.chance(500)          ? "rack"
                                                     : "block"}};
     }
+    if (config.pools.front().apart.empty() && bursts.chance(250)) {
+      config.pools = {{"default", {}, {}, false, ""}, {"rented", {}, {}, true, ""}};
+      for (QueueConfig& one : config.queues) {
+        const bool free = !one.guaranteed.gpu_milli && !one.max.gpu_milli && one.max.model_gpu_milli.empty();
+        if (nested || !free || !bursts.chance(300)) continue;
+        one.guaranteed.model_gpu_milli = {{"H100", bursts.between(1, 3) * kMilli}};
+        one.lending_limit.model_gpu_milli = {{"H100", bursts.between(0, 1) * kMilli}};
+      }
+    }
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
     config.scheduling.backfill_holds = 0;  // the solver knows nothing of what is held for others
     return config;
@@ -106,6 +115,7 @@ struct TinyFleet : FleetFixture {
     if (random.chance(150)) spec.taints.push_back({"spot", ""});
     for (Gpu& gpu : spec.gpus) gpu.numa = static_cast<std::int32_t>(sockets.below(2));
     if (sockets.chance(500)) spec.labels.emplace_back("disk", "fast");
+    if (state.has_burst_pools() && bursts.chance(300)) spec.pool = "rented";
     return spec;
   }
 
@@ -158,13 +168,22 @@ struct TinyFleet : FleetFixture {
     if (random.chance(350)) spec.anti_affinity.push_back({app(), level(), random.chance(700)});
   }
 
-  // What placement promises to find whenever it is there, on so few nodes: several models under a model's own ceiling
-  // are judged model by model, and whole nodes are charged only after they are chosen.
+  // What placement promises to find whenever it is there, on so few nodes: several models under a model's own limit
+  // are judged model by model, a mix of burst pools and others within a lending limit is not looked for, and whole
+  // nodes are charged only after they are chosen.
   bool judged_exactly(const JobSpec& spec) const {
+    const auto& queues = state.config().queues;
+    const auto lends_less = [](const QueueConfig& one) {
+      return one.lending_limit.gpu_milli || !one.lending_limit.model_gpu_milli.empty();
+    };
+    const bool lending = std::any_of(queues.begin(), queues.end(), lends_less);
+    const bool one_task = spec.groups.size() == 1 && spec.groups.front().count == 1;
+    if (one_task) return !spec.exclusive;
+    if (lending && state.has_burst_pools()) return false;
     const bool several_models = std::any_of(spec.groups.begin(), spec.groups.end(),
                                             [](const auto& one) { return one.request.gpu_models.size() != 1; });
-    const bool model_limits = std::any_of(state.config().queues.begin(), state.config().queues.end(),
-                                          [](const auto& one) { return !one.max.model_gpu_milli.empty(); });
+    const bool model_limits =
+        std::any_of(queues.begin(), queues.end(), [](const auto& one) { return !one.max.model_gpu_milli.empty(); });
     return !spec.exclusive && !(several_models && model_limits);
   }
   // The same where others leave: for who has to be near somebody, more victims need not be better.
@@ -205,8 +224,10 @@ struct TinyFleet : FleetFixture {
       const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, promised);
       if (!fits) fault("victims leave and the claimant still does not fit");
       if (!judged_without_others(imagined.job.spec)) continue;
-      imagined = {imagined.job, {}, {}, {}, {}, {}};
+      imagined = {imagined.job, {}, {}, {}, {}, {}, false};
       imagine_gone(imagined, *evict);
+      // Who claims takes what backs guarantees, though with other victims a part of it might be in burst pools.
+      imagined.beside_burst = !state.burst_amounts_of(imagined.job.spec, evict->placements);
       check_least(*evict, imagined);
     }
   }
@@ -244,7 +265,7 @@ struct TinyFleet : FleetFixture {
   }
 
   Imagined imagine(JobId id, const Change& change) const {
-    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}};
+    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
     for (const sched::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
     imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
@@ -267,6 +288,7 @@ struct TinyFleet : FleetFixture {
 
   Random random;
   Random sockets;  // for NUMA domains and policies
+  Random bursts;   // for burst pools
   std::vector<std::string> leaves;
   std::vector<JobId> ids;
   std::vector<std::string> faults;
@@ -330,7 +352,7 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
       ++waiting;
-      const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}, {}});
+      const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}, {}, false});
       sched::PlaceWork work;
       const auto why = sched::blocking(fleet.state, *job, fleet.now, work);
       const bool refused = why.has_value();

@@ -21,6 +21,7 @@ struct Imagined {
   std::set<NodeId> uncordoned;                                      // nodes that take tasks after all
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> max;      // ceilings by queue and dimension
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> lending;  // lending limits
+  bool beside_burst = false;                                        // it may not use burst pools
 };
 
 class ExactSolver {
@@ -100,6 +101,13 @@ class ExactSolver {
         used_[{id, kDimGpu}] += placement.gpu_milli;
         used_[{id, dim_of(room.gpus[g].model)}] += placement.gpu_milli;
       }
+      if (!is_burst(placement.node.index())) continue;
+      burst_[{id, kDimCpu}] += placement.cpu_milli;
+      burst_[{id, kDimMemory}] += placement.memory_mib;
+      for (const std::uint8_t g : placement.gpus) {
+        burst_[{id, kDimGpu}] += placement.gpu_milli;
+        burst_[{id, dim_of(room.gpus[g].model)}] += placement.gpu_milli;
+      }
     }
   }
   void take(const TaskPlacement& placement, QueueId queue) {
@@ -115,8 +123,15 @@ class ExactSolver {
     nodes_[placement.node.index()].gpus[placement.gpus.front()].promised = state_.queue(queue).trust_domain;
   }
 
+  bool is_burst(std::size_t n) const {
+    const auto& pools = state_.config().pools;
+    return std::any_of(pools.begin(), pools.end(),
+                       [&](const PoolConfig& pool) { return pool.burst && pool.name == state_.nodes()[n].spec.pool; });
+  }
+
   bool allowed(const TaskGroup& group, const state::NodeState& node) const {
     if (!group.pool.empty() && group.pool != node.spec.pool) return false;
+    if (imagined_.beside_burst && is_burst(node.id.index())) return false;
     for (const Taint& taint : node.spec.taints) {
       if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
         return false;
@@ -400,21 +415,25 @@ class ExactSolver {
 
   bool within_limits() {
     Amounts asked;
-    for (const Amounts& one : own_) asked += one;
+    Amounts ordinary;
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      asked += own_[i];
+      if (!is_burst(own_nodes_[i])) ordinary += own_[i];
+    }
     for (QueueId id = imagined_.job.queue; id.valid(); id = state_.queue(id).parent) {
       const state::QueueState& queue = state_.queue(id);
       for (std::size_t dim = 0; dim < kDims; ++dim) {
         if (asked[dim] == 0 || dim == kDimGpuEquivalent) continue;
         const std::int64_t max = limit(imagined_.max, id, dim, queue.max[dim]);
         if (max != kUnlimited && used_[{id, dim}] + asked[dim] > max) return false;
-        if (id != state_.root() && !lent(queue, dim, asked[dim])) return false;
+        if (id != state_.root() && !lent(queue, dim, asked[dim], ordinary[dim])) return false;
       }
     }
     return true;
   }
 
-  // What the siblings keep of their idle guarantees stays theirs.
-  bool lent(const state::QueueState& queue, std::size_t dim, std::int64_t asked) {
+  // What the siblings keep of their idle guarantees stays theirs, below the parent's ceiling and of what backs it.
+  bool lent(const state::QueueState& queue, std::size_t dim, std::int64_t asked, std::int64_t ordinary) {
     const state::QueueState& parent = state_.queue(queue.parent);
     std::int64_t kept = 0;
     for (const QueueId id : parent.children) {
@@ -422,11 +441,13 @@ class ExactSolver {
       const std::int64_t lends = limit(imagined_.lending, id, dim, sibling.lending_limit[dim]);
       if (id == queue.id || !sibling.guaranteed.states(dim) || lends == kUnlimited) continue;
       const std::int64_t reserved = std::max<std::int64_t>(0, sibling.guaranteed.amounts[dim] - lends);
-      kept += std::max<std::int64_t>(0, reserved - used_[{id, dim}]);
+      kept += std::max<std::int64_t>(0, reserved - (used_[{id, dim}] - burst_[{id, dim}]));
     }
+    if (kept == 0) return true;
     const std::int64_t own = limit(imagined_.max, parent.id, dim, parent.max[dim]);
-    const std::int64_t capacity = std::min(own, state_.capacity()[dim]);
-    return kept == 0 || used_[{parent.id, dim}] + asked + kept <= capacity;
+    if (own != kUnlimited && used_[{parent.id, dim}] + asked + kept > own) return false;
+    const std::int64_t backed = state_.capacity()[dim] - state_.burst_capacity()[dim];
+    return ordinary == 0 || used_[{parent.id, dim}] - burst_[{parent.id, dim}] + ordinary + kept <= backed;
   }
 
   const state::State& state_;
@@ -434,6 +455,7 @@ class ExactSolver {
   std::vector<Room> nodes_;
   std::vector<Other> others_;
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> used_;
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> burst_;  // of it, in burst pools
   std::vector<std::size_t> tasks_;
   std::vector<Amounts> own_;            // of each task that is put
   std::vector<std::size_t> own_nodes_;  // where it is
