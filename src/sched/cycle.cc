@@ -367,6 +367,14 @@ std::optional<std::vector<TaskPlacement>> seek_places(Cycle& cycle, const JobSta
   return placements;
 }
 
+// Whether somebody who has put off a claim in this cycle would stop the job when he makes it.
+bool is_in_the_way_of_who_yielded(Cycle& cycle, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  return std::any_of(cycle.yielded.begin(), cycle.yielded.end(), [&](JobId claimant) {
+    const JobState& waiting = *cycle.state.job(claimant);
+    return could_stop(cycle.trial, cycle.state, waiting, job, placements, cycle.victims, cycle.now, cycle.work);
+  });
+}
+
 void ask(Cycle& cycle, Order& order, JobId id) {
   ++cycle.plan.jobs_asked;
   const std::size_t lane = order.lane_of_last();
@@ -390,6 +398,11 @@ void ask(Cycle& cycle, Order& order, JobId id) {
                         cycle.work);
     };
     if (order.yields_to_owner(reclaims)) return;
+    if (is_in_the_way_of_who_yielded(cycle, job, *placements)) {
+      cycle.work.ask_again_at = cycle.now;
+      order.refuse();
+      return cycle.openings.shut(lane);
+    }
     start(cycle, id, std::move(*placements));
     return cycle.openings.take();
   }
