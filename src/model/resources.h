@@ -91,9 +91,26 @@ struct QuotaAmounts {
   }
 };
 
-// Whether used + asked lies wholly inside the guarantee. Without any stated dimension nothing is guaranteed.
+// Whether the guarantee is of what is asked. GPUs have to be guaranteed in all, or those of each model that is asked;
+// as long as no model is known, those of any. The CPU and memory beside them are of no use without them: stated they
+// count, else they go with the GPUs. For who asks no GPUs, CPU or memory has to be guaranteed.
+inline bool covers(const QuotaAmounts& guaranteed, const Amounts& asked) {
+  if (asked[kDimGpu] == 0) {
+    return (asked[kDimCpu] > 0 && guaranteed.states(kDimCpu)) ||
+           (asked[kDimMemory] > 0 && guaranteed.states(kDimMemory));
+  }
+  if (guaranteed.states(kDimGpu)) return true;
+  bool any_model = false;
+  for (std::size_t d = kDimFirstModel; d < kDims; ++d) {
+    if (asked[d] > 0 && !guaranteed.states(d)) return false;
+    any_model = any_model || guaranteed.states(d);
+  }
+  return any_model;
+}
+
+// Whether used + asked lies wholly inside the guarantee, which has to be of what is asked.
 inline bool inside_guarantee(const Amounts& used, const Amounts& asked, const QuotaAmounts& guaranteed) {
-  if (guaranteed.stated == 0) return false;
+  if (!covers(guaranteed, asked)) return false;
   for (std::size_t d = 0; d < kDims; ++d) {
     if (guaranteed.states(d) && asked[d] > 0 && used[d] + asked[d] > guaranteed.amounts[d]) return false;
   }

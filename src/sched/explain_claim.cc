@@ -110,6 +110,10 @@ std::string no_room_within(const State& state, const JobState& job) {
     const QueueState& queue = state.queue(id);
     if (id == state.root() || would_be_within(state, id, asked)) continue;
     if (queue.guaranteed.stated == 0) return "queue " + queue.path + " is guaranteed nothing";
+    if (!covers(queue.guaranteed, asked)) {
+      return "queue " + queue.path + " is guaranteed nothing of what the job asks: " +
+             (asked[kDimGpu] > 0 ? "none of its GPUs" : "neither CPU nor memory");
+    }
     for (std::size_t dim = 0; dim < kDims; ++dim) {
       const std::int64_t used = queue.within_usage[dim] + queue.nominated[dim];
       if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])

@@ -7,6 +7,8 @@
 #include "sched/admit.h"
 #include "sched/backfill.h"
 #include "sched/energy.h"
+#include "sched/grow.h"
+#include "sched/quota.h"
 
 namespace berth::sched {
 
@@ -51,6 +53,38 @@ std::optional<std::vector<TaskPlacement>> fit_below_ceilings(const State& state,
 std::uint64_t standing_at(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
+}
+
+// Those models on which it lies within its guarantees.
+ModelMask models_within(const State& state, const JobState& job, ModelMask models) {
+  ModelMask within = 0;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const ModelMask model = ModelMask{1} << m;
+    const Amounts asked = amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m)));
+    if ((models & model) != 0 && lies_within(state, job.queue, asked)) within |= model;
+  }
+  return within;
+}
+
+// Where guarantees are of models and it would borrow at its places: places on models on which it would not; else those
+// that it has.
+template <class Allows>
+std::vector<TaskPlacement> within_if_it_can(const State& state, const JobState& job, ModelMask models,
+                                            std::vector<TaskPlacement> places, PlaceWork& work, Allows&& allows) {
+  bool of_models = false;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent)
+    of_models = of_models || guarantees_models(state.queue(q));
+  if (!of_models) return places;
+  const auto is_within = [&](const std::vector<TaskPlacement>& found) {
+    const std::vector<TaskPlacement> start = job.is_elastic() ? split_growth(job.spec, found).start : found;
+    return !state.burst_amounts_of(job.spec, start) && lies_within(state, job.queue, state.amounts_of(job.spec, start));
+  };
+  if (is_within(places)) return places;
+  const ModelMask within = models_within(state, job, models);
+  if (within == 0 || within == models) return places;
+  Reason why;
+  auto others = place(state, job, within, work, why);
+  return others && allows(job, *others) && is_within(*others) ? std::move(*others) : places;
 }
 
 // Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
@@ -103,7 +137,10 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
     return std::nullopt;
   };
   auto placements = places_of(job);
-  if (placements) return thriftier(state, job, admission.models, std::move(*placements), work, allows);
+  if (placements) {
+    *placements = within_if_it_can(state, job, admission.models, std::move(*placements), work, allows);
+    return thriftier(state, job, admission.models, std::move(*placements), work, allows);
+  }
   if (!is_of_quota(why.code)) return placements;
   Reason again;
   std::swap(why, again);

@@ -46,14 +46,6 @@ Timestamp gone_by(const State& state, std::span<const Victim> victims) {
   return last;
 }
 
-// Whether it counts on which GPU model something runs within the queue's guarantee.
-bool guarantees_models(const state::QueueState& queue) {
-  for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
-    if (queue.guaranteed.amounts[dim] > 0) return true;
-  }
-  return false;
-}
-
 // Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
 // whom it may not pass. Lists that begin alike cost only the difference: the trial is rolled back to what they have in
 // common.

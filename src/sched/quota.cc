@@ -222,12 +222,22 @@ bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts
   return std::find(claims.begin(), claims.end(), queue) != claims.end();
 }
 
+bool guarantees_models(const QueueState& queue) {
+  for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
+    if (queue.guaranteed.amounts[dim] > 0) return true;
+  }
+  return false;
+}
+
+bool lies_within(const State& state, QueueId leaf, const Amounts& asked) {
+  std::uint64_t within = state.within_mask(leaf, asked);
+  if (state.guaranteed(leaf, within)) return true;
+  for (const QueueId id : claims_within(state, leaf, asked)) within |= std::uint64_t{1} << state.queue(id).depth;
+  return state.guaranteed(leaf, within);
+}
+
 bool lies_within(const State& state, const state::JobState& job) {
-  const Amounts least = least_amounts(state, job.spec);
-  std::uint64_t within = state.within_mask(job.queue, least);
-  if (state.guaranteed(job.queue, within)) return true;
-  for (const QueueId id : claims_within(state, job.queue, least)) within |= std::uint64_t{1} << state.queue(id).depth;
-  return state.guaranteed(job.queue, within);
+  return lies_within(state, job.queue, least_amounts(state, job.spec));
 }
 
 Siblings below_common_ancestor(const State& state, QueueId claimant, QueueId victim) {

@@ -48,8 +48,12 @@ bool ranks_within(const state::State& state, QueueId queue, QueueId leaf, const 
 bool could_reclaim(const state::State& state, QueueId leaf, const Amounts& asked, QueueId other,
                    const std::optional<Amounts>& counts);
 
-// Whether the job at its least size lies inside the guarantees of all queues that state one, or comes to when it has
-// started and who is there only because it is idle has given way.
+// Whether it counts on which GPU model something runs within the queue's guarantee.
+bool guarantees_models(const state::QueueState& queue);
+
+// Whether `asked` more at the leaf, or the job at its least size, lies inside the guarantees of all queues that state
+// one, or comes to when it has started and who is there only because it is idle has given way.
+bool lies_within(const state::State& state, QueueId leaf, const Amounts& asked);
 bool lies_within(const state::State& state, const state::JobState& job);
 
 // The children of the lowest common ancestor of two queues on the way to each; both none() when one is below the other.

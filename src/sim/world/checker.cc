@@ -355,7 +355,16 @@ void Checker::drop_nomination(JobView& job) {
 }
 
 bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const {
-  if (queue.guaranteed.stated == 0) return false;
+  const QuotaAmounts& floor = queue.guaranteed;
+  bool of_gpus = floor.states(kDimGpu);
+  bool other_model = false;
+  for (std::size_t d = kDimFirstModel; d < kDims; ++d) {
+    of_gpus = of_gpus || floor.states(d);
+    other_model = other_model || (asked[d] > 0 && !floor.states(d) && !floor.states(kDimGpu));
+  }
+  const bool of_the_rest =
+      (floor.states(kDimCpu) && asked[kDimCpu] > 0) || (floor.states(kDimMemory) && asked[kDimMemory] > 0);
+  if (asked[kDimGpu] > 0 ? !of_gpus || other_model : !of_the_rest) return false;
   for (std::size_t d = 0; d < kDims; ++d) {
     if (queue.guaranteed.states(d) && asked[d] > 0 && used[d] + asked[d] > queue.guaranteed.amounts[d]) return false;
   }
