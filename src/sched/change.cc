@@ -5,6 +5,7 @@
 #include "model/document/quantity.h"
 #include "sched/explain.h"
 #include "sched/listed.h"
+#include "state/replicas.h"
 
 namespace berth::sched {
 
@@ -117,6 +118,14 @@ std::string time_limit_text(const JobSpec& spec, const Change& change) {
   return text + ", and its estimate no longer than that instead of " + document::duration_text(spec.estimate_s);
 }
 
+// A window that begins by then makes jobs leave, or is over.
+std::string wait_text(const State& state, const Change& change) {
+  const auto counts = [&](const auto& one) { return one.second.from <= change.at; };
+  const bool windows = std::any_of(state.maintenance().begin(), state.maintenance().end(), counts);
+  return "at " + to_iso8601(change.at) + ", as far as time limits" +
+         (windows ? ", estimates and maintenance windows are kept" : " and estimates are kept");
+}
+
 std::string asked_text(std::size_t dim, const std::string& what, const Change& change) {
   return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
@@ -148,14 +157,33 @@ Timestamp gives_back_by(const State& state, const state::RunningRow& row, Timest
   return attempt.shrinking() ? std::max(now, attempt.stop->deadline) : Timestamp::never();
 }
 
+namespace {
+
+// When it has left for a maintenance window at the latest, one grace after it is asked to. Who serves may stay into the
+// window, as far as its service's limit says so.
+Timestamp leaves_by(const State& state, const JobState& job, Timestamp now) {
+  if (job.departure.is_never()) return Timestamp::never();
+  const JobState* service = state::service_of(state, job);
+  if (service != nullptr && service->spec.max_unavailable > 0) return Timestamp::never();
+  return std::max(now, job.departure) + state.grace_ms(job.spec);
+}
+
+Timestamp ends_by_itself(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (row.end.is_never() || row.end > now) return row.end;
+  return row.timed ? now : late.of(row);
+}
+
+}  // namespace
+
 Timestamp ends_by(const State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
   if (!gives_back_by(state, row, now).is_never()) {  // its row ends when its stop does, but the gang goes on
     const JobState& gang = *state.job(row.job);
     const bool known = gang.spec.time_limit_s > 0 || gang.spec.estimate_s > 0;
     return known ? state::expected_end(state, gang, now) : Timestamp::never();
   }
-  if (row.end.is_never() || row.end > now) return row.end;
-  return row.timed ? now : late.of(row);
+  const Timestamp end = ends_by_itself(row, now, late);
+  if (state.departures().empty()) return end;
+  return std::min(end, leaves_by(state, *state.job(row.job), now));
 }
 
 void apply(Trial& trial, const State& state, const Change& change, Timestamp now) {
@@ -196,7 +224,7 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kTimeLimit:
       return time_limit_text(job.spec, change);
     case ChangeKind::kWait:
-      return "at " + to_iso8601(change.at) + ", as far as time limits and estimates are kept";
+      return wait_text(state, change);
     case ChangeKind::kUncordon:
       return listed(change.nodes, [&](NodeId node) { return "node " + state.node(node).spec.name; }) +
              (change.nodes.size() == 1 ? " were" : " were all") + " uncordoned";

@@ -86,7 +86,8 @@ state::JobState changed(state::JobState job, const Change& change);
 void apply(state::Trial& trial, const state::State& state, const Change& change, Timestamp now);
 
 // When the running job is gone at the latest, but not before now: the deadline of its stop, its time limit, else its
-// estimate or, where it has run longer, what `late` says; never() when nothing says so.
+// estimate or, where it has run longer, what `late` says; or when it has left for a maintenance window, if that is
+// earlier. never() when nothing says so.
 Timestamp ends_by(const state::State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late);
 // When a gang that is asked to give back its last tasks, and goes on, has done so at the latest; never() of all others.
 Timestamp gives_back_by(const state::State& state, const state::RunningRow& row, Timestamp now);

@@ -6,15 +6,18 @@
 #include <set>
 #include <utility>
 
+#include "base/checked.h"
 #include "sched/blocking.h"
 #include "sched/inquiry.h"
 #include "sched/numa.h"
 #include "sched/topology.h"
+#include "state/estimate.h"
 
 namespace berth::sched {
 
 using state::JobState;
 using state::NodeState;
+using state::StartHold;
 using state::State;
 using state::Trial;
 
@@ -26,12 +29,31 @@ constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that
 
 }  // namespace
 
+// Whoever is held a start before `when` has started by then, and has gone again if it is known how long it runs.
+void Inquiry::start_held(Trial& trial, Timestamp when) const {
+  const std::set<JobId> owners = state_.start_holds();
+  for (const JobId owner : owners) {
+    const StartHold hold = *state_.job(owner)->start_hold;
+    if (owner == job_.id || std::max(now_, hold.start) >= when) continue;
+    trial.drop_hold(owner);
+    if (held_end(owner, hold) > when) trial.nominate(owner, hold.placements);
+  }
+}
+
+Timestamp Inquiry::held_end(JobId owner, const StartHold& hold) const {
+  const std::int64_t expected_s = state::expected_run_s(state_, *state_.job(owner));
+  return expected_s > 0 ? std::max(now_, hold.start) + checked_multiply(expected_s, 1000) : Timestamp::never();
+}
+
 bool Inquiry::starts(const Change& change, Reason* why) {
   ++tries_;
   Trial trial(state_);
   if (job_.nomination) trial.lift_nomination(job_.id);
   apply(trial, state_, change, now_);
-  if (change.at > now_) trial.look_at(change.at);
+  if (change.at > now_) {
+    trial.look_at(change.at);
+    start_held(trial, change.at);
+  }
   const auto refused = blocking(state_, changed(job_, change), std::max(now_, change.at), work_);
   if (refused && why != nullptr) *why = *refused;
   return !refused;
@@ -122,6 +144,10 @@ std::optional<Change> Inquiry::wait() {
   if (job_.not_before > now_) times.push_back(job_.not_before);
   if (job_.start_hold && job_.start_hold->start > now_) times.push_back(job_.start_hold->start);
   for (const auto& [name, window] : state_.maintenance()) times.push_back(window.to);
+  for (const JobId owner : state_.start_holds()) {
+    const Timestamp end = held_end(owner, *state_.job(owner)->start_hold);
+    if (!end.is_never()) times.push_back(end);
+  }
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
   std::size_t count = std::min(times.size(), kMostEnds);

@@ -38,6 +38,8 @@ class Inquiry {
   std::optional<Change> priority(JobId head);
   std::optional<Change> time_limit();
   std::optional<Change> wait();
+  void start_held(state::Trial& trial, Timestamp when) const;
+  Timestamp held_end(JobId owner, const state::StartHold& hold) const;
   std::optional<Change> uncordon();
   void other_nodes(std::size_t group);
   void smaller_asks(std::size_t group);

@@ -162,6 +162,15 @@ void Trial::set_aside(JobId owner, std::span<const TaskPlacement> placements) {
   undo_.push_back(std::move(entry));
 }
 
+void Trial::drop_hold(JobId owner) {
+  JobState& job = state_.existing(owner);
+  BERTH_CHECK(job.start_hold.has_value());
+  Undo entry{Step::kHoldDropped, owner};
+  entry.hold = std::exchange(job.start_hold, std::nullopt);
+  state_.start_holds_.erase(owner);
+  undo_.push_back(std::move(entry));
+}
+
 void Trial::set_max(QueueId id, std::size_t dim, std::int64_t amount) {
   std::int64_t& limit = state_.queue_mut(id).max[dim];
   Undo entry;
@@ -266,6 +275,10 @@ void Trial::undo_change(const Undo& entry) {
     job.phase = JobPhase::kStopping;
     state_.running_table_.set(job);
   }
+  if (entry.step == Step::kHoldDropped) {
+    state_.existing(entry.job).start_hold = entry.hold;
+    state_.start_holds_.insert(entry.job);
+  }
   if (entry.step == Step::kMaxSet) state_.queue_mut(entry.queue).max[entry.dim] = entry.before;
   if (entry.step == Step::kLendingSet) state_.queue_mut(entry.queue).lending_limit[entry.dim] = entry.before;
   if (entry.step == Step::kUserLimitSet) user_limit(state_.queue_mut(entry.queue), entry.dim) = entry.before;
@@ -304,6 +317,7 @@ void Trial::rollback_to(Mark mark) {
         break;
       case Step::kStarted:
       case Step::kLetOff:
+      case Step::kHoldDropped:
       case Step::kMaxSet:
       case Step::kLendingSet:
       case Step::kUserLimitSet:

@@ -46,6 +46,8 @@ class Trial {
   void nominate(JobId job, std::span<const TaskPlacement> placements);
   // Keeps the places for a waiting job from everybody, as its hold does.
   void set_aside(JobId owner, std::span<const TaskPlacement> placements);
+  // As if no start were held for the job.
+  void drop_hold(JobId owner);
   // What an operator could change: one limit of a queue, and whether a node takes tasks.
   void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
   void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
@@ -78,6 +80,7 @@ class Trial {
     kLifted,
     kNominated,
     kSetAside,
+    kHoldDropped,
     kMaxSet,
     kLendingSet,
     kUserLimitSet,
@@ -102,6 +105,7 @@ class Trial {
     NodeId node = {};
     Timestamp when = {};
     std::optional<Stop> stop = {};
+    std::optional<StartHold> hold = {};
   };
   void undo_change(const Undo& entry);
   void bind(JobId job, const Undo& entry, int sign);
