@@ -6,12 +6,12 @@
 #include <set>
 #include <utility>
 
-#include "base/checked.h"
+#include "sched/backfill.h"
 #include "sched/blocking.h"
+#include "sched/earliest_start.h"
 #include "sched/inquiry.h"
 #include "sched/numa.h"
 #include "sched/topology.h"
-#include "state/estimate.h"
 
 namespace berth::sched {
 
@@ -29,20 +29,21 @@ constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that
 
 }  // namespace
 
-// Whoever is held a start before `when` has started by then, and has gone again if it is known how long it runs.
+// Whoever is held a start by `when`, and is not passed then, has started; and has gone again if it is known when.
 void Inquiry::start_held(Trial& trial, Timestamp when) const {
   const std::set<JobId> owners = state_.start_holds();
   for (const JobId owner : owners) {
-    const StartHold hold = *state_.job(owner)->start_hold;
-    if (owner == job_.id || std::max(now_, hold.start) >= when) continue;
+    const JobState& other = *state_.job(owner);
+    const StartHold hold = *other.start_hold;
+    const Timestamp start = std::max(now_, hold.start);
+    if (owner == job_.id || start > when || (start == when && may_pass(state_, job_, other, when))) continue;
     trial.drop_hold(owner);
     if (held_end(owner, hold) > when) trial.nominate(owner, hold.placements);
   }
 }
 
 Timestamp Inquiry::held_end(JobId owner, const StartHold& hold) const {
-  const std::int64_t expected_s = state::expected_run_s(state_, *state_.job(owner));
-  return expected_s > 0 ? std::max(now_, hold.start) + checked_multiply(expected_s, 1000) : Timestamp::never();
+  return ending(state_, *state_.job(owner), hold.placements, std::max(now_, hold.start)).expected;
 }
 
 bool Inquiry::starts(const Change& change, Reason* why) {
