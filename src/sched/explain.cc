@@ -378,8 +378,10 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kFragmented: {
       const std::string is = is_one(reason.dim, reason.limit) ? " is" : " are";
       if (reason.asked == 0 || reason.limit < reason.asked) {
-        return (reason.wish.empty() ? "the job" : who) + " asks " + counted(reason.dim, reason.asked) + " and " +
-               amount_text(reason.dim, reason.limit) + is + " free where it may run";
+        const bool several = reason.wish.starts_with("groups ");
+        return (reason.wish.empty() ? "the job" : who) + (several ? " ask " : " asks ") +
+               counted(reason.dim, reason.asked) + " and " + amount_text(reason.dim, reason.limit) + is +
+               " free where it may run";
       }
       return counted(reason.dim, reason.limit) + is + " free where it may run, but not together as its tasks need them";
     }

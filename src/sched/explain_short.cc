@@ -1,10 +1,14 @@
 #include "sched/explain_short.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
 #include <vector>
 
 #include "sched/admit.h"
 #include "sched/explain.h"
+#include "sched/listed.h"
 #include "sched/place.h"
 
 namespace berth::sched {
@@ -15,7 +19,8 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-bool asks_gpus(const TaskAsk& ask) { return ask.group.request.gpus > 0; }
+constexpr std::size_t kMostInEverySet = 4;  // groups of which each set is looked at; of more each one and all together
+constexpr std::array kDimsOfRoom = {kDimGpu, kDimCpu, kDimMemory};
 
 std::vector<TaskAsk> asks_of(const State& state, const JobState& job) {
   std::vector<TaskAsk> asks;
@@ -23,48 +28,135 @@ std::vector<TaskAsk> asks_of(const State& state, const JobState& job) {
   return asks;
 }
 
-// Milli-GPUs that are available where a group that asks GPUs may have them. The refusal counts also those of nodes
-// where only a group without GPUs may stand.
-std::int64_t free_to_groups_with_gpus(const State& state, const std::vector<TaskAsk>& asks) {
+std::int64_t asked_by(const TaskAsk& ask, std::size_t dim) {
+  const TaskRequest& request = ask.group.request;
+  if (dim == kDimGpu) return ask.group.least() * request.total_gpu_milli();
+  return ask.group.least() * (dim == kDimCpu ? request.cpu_milli : request.memory_mib);
+}
+
+std::int64_t free_of(const NodeState& node, std::size_t dim, ModelMask models) {
+  if (dim == kDimCpu) return std::max<std::int64_t>(0, node.available_cpu_milli());
+  if (dim == kDimMemory) return std::max<std::int64_t>(0, node.available_memory_mib());
   std::int64_t milli = 0;
-  for (const NodeState& node : state.nodes()) {
-    ModelMask models = 0;
-    for (const TaskAsk& ask : asks) {
-      const bool may = ask.classes[state.node_index().class_of(node.id).index()] && suits(ask, node);
-      if (asks_gpus(ask) && may) models |= ask.models;
-    }
-    for (const state::GpuSlot& gpu : node.gpus) {
-      if (node.takes_tasks() && (models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
-    }
+  for (const state::GpuSlot& gpu : node.gpus) {
+    if ((models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
   }
   return milli;
 }
 
-Reason with_what_is_short(const State& state, const JobState& job, Reason reason) {
-  const std::vector<TaskAsk> asks = asks_of(state, job);
-  const bool mixed =
-      std::any_of(asks.begin(), asks.end(), asks_gpus) && !std::all_of(asks.begin(), asks.end(), asks_gpus);
-  if (mixed && reason.wish.empty()) reason.limit = free_to_groups_with_gpus(state, asks);
-  if (reason.limit < reason.asked) return reason;
-  std::int64_t cpu_asked = 0;
-  std::int64_t memory_asked = 0;
-  for (const TaskAsk& ask : asks) {
-    cpu_asked += ask.group.least() * ask.group.request.cpu_milli;
-    memory_asked += ask.group.least() * ask.group.request.memory_mib;
+// Sets of groups: bit g is group g.
+using Groups = std::uint32_t;
+
+bool is_in(Groups set, std::size_t group) { return group < 32 && (set >> group & 1U) != 0; }
+
+// All of them first, then each one, then, of few, the other sets.
+std::vector<Groups> sets_of(std::size_t groups) {
+  const std::size_t some = std::min<std::size_t>(groups, 31);
+  const Groups all = (Groups{1} << some) - 1;
+  std::vector<Groups> sets{all};
+  for (std::size_t g = 0; g < some && some > 1; ++g) sets.push_back(Groups{1} << g);
+  for (Groups set = 1; set < all && some <= kMostInEverySet; ++set) {
+    if (std::popcount(set) > 1) sets.push_back(set);
   }
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  for (const NodeState& node : state.nodes()) {
-    const auto holds = [&](const TaskAsk& ask) { return could_hold(state, ask, node); };
-    if (!node.takes_tasks() || std::none_of(asks.begin(), asks.end(), holds)) continue;
-    cpu_milli += std::max<std::int64_t>(0, node.available_cpu_milli());
-    memory_mib += std::max<std::int64_t>(0, node.available_memory_mib());
+  return sets;
+}
+
+// What a set of the groups asks of a dimension, and what of it is free on the nodes that could hold a task of one of
+// those that ask it.
+struct Room {
+  std::int64_t asked = 0;
+  std::int64_t free = 0;
+  std::int64_t too_small = 0;  // free on other nodes that they may use
+};
+
+class FreeWhereItMayRun {
+ public:
+  FreeWhereItMayRun(const State& state, const JobState& job) : state_(state), asks_(asks_of(state, job)) {
+    for (const NodeState& node : state.nodes()) {
+      if (!node.takes_tasks()) continue;
+      Usable usable{node.id, 0, 0};
+      for (std::size_t g = 0; g < std::min<std::size_t>(asks_.size(), 31); ++g) {
+        const bool allowed = asks_[g].classes[state.node_index().class_of(node.id).index()] && suits(asks_[g], node);
+        if (allowed) (could_hold(state, asks_[g], node) ? usable.by : usable.too_small_for) |= Groups{1} << g;
+      }
+      if ((usable.by | usable.too_small_for) != 0) nodes_.push_back(usable);
+    }
   }
-  const bool lacks_memory = cpu_milli >= cpu_asked && memory_mib < memory_asked;
-  if (!lacks_memory && reason.asked > 0 && cpu_milli >= cpu_asked) return reason;
-  reason.dim = lacks_memory ? kDimMemory : kDimCpu;
-  reason.asked = lacks_memory ? memory_asked : cpu_asked;
-  reason.limit = lacks_memory ? memory_mib : cpu_milli;
+
+  Room of(Groups set, std::size_t dim) const {
+    Room room;
+    Groups asking = 0;
+    for (std::size_t g = 0; g < asks_.size(); ++g) {
+      if (!is_in(set, g) || asked_by(asks_[g], dim) == 0) continue;
+      room.asked += asked_by(asks_[g], dim);
+      asking |= Groups{1} << g;
+    }
+    for (const Usable& node : nodes_) {
+      const Groups here = node.by & asking;
+      const std::int64_t free =
+          free_of(state_.node(node.id), dim, models_of(here != 0 ? here : node.too_small_for & asking));
+      if (here != 0)
+        room.free += free;
+      else if ((node.too_small_for & asking) != 0)
+        room.too_small += free;
+    }
+    return room;
+  }
+
+  std::size_t groups() const { return asks_.size(); }
+
+ private:
+  struct Usable {
+    NodeId id;
+    Groups by = 0;             // groups of which it could hold a task
+    Groups too_small_for = 0;  // that may use it, but for its size
+  };
+  ModelMask models_of(Groups set) const {
+    ModelMask models = 0;
+    for (std::size_t g = 0; g < asks_.size(); ++g) models |= is_in(set, g) ? asks_[g].models : 0;
+    return models;
+  }
+
+  const State& state_;
+  std::vector<TaskAsk> asks_;
+  std::vector<Usable> nodes_;
+};
+
+// "group main", "groups main and side"
+std::string text_of(const JobState& job, Groups set) {
+  std::vector<std::size_t> groups;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (is_in(set, g)) groups.push_back(g);
+  }
+  return (groups.size() == 1 ? "group " : "groups ") +
+         listed(groups, [&](std::size_t g) { return job.spec.groups[g].name; });
+}
+
+// What there is not enough of in all, be it for some of its groups; else what it asks first of GPUs, CPU and memory,
+// of which there is enough. `too_small` is how many more GPUs are free on nodes that could not hold its tasks.
+Reason with_what_is_short(const State& state, const JobState& job, Reason reason, std::int64_t& too_small) {
+  const FreeWhereItMayRun free(state, job);
+  const std::vector<Groups> sets = sets_of(free.groups());
+  const auto take = [&](const Room& room, std::size_t dim, Groups set) {
+    reason.dim = static_cast<std::uint32_t>(dim);
+    reason.asked = room.asked;
+    reason.limit = room.free;
+    reason.wish = set == sets.front() ? std::string() : text_of(job, set);
+  };
+  for (const Groups set : sets) {
+    for (const std::size_t dim : kDimsOfRoom) {
+      const Room room = free.of(set, dim);
+      if (room.free >= room.asked) continue;
+      take(room, dim, set);
+      if (dim == kDimGpu) too_small = room.too_small;
+      return reason;
+    }
+  }
+  for (const std::size_t dim : kDimsOfRoom) {
+    const Room room = free.of(sets.front(), dim);
+    take(room, dim, sets.front());
+    if (room.asked > 0) break;
+  }
   return reason;
 }
 
@@ -82,7 +174,7 @@ bool fits_without(const State& state, const JobState& job, bool memory, bool cpu
 
 // What there is too little of beside the rest, or nothing: neither is what is in the way.
 std::string too_little_beside(const State& state, const JobState& job, const Reason& reason) {
-  if (job.spec.exclusive) return {};
+  if (job.spec.exclusive || reason.dim == kDimMemory) return {};
   if (fits_without(state, job, true, false)) return "memory";
   if (reason.dim == kDimCpu) return {};
   if (fits_without(state, job, false, true)) return "CPU";
@@ -113,6 +205,22 @@ std::int64_t kept_by_trust_domains(const State& state, const JobState& job) {
   return own_tasks < ask.group.least() && own_tasks + others_tasks >= ask.group.least() ? others_milli : 0;
 }
 
+// Of a job that asks whole nodes, how many there are for it; or nothing, where these are enough.
+std::string too_few_whole_nodes(const State& state, const JobState& job) {
+  if (!job.spec.exclusive) return {};
+  const std::vector<TaskAsk> asks = asks_of(state, job);
+  std::int64_t asked = 0;
+  for (const TaskAsk& ask : asks) asked += ask.group.least();
+  const auto idle = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.takes_tasks() && std::any_of(asks.begin(), asks.end(), [&](const TaskAsk& ask) {
+             return could_hold(state, ask, node) && !closing(ask, node) && has_place(ask, node, {});
+           });
+  });
+  if (idle >= asked) return {};
+  return "the job asks " + counted(asked, "whole node") + " and " + std::to_string(idle) +
+         (idle == 1 ? " is" : " are") + " idle where it may run";
+}
+
 }  // namespace
 
 bool is_one(std::size_t dim, std::int64_t amount) { return dim == kDimMemory || amount == kMilli; }
@@ -125,8 +233,14 @@ std::string counted(std::size_t dim, std::int64_t amount) {
 
 std::string sentence_with_what_is_short(const State& state, const JobState& job, Reason reason) {
   if (reason.code != ReasonCode::kGpusBusy && reason.code != ReasonCode::kFragmented) return sentence(state, reason);
-  reason = with_what_is_short(state, job, std::move(reason));
-  if (reason.asked == 0 || reason.limit < reason.asked) return sentence(state, reason);
+  std::int64_t too_small = 0;
+  reason = with_what_is_short(state, job, std::move(reason), too_small);
+  if (reason.limit < reason.asked) {
+    return sentence(state, reason) +
+           (too_small > 0 ? ", and " + amount_text(kDimGpu, too_small) + " more on nodes too small for its tasks" : "");
+  }
+  if (const std::string nodes = too_few_whole_nodes(state, job); !nodes.empty()) return nodes;
+  if (reason.asked == 0) return sentence(state, reason);
   const std::string free = counted(reason.dim, reason.limit) + (is_one(reason.dim, reason.limit) ? " is" : " are") +
                            " free where it may run, but ";
   if (const std::int64_t kept = kept_by_trust_domains(state, job); kept > 0) {

@@ -1,7 +1,8 @@
 #pragma once
-// What is short where a job does not fit for lack of room: GPUs, CPUs or memory in all; or, where there is enough of
-// each, what is in the way of using it together: too little memory or CPU beside free GPUs, a trust domain, or that the
-// rest is in pieces. A refusal counts GPUs only, so that this is worked out for the answer.
+// What is short where a job does not fit for lack of room: GPUs, CPUs or memory in all, of all its groups or of some;
+// or, where there is enough of each, what is in the way of using it together: too few idle nodes, too little memory or
+// CPU beside free GPUs, a trust domain, or that the rest is in pieces. A refusal counts GPUs only, so that this is
+// worked out for the answer.
 
 #include <string>
 
