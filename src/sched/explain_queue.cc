@@ -4,6 +4,8 @@
 
 #include "base/checked.h"
 #include "model/document/quantity.h"
+#include "sched/admit.h"
+#include "sched/blocking.h"
 #include "sched/explain.h"
 #include "sched/explain_short.h"
 #include "sched/listed.h"
@@ -82,6 +84,50 @@ std::string why_first(const State& state, Order order, const JobState& first, co
          name(*own) + " is asked first";
 }
 
+// Of those who are asked before a job, who is no matter to it for now: held back by a ceiling that the job is not
+// below, or by its user's limit, or never to start.
+class NoMatter {
+ public:
+  NoMatter(const State& state, const JobState& job, Timestamp now) : state_(state), job_(job), blocking_(state, now) {}
+
+  void count(const JobState& other) {
+    if (is_held_back(other)) {
+      ++held_back_;
+    } else if (const auto code = blocking_(other); code && is_never(*code)) {
+      ++never_;
+    }
+  }
+
+  // ", of which 2 wait for quota elsewhere and 1 can never start"
+  std::string text(std::size_t asked) const {
+    std::vector<std::string> parts;
+    const auto add = [&](std::size_t count, const std::string& does) {
+      if (count > 0) parts.push_back((asked == 1 ? "" : std::to_string(count) + " ") + does);
+    };
+    add(held_back_, held_back_ == 1 ? "waits for quota elsewhere" : "wait for quota elsewhere");
+    add(never_, "can never start");
+    if (parts.empty()) return {};
+    return (asked == 1 ? ", which " : ", of which ") + listed(parts, [](const std::string& part) { return part; });
+  }
+
+ private:
+  bool is_held_back(const JobState& other) const {
+    const Admission admission = admit(state_, other);
+    if (admission.models != 0) return false;
+    const Reason& why = admission.reason;
+    if (why.code == ReasonCode::kUserLimit && other.spec.user != job_.spec.user) return true;
+    const bool of_quota = why.code == ReasonCode::kQueueMax || why.code == ReasonCode::kQueueLending ||
+                          why.code == ReasonCode::kUserLimit;
+    return of_quota && !state_.is_below(job_.queue, why.queue);
+  }
+
+  const State& state_;
+  const JobState& job_;
+  BlockingOfMany blocking_;
+  std::size_t held_back_ = 0;
+  std::size_t never_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::string> explain_turn(const State& state, const JobState& job, Timestamp now) {
@@ -92,15 +138,18 @@ std::vector<std::string> explain_turn(const State& state, const JobState& job, T
   const Order before = order;
   order.next();
   std::size_t ahead = 1;
+  NoMatter no_matter(state, job, now);
+  no_matter.count(*state.job(*first));
   auto next = order.next();
   while (next && *next != job.id && ahead < kMostAsked) {
     ++ahead;
+    no_matter.count(*state.job(*next));
     next = order.next();
   }
   const JobState& other = *state.job(*first);
   return {(next && *next == job.id ? std::to_string(ahead) : "at least " + std::to_string(ahead)) +
-          (ahead == 1 ? " job is" : " jobs are") + " asked before it; the first is " + name(*first) + " of " +
-          name(state, other.queue) + ": " + why_first(state, before, other, job)};
+          (ahead == 1 ? " job is" : " jobs are") + " asked before it" + no_matter.text(ahead) + "; the first is " +
+          name(*first) + " of " + name(state, other.queue) + ": " + why_first(state, before, other, job)};
 }
 
 namespace {
