@@ -115,7 +115,8 @@ bool WhenEmpty::may_hold_both(std::size_t a, std::size_t b) const {
   for (std::size_t w = 0; w < kWeights.size(); ++w)
     lacking[w] = kWeights[w].first * counts_[a] + kWeights[w].second * counts_[b];
   for (const auto& [which, nodes] : nodes_) {
-    const auto& [labelled, shape] = which;
+    const Groups labelled = which.first;
+    const NodeShape& shape = which.second;
     const auto slots = [&](std::size_t g) {
       const bool allowed = is_in(labelled, g) && asks_[g].classes[shape.node_class.index()];
       return allowed ? std::min<std::int64_t>(slots_when_empty(asks_[g], shape), counts_[g]) : std::int64_t{0};
