@@ -70,6 +70,7 @@ struct CapacityReport {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::vector<Taint> taints;
+    bool containers = false;
     std::size_t nodes = 0;
     std::size_t releasable = 0;
     std::vector<Idle> idle;

@@ -39,6 +39,7 @@ constexpr std::array kFlags{
     JobFlag{"--retries", "retries", FlagKind::kPlain, "N", "failures that are tried again (giving way is none)"},
     JobFlag{"--env", "env", FlagKind::kPairs, "KEY=VALUE", "environment variable; KEY alone takes yours"},
     JobFlag{"--workdir", "workdir", FlagKind::kText, "DIR", "where the command runs (default: here)"},
+    JobFlag{"--image", "image", FlagKind::kText, "IMAGE", "container image; only nodes that run containers"},
     JobFlag{"--pool", "pool", FlagKind::kText, "POOL", "only nodes of this pool"},
     JobFlag{"--node-selector", "node_selector", FlagKind::kPairs, "LABEL=VALUE", "only nodes with this label"},
     JobFlag{"--toleration", "tolerations", FlagKind::kList, "TAINT", "runs on nodes with this taint too"},

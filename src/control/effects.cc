@@ -105,6 +105,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.node = node.spec.name;
   start.job_name = job.spec.name;
   start.user = job.spec.user;
+  start.image = group.image;
   start.command = group.command;
   start.workdir = group.workdir;
   for (const std::uint8_t gpu : placement.gpus) start.gpu_uuids.push_back(node.spec.gpus[gpu].uuid);

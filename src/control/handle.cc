@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/checked.h"
@@ -16,6 +18,7 @@
 #include "control/node_contact.h"
 #include "control/services.h"
 #include "control/validate.h"
+#include "model/image.h"
 #include "model/priority.h"
 
 namespace berth::control {
@@ -324,6 +327,12 @@ bool anything_bound(const NodeState& node) {
   return gpu_bound || node.free_cpu_milli != node.spec.cpu_milli || node.free_memory_mib != node.spec.memory_mib;
 }
 
+Result<void> check_images_of(const std::string& node, bool containers, std::span<const std::string> images) {
+  if (!containers && !images.empty()) return invalid("node '" + node + "' names images, but runs no containers");
+  auto ok = check_images(images);
+  return ok ? ok : invalid("node '" + node + "': " + ok.error().message);
+}
+
 Result<Reply> on(Batch& batch, const RegisterNode& command) {
   if (auto ok = check_node(batch.state(), command.spec); !ok) return ok.error();
   NodeRegistered event;
@@ -403,6 +412,21 @@ Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   return Reply{};
 }
 
+Result<Reply> on(Batch& batch, const ReportNodeImages& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (auto ok = check_images_of(node->spec.name, node->spec.containers, command.images); !ok) return ok.error();
+  NodeImagesChanged event;
+  event.node = node->id;
+  const auto& before = node->spec.images;
+  const auto& now = command.images;
+  std::set_difference(now.begin(), now.end(), before.begin(), before.end(), std::back_inserter(event.pulled));
+  std::set_difference(before.begin(), before.end(), now.begin(), now.end(), std::back_inserter(event.dropped));
+  if (event.pulled.empty() && event.dropped.empty()) return Reply{.job = {}, .unchanged = true};
+  batch.emit(std::move(event));
+  return Reply{};
+}
+
 // --- reports about tasks ---
 
 // The attempt and task a report speaks of, if they are still live.
@@ -460,6 +484,7 @@ Result<void> check_node(const state::State& state, const NodeSpec& spec) {
   if (spec.cpu_milli < 0 || spec.cpu_milli > kMost || spec.memory_mib < 0 || spec.memory_mib > kMost) {
     return invalid("node '" + spec.name + "' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
   }
+  if (auto ok = check_images_of(spec.name, spec.containers, spec.images); !ok) return ok;
   std::size_t models = state.gpu_models().size();
   std::vector<std::string> fresh;
   for (const Gpu& gpu : spec.gpus) {

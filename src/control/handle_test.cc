@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/cluster_config.h"
 
@@ -137,6 +139,71 @@ TEST_CASE("labels, terms and the levels of groups are refused by name when they 
   };
   CHECK(refusal(state, wider) ==
         "groups[0].topology: 'block' is wider than 'rack', which the job requires; leave it out");
+}
+
+TEST_CASE("a node that runs no containers has no images, and jobs with an image wait for the first that does") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"q"})));
+  const auto refused_node = [&](bool containers, std::vector<std::string> images) {
+    NodeSpec spec;
+    spec.name = "n1";
+    spec.containers = containers;
+    spec.images = std::move(images);
+    Batch batch(state, Timestamp{2000});
+    const auto reply = handle(batch, RegisterNode{spec});
+    return reply ? std::string() : reply.error().message;
+  };
+  const auto with_image = [](JobSpec& spec) { spec.groups.front().image = "llama:1"; };
+  const std::string no_node = "image: no node of this cluster runs containers; leave it out and give a command";
+  CHECK(refused_node(false, {"a"}) == "node 'n1' names images, but runs no containers");
+  CHECK(refused_node(true, {"b", "a"}) == "node 'n1': images: 'a' stands out of order; sort the names");
+  CHECK(refusal(state, with_image) == no_node);
+  CHECK(refused_node(false, {}).empty());
+  CHECK(refusal(state, with_image) == no_node);
+  CHECK(refused_node(true, {}).empty());
+  CHECK(refusal(state, with_image).empty());
+  CHECK(refusal(state, [](JobSpec& spec) {
+          spec.groups.front().image = "no such name";
+        }).starts_with("image is not the name of an image: use 1-512 letters"));
+  CHECK(refusal(state, [](JobSpec& spec) {
+          spec.groups.front().image = "llama:1";
+          spec.groups.front().command.clear();  // the image says what runs
+        }).empty());
+}
+
+TEST_CASE("of the images of a node what has changed is told, and the state can be saved with it") {
+  state::State state;
+  NodeSpec spec;
+  spec.name = "n1";
+  spec.containers = true;
+  spec.images = {"a", "b"};
+  const auto report = [&](std::vector<std::string> images) {
+    Batch batch(state, Timestamp{2000});
+    const auto reply = handle(batch, ReportNodeImages{"n1", std::move(images)});
+    CHECK((!reply || reply->unchanged == batch.records().empty()));
+    return std::pair(reply ? std::string() : reply.error().message, batch.records());
+  };
+  {
+    Batch batch(state, Timestamp{2000});
+    REQUIRE(handle(batch, RegisterNode{spec}));
+  }
+  CHECK(report({"b", "a"}).first == "node 'n1': images: 'a' stands out of order; sort the names");
+  CHECK(report({"a", "b"}).second.empty());
+  const auto records = report({"b", "c"}).second;
+  REQUIRE(records.size() == 1);
+  const auto& changed = std::get<NodeImagesChanged>(records.front().event);
+  CHECK(changed.pulled == std::vector<std::string>{"c"});
+  CHECK(changed.dropped == std::vector<std::string>{"a"});
+  CHECK(state.nodes().front().spec.images == std::vector<std::string>{"b", "c"});
+  CHECK(state.images().holders("a") == nullptr);
+  REQUIRE(state.images().holders("c") != nullptr);
+  CHECK(*state.images().holders("c") == std::vector<NodeId>{NodeId(0)});
+  CHECK(state.audit().value_or("").empty());
+  const auto loaded = state::State::load(state.save());
+  REQUIRE(loaded);
+  CHECK(loaded->digest() == state.digest());
+  CHECK(loaded->audit().value_or("").empty());
+  CHECK(loaded->images() == state.images());
 }
 
 TEST_CASE("what is given twice is refused, and an estimate beyond the limit") {

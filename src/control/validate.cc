@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "model/image.h"
 
 namespace berth::control {
 
@@ -103,6 +104,18 @@ Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
   return {};
 }
 
+// Which nodes have the image is of no matter: it can be pulled.
+Result<void> check_image(const state::State& state, const std::string& where, const std::string& image) {
+  if (image.empty()) return {};
+  if (!well_formed_image(image))
+    return invalid(where + "image is not the name of an image: " + std::string(kImageRule));
+  const auto& nodes = state.nodes();
+  if (std::any_of(nodes.begin(), nodes.end(), [](const state::NodeState& node) { return node.spec.containers; }))
+    return {};
+  return Error{ErrorCode::kUnsupported,
+               where + "image: no node of this cluster runs containers; leave it out and give a command"};
+}
+
 Result<void> check_group(const state::State& state, const std::string& where, const TaskGroup& group) {
   if (group.count < 1 || group.count > kMaxTasksPerJob) {
     return invalid(where + "tasks must be between 1 and " + std::to_string(kMaxTasksPerJob));
@@ -110,8 +123,7 @@ Result<void> check_group(const state::State& state, const std::string& where, co
   if (group.min_count < 0 || group.min_count > group.count) {
     return invalid(where + "min_tasks must be between 1 and tasks (" + std::to_string(group.count) + ")");
   }
-  if (!group.image.empty())
-    return Error{ErrorCode::kUnsupported, where + "image: containers are not there yet; give a command"};
+  if (auto ok = check_image(state, where, group.image); !ok) return ok;
   if (!group.workdir.empty() && group.workdir.front() != '/')
     return invalid(where + "workdir must be an absolute path");
   if (auto ok = check_text(where + "workdir", group.workdir); !ok) return ok;

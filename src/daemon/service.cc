@@ -88,6 +88,7 @@ api::CapacityReport::Kind to_kind(const state::State& state, const sched::NodeKi
   kind.cpu_milli = from.cpu_milli;
   kind.memory_mib = from.memory_mib;
   kind.taints = from.taints;
+  kind.containers = from.containers;
   kind.nodes = from.nodes;
   kind.releasable = from.releasable();
   for (const sched::IdleNode& idle : from.idle) {

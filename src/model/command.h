@@ -87,6 +87,11 @@ struct ReportGpuHealth {
   bool healthy = true;
   std::string why;
 };
+// All images that the node has now, sorted.
+struct ReportNodeImages {
+  std::string node;
+  std::vector<std::string> images;
+};
 struct ReportTaskStarted {
   JobId job;
   std::uint32_t attempt = 0;
@@ -104,6 +109,6 @@ struct ReportCheckpoint {
 
 using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
                              RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob>;
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages>;
 
 }  // namespace berth

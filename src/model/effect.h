@@ -30,6 +30,7 @@ struct StartTask {
   std::string node;
   std::string job_name;
   std::string user;
+  std::string image;  // empty: a plain process
   std::vector<std::string> command;
   Environment env;                 // for every rank of the task
   std::vector<Environment> ranks;  // one process each, with these on top; a single empty one: one process

@@ -14,7 +14,8 @@ std::string_view kind_name(const Event& event) {
        "attempt-ended",        "job-requeued",      "job-finished",        "cycle-ran",
        "fragmentation-alarm",  "attempt-shrunk",    "start-held",          "start-hold-dropped",
        "starts-sought",        "service-updated",   "guarantee-changed",   "maintenance-planned",
-       "maintenance-began",    "maintenance-ended", "move-promised",       "move-ordered"});
+       "maintenance-began",    "maintenance-ended", "move-promised",       "move-ordered",
+       "node-images-changed"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

@@ -453,13 +453,24 @@ struct MaintenanceEnded {
   }
 };
 
+// Images have come to a node and others are gone from it.
+struct NodeImagesChanged {
+  NodeId node;
+  std::vector<std::string> pulled;   // sorted
+  std::vector<std::string> dropped;  // sorted
+  static constexpr auto fields() {
+    return std::tuple(field("node", &NodeImagesChanged::node), field("pulled", &NodeImagesChanged::pulled),
+                      field("dropped", &NodeImagesChanged::dropped));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
-                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised, MoveOrdered>;
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised, MoveOrdered, NodeImagesChanged>;
 
 struct EventRecord {
   Seq seq = 0;

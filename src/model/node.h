@@ -52,6 +52,8 @@ struct NodeSpec {
   std::int32_t numa_nodes = 1;
   std::vector<Gpu> gpus;
   std::string address = "127.0.0.1";  // where its tasks reach each other
+  bool containers = false;            // it runs containers: tasks with an image go nowhere else
+  std::vector<std::string> images;    // that it has, sorted (model/image.h); none where it runs no containers
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
@@ -59,7 +61,8 @@ struct NodeSpec {
                       field("labels", &NodeSpec::labels), field("taints", &NodeSpec::taints),
                       field("topology", &NodeSpec::topology), field("cpu_milli", &NodeSpec::cpu_milli),
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
-                      field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address));
+                      field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address),
+                      field("containers", &NodeSpec::containers), field("images", &NodeSpec::images));
   }
 };
 

@@ -32,15 +32,17 @@ enum class ReasonCode {
   kAffinity,         // it has to be near jobs, or away from jobs, and no free place is
   kMaintenance,      // a maintenance window begins before it would be gone
   kNuma,             // it would fit, were it not for the NUMA policy of its tasks
+  kContainers,       // it has an image, and the nodes that run containers can never hold it; others could
 };
 BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
                  "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
                  "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
-                 "affinity", "maintenance", "numa");
+                 "affinity", "maintenance", "numa", "containers");
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
-  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever || code == ReasonCode::kPoolClosed;
+  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever || code == ReasonCode::kPoolClosed ||
+         code == ReasonCode::kContainers;
 }
 
 // Which of the rules about places it is that refuses, where a code has several.
@@ -68,7 +70,8 @@ struct Reason {
   DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
   NodeId node;  // apart, affinity: where it would fit but for `job`; maintenance: a node that it may not use,
                 // `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
-                // `limit` nodes have them idle in vain
+                // `limit` nodes have them idle in vain; containers: `limit` of the `used` nodes that could hold a
+                // task run containers
   PlaceRule rule = PlaceRule::kJob;
   std::string wish;  // the rule in words: "group worker", "app=web within one rack"
   bool operator==(const Reason&) const = default;

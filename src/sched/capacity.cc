@@ -25,11 +25,12 @@ struct KindKey {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::vector<std::pair<std::string, std::string>> taints;
+  bool containers = false;
   auto operator<=>(const KindKey&) const = default;
 };
 
 KindKey key_of(const NodeSpec& spec) {
-  KindKey key{spec.pool, {}, spec.cpu_milli, spec.memory_mib, {}};
+  KindKey key{spec.pool, {}, spec.cpu_milli, spec.memory_mib, {}, spec.containers};
   for (const Gpu& gpu : spec.gpus) key.models.push_back(gpu.model);
   std::sort(key.models.begin(), key.models.end());
   for (const Taint& taint : spec.taints) key.taints.emplace_back(taint.key, taint.value);
@@ -240,6 +241,7 @@ Capacity capacity_of(State& state, Timestamp now, std::int64_t idle_for_ms, cons
     kind.cpu_milli = key.cpu_milli;
     kind.memory_mib = key.memory_mib;
     kind.taints = first.spec.taints;
+    kind.containers = key.containers;
     for (const NodeId id : nodes) {
       const NodeState& node = state.node(id);
       kind.nodes += node.status == NodeStatus::kLost ? 0 : 1;

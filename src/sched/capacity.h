@@ -40,6 +40,7 @@ struct NodeKind {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::vector<Taint> taints;
+  bool containers = false;
   std::size_t nodes = 0;       // that are not lost
   std::vector<IdleNode> idle;  // in contact and not under maintenance; the longest idle first
   std::optional<FurtherStarts> wanted;

@@ -52,6 +52,9 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kNuma:
       group.numa = NumaPolicy::kBestEffort;
       break;
+    case ChangeKind::kNoImage:
+      group.image.clear();
+      break;
     case ChangeKind::kRelease:
     case ChangeKind::kPriority:
     case ChangeKind::kTimeLimit:
@@ -249,6 +252,8 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kNuma:
       return "its NUMA policy were best-effort instead of " + std::string(name_of(job.spec.groups[change.group].numa)) +
              group;
+    case ChangeKind::kNoImage:
+      return "it ran its command as a plain process, without an image" + group;
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:

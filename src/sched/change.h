@@ -35,13 +35,14 @@ enum class ChangeKind {
   kGroupLevel,  // group `group` requires one domain of level `name`, or of none when it is empty
   kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
   kNuma,        // the group's NUMA policy is best-effort
+  kNoImage,     // the group has no image
 };
 }  // namespace berth::sched
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
                  "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
-                 "group-level", "no-term", "numa");
+                 "group-level", "no-term", "numa", "no-image");
 }  // namespace berth
 
 namespace berth::sched {

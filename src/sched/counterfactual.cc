@@ -87,6 +87,7 @@ std::vector<Change> Inquiry::run() {
     for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
       wider_group_level(g);
       other_numa(g);
+      without_image(g);
       other_nodes(g);
       smaller_asks(g);
     }
@@ -284,6 +285,15 @@ void Inquiry::other_numa(std::size_t group) {
   if (!is_strict(numa_policy(job_.spec, job_.spec.groups[group]))) return;
   Change change;
   change.kind = ChangeKind::kNuma;
+  change.group = group;
+  if (starts(change)) tell(std::move(change));
+}
+
+// An image may be all that says what is to run.
+void Inquiry::without_image(std::size_t group) {
+  if (job_.spec.groups[group].image.empty() || job_.spec.groups[group].command.empty()) return;
+  Change change;
+  change.kind = ChangeKind::kNoImage;
   change.group = group;
   if (starts(change)) tell(std::move(change));
 }

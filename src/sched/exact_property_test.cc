@@ -116,7 +116,12 @@ struct TinyFleet : FleetFixture {
     for (Gpu& gpu : spec.gpus) gpu.numa = static_cast<std::int32_t>(sockets.below(2));
     if (sockets.chance(500)) spec.labels.emplace_back("disk", "fast");
     if (state.has_burst_pools() && bursts.chance(300)) spec.pool = "rented";
+    spec.containers = sockets.chance(500);
     return spec;
+  }
+
+  bool any_containers() const {
+    return std::any_of(state.nodes().begin(), state.nodes().end(), [](const auto& one) { return one.spec.containers; });
   }
 
   JobSpec random_job() {
@@ -146,6 +151,7 @@ struct TinyFleet : FleetFixture {
     for (TaskGroup& one : spec.groups) {
       if (sockets.chance(250)) one.numa = static_cast<NumaPolicy>(sockets.below(4));
       if (sockets.chance(100)) one.node_selector = {{"disk", "fast"}};
+      if (any_containers() && sockets.chance(150)) one.image = "llama";
     }
     spec.priority_class = random.chance(300) ? "production" : "training";
     if (random.chance(300)) spec.time_limit_s = random.between(10, 100);
@@ -452,7 +458,7 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
   for (const ChangeKind kind :
        {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
         ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict,
-        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma}) {
+        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

@@ -132,6 +132,7 @@ class ExactSolver {
   bool allowed(const TaskGroup& group, const state::NodeState& node) const {
     if (!group.pool.empty() && group.pool != node.spec.pool) return false;
     if (imagined_.beside_burst && is_burst(node.id.index())) return false;
+    if (!group.image.empty() && !node.spec.containers) return false;
     for (const Taint& taint : node.spec.taints) {
       if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
         return false;

@@ -312,6 +312,17 @@ std::string numa_sentence(const Reason& reason) {
          " idle for it, but not " + domains;
 }
 
+// "it has an image, and none of the 4 nodes that could hold a task of it runs containers"
+std::string containers_sentence(const Reason& reason) {
+  const std::string has = (reason.wish.empty() ? "it" : "its " + reason.wish) + " has an image, and ";
+  const std::string could = " that could hold a task of it ";
+  if (reason.limit == 0 && reason.used == 1) return has + "the only node" + could + "runs no containers";
+  const std::string nodes = "of the " + std::to_string(reason.used) + " nodes" + could;
+  if (reason.limit == 0) return has + "none " + nodes + "runs containers";
+  return has + "only " + std::to_string(reason.limit) + " " + nodes + (reason.limit == 1 ? "runs" : "run") +
+         " containers, too few for all its tasks, even if they were empty";
+}
+
 std::string level_text(const State& state, std::size_t level) {
   return level == state.topology().levels().size() ? "node" : state.topology().levels()[level];
 }
@@ -426,6 +437,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return maintenance_sentence(state, reason);
     case ReasonCode::kNuma:
       return numa_sentence(reason);
+    case ReasonCode::kContainers:
+      return containers_sentence(reason);
     case ReasonCode::kParent:
       return "it runs through its replicas or elements";
   }
@@ -455,7 +468,8 @@ Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
                             ? explain_children(state, job, now)
                             : sentence_with_what_is_short(state, job, explanation.reason) + pause_after_end(job, code) +
                                   closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
-                                  failed_gpus(state, job, code) + closed_pools(state, job, code);
+                                  failed_gpus(state, job, code) + closed_to_images(state, job, code) +
+                                  closed_pools(state, job, code);
   return explanation;
 }
 

@@ -116,6 +116,29 @@ std::string failed_gpus(const State& state, const JobState& job, ReasonCode code
          (gpus == 1 ? " has failed" : " have failed");
 }
 
+std::string closed_to_images(const State& state, const JobState& job, ReasonCode code) {
+  if (!(is_of_room(code) || code == ReasonCode::kPoolClosed || code == ReasonCode::kNeverFits ||
+        code == ReasonCode::kNuma))
+    return {};
+  std::vector<TaskAsk> asks;
+  std::vector<TaskAsk> relaxed;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (job.spec.groups[g].image.empty()) continue;
+    asks.push_back(task_ask(state, job, g, kAllModels));
+    relaxed.push_back(asks.back());
+    set_image_aside(state, job, relaxed.back());
+  }
+  const auto without = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    const auto could = [&](const TaskAsk& ask) { return could_hold(state, ask, node); };
+    return node.takes_tasks() && std::none_of(asks.begin(), asks.end(), could) &&
+           std::any_of(relaxed.begin(), relaxed.end(), could);
+  });
+  if (without == 0) return {};
+  return "; it has an image, and " + std::to_string(without) +
+         (without == 1 ? " node that could hold a task of it runs" : " nodes that could hold a task of it run") +
+         " no containers";
+}
+
 std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
   const bool of_places = is_of_room(code) || code == ReasonCode::kPoolClosed || code == ReasonCode::kNeverFits ||
                          code == ReasonCode::kNuma;

@@ -12,10 +12,11 @@ namespace berth::sched {
 
 // Ends of a sentence that tells a reason of this code, each begun by "; ", or nothing: the nodes that are closed to new
 // tasks and could each hold a task of the job if they were open; the failed GPUs of open nodes that could hold more of
-// its tasks with them, were they empty; what planned windows close to it of what is free now; and the rules of pools
-// that it may not use.
+// its tasks with them, were they empty; the open nodes that could if its image did not matter; what planned windows
+// close to it of what is free now; and the rules of pools that it may not use.
 std::string closed_nodes(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string failed_gpus(const state::State& state, const state::JobState& job, ReasonCode code);
+std::string closed_to_images(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_by_windows(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
 

@@ -8,6 +8,7 @@
 #include "sched/backfill.h"
 #include "sched/energy.h"
 #include "sched/grow.h"
+#include "sched/image_places.h"
 #include "sched/quota.h"
 
 namespace berth::sched {
@@ -55,6 +56,16 @@ std::uint64_t standing_at(const State& state, const JobState& job, std::span<con
   return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
 }
 
+bool stands_no_lower(const State& state, const JobState& job, std::span<const TaskPlacement> others,
+                     std::span<const TaskPlacement> places) {
+  return (standing_at(state, job, places) & ~standing_at(state, job, others)) == 0;
+}
+
+struct Fitting {
+  std::vector<TaskPlacement> places;
+  ModelMask models = 0;  // among which they were chosen
+};
+
 // Those models on which it lies within its guarantees.
 ModelMask models_within(const State& state, const JobState& job, ModelMask models) {
   ModelMask within = 0;
@@ -69,35 +80,46 @@ ModelMask models_within(const State& state, const JobState& job, ModelMask model
 // Where guarantees are of models and it would borrow at its places: places on models on which it would not; else those
 // that it has.
 template <class Allows>
-std::vector<TaskPlacement> within_if_it_can(const State& state, const JobState& job, ModelMask models,
-                                            std::vector<TaskPlacement> places, PlaceWork& work, Allows&& allows) {
+Fitting within_if_it_can(const State& state, const JobState& job, Fitting fitting, PlaceWork& work, Allows&& allows) {
   bool of_models = false;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent)
     of_models = of_models || guarantees_models(state.queue(q));
-  if (!of_models) return places;
+  if (!of_models) return fitting;
   const auto is_within = [&](const std::vector<TaskPlacement>& found) {
     const std::vector<TaskPlacement> start = job.is_elastic() ? split_growth(job.spec, found).start : found;
     return !state.burst_amounts_of(job.spec, start) && lies_within(state, job.queue, state.amounts_of(job.spec, start));
   };
-  if (is_within(places)) return places;
-  const ModelMask within = models_within(state, job, models);
-  if (within == 0 || within == models) return places;
+  if (is_within(fitting.places)) return fitting;
+  const ModelMask within = models_within(state, job, fitting.models);
+  if (within == 0 || within == fitting.models) return fitting;
   Reason why;
   auto others = place(state, job, within, work, why);
-  return others && allows(job, *others) && is_within(*others) ? std::move(*others) : places;
+  if (!others || !allows(job, *others) || !is_within(*others)) return fitting;
+  return {std::move(*others), within};
 }
 
 // Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
 template <class Allows>
-std::vector<TaskPlacement> thriftier(const State& state, const JobState& job, ModelMask models,
-                                     std::vector<TaskPlacement> places, PlaceWork& work, Allows&& allows) {
-  for (const ModelMask thrifty : thrifty_models(state, job, models)) {
+Fitting thriftier(const State& state, const JobState& job, Fitting fitting, PlaceWork& work, Allows&& allows) {
+  for (const ModelMask thrifty : thrifty_models(state, job, fitting.models)) {
     Reason why;
     auto others = place(state, job, thrifty, work, why);
-    if (!others || !allows(job, *others) || others->size() < places.size()) continue;
-    if ((standing_at(state, job, places) & ~standing_at(state, job, *others)) == 0) return std::move(*others);
+    if (!others || !allows(job, *others) || others->size() < fitting.places.size()) continue;
+    if (stands_no_lower(state, job, *others, fitting.places)) return {std::move(*others), thrifty};
   }
-  return places;
+  return fitting;
+}
+
+// Places of these models where more of its tasks find their image, and nothing else is worse; else those that it has.
+template <class Allows>
+std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& job, Fitting fitting, PlaceWork& work,
+                                            Allows&& allows) {
+  if (!image_is_missing(state, job.spec, fitting.places)) return std::move(fitting.places);
+  auto others = place_by_images(state, job, fitting.models, work);
+  if (others && allows(job, *others) && are_nearer_to_images(state, job.spec, *others, fitting.places) &&
+      stands_no_lower(state, job, *others, fitting.places))
+    return std::move(*others);
+  return std::move(fitting.places);
 }
 
 }  // namespace
@@ -138,8 +160,9 @@ std::optional<std::vector<TaskPlacement>> fit_now(const State& state, const JobS
   };
   auto placements = places_of(job);
   if (placements) {
-    *placements = within_if_it_can(state, job, admission.models, std::move(*placements), work, allows);
-    return thriftier(state, job, admission.models, std::move(*placements), work, allows);
+    Fitting fitting = within_if_it_can(state, job, {std::move(*placements), admission.models}, work, allows);
+    fitting = thriftier(state, job, std::move(fitting), work, allows);
+    return nearer_to_images(state, job, std::move(fitting), work, allows);
   }
   if (!is_of_quota(why.code)) return placements;
   Reason again;

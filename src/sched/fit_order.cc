@@ -1,6 +1,7 @@
 #include "sched/fit_order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/planted.h"
 
@@ -31,18 +32,35 @@ bool group_fits(const TaskAsk& ask, const GroupKey& key) {
 }
 
 FitOrder::FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t& scored)
-    : state_(state), ask_(ask), scored_(scored), next_reach_(Reach::of(ask.group.request).step()) {}
+    : state_(state),
+      ask_(ask),
+      scored_(scored),
+      holders_(state, ask),
+      next_reach_(Reach::of(ask.group.request).step()) {}
 
 bool FitOrder::Later::operator()(const Stream& a, const Stream& b) const {
   if (a.available_milli != b.available_milli) return a.available_milli > b.available_milli;
+  if (a.lacks_image != b.lacks_image) return a.lacks_image;
   return a.at->first > b.at->first;
+}
+
+void FitOrder::step(Stream& stream) const {
+  if (!stream.listed) {
+    ++stream.at;
+  } else if (stream.listed->empty()) {
+    stream.at = stream.end;
+  } else {
+    stream.at = stream.listed->back();
+    stream.listed->pop_back();
+  }
 }
 
 bool FitOrder::skip_to_fitting(Stream& stream) {
   const TaskGroup& group = ask_.group;
-  for (; stream.at != stream.end; ++stream.at) {
+  for (; stream.at != stream.end; step(stream)) {
     ++scored_;
     if (stream.at->second < group.request.memory_mib) continue;
+    if (holders_.matter() && has_image(ask_, stream.at->first.second) == stream.lacks_image) continue;
     if (passes(ask_, state_.node(stream.at->first.second))) return true;
   }
   return false;
@@ -79,10 +97,29 @@ void FitOrder::open_tightest() {
     ++scored_;
     meet(list);
     if (!group_fits(ask_, key)) continue;
-    Stream stream{key.available_milli, group.memory.lower_bound({ask_.group.request.cpu_milli, NodeId(0)}),
-                  group.memory.end()};
-    if (skip_to_fitting(stream)) open_.push(stream);
+    open(key.available_milli, group);
   }
+}
+
+void FitOrder::open(std::int64_t available_milli, const state::NodeGroup& group) {
+  Stream stream{available_milli,
+                holders_.matter(),
+                group.memory.lower_bound({ask_.group.request.cpu_milli, NodeId(0)}),
+                group.memory.end(),
+                {}};
+  if (holders_.matter()) open_image_holders(stream, group);
+  if (skip_to_fitting(stream)) open_.push(stream);
+}
+
+// `stream` is at the first node of the group that has the CPU.
+void FitOrder::open_image_holders(Stream stream, const state::NodeGroup& group) {
+  stream.lacks_image = false;
+  if (holders_.are_few()) {
+    stream.listed = holders_.in(group, ask_.group.request.cpu_milli, scored_);
+    stream.at = stream.end;
+    step(stream);
+  }
+  if (skip_to_fitting(stream)) open_.push(std::move(stream));
 }
 
 std::vector<NodeId> FitOrder::untouched() {
@@ -112,8 +149,8 @@ std::optional<NodeId> FitOrder::next() {
   Stream stream = open_.top();
   open_.pop();
   const NodeId node = stream.at->first.second;
-  ++stream.at;
-  if (skip_to_fitting(stream)) open_.push(stream);
+  step(stream);
+  if (skip_to_fitting(stream)) open_.push(std::move(stream));
   return node;
 }
 

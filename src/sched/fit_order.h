@@ -2,6 +2,9 @@
 // The nodes that can take a task now, tightest first, drawn lazily from the node index: whole groups are judged at once
 // and only groups that may hold the next node are opened. What is drawn does not change the state; a gang keeps what it
 // has taken itself (sched/place).
+//
+// Where the nodes are looked at that have the image of the task, they go before others of a group, and so before all
+// that are as tight: what a group has of them is walked by itself.
 
 #include <array>
 #include <cstdint>
@@ -10,6 +13,7 @@
 #include <vector>
 
 #include "model/ids.h"
+#include "sched/image_holders.h"
 #include "sched/node_fit.h"
 #include "state/node_index.h"
 #include "state/state.h"
@@ -28,7 +32,7 @@ class FitOrder {
   // `scored` counts the groups and nodes looked at.
   FitOrder(const state::State& state, const TaskAsk& ask, std::uint64_t& scored);
 
-  // The next node by (GPU share left, CPU left, id), or nothing. An exclusive task gets the smallest.
+  // The next node by (GPU share left, image missing, CPU left, id), or nothing. An exclusive task gets the smallest.
   std::optional<NodeId> next();
 
  private:
@@ -39,11 +43,13 @@ class FitOrder {
     state::NodeGroups::const_iterator at;
     state::NodeGroups::const_iterator end;
   };
-  // An open group at its next node.
+  // An open group at its next node; where images are looked at, the nodes of it that have the image, or lack it.
   struct Stream {
     std::int64_t available_milli = 0;
+    bool lacks_image = false;
     Members::const_iterator at;
     Members::const_iterator end;
+    std::optional<ImageHolders::Listed> listed;  // then those behind `at`, the last one first
   };
   struct Later {
     bool operator()(const List& a, const List& b) const { return a.available_milli > b.available_milli; }
@@ -55,11 +61,15 @@ class FitOrder {
   void meet_lists();
   void meet(List list);
   void open_tightest();
+  void open(std::int64_t available_milli, const state::NodeGroup& group);
+  void open_image_holders(Stream stream, const state::NodeGroup& group);
+  void step(Stream& stream) const;
   bool skip_to_fitting(Stream& stream);
 
   const state::State& state_;
   const TaskAsk& ask_;
   std::uint64_t& scored_;
+  ImageHolders holders_;
   std::size_t next_reach_ = 0;  // lists of less were met, or are of no use
   std::priority_queue<List, std::vector<List>, Later> met_;
   std::priority_queue<Stream, std::vector<Stream>, Later> open_;

@@ -229,6 +229,12 @@ const state::PlacementLoss* Gang::loss_of(std::size_t group) {
   return &*losses_[group];
 }
 
+void Gang::prefer_images() {
+  for (TaskAsk& ask : asks_) {
+    if (!ask.group.image.empty()) ask.image_on = state_.images().holders(ask.group.image);
+  }
+}
+
 std::int32_t Gang::add(std::size_t group, std::int32_t count, const Region& region) {
   if (count <= 0) return 0;
   GroupPlacing placing(*this, group, region);

@@ -48,6 +48,8 @@ class Gang {
     for (TaskAsk& ask : asks_) ask.stay.reset();
   }
 
+  // Of nodes that it fits equally well those that have its images go first.
+  void prefer_images();
   // Whole nodes that count more than that are none for it.
   void set_most(const Amounts& most) {
     for (TaskAsk& ask : asks_) ask.most = most;

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/planted.h"
 #include "sched/admit.h"
+#include "sched/image_places.h"
 #include "sched/quota.h"
 
 namespace berth::sched {
@@ -90,11 +91,38 @@ Growth find_growth(const State& state, const JobState& gang, PlaceWork& work) {
   }
 }
 
+namespace {
+
+// On the same models and no other terms, where more of its tasks find their image; else those that it has.
+std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& gang, std::vector<TaskPlacement> places,
+                                            PlaceWork& work) {
+  if (!image_is_missing(state, gang.spec, places)) return places;
+  std::vector<std::int32_t> counts(gang.spec.groups.size());
+  ModelMask models = 0;
+  for (const TaskPlacement& place : places) {
+    ++counts[place.group];
+    models |= model_of(state, place);
+  }
+  auto others = place_more(state, gang, models == 0 ? kAllModels : models, counts, work, true);
+  const auto within = [&](std::span<const TaskPlacement> some) {
+    return state.within_mask(gang.queue, state.amounts_of(gang.spec, some));
+  };
+  const auto in_burst_pools = [&](std::span<const TaskPlacement> some) {
+    return state.burst_amounts_of(gang.spec, some).has_value();
+  };
+  const bool nearer = are_nearer_to_images(state, gang.spec, others, places) && !refuses_growth(state, gang, others) &&
+                      in_burst_pools(others) == in_burst_pools(places) && (within(places) & ~within(others)) == 0;
+  return nearer ? others : places;
+}
+
+}  // namespace
+
 void grow_gangs(const GrowStep& step, Plan& plan) {
   for (const JobId id : growing(step)) {
     const JobState& job = *step.state.job(id);
     std::vector<TaskPlacement> placements = find_growth(step.state, job, step.work).placements;
     if (placements.empty()) continue;
+    placements = nearer_to_images(step.state, job, std::move(placements), step.work);
     step.trial.grow(id, placements);
     plan.decisions.emplace_back(GrowDecision{id, std::move(placements)});
   }

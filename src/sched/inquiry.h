@@ -48,6 +48,7 @@ class Inquiry {
   void wider_group_level(std::size_t group);
   void without_term();
   void other_numa(std::size_t group);
+  void without_image(std::size_t group);
   bool less_may_be_harder(const Change& change) const;
   std::optional<Change> largest(Change change, std::int64_t low, std::int64_t unit);
   std::optional<Change> largest(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t low,

@@ -24,9 +24,11 @@ struct LinearSearch {
   Pools pools;
   std::map<NodeId, Taken> taken;
   std::vector<TaskPlacement> placements;
+  bool by_images = false;
 
   bool add(std::size_t group) {
-    const TaskAsk ask = task_ask(state, job, group, models, pools);
+    TaskAsk ask = task_ask(state, job, group, models, pools);
+    if (by_images && !ask.group.image.empty()) ask.image_on = state.images().holders(ask.group.image);
     const bool scored = score == NodeScore::kFragmentation && !ask.exclusive;
     const state::PlacementLoss loss(state.fragmentation(), state.request_of(ask.group.request));
     std::optional<std::pair<Fit, TaskPlacement>> best;
@@ -52,8 +54,9 @@ struct LinearSearch {
 
 inline std::optional<std::vector<TaskPlacement>> place_slow(const std::vector<std::size_t>& order,
                                                             const state::State& state, const state::JobState& job,
-                                                            ModelMask models, NodeScore score, Pools pools) {
-  LinearSearch search{state, job, models, score, pools, {}, {}};
+                                                            ModelMask models, NodeScore score, Pools pools,
+                                                            bool by_images = false) {
+  LinearSearch search{state, job, models, score, pools, {}, {}, by_images};
   for (const std::size_t g : order) {
     for (std::int32_t i = 0; i < job.spec.groups[g].least(); ++i) {
       if (!search.add(g)) return std::nullopt;
@@ -72,18 +75,19 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const std::vector<st
 
 // The groups as they are stated, or those with the largest tasks first, or last.
 inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& state, const state::JobState& job,
-                                                            ModelMask models, NodeScore score, Pools pools) {
+                                                            ModelMask models, NodeScore score, Pools pools,
+                                                            bool by_images = false) {
   std::vector<std::size_t> order;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) order.push_back(g);
-  if (auto placements = place_slow(order, state, job, models, score, pools)) return placements;
+  if (auto placements = place_slow(order, state, job, models, score, pools, by_images)) return placements;
   const auto size = [&](std::size_t g) {
     const TaskRequest& request = job.spec.groups[g].request;
     return std::tuple(request.total_gpu_milli(), request.cpu_milli, request.memory_mib);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
-  if (auto placements = place_slow(order, state, job, models, score, pools)) return placements;
+  if (auto placements = place_slow(order, state, job, models, score, pools, by_images)) return placements;
   std::reverse(order.begin(), order.end());
-  return place_slow(order, state, job, models, score, pools);
+  return place_slow(order, state, job, models, score, pools, by_images);
 }
 
 // A gang of several groups fits if it does so by best fit, and goes by the score where it can.
@@ -103,6 +107,15 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& 
   const Pools first = lies_within(state, job) ? Pools::kOrdinary : Pools::kBurst;
   auto placements = state.has_burst_pools() ? place_slow(state, job, models, first) : std::nullopt;
   return placements ? placements : place_slow(state, job, models, Pools::kAny);
+}
+
+// The same by images, as far as it fits so.
+inline std::optional<std::vector<TaskPlacement>> place_slow_by_images(const state::State& state,
+                                                                      const state::JobState& job, ModelMask models) {
+  const NodeScore score = state.config().scheduling.score;
+  const Pools first = lies_within(state, job) ? Pools::kOrdinary : Pools::kBurst;
+  auto placements = state.has_burst_pools() ? place_slow(state, job, models, score, first, true) : std::nullopt;
+  return placements ? placements : place_slow(state, job, models, score, Pools::kAny, true);
 }
 
 }  // namespace berth::sched

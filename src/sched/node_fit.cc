@@ -202,6 +202,19 @@ Stay stay_of(const State& state, const state::JobState& job) {
   return stay;
 }
 
+std::vector<bool> allowed_classes(const State& state, const state::JobState& job, const TaskGroup& group, Pools pools,
+                                  bool containers) {
+  std::vector<bool> classes;
+  for (const state::NodeClass& one : state.node_index().classes()) {
+    const state::PoolState& pool = state.pools()[one.pool];
+    const bool in_pool = group.pool.empty() || group.pool == pool.name;
+    const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
+    classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
+                      tolerates(group, one.taints) && (one.containers || !containers));
+  }
+  return classes;
+}
+
 }  // namespace
 
 TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models,
@@ -216,20 +229,19 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
               {},
               {},
               {},
+              {},
               {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
   ask.numa = numa_policy(job.spec, group);
   ask.spread = job.spec.spread;
   if (!state.maintenance().empty()) ask.stay = stay_of(state, job);
-  for (const state::NodeClass& one : state.node_index().classes()) {
-    const state::PoolState& pool = state.pools()[one.pool];
-    const bool in_pool = group.pool.empty() || group.pool == pool.name;
-    const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
-    ask.classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
-                          tolerates(group, one.taints));
-  }
+  ask.classes = allowed_classes(state, job, group, pools, !group.image.empty());
   return ask;
+}
+
+void set_image_aside(const State& state, const state::JobState& job, TaskAsk& ask) {
+  ask.classes = allowed_classes(state, job, ask.group, Pools::kAny, false);
 }
 
 namespace {
@@ -304,9 +316,14 @@ std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const Task
   return LeastLoss{best->first, gpu};
 }
 
+bool has_image(const TaskAsk& ask, NodeId node) {
+  return ask.image_on != nullptr && std::binary_search(ask.image_on->begin(), ask.image_on->end(), node);
+}
+
 Fit fit_of(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   Fit fit;
   fit.node = node.id;
+  fit.lacks_image = ask.image_on != nullptr && !has_image(ask, node.id);
   fit.own_tasks = ask.spread ? taken.tasks : 0;
   if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
     fit.gpu_milli_left =

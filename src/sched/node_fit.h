@@ -46,10 +46,11 @@ struct TaskAsk {
   TrustDomainId trust_domain;
   bool exclusive = false;
   bool spread = false;
-  NumaPolicy numa = NumaPolicy::kBestEffort;  // as far as it means anything
-  std::vector<bool> classes;                  // by NodeClassId: pool and taints allow it
-  std::optional<Stay> stay;                   // while maintenance is planned
-  std::optional<Amounts> most;                // an exclusive task: its node counts no more than that
+  NumaPolicy numa = NumaPolicy::kBestEffort;      // as far as it means anything
+  std::vector<bool> classes;                      // by NodeClassId: pool, taints and its image allow it
+  std::optional<Stay> stay;                       // while maintenance is planned
+  std::optional<Amounts> most;                    // an exclusive task: its node counts no more than that
+  const std::vector<NodeId>* image_on = nullptr;  // nodes that have its image, ascending, where that is looked at
 };
 
 // Which pools are looked at: those that back guarantees, those that do not, or both.
@@ -57,6 +58,9 @@ enum class Pools { kAny, kOrdinary, kBurst };
 
 TaskAsk task_ask(const state::State& state, const state::JobState& job, std::size_t group, ModelMask models,
                  Pools pools = Pools::kAny);
+
+// As if the group had no image.
+void set_image_aside(const state::State& state, const state::JobState& job, TaskAsk& ask);
 
 // The maintenance window that closes the node to the task, or nothing.
 std::optional<state::ClosedSpan> closing(const TaskAsk& ask, const state::NodeState& node);
@@ -100,7 +104,8 @@ using Crowd = std::vector<std::int32_t>;
 
 // Where it stands best by the terms that it prefers, who of its own is there, what it costs the fleet, where that is
 // asked, then what would stay free on the node, or, of an exclusive task, what it has: GPUs first, then CPU, and of an
-// exclusive task memory. Less is a better fit; spread jobs prefer nodes without their own. Of equal fits the node that
+// exclusive task memory. Of nodes that leave as many GPUs those that have its image go first, where that is looked at
+// (sched/image_places.h). Less is a better fit; spread jobs prefer nodes without their own. Of equal fits the node that
 // has been known longest is taken.
 struct Fit {
   std::int64_t dislike = 0;
@@ -108,11 +113,14 @@ struct Fit {
   Crowd crowd;
   std::int64_t loss = 0;
   std::int64_t gpu_milli_left = 0;
+  bool lacks_image = false;
   std::int64_t cpu_left = 0;
   std::int64_t memory_left = 0;
   NodeId node;
   auto operator<=>(const Fit&) const = default;
 };
+// Whether the node has the image of the task, as far as that is looked at.
+bool has_image(const TaskAsk& ask, NodeId node);
 // Of one task on a node that has a place for it.
 Fit fit_of(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 

@@ -121,8 +121,29 @@ std::optional<Reason> closed_by_maintenance(const State& state, const TaskAsk& a
   return closed_by(ask, first->first, first->second);
 }
 
+// How many nodes that are not lost could hold a task of the group, were they empty.
+std::int64_t nodes_that_could(const State& state, const TaskAsk& ask) {
+  return std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.status != NodeStatus::kLost && could_hold(state, ask, node);
+  });
+}
+
+// Never, because of its image: more nodes could hold it that run no containers.
+std::optional<Reason> refused_for_image(const State& state, const JobState& job, const TaskAsk& ask) {
+  if (ask.group.image.empty()) return std::nullopt;
+  TaskAsk relaxed = ask;
+  set_image_aside(state, job, relaxed);
+  if (!fleet_fit(state, relaxed).fits) return std::nullopt;
+  Reason reason;
+  reason.code = ReasonCode::kContainers;
+  reason.group = static_cast<std::int32_t>(ask.group_index);
+  reason.used = nodes_that_could(state, relaxed);
+  reason.limit = nodes_that_could(state, ask);
+  return reason;
+}
+
 // Why the fleet does not hold one group: distinguishes "never", "busy" and "enough in total, but in the wrong places".
-Reason group_refused(const State& state, const TaskAsk& ask) {
+Reason group_refused(const State& state, const JobState& job, const TaskAsk& ask) {
   Reason reason;
   reason.group = ask.group_index;
   reason.asked = least_gpu_milli(ask);
@@ -130,6 +151,8 @@ Reason group_refused(const State& state, const TaskAsk& ask) {
   const FleetFit fleet = fleet_fit(state, ask);
   if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
     reason = *closed;
+  } else if (const auto image = fleet.fits ? std::nullopt : refused_for_image(state, job, ask)) {
+    reason = *image;
   } else if (!fleet.fits) {
     reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kPoolClosed : ReasonCode::kNeverFits;
     TaskAsk relaxed = ask;
@@ -153,15 +176,15 @@ Reason fleet_refuses(const State& state, const JobState& job, std::size_t short_
   // Quota may have left fewer models than a group allows; what can never be is judged by the groups alone.
   std::vector<TaskAsk> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
-  if (asks.size() == 1) return group_refused(state, asks.front());
+  if (asks.size() == 1) return group_refused(state, job, asks.front());
   for (const TaskAsk& ask : asks) {
-    Reason never = group_refused(state, ask);
+    Reason never = group_refused(state, job, ask);
     if (!is_never(never.code)) continue;
     if (never.rule == PlaceRule::kJob) never.rule = PlaceRule::kGroup;
     never.wish = "group " + ask.group.name;
     return never;
   }
-  Reason reason = group_refused(state, asks[short_of]);
+  Reason reason = group_refused(state, job, asks[short_of]);
   const Counts least = counts_of(job.spec, false);
   WhenEmpty fleet(asks, least);
   fleet.add_fleet(state);
@@ -430,7 +453,7 @@ std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State&
   if (why != nullptr) blame_windows(state, job, models, work, *why);
   const bool told = why == nullptr || (is_never(why->code) && (why->domain.valid() || why->node.valid()));
   if (const auto never = told ? std::nullopt : outside_levels(state, job);
-      never && why->code != ReasonCode::kPoolClosed)
+      never && why->code != ReasonCode::kPoolClosed && why->code != ReasonCode::kContainers)
     *why = *never;
   else if (why != nullptr && !is_never(why->code))
     *why = too_few_places(state, job).value_or(*why);
@@ -449,6 +472,15 @@ std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const J
   if (!fitting) return std::nullopt;
   auto scored = place_by(score, state, job, models, pools, work, nullptr);
   return scored ? std::move(scored) : std::move(fitting);
+}
+
+std::optional<std::vector<TaskPlacement>> place_near(const State& state, const JobState& job, ModelMask models,
+                                                     Pools pools, PlaceWork& work) {
+  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
+  Gang gang(state, job, models, work, score, pools);
+  gang.prefer_images();
+  if (!place_all(gang, job, nullptr)) return std::nullopt;
+  return std::move(gang).in_rank_order();
 }
 
 std::optional<std::vector<TaskPlacement>> place_at_most(const State& state, const JobState& job, ModelMask models,
@@ -521,9 +553,10 @@ ModelMask model_of(const State& state, const TaskPlacement& placement) {
 }
 
 std::vector<TaskPlacement> place_more(const State& state, const JobState& job, ModelMask models,
-                                      const std::vector<std::int32_t>& counts, PlaceWork& work) {
+                                      const std::vector<std::int32_t>& counts, PlaceWork& work, bool by_images) {
   const auto more_in = [&](Pools pools) {
     Gang gang(state, job, models, work, NodeScore::kBestFit, pools);
+    if (by_images) gang.prefer_images();
     const JobLevels levels = job_levels(gang);
     if (!levels.known()) return std::vector<TaskPlacement>();
     for (std::size_t g = 0; g < counts.size(); ++g) {
@@ -540,6 +573,14 @@ std::vector<TaskPlacement> place_more(const State& state, const JobState& job, M
 std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
                                                     Pools pools, PlaceWork& work) {
   return place_gang(state, job, models, pools, work, nullptr);
+}
+
+std::optional<std::vector<TaskPlacement>> place_by_images(const State& state, const JobState& job, ModelMask models,
+                                                          PlaceWork& work) {
+  if (state.has_burst_pools()) {
+    if (auto first = place_near(state, job, models, first_choice(state, job), work)) return first;
+  }
+  return place_near(state, job, models, Pools::kAny, work);
 }
 
 std::optional<std::vector<TaskPlacement>> try_place_at_most(const State& state, const JobState& job, ModelMask models,

@@ -40,6 +40,11 @@ std::optional<std::vector<TaskPlacement>> place(const state::State& state, const
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, Pools pools, PlaceWork& work);
 
+// The same where of nodes that it fits equally well those that have its images go first. Whether that is found does not
+// say whether it fits.
+std::optional<std::vector<TaskPlacement>> place_by_images(const state::State& state, const state::JobState& job,
+                                                          ModelMask models, PlaceWork& work);
+
 // The same of an exclusive job, on nodes of which each counts no more than `most`.
 std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& state, const state::JobState& job,
                                                             ModelMask models, const Amounts& most, PlaceWork& work);
@@ -48,9 +53,9 @@ std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& 
 ModelMask model_of(const state::State& state, const TaskPlacement& placement);
 
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
-// its required level in which it runs. `models` as above.
+// its required level in which it runs. `models` as above; `by_images` as with place_by_images.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,
-                                      const std::vector<std::int32_t>& counts, PlaceWork& work);
+                                      const std::vector<std::int32_t>& counts, PlaceWork& work, bool by_images = false);
 
 // The GPUs of all of them, in milli-GPU.
 std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
@@ -82,7 +87,7 @@ inline bool is_of_room(ReasonCode code) {
 inline bool is_of_places(ReasonCode code) {
   return is_of_room(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed ||
          code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance ||
-         code == ReasonCode::kNuma;
+         code == ReasonCode::kNuma || code == ReasonCode::kContainers;
 }
 // Likewise, but others may leave some.
 inline bool lacks_places(ReasonCode code) { return is_of_places(code) && !is_never(code); }

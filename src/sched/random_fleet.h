@@ -24,10 +24,11 @@ struct Fleet {
   state::State state;
   Random random;
   Random sockets;  // for NUMA domains and policies
+  Random crates;   // for images
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
 
-  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed) {
+  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed) {
     ClusterConfig config = default_cluster_config();
     for (const std::string& model : kModels) config.gpu_models.push_back({model, 1000, 81'920});
     config.queues.clear();
@@ -81,7 +82,17 @@ struct Fleet {
       gpu.numa = static_cast<std::int32_t>(sockets.below(3));
       node.gpus.push_back(gpu);
     }
+    node.containers = crates.chance(700);
+    if (node.containers) node.images = random_images();
     command(RegisterNode{node});
+  }
+
+  std::vector<std::string> random_images() {
+    std::vector<std::string> images;
+    for (const char* image : {"llama", "mistral", "pytorch"}) {
+      if (crates.chance(300)) images.emplace_back(image);
+    }
+    return images;
   }
 
   JobSpec random_spec() {
@@ -114,6 +125,7 @@ struct Fleet {
       if (random.chance(500)) group.tolerations = {"spot"};
       if (random.chance(100)) group.node_selector.emplace_back("disk", "fast");
       if (sockets.chance(300)) group.numa = static_cast<NumaPolicy>(sockets.below(4));
+      if (crates.chance(300)) group.image = crates.chance(500) ? "llama" : "mistral";
       group.command = {"true"};
       spec.groups.push_back(group);
     }
@@ -154,6 +166,7 @@ struct Fleet {
     if (gpus > 0 && random.chance(200)) {
       command(ReportGpuHealth{name, static_cast<std::uint8_t>(random.below(gpus)), random.chance(600), ""});
     }
+    if (node.spec.containers && crates.chance(300)) command(ReportNodeImages{name, random_images()});
     if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kUnknown, ""});
     if (random.chance(100)) command(ReportNodeStatus{name, NodeStatus::kReady, ""});
     if (random.chance(50)) command(ReportNodeStatus{name, NodeStatus::kLost, ""});

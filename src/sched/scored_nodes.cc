@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "sched/fit_order.h"
+#include "sched/image_holders.h"
 
 namespace berth::sched {
 
@@ -131,6 +132,7 @@ class Gathering {
       downwards.add(whole_gpus, kind, groups.rbegin(), groups.rend());
     });
     gather(downwards, false);
+    add_where_the_image_is();
     std::sort(found_.begin(), found_.end());  // in a small fleet both ends meet the same nodes
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
     return std::move(found_);
@@ -226,6 +228,18 @@ class Gathering {
     return true;
   }
 
+  void add_where_the_image_is() {
+    const ImageHolders holders(state_, ask_);
+    if (!holders.matter()) return;
+    for (std::size_t i = found_.size(); i-- > 0;) {
+      if (has_image(ask_, found_[i])) continue;
+      const auto alike = holders.alike(found_[i], NodeId(0), scored_, [&](NodeId node, std::int64_t memory_mib) {
+        return !contains(without_, node) && takes(state_, ask_, node, memory_mib);
+      });
+      if (alike) found_.push_back(*alike);
+    }
+  }
+
   const State& state_;
   const TaskAsk& ask_;
   std::span<const NodeId> without_;
@@ -246,9 +260,18 @@ std::optional<NodeId> next_alike(const State& state, const TaskAsk& ask, NodeId 
   const NodeGroup& group = state.node_index().group_of(node);
   const std::int64_t cpu = state.node(node).available_cpu_milli();
   const auto& members = group.memory;
-  for (auto at = members.upper_bound({cpu, node}); at != members.end() && at->first.first == cpu; ++at) {
-    if (!contains(without, at->first.second) && takes(state, ask, at->first.second, at->second))
-      return at->first.second;
+  const auto is_next = [&](NodeId other, std::int64_t memory_mib) {
+    return !contains(without, other) && takes(state, ask, other, memory_mib);
+  };
+  auto at = members.upper_bound({cpu, node});
+  if (has_image(ask, node)) {
+    std::uint64_t looked_at = 0;
+    const NodeId after(node.value() + 1);
+    if (const auto other = ImageHolders(state, ask).alike(node, after, looked_at, is_next)) return other;
+    at = members.lower_bound({cpu, NodeId(0)});  // none before it that lacks the image was taken
+  }
+  for (; at != members.end() && at->first.first == cpu; ++at) {
+    if (is_next(at->first.second, at->second)) return at->first.second;
   }
   return std::nullopt;
 }

@@ -241,6 +241,7 @@ bool can_sleep(const State& state, const JobState& job, const Reason& why) {
     case ReasonCode::kBehindHold:
     case ReasonCode::kApart:
     case ReasonCode::kNuma:
+    case ReasonCode::kContainers:
       return job.spec.groups.size() == 1;
     default:
       return false;

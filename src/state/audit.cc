@@ -211,6 +211,9 @@ std::optional<std::string> State::audit() const {
   for (const NodeState& node : nodes_) domains.install(node, scratch);
   if (!topology_.describes_same(node_index_, domains, scratch)) return "the topology index differs";
   if (!(presences_ == presences)) return "the index of what affinity goes by differs";
+  ImageIndex images;
+  for (const NodeState& node : nodes_) images.enter(node.id, node.spec.images);
+  if (!(images_ == images)) return "the index of images differs";
   if (!(share_promises_ == promises)) return "whose shares of GPUs are promised differs";
   if (!(replica_places_ == replicas)) return "the index of where replicas are differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";

@@ -197,6 +197,7 @@ Result<State> State::load(std::string_view bytes) {
     state.node_names_.emplace(node.spec.name, node.id);
     state.nodes_.push_back(std::move(node));
     state.install_in_indexes(state.nodes_.back());
+    state.images_.enter(state.nodes_.back().id, state.nodes_.back().spec.images);
   }
   state.recount_capacity();
   const std::uint64_t jobs = in.get_varint();

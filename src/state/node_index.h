@@ -1,15 +1,16 @@
 #pragma once
 // The nodes as placement looks at them: grouped by what makes two of them interchangeable.
 //
-// A group holds the schedulable nodes of one class (pool and taints) whose GPUs are in the same state: the same
-// multiset of (model, available share, sharing trust domain). GPU fit is decided once per group; inside it the nodes
-// stand in the order of their available CPU, so that the tightest node which still fits is found by a lookup. Memory is
-// filtered on the way. Groups are kept by the GPU models of their nodes and by their reach, the most that one task
-// could have of them: so many whole GPUs of one model, or else so large a share of one. So a task meets only groups
-// that have what it asks.
+// A group holds the schedulable nodes of one class (pool, taints, containers) whose GPUs are in the same state: the
+// same multiset of (model, available share, sharing trust domain). GPU fit is decided once per group; inside it the
+// nodes stand in the order of their available CPU, so that the tightest node which still fits is found by a lookup.
+// Memory is filtered on the way. Groups are kept by the GPU models of their nodes and by their reach, the most that one
+// task could have of them: so many whole GPUs of one model, or else so large a share of one. So a task meets only
+// groups that have what it asks.
 //
 // Labels are no part of the class: a fleet where each node carries its own name as a label would have as many classes
-// as nodes. Whoever selects by label filters the members.
+// as nodes. Whoever selects by label filters the members. Nor are images, of which each node may have others: who would
+// rather be where its image is looks for it among the members (sched/image_holders.h).
 
 #include <array>
 #include <cstdint>
@@ -31,6 +32,7 @@ using NodeClassId = StrongId<struct NodeClassTag, std::uint16_t>;
 struct NodeClass {
   std::uint32_t pool = 0;
   std::vector<Taint> taints;
+  bool containers = false;  // whether it runs them
   bool operator==(const NodeClass&) const = default;
 };
 
@@ -147,6 +149,11 @@ class NodeIndex {
   std::size_t group_count() const;
   // The group of a node that takes tasks.
   const NodeGroup& group_of(NodeId node) const { return entries_[node.index()].group->second; }
+  // Whether that is its group, and it takes tasks at all.
+  bool is_in(NodeId node, const NodeGroup& group) const {
+    const Entry& entry = entries_[node.index()];
+    return entry.listed && &entry.group->second == &group;
+  }
 
   const std::vector<NodeClass>& classes() const { return classes_; }
   NodeClassId class_of(NodeId node) const { return entries_[node.index()].node_class; }

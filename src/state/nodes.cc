@@ -117,7 +117,9 @@ void State::on(const NodeRegistered& event) {
   node.lease = event.lease;
   set_status(node, NodeStatus::kReady);
   if (!same) {
+    images_.forget(node.id, node.spec.images);
     node.spec = event.spec;
+    images_.enter(node.id, node.spec.images);
     install_node(node);
     presences_.forget(node.id);
     replica_places_.forget(node.id);
@@ -224,6 +226,14 @@ void State::on(const GpuHealthChanged& event) {
   ease(node.id);
   for (const JobId id : nominated_) unsettled_.insert(id);
   ++opportunity_;
+}
+
+// Nobody fits or does not fit for it, so nobody is woken.
+void State::on(const NodeImagesChanged& event) {
+  NodeState& node = node_mut(event.node);
+  images_.forget(node.id, event.dropped);
+  images_.enter(node.id, event.pulled);
+  node.spec.images = with_change(node.spec.images, event.pulled, event.dropped);
 }
 
 // Placements of one node stand together in a gang; its place in the index is found once for all of them.

@@ -25,6 +25,7 @@
 #include "model/ids.h"
 #include "state/eviction_rate.h"
 #include "state/fragmentation/fragmentation_index.h"
+#include "state/image_index.h"
 #include "state/job_state.h"
 #include "state/job_table.h"
 #include "state/node_index.h"
@@ -114,6 +115,7 @@ class State {
   // Where tasks of another trust domain may not run beside those of this node: all nodes of its pool that are in its
   // domain of the pool's level, or itself where it is in none; none where its pool keeps nobody apart.
   std::vector<NodeId> kept_apart_with(NodeId node) const;
+  const ImageIndex& images() const { return images_; }
   const FragmentationIndex& fragmentation() const { return fragmentation_; }
   const EvictionRate& evictions() const { return evictions_; }       // where their rate is limited
   const EvictionRate& moves() const { return moves_; }               // where jobs may be moved
@@ -284,6 +286,7 @@ class State {
   void on(const MaintenanceEnded& event);
   void on(const MovePromised& event);
   void on(const MoveOrdered&) {}
+  void on(const NodeImagesChanged& event);
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
@@ -381,6 +384,7 @@ class State {
   PresenceIndex presences_;
   ReplicaPlaces replica_places_;
   SharePromises share_promises_;
+  ImageIndex images_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited

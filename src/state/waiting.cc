@@ -24,6 +24,7 @@ std::uint64_t shape_of(const JobSpec& spec) {
     hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
     hash.add(encode(group.topology));
     if (group.numa != NumaPolicy::kBestEffort) hash.add(static_cast<std::uint64_t>(group.numa));
+    if (!group.image.empty()) hash.add(std::string_view("image"));  // which one does not decide whether it fits
   }
   hash.add(encode(spec.topology))
       .add(static_cast<std::uint64_t>(spec.job_class))

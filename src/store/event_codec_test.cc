@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/codec.h"
 
@@ -14,6 +17,37 @@ template <std::size_t... I>
 std::vector<Event> one_of_each(std::index_sequence<I...>) {
   return {Event(std::in_place_index<I>)...};
 }
+
+// A node and its registration as they lay in the log before nodes told of containers.
+struct PlainNode {
+  std::string name;
+  std::string pool;
+  std::string cell;
+  Labels labels;
+  std::vector<Taint> taints;
+  std::vector<std::string> topology;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int32_t numa_nodes = 1;
+  std::vector<Gpu> gpus;
+  std::string address;
+  static constexpr auto fields() {
+    return std::tuple(field("name", &PlainNode::name), field("pool", &PlainNode::pool), field("cell", &PlainNode::cell),
+                      field("labels", &PlainNode::labels), field("taints", &PlainNode::taints),
+                      field("topology", &PlainNode::topology), field("cpu_milli", &PlainNode::cpu_milli),
+                      field("memory_mib", &PlainNode::memory_mib), field("numa_nodes", &PlainNode::numa_nodes),
+                      field("gpus", &PlainNode::gpus), field("address", &PlainNode::address));
+  }
+};
+struct PlainRegistration {
+  NodeId node;
+  PlainNode spec;
+  std::uint64_t lease = 0;
+  static constexpr auto fields() {
+    return std::tuple(field("node", &PlainRegistration::node), field("spec", &PlainRegistration::spec),
+                      field("lease", &PlainRegistration::lease));
+  }
+};
 
 Record some_record() {
   NodeCordoned cordon;
@@ -39,6 +73,24 @@ TEST_CASE("every kind of event comes back as it was written") {
   REQUIRE(std::holds_alternative<NodeCordoned>(cordon->event));
   CHECK(std::get<NodeCordoned>(cordon->event).node == NodeId(3));
   CHECK(std::get<NodeCordoned>(cordon->event).cordoned);
+}
+
+TEST_CASE("a node that registered before nodes told of containers runs none") {
+  PlainRegistration plain;
+  plain.node = NodeId(4);
+  plain.spec.name = "n4";
+  plain.spec.address = "10.0.0.4";
+  plain.lease = 9;
+  Record record = to_record({7, Timestamp{1234}, NodeRegistered()}, 2);
+  record.payload = encode(plain);
+  const auto event = to_event(record);
+  REQUIRE(event.has_value());
+  const auto& registered = std::get<NodeRegistered>(event->event);
+  CHECK(registered.node == NodeId(4));
+  CHECK(registered.lease == 9);
+  CHECK(registered.spec.address == "10.0.0.4");
+  CHECK(!registered.spec.containers);
+  CHECK(registered.spec.images.empty());
 }
 
 TEST_CASE("a record that is no event is refused with its number") {

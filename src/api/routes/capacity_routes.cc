@@ -43,6 +43,7 @@ json::object kind_view(const CapacityReport::Kind& kind) {
                     {"cpus", from_thousandths(kind.cpu_milli)},
                     {"memory_mib", kind.memory_mib},
                     {"taints", std::move(taints)},
+                    {"containers", kind.containers},
                     {"nodes", kind.nodes},
                     {"releasable", kind.releasable},
                     {"idle", std::move(idle)}};

@@ -138,6 +138,7 @@ Schema capacity() {
                                                        {"cpus", number("Its cores.")},
                                                        {"memory_mib", integer("Its memory.")},
                                                        {"taints", taints_of_nodes()},
+                                                       {"containers", boolean("They run containers.")},
                                                        {"nodes", integer("How many are not lost.")},
                                                        {"releasable", integer("How many could go.")},
                                                        {"idle", list("The longest idle first.", idle)},
@@ -174,6 +175,9 @@ Schema node() {
                  {"gpus_free", number("Of healthy ones, what is not bound.")},
                  {"tasks", list("Tasks bound to it.",
                                 object("A task.", {{"job", integer("The job.")}, {"task", integer("Its number.")}}))},
+                 {"containers", boolean("It runs containers: tasks with an image go nowhere else.")},
+                 {"image_count", integer("How many images it has.")},
+                 {"images?", list("Where the node is asked for by itself: their names, sorted.", text("An image."))},
                  {"lease", integer("How often it has registered.")}});
 }
 

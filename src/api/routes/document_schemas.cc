@@ -50,7 +50,7 @@ Schema group_members() {
                      {"command?", words("The program and its arguments, or a line for the shell.")},
                      {"env?", values("Environment.")},
                      {"workdir?", text("An absolute path.")},
-                     {"image?", text("A container image.")},
+                     {"image?", text("A container image: only nodes that run containers.")},
                      {"launch?", word_of<Launch>("How processes are started.")},
                      {"pool?", text("Only nodes of this pool.")},
                      {"node_selector?", values("Only nodes with these labels.")},

@@ -65,7 +65,7 @@ void get_node(Service& service, const Request& request, const Responder& respond
     responder.fail(not_found("no such node '" + name.substr(0, 200) + "'"));
     return;
   }
-  responder.send(json_answer(node_view(*shown)));
+  responder.send(json_answer(node_view_with_images(*shown)));
 }
 
 void command_node(Service& service, Command command, const std::string& name, const Responder& responder) {

@@ -189,7 +189,15 @@ json::object node_view(const ShownNode& shown) {
           {"gpus_total", node.gpus.size()},
           {"gpus_free", from_thousandths(healthy_free_milli(node))},
           {"tasks", std::move(tasks)},
+          {"containers", node.spec.containers},
+          {"image_count", node.spec.images.size()},
           {"lease", node.lease}};
+}
+
+json::object node_view_with_images(const ShownNode& shown) {
+  json::object view = node_view(shown);
+  view["images"] = json::array(shown.node.spec.images.begin(), shown.node.spec.images.end());
+  return view;
 }
 
 json::object window_view(const State& state, const state::Maintenance& window) {

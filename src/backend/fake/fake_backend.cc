@@ -189,6 +189,14 @@ bool FakeBackend::set_gpu_health(const std::string& name, std::uint8_t gpu, bool
   return true;
 }
 
+bool FakeBackend::set_images(const std::string& name, std::vector<std::string> images, Timestamp now) {
+  Node& node = nodes_[index_of(name)];
+  if (node.spec.images == images) return false;
+  node.spec.images = std::move(images);
+  if (node.in_contact) post(ReportNodeImages{name, node.spec.images}, now);
+  return true;
+}
+
 void FakeBackend::end_all_on(std::uint32_t node, Timestamp now, ExitReason reason) {
   for (auto& [key, execution] : executions_) {
     if (execution.node != node || execution.phase == Execution::Phase::kOver) continue;

@@ -13,7 +13,8 @@
 //     what waited for it is dropped.
 //  4. A dead node's tasks are dead at once, whatever the control plane believes. When it boots within its lease, its
 //     supervisor reports them as lost with it.
-//  5. A node knows how its GPUs are. It reports each change while it is in contact, and tells of all of them when it
+//  5. A node knows how its GPUs are, and which images it has; a start pulls none. It reports each change while it is in
+//  contact, and tells of all of them when it
 //     registers; a GPU that failed stays failed until it is said to be well, whoever restarted or was silent meanwhile.
 
 #include <cstdint>
@@ -104,6 +105,8 @@ class FakeBackend {
   void fence_node(const std::string& node, Timestamp now);
   // False where the GPU is as was said already, or the node has none of that number.
   bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
+  // All that it has from now on, sorted; it tells of them as of its GPUs. False where nothing changes.
+  bool set_images(const std::string& node, std::vector<std::string> images, Timestamp now);
   // Ends every live execution of a job, as if the program had left by itself; false if there is none.
   bool exit_job(JobId job, std::int32_t code, Timestamp now);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }
@@ -114,6 +117,7 @@ class FakeBackend {
   const std::string& node_name(std::uint32_t node) const { return nodes_[node].spec.name; }
   bool has_node(const std::string& node) const { return names_.contains(node); }
   const std::vector<Gpu>& gpus_of(const std::string& node) const { return nodes_[index_of(node)].spec.gpus; }
+  const NodeSpec& spec_of(const std::string& node) const { return nodes_[index_of(node)].spec; }
   bool node_alive(const std::string& node) const { return nodes_[index_of(node)].alive; }
   bool node_in_contact(const std::string& node) const { return nodes_[index_of(node)].in_contact; }
   std::uint64_t live_count() const { return live_; }

@@ -161,6 +161,10 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kSupervisorLost, "the machine no longer knows this task");
       return;
     }
+    if (!start.image.empty()) {  // never as a plain process
+      refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
+      return;
+    }
     const std::string checkpoints = checkpoint_dir(options_.data_dir, key.job);
     executor::TaskLaunch launch;
     launch.key = key;

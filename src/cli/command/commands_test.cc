@@ -379,6 +379,8 @@ TEST_CASE("events: told in words, and those of a kind to come by their fields") 
                   .c_str()) == "job 7 has moved and is promised 1 task on 2 GPUs");
   CHECK(words(R"({"kind": "move-ordered", "job": 7, "attempt": 1, "off": [0], "lose_work": true, "user": "op"})") ==
         "job 7 attempt 1 is to leave 1 node, work or not by op");
+  CHECK(words(R"({"kind": "node-images-changed", "node": 0, "pulled": ["a", "b"], "dropped": ["c"]})") ==
+        "node 0 has pulled a, b and has dropped c");
   CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==
         "job 7 failed, code 3: m");
   CHECK(words(R"({"seq": 1, "time": "T", "kind": "new", "job": 7, "x": {"y": 1}})") == "job=7 x={\"y\": 1}");

@@ -87,6 +87,13 @@ std::string guarantee_changed(const Json& event) {
          (is_true(event, "restored") ? "" : amounts(at(event, "from")));
 }
 
+std::string images_changed(const Json& event) {
+  const std::string pulled = joined(at(event, "pulled"), ", ");
+  const std::string dropped = joined(at(event, "dropped"), ", ");
+  return node(event) + (pulled.empty() ? "" : " has pulled " + pulled) +
+         (pulled.empty() || dropped.empty() ? "" : " and") + (dropped.empty() ? "" : " has dropped " + dropped);
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -107,6 +114,7 @@ constexpr std::array kTellings{
               return node(e) + " GPU " + show(e, "gpu") + (is_true(e, "healthy") ? " healthy" : " unhealthy") +
                      colon(show(e, "why"));
             }},
+    Telling{"node-images-changed", &images_changed},
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},

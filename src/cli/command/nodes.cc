@@ -85,7 +85,8 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
                               {"MEMORY FREE", Align::kRight},   {"TASKS", Align::kRight},
                               {"GPU MODEL", Align::kLeft, true}};
   if (wide) {
-    for (const char* title : {"POOL", "CELL", "LEASE", "TAINTS", "TOPOLOGY", "LABELS"}) columns.push_back({title});
+    for (const char* title : {"POOL", "CELL", "LEASE", "TAINTS", "TOPOLOGY", "LABELS", "IMAGES"})
+      columns.push_back({title});
   }
   Table table(columns);
   for (const Json& node : nodes) {
@@ -105,6 +106,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
         for (const auto& label : *object) labels.push_back(std::string(label.key()) + "=" + show(label.value()));
       }
       cells.push_back(joined(labels, ","));
+      cells.push_back(is_true(node, "containers") ? show(node, "image_count") : "no containers");
     }
     table.add(cells);
   }
@@ -118,7 +120,17 @@ std::string gpu_state(const Json& gpu) {
   return free > 0 ? show(gpu, "free") + " free" : "in use";
 }
 
-// One node in full: its line, and its GPUs one by one.
+// What a node that runs containers has, one image a line.
+std::string images_text(const Json& node) {
+  if (!is_true(node, "containers")) return "";
+  const auto& images = items(node, "images");
+  std::string text = "\nIt runs containers and has ";
+  text += images.empty() ? "no images.\n" : images.size() == 1 ? "this image:\n" : "these images:\n";
+  for (const Json& image : images) text += "  " + printable(show(image)) + "\n";
+  return text;
+}
+
+// One node in full: its line, its GPUs one by one, and its images.
 std::string detail(const Json& node, bool wide, std::size_t width) {
   Table table({{"GPU", Align::kRight},
                {"STATE"},
@@ -132,7 +144,7 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
     table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
-  return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width));
+  return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);
 }
 
 }  // namespace

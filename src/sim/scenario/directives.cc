@@ -18,16 +18,18 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "nodes",
      .names = "[NODES...]",
      .most = kAny,
-     .options = "gpus cpus memory pool taint label at numa nvlink"},
+     .flags = "containers",
+     .options = "gpus cpus memory pool taint label at numa nvlink images"},
     {.verb = "submit",
      .names = "NAME",
      .fewest = 1,
      .most = 1,
      .flags = "held exclusive spread service ignores-signal cannot-start",
-     .options = "queue gpus cpus memory tasks min-tasks model pool class priority user key time-limit estimate grace "
-                "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels near "
-                "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
-                "at-once runs exit fails saves leaves"},
+     .options =
+         "queue gpus cpus memory tasks min-tasks model image pool class priority user key time-limit estimate grace "
+         "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels near "
+         "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
+         "at-once runs exit fails saves leaves"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "release", .names = "NAME", .fewest = 1, .most = 1},
@@ -43,6 +45,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "kill-node", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "boot", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "gpu", .names = "NODE GPU fails|heals", .fewest = 3, .most = 3},
+    {.verb = "image", .names = "NODES pulls|drops IMAGES", .fewest = 3, .most = 3},
     {.verb = "maintenance add", .names = "[NODES...]", .most = kAny, .options = "from for name pool label"},
     {.verb = "maintenance cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "maintenance list"},

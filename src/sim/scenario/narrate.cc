@@ -57,6 +57,27 @@ std::string failed_text(const NodeSpec& node) {
   return failed.empty() ? "" : "; failed GPUs " + ranges_text(failed);
 }
 
+namespace {
+
+std::string images_list(const std::vector<std::string>& images) {
+  std::string text;
+  for (const std::string& image : images) text += (text.empty() ? "" : ", ") + image;
+  return text;
+}
+
+std::string change_text(const NodeImagesChanged& event) {
+  const std::string pulled = event.pulled.empty() ? "" : " has pulled " + images_list(event.pulled);
+  const std::string dropped = event.dropped.empty() ? "" : " has dropped " + images_list(event.dropped);
+  return pulled + (pulled.empty() || dropped.empty() ? "" : " and") + dropped;
+}
+
+}  // namespace
+
+std::string images_text(const NodeSpec& node) {
+  if (!node.containers) return "";
+  return "; runs containers" + (node.images.empty() ? "" : ", has " + images_list(node.images));
+}
+
 std::string Stage::name_of_job(JobId job) const {
   if (const auto found = names_.find(job); found != names_.end()) return found->second;
   if (const state::JobState* live = world_.durable().job(job)) return live->spec.name;
@@ -101,10 +122,13 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is held out: " : " takes tasks again: ") + cordoned->why);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
-    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") + failed_text(e2->spec));
+    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") + failed_text(e2->spec) +
+         images_text(e2->spec));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +
          (e3->healthy ? " is well again" : " fails"));
+  } else if (const auto* images = std::get_if<NodeImagesChanged>(&event)) {
+    line("node " + durable.node(images->node).spec.name + change_text(*images));
   } else if (const auto* e4 = std::get_if<Nominated>(&event)) {
     std::string victims;
     for (std::size_t i = 0; i < e4->victims.size(); ++i) {

@@ -65,6 +65,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "share") return explain_share(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
+  if (verb == "image") return change_images(line);
   if (verb == "maintenance list") return list_maintenance(), Done();
   if (verb.starts_with("maintenance")) return plan_maintenance(line);
   for (const char* one : {"cancel", "hold", "release", "prioritize", "move"}) {
@@ -197,7 +198,8 @@ void Stage::list_nodes() {
     for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].healthy && node.gpus[g].free_milli == kMilli) free.push_back(g);
     }
-    say(line + "; free GPUs " + (free.empty() ? "none" : ranges_text(free)) + failed_text(node.spec));
+    say(line + "; free GPUs " + (free.empty() ? "none" : ranges_text(free)) + failed_text(node.spec) +
+        images_text(node.spec));
   }
 }
 

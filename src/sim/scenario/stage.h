@@ -16,6 +16,8 @@ namespace berth::sim {
 
 // "; failed GPUs 0-1" where there are such.
 std::string failed_text(const NodeSpec& node);
+// "; runs containers, has llama:1, pytorch", or nothing.
+std::string images_text(const NodeSpec& node);
 
 class Stage : private Witness {
  public:
@@ -40,6 +42,7 @@ class Stage : private Witness {
   Done on_nodes(const Line& line);
   bool act_on_node(const Line& line, const std::string& name);
   Done gpu_health(const Line& line);
+  Done change_images(const Line& line);
   Done plan_maintenance(const Line& line);
   void list_maintenance();
   Done run(const Line& line);

@@ -5,8 +5,10 @@
 
 #include "control/handle.h"
 #include "model/document/quantity.h"
+#include "model/image.h"
 #include "model/name.h"
 #include "sim/scenario/stage.h"
+#include "state/image_index.h"
 
 namespace berth::sim {
 
@@ -224,6 +226,8 @@ Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& lev
   if (auto ok = read_option(line, "taint", parse_taints, taints); !ok) return ok.error();
   for (const std::string& taint : taints) spec.taints.push_back({taint, ""});
   if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
+  if (auto ok = read_option(line, "images", parse_images, spec.images); !ok) return ok.error();
+  spec.containers = line.has("containers") || !spec.images.empty();
   if (auto ok = read_topology(line, levels, spec); !ok) return ok.error();
   if (auto ok = read_gpus(line, spec); !ok) return ok.error();
   return spec;
@@ -233,7 +237,8 @@ Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& lev
 
 Stage::Done Stage::add_nodes(const Line& line) {
   if (line.names.empty()) {
-    if (!line.options.empty()) return invalid("nodes: name the nodes that are so, such as n[1-4]");
+    if (!line.options.empty() || !line.flags.empty())
+      return invalid("nodes: name the nodes that are so, such as n[1-4]");
     list_nodes();
     return {};
   }
@@ -308,6 +313,35 @@ Stage::Done Stage::gpu_health(const Line& line) {
     say("nothing changes");
   else if (!fleet.node_in_contact(node))
     say(node + " is silent and will tell of it when it is back");
+  world_.advance_to(world_.now());
+  return {};
+}
+
+Stage::Done Stage::change_images(const Line& line) {
+  const bool pulls = line.names[1] == "pulls";
+  if (!pulls && line.names[1] != "drops") return invalid("image: write 'image NODES pulls|drops IMAGES'");
+  const auto nodes = expand_names(line.names[0]);
+  if (!nodes) return nodes.error();
+  const auto images = parse_images(line.names[2]);
+  if (!images) return images.error();
+  backend::FakeBackend& fleet = world_.fleet();
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& node : *nodes) {
+    if (!fleet.has_node(node)) return invalid("no node " + shown(node));
+    const NodeSpec& spec = fleet.spec_of(node);
+    if (!spec.containers) return invalid("node '" + node + "' runs no containers");
+    const std::vector<std::string> none;
+    all.push_back(state::with_change(spec.images, pulls ? *images : none, pulls ? none : *images));
+    if (auto ok = check_images(all.back()); !ok) return invalid("node '" + node + "': " + ok.error().message);
+  }
+  bool changed = false;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    const std::string& node = (*nodes)[i];
+    if (!fleet.set_images(node, all[i], world_.now())) continue;
+    changed = true;
+    if (!fleet.node_in_contact(node)) say(node + " is silent and will tell of it when it is back");
+  }
+  if (!changed) say("nothing changes");
   world_.advance_to(world_.now());
   return {};
 }

@@ -88,6 +88,7 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "min-tasks", parse_tasks, group.min_count); !ok) return ok;
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
   if (auto ok = read_option(line, "tolerates", parse_taints, group.tolerations); !ok) return ok;
+  if (auto ok = read_option(line, "image", parse_image, group.image); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
   // An exclusive task gets all GPUs of its node, whatever it asks; further groups take the policy from the first.
   if (gpu_milli == 0 && line.option("numa") != nullptr && !line.has("exclusive") && line.option("also") == nullptr)

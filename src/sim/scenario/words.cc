@@ -7,6 +7,7 @@
 
 #include "model/document/quantity.h"
 #include "model/document/reading.h"
+#include "model/image.h"
 #include "model/name.h"
 #include "model/priority.h"
 #include "model/resources.h"
@@ -170,6 +171,22 @@ Result<std::vector<std::string>> parse_taints(std::string_view text) {
       return invalid(shown(key) + " is not the key of a taint; give it alone, without ':' and '='");
   }
   return keys;
+}
+
+Result<std::string> parse_image(std::string_view text) {
+  if (!well_formed_image(text))
+    return invalid(shown(text) + " is not the name of an image; " + std::string(kImageRule));
+  return std::string(text);
+}
+
+Result<std::vector<std::string>> parse_images(std::string_view text) {
+  auto images = parse_list(text);
+  if (!images) return images;
+  for (const std::string& image : *images) {
+    if (auto ok = parse_image(image); !ok) return ok.error();
+  }
+  std::sort(images->begin(), images->end());
+  return images;
 }
 
 Result<Labels> parse_labels(std::string_view text) {

@@ -57,6 +57,9 @@ Result<std::vector<std::string>> parse_list(std::string_view text);
 Result<std::string> parse_name(std::string_view text);
 // The same, of keys of taints: "nvidia.com/gpu"; who names those is free.
 Result<std::vector<std::string>> parse_taints(std::string_view text);
+// Names of images, sorted.
+Result<std::vector<std::string>> parse_images(std::string_view text);
+Result<std::string> parse_image(std::string_view text);
 // "z1/b1/r1", of well-formed names.
 Result<std::vector<std::string>> parse_path(std::string_view text);
 // "app:web,tier:front", sorted by key; a value may be empty, as in "node-role.kubernetes.io/worker:".

@@ -220,6 +220,7 @@ class Checker : public Witness {
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
   void on(const GpuHealthChanged& event);
+  void on(const NodeImagesChanged& event);
   void on(const JobSubmitted& event);
   void on(const JobHoldChanged& event);
   void on(const JobPriorityChanged& event);

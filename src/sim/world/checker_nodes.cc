@@ -1,6 +1,8 @@
 // What the checker knows of nodes: who is there, who is silent, and who comes and goes.
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "sim/world/checker.h"
 
@@ -87,6 +89,19 @@ void Checker::on(const GpuHealthChanged& event) {
   node.gpus[event.gpu].healthy = event.healthy;
   count_fleet(node, +1);
   node.spec.gpus[event.gpu].healthy = event.healthy;
+}
+
+void Checker::on(const NodeImagesChanged& event) {
+  NodeView& node = nodes_[event.node.index()];
+  const std::string where = "node " + node.spec.name + ": ";
+  require(node.spec.containers, "images", where + "it runs no containers");
+  count("images");
+  std::set<std::string> images(node.spec.images.begin(), node.spec.images.end());
+  for (const std::string& image : event.dropped)
+    require(images.erase(image) == 1, "images", where + "it drops an image that it had not");
+  for (const std::string& image : event.pulled)
+    require(images.insert(image).second, "images", where + "it pulls an image that it had");
+  node.spec.images.assign(images.begin(), images.end());
 }
 
 void Checker::on(const MaintenancePlanned& event) {

@@ -94,6 +94,9 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
           where + ": the node takes no tasks");
   require(!closed_to(job, node), "maintenance", where + ": it is not gone before the window");
   require(may_use_pool(job, node.spec.pool), "P1", where + ": its queue and class may not use the pool");
+  const bool image = !job.spec.groups[placement.group].image.empty();
+  require(!image || node.spec.containers, "P1", where + ": it has an image, and the node runs no containers");
+  if (image) count("start with an image");
   require(node.cpu <= node.spec.cpu_milli && node.memory <= node.spec.memory_mib, "P1",
           where + ": CPU or memory over capacity");
   require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",

@@ -254,6 +254,7 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
   });
   if (!tolerated || (!group.pool.empty() && group.pool != node.spec.pool)) return 0;
   if (!may_use_pool(job, node.spec.pool)) return 0;
+  if (!group.image.empty() && !node.spec.containers) return 0;
   std::int64_t count = group.count;
   const auto limit = [&](std::int64_t free, std::int64_t each) {
     if (each > 0) count = std::min(count, std::max<std::int64_t>(free, 0) / each);

@@ -163,9 +163,21 @@ void Simulation::change_gpu_health(const std::string& node) {
     world_.send(ReportGpuHealth{node, gpu, healthy, "reported"});
 }
 
+// Of a node that runs no containers the control plane refuses them.
+void Simulation::change_images(const std::string& node) {
+  Random crates(seed_ ^ (steps_ << 28U));
+  if (!has_images() || !crates.chance(600)) return;
+  std::vector<std::string> images = random_images(crates);
+  if (world_.fleet().spec_of(node).containers)
+    world_.fleet().set_images(node, std::move(images), world_.now());
+  else
+    world_.send(ReportNodeImages{node, std::move(images)});
+}
+
 void Simulation::touch_a_node() {
   if (Random apart(seed_ ^ (steps_ << 24U)); shape_.policies && apart.chance(300)) plan_maintenance(apart);
   const std::string& node = some_node();
+  change_images(node);
   switch (random_.below(5)) {
     case 0: {
       CordonNode cordon{node, true, random_.chance(500), "operator", 0};

@@ -58,6 +58,9 @@ class Simulation {
   void touch_a_job();
   void plan_maintenance(Random& apart);
   void change_gpu_health(const std::string& node);
+  void change_images(const std::string& node);
+  bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
+  static std::vector<std::string> random_images(Random& random);
   void touch_a_node();
   void break_something();
   void ask_nonsense();

@@ -19,6 +19,14 @@ void Simulation::place_node(NodeSpec& spec) {
     spec.labels.emplace_back("rack", rack);
 }
 
+std::vector<std::string> Simulation::random_images(Random& random) {
+  std::vector<std::string> images;
+  for (const char* image : {"llama:1", "llama:2", "pytorch"}) {
+    if (random.chance(400)) images.emplace_back(image);
+  }
+  return images;
+}
+
 void Simulation::build_nodes() {
   const auto count =
       shape_.exact ? shape_.most_nodes : static_cast<std::uint32_t>(random_.between(1, shape_.most_nodes));
@@ -36,6 +44,11 @@ void Simulation::build_nodes() {
     const std::int64_t gpus = shape_.exact ? 8 : random_.pick(std::vector<std::int64_t>{0, 2, 4, 4, 8, 8, 8});
     Random sockets(seed_ ^ (0xa001ULL + n));  // as above
     spec.numa_nodes = shape_.policies && seed_ % 4 == 0 ? static_cast<std::int32_t>(sockets.between(1, 4)) : 1;
+    if (has_images()) {
+      Random crates(seed_ ^ (0xb001ULL + n));  // as above
+      spec.containers = crates.chance(600);
+      if (spec.containers) spec.images = random_images(crates);
+    }
     for (std::int64_t g = 0; g < gpus; ++g) {
       Gpu gpu;
       gpu.uuid = "GPU-" + spec.name + "-" + std::to_string(g);

@@ -41,12 +41,16 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
-// With numbers of their own, as above: NUMA policies, labels, terms of affinity, levels of groups.
+// With numbers of their own, as above: NUMA policies, images, labels, terms of affinity, levels of groups.
 void Simulation::choose_neighbours(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
     if (shape_.policies && seed_ % 4 == 0 && sockets.chance(300))
       group.numa = static_cast<NumaPolicy>(sockets.below(4));
+  }
+  Random crates(seed_ ^ (steps_ << 28U));
+  for (TaskGroup& group : spec.groups) {
+    if (has_images() && crates.chance(400)) group.image = crates.chance(500) ? "llama:1" : "pytorch";
   }
   Random apart(seed_ ^ (steps_ << 20U));
   if (!shape_.policies || !apart.chance(400)) return;
