@@ -55,8 +55,9 @@ bool some_node_has_room(const State& state, const JobState& job, const std::vect
     }
     const bool gpus = std::any_of(whole.begin(), whole.end(),
                                   [&](const auto& of_model) { return of_model.second >= group.request.gpus; });
-    return node.takes_tasks() && node.pool == pool && node.maintenance.empty() && node.spec.taints.empty() &&
-           std::find(off.begin(), off.end(), node.id) == off.end() && gpus &&
+    const bool containers = group.image.empty() || node.spec.containers;
+    return node.takes_tasks() && containers && node.pool == pool && node.maintenance.empty() &&
+           node.spec.taints.empty() && std::find(off.begin(), off.end(), node.id) == off.end() && gpus &&
            node.available_cpu_milli() >= group.request.cpu_milli &&
            node.available_memory_mib() >= group.request.memory_mib;
   });

@@ -77,9 +77,12 @@ TEST_CASE("whether a gang fits, with how many tasks and within what does not dep
       CHECK_LE(rank_of(other, *places), rank_of(fleet.state, *plain));
       if (rank_of(other, *places) < rank_of(fleet.state, *plain)) ++thriftier;
       if (!fleet.state.burst_amounts_of(job.spec, *plain)) {
-        CHECK_FALSE(other.burst_amounts_of(job.spec, *places));
         const auto standing = fleet.state.within_mask(job.queue, fleet.state.amounts_of(job.spec, *plain));
-        CHECK_EQ(standing & ~other.within_mask(job.queue, other.amounts_of(job.spec, *places)), 0U);
+        const bool in_burst_pools = other.burst_amounts_of(job.spec, *places).has_value();
+        const std::uint64_t root = 1;  // who borrows anyway may be in burst pools
+        CHECK_EQ(
+            standing & ~(in_burst_pools ? root : other.within_mask(job.queue, other.amounts_of(job.spec, *places))),
+            0U);
       }
     }
   });

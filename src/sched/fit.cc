@@ -116,8 +116,11 @@ std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& 
                                             Allows&& allows) {
   if (!image_is_missing(state, job.spec, fitting.places)) return std::move(fitting.places);
   auto others = place_by_images(state, job, fitting.models, work);
+  const auto in_burst_pools = [&](std::span<const TaskPlacement> some) {
+    return state.burst_amounts_of(job.spec, some).has_value();
+  };
   if (others && allows(job, *others) && are_nearer_to_images(state, job.spec, *others, fitting.places) &&
-      stands_no_lower(state, job, *others, fitting.places))
+      in_burst_pools(*others) == in_burst_pools(fitting.places) && stands_no_lower(state, job, *others, fitting.places))
     return std::move(*others);
   return std::move(fitting.places);
 }

@@ -18,6 +18,7 @@
 #include "sched/linear_search.h"
 #include "sched/place.h"
 #include "sched/random_fleet.h"
+#include "sched/scored_nodes.h"
 
 namespace berth {
 namespace {
@@ -38,8 +39,8 @@ std::optional<State> without_images(const State& state, Timestamp now) {
 }
 
 // So many that some are equally tight.
-void add_nodes(Fleet& fleet) {
-  for (std::size_t n = fleet.state.nodes().size(); n < 48; ++n) fleet.register_node("more" + std::to_string(n));
+void add_nodes(Fleet& fleet, std::size_t count) {
+  for (std::size_t n = fleet.state.nodes().size(); n < count; ++n) fleet.register_node("more" + std::to_string(n));
 }
 
 std::int64_t found_by(const State& state, const JobSpec& spec, const std::vector<TaskPlacement>& places) {
@@ -62,7 +63,7 @@ TEST_CASE("whether a gang fits, why not, with how many tasks and within what doe
   std::size_t same = 0;
   std::size_t nearer = 0;
   for_each_step({900, 960, 12, 4}, [&](Fleet& fleet) {
-    add_nodes(fleet);
+    add_nodes(fleet, 48);
     auto blind = without_images(fleet.state, fleet.now);
     REQUIRE(blind);
     for (State* state : {&fleet.state, &*blind}) state->pass_deadlines(fleet.now);
@@ -114,7 +115,7 @@ TEST_CASE("by images every job is placed where a scan of all nodes would place i
   std::size_t placed = 0;
   std::size_t found = 0;
   for_each_step({.first = 1000, .end = 1040, .steps = 20, .arrivals = 6}, [&](Fleet& fleet) {
-    add_nodes(fleet);
+    add_nodes(fleet, 2 * sched::kScoredAtEachEnd);  // all of them are scored
     for (const JobId id : pending_of(fleet.state)) {
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;

@@ -196,7 +196,8 @@ json::object node_view(const ShownNode& shown) {
 
 json::object node_view_with_images(const ShownNode& shown) {
   json::object view = node_view(shown);
-  view["images"] = json::array(shown.node.spec.images.begin(), shown.node.spec.images.end());
+  if (shown.node.spec.containers)
+    view["images"] = json::array(shown.node.spec.images.begin(), shown.node.spec.images.end());
   return view;
 }
 

@@ -75,7 +75,7 @@ struct ShownNode {
 };
 ShownNode show_node(const state::State& state, const state::NodeState& node);
 boost::json::object node_view(const ShownNode& shown);
-// The same with the names of its images, which are too many for a list of nodes.
+// The same with the names of its images, if it runs containers; they are too many for a list of nodes.
 boost::json::object node_view_with_images(const ShownNode& shown);
 
 boost::json::object window_view(const state::State& state, const state::Maintenance& window);
