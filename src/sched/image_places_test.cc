@@ -173,6 +173,25 @@ TEST_CASE_FIXTURE(Crates, "a tighter node goes before the image, and the image b
   CHECK_EQ(starts_on(with_image(1, 4, "nobody:1")), "narrow");
 }
 
+TEST_CASE_FIXTURE(Crates, "a job is placed once, unless it misses its image and some node has it") {
+  for (const char* name : {"n1", "n2", "n3"}) add(node(name, 8));
+  add(node("n4", 8), {"llama"});
+  const auto times = [&](const JobSpec& spec) {
+    const JobState& asking = *state.job(submit(spec));
+    sched::PlaceWork once;
+    sched::PlaceWork all;
+    Reason why;
+    CHECK(sched::place(state, asking, sched::kAllModels, once, why).has_value());
+    CHECK(sched::fit_now(state, asking, all, why).has_value());
+    return static_cast<double>(all.nodes_scored) / static_cast<double>(once.nodes_scored);
+  };
+  CHECK_EQ(times(job("a", 2, 4)), 1.0);
+  CHECK_EQ(times(with_image(2, 4, "nobody:1")), 1.0);
+  CHECK_GT(times(with_image(2, 4)), 1.0);
+  command(ReportNodeImages{"n1", {"llama"}});
+  CHECK_EQ(times(with_image(2, 4)), 1.0);
+}
+
 TEST_CASE_FIXTURE(Crates, "a gang stays on as few nodes and in as few racks as without a look at images") {
   ClusterConfig racks = config({queue("a")});
   racks.topology_levels = {"rack"};
