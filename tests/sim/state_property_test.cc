@@ -116,6 +116,7 @@ TEST_CASE("a refused command changes nothing") {
         FenceNode{"n" + std::to_string(small_number), name},
         ReportNodeStatus{name, NodeStatus::kLost, name},
         ReportGpuHealth{"n0", static_cast<std::uint8_t>(number), false, name},
+        ReportNodeImages{"n" + std::to_string(small_number), {name}},
         ReportTaskStarted{job, small_number, small_number, small_number},
         ReportTaskExited{{job, small_number, small_number, small_number, ExitReason::kExited, number, name}},
         ReportCheckpoint{job, small_number, number},

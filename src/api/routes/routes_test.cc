@@ -418,6 +418,24 @@ TEST_CASE("a configuration can be read, compared and put back unchanged, as JSON
   CHECK_EQ(away.status, 409);  // b/nlp has a job
 }
 
+TEST_CASE("a node that runs containers tells how many images it has, and asked for by itself which") {
+  World world;
+  const Client client(world.service);
+  NodeSpec spec = world.service.state.nodes().front().spec;
+  spec.name = "n2";
+  spec.gpus.clear();
+  spec.containers = true;
+  spec.images = {"llama:1", "pytorch"};
+  REQUIRE(world.service.run(RegisterNode{spec}));
+  const auto listed = client.json("/v1/nodes").at("items");
+  CHECK_FALSE(listed.at(0).at("containers").as_bool());
+  CHECK(listed.at(1).at("containers").as_bool());
+  CHECK_EQ(listed.at(1).at("image_count"), 2);
+  CHECK_FALSE(listed.at(1).as_object().contains("images"));
+  CHECK_EQ(client.json("/v1/nodes/n2").at("images"), json::parse(R"(["llama:1", "pytorch"])"));
+  CHECK_FALSE(client.json("/v1/nodes/n1").as_object().contains("images"));
+}
+
 TEST_CASE("the numbers of the cluster, its queues and nodes agree") {
   World world;
   const Client client(world.service);

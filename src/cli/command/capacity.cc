@@ -34,7 +34,7 @@ std::string wanted(const Json& kind) {
 
 std::string size_of(const Json& kind) {
   return show(kind, "gpus") + " GPUs, " + show(kind, "cpus") + " CPUs, " +
-         document::memory_text(integer(kind, "memory_mib"));
+         document::memory_text(integer(kind, "memory_mib")) + (is_true(kind, "containers") ? ", containers" : "");
 }
 
 // Kinds of which no node is there any more are of use only where they would help.

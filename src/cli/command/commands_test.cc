@@ -99,12 +99,30 @@ TEST_CASE("maintenance: names or selects nodes, and says what is wrong before it
         std::string::npos);
 }
 
+TEST_CASE("nodes: how many images each has, and by itself which") {
+  const char* node = R"("name": "n1", "status": "ready", "gpus": [], "gpus_total": 0, "gpus_free": 0, "cpus": 4,
+      "cpus_free": 4, "memory_mib": 1024, "memory_free_mib": 1024, "tasks": [], "containers": true, "image_count": 2)";
+  const std::string plain = R"({"name": "n2", "status": "ready", "containers": false, "image_count": 0})";
+  NodesOptions options;
+  options.show.format = Format::kWide;
+  const auto all = outcome_of(options, {ok("{\"items\": [{" + std::string(node) + "}, " + plain + "]}")});
+  REQUIRE(all.code);
+  CHECK(all.out.find("IMAGES\n") != std::string::npos);
+  CHECK(all.out.find("  2\n") != std::string::npos);
+  CHECK(all.out.find("  no containers\n") != std::string::npos);
+  options.show.format = Format::kTable;
+  options.name = "n1";
+  const auto one = outcome_of(options, {ok("{" + std::string(node) + R"(, "images": ["llama:1", "pytorch"]})")});
+  REQUIRE(one.code);
+  CHECK(one.out.ends_with("\nIt runs containers and has these images:\n  llama:1\n  pytorch\n"));
+}
+
 TEST_CASE("capacity: tells what could go and what would help, and reads the time before it asks the server") {
   CapacityOptions options;
   options.show.format = Format::kWide;
   const auto shown = outcome_of(options, {ok(R"({"items": [
       {"pool": "default", "gpu_model": "H100", "gpus": 8, "cpus": 64, "memory_mib": 524288, "taints": [], "nodes": 5,
-       "releasable": 1, "wanted": {"nodes": 2, "jobs": [7, 8], "gpus": 12.5}, "idle": [
+       "containers": true, "releasable": 1, "wanted": {"nodes": 2, "jobs": [7, 8], "gpus": 12.5}, "idle": [
         {"node": "n1", "since": "2026-12-01T06:00:00.000Z", "kept_for": "nothing", "job": null, "cordoned": true},
         {"node": "n2", "since": "2026-12-01T06:00:01.000Z", "kept_for": "wanted", "job": 7, "cordoned": false},
         {"node": "n3", "since": "2026-12-01T06:00:02.000Z", "kept_for": "guaranteed", "job": null, "cordoned": false}]},
@@ -112,16 +130,17 @@ TEST_CASE("capacity: tells what could go and what would help, and reads the time
        "releasable": 0, "wanted": null, "idle": []}], "complete": false, "seq": 9})")});
   REQUIRE(shown.code);
   CHECK(shown.requests[0].starts_with("GET /v1/capacity HTTP"));
-  CHECK(shown.out ==
-        "POOL     GPU MODEL  SIZE                     NODES  IDLE  COULD GO  IDLE AND KEPT           WANTED\n"
-        "default  H100       8 GPUs, 64 CPUs, 512GiB      5     3         1  1 guaranteed, 1 wanted  2 for 2 jobs of "
-        "12.5 GPUs\n"
-        "\n"
-        "IDLE NODE  POOL     SINCE                 KEPT FOR         STATE\n"
-        "n1         default  2026-12-01 06:00:00Z  could go         cordoned\n"
-        "n2         default  2026-12-01 06:00:01Z  wanted by job 7  ready\n"
-        "n3         default  2026-12-01 06:00:02Z  guaranteed       ready\n"
-        "More jobs wait than could be asked.\n");
+  CHECK(
+      shown.out ==
+      "POOL     GPU MODEL  SIZE                                 NODES  IDLE  COULD GO  IDLE AND KEPT           WANTED\n"
+      "default  H100       8 GPUs, 64 CPUs, 512GiB, containers      5     3         1  1 guaranteed, 1 wanted  2 for 2 "
+      "jobs of 12.5 GPUs\n"
+      "\n"
+      "IDLE NODE  POOL     SINCE                 KEPT FOR         STATE\n"
+      "n1         default  2026-12-01 06:00:00Z  could go         cordoned\n"
+      "n2         default  2026-12-01 06:00:01Z  wanted by job 7  ready\n"
+      "n3         default  2026-12-01 06:00:02Z  guaranteed       ready\n"
+      "More jobs wait than could be asked.\n");
   options.show.format = Format::kTable;
   options.idle_for = "1h30m";
   const auto none = outcome_of(options, {ok(R"({"items": [], "complete": true, "seq": 9})")});
