@@ -203,10 +203,21 @@ Result<void> put_flags(const JobOptions& options, const Surroundings& where, Nod
   return {};
 }
 
+namespace {
+
+bool names_image(const JobOptions& options) {
+  for (std::size_t i = 0; i < options.values.size(); ++i) {
+    if (kFlags.at(i).key == "image" && !options.values[i].empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<Node> job_document(const JobOptions& options, std::string_view text, const Surroundings& where) {
   Node tree = document::map_node();
   const std::string file = options.file.empty() ? "command line" : options.file;
-  if (options.file.empty() && options.command.empty()) {
+  if (options.file.empty() && options.command.empty() && !names_image(options)) {
     return invalid(
         "nothing to run; give a command after --, as in `berth submit --gpus 1 -- python3 train.py`, or -f FILE");
   }

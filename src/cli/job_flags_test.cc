@@ -164,6 +164,11 @@ TEST_CASE("job flags: the program names a job without a name, where that is a na
   CHECK(spec_of({"--name", "n", "--", "python3"}).name == "n");
 }
 
+TEST_CASE("job flags: an image says what runs where no command does") {
+  CHECK(job_document(options_of({"--image", "llama:1"}), {}, kHere));
+  CHECK_FALSE(job_document(options_of({"--gpus", "1"}), {}, kHere));
+}
+
 TEST_CASE("job flags: mistakes are told before anything is sent") {
   const auto refused = [](const std::vector<std::string>& words, std::string_view file = {}) {
     const auto document = job_document(options_of(words), file, kHere);
