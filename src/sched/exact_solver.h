@@ -88,7 +88,8 @@ class ExactSolver {
     return room;
   }
 
-  void charge(const TaskPlacement& placement, QueueId queue) {
+  // What is promised in burst pools counts as if it were in others until it starts.
+  void charge(const TaskPlacement& placement, QueueId queue, bool promised) {
     Room& room = nodes_[placement.node.index()];
     room.cpu -= placement.cpu_milli;
     room.memory -= placement.memory_mib;
@@ -101,7 +102,7 @@ class ExactSolver {
         used_[{id, kDimGpu}] += placement.gpu_milli;
         used_[{id, dim_of(room.gpus[g].model)}] += placement.gpu_milli;
       }
-      if (!is_burst(placement.node.index())) continue;
+      if (promised || !is_burst(placement.node.index())) continue;
       burst_[{id, kDimCpu}] += placement.cpu_milli;
       burst_[{id, kDimMemory}] += placement.memory_mib;
       for (const std::uint8_t g : placement.gpus) {
@@ -111,14 +112,14 @@ class ExactSolver {
     }
   }
   void take(const TaskPlacement& placement, QueueId queue) {
-    charge(placement, queue);
+    charge(placement, queue, false);
     if (placement.gpu_milli == kMilli) return;
     GpuRoom& gpu = nodes_[placement.node.index()].gpus[placement.gpus.front()];
     ++gpu.sharers;
     gpu.domain = state_.queue(queue).trust_domain;
   }
   void promise(const TaskPlacement& placement, QueueId queue) {
-    charge(placement, queue);
+    charge(placement, queue, true);
     if (placement.gpu_milli == kMilli) return;
     nodes_[placement.node.index()].gpus[placement.gpus.front()].promised = state_.queue(queue).trust_domain;
   }
