@@ -26,6 +26,7 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 bool may_use(const State& state, const JobState& job, const TaskGroup& group, const NodeState& node) {
   if (node.status != NodeStatus::kReady || node.cordoned) return false;
   if (!group.pool.empty() && group.pool != node.spec.pool) return false;
+  if (!group.image.empty() && !node.spec.containers) return false;
   if (!state.may_use(job.queue, job.spec.job_class, node.pool)) return false;
   return std::all_of(node.spec.taints.begin(), node.spec.taints.end(),
                      [&](const Taint& taint) { return names(group.tolerations, taint.key); }) &&
