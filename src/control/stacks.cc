@@ -97,14 +97,16 @@ std::vector<Displaceable> displaceable(const State& state, const QueueState& que
   return there;
 }
 
-// What is left of the room at the queue when those of them that are within there are not.
-Amounts used_without(const State& state, const QueueState& queue, const std::vector<BorrowedKey>& keys) {
-  Amounts used = queue.within_usage + queue.nominated;
-  for (const BorrowedKey& key : keys) {
-    const Charge& other = charge_of(state, key);
-    if ((other.within & bit_of(queue)) != 0) used -= other.amounts;
+// Of the bits that are taken at the queue and above it those that one who is there only because it is idle loses: as
+// far up as it is not within at the child.
+std::uint64_t lost_of(const State& state, const QueueState& queue, std::uint64_t taken, std::uint64_t within) {
+  std::uint64_t left = within & ~bit_of(queue);
+  QueueId child = queue.id;
+  for (QueueId q = queue.parent; q != state.root(); q = state.queue(q).parent) {
+    if ((left & bit_of(state.queue(child))) == 0) left &= ~(taken & bit_of(state.queue(q)));
+    child = q;
   }
-  return used;
+  return within & ~left;
 }
 
 // The room at a queue while charges there take each other's.
@@ -151,11 +153,16 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
   for (QueueId q = queue.parent; q != state.root(); q = state.queue(q).parent) {
     const QueueState& above = state.queue(q);
     const bool is_within = (charge.within & bit_of(above)) != 0;
-    const bool contended = std::any_of(others.begin(), others.end(), [&](const BorrowedKey& other) {
-      return (charge_of(state, other).within & bit_of(above)) != 0;
-    });
-    const bool takes = !is_within && within_at_child && contended &&
-                       inside_guarantee(used_without(state, above, others), charge.amounts, above.guaranteed);
+    bool contended = false;
+    Amounts used = above.within_usage + above.nominated;  // without those who give way there
+    for (const BorrowedKey& key : others) {
+      const Charge& other = charge_of(state, key);
+      if ((lost_of(state, queue, taken | bit_of(above), other.within) & bit_of(above)) == 0) continue;
+      contended = true;
+      used -= other.amounts;
+    }
+    const bool takes =
+        !is_within && within_at_child && contended && inside_guarantee(used, charge.amounts, above.guaranteed);
     if (takes) taken |= bit_of(above);
     within_at_child = is_within || takes;
   }
@@ -188,7 +195,10 @@ void displace(Batch& batch, const QueueState& queue) {
     }
     room.used += charge.amounts;
     room.least += charge.amounts;
-    for (const BorrowedKey& other : others) restack(batch, other, charge_of(state, other).within & ~taken);
+    for (const BorrowedKey& other : others) {
+      const std::uint64_t within = charge_of(state, other).within;
+      restack(batch, other, within & ~lost_of(state, queue, taken, within));
+    }
     restack(batch, key, rank);
   }
 }

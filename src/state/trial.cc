@@ -165,10 +165,11 @@ void Trial::set_aside(JobId owner, std::span<const TaskPlacement> placements) {
 void Trial::drop_hold(JobId owner) {
   JobState& job = state_.existing(owner);
   BERTH_CHECK(job.start_hold.has_value());
-  Undo entry{Step::kHoldDropped, owner};
+  Undo& entry = undo_.emplace_back();
+  entry.step = Step::kHoldDropped;
+  entry.job = owner;
   entry.hold = std::exchange(job.start_hold, std::nullopt);
   state_.start_holds_.erase(owner);
-  undo_.push_back(std::move(entry));
 }
 
 void Trial::set_max(QueueId id, std::size_t dim, std::int64_t amount) {

@@ -354,8 +354,8 @@ void Checker::drop_nomination(JobView& job) {
   less_is_kept_ = true;
 }
 
-bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const {
-  const QuotaAmounts& floor = queue.guaranteed;
+// Whether the guarantee is of what is asked: of its GPUs, or of CPU or memory where it asks none.
+bool Checker::is_of(const QuotaAmounts& floor, const Amounts& asked) {
   bool of_gpus = floor.states(kDimGpu);
   bool other_model = false;
   for (std::size_t d = kDimFirstModel; d < kDims; ++d) {
@@ -364,7 +364,11 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
   }
   const bool of_the_rest =
       (floor.states(kDimCpu) && asked[kDimCpu] > 0) || (floor.states(kDimMemory) && asked[kDimMemory] > 0);
-  if (asked[kDimGpu] > 0 ? !of_gpus || other_model : !of_the_rest) return false;
+  return asked[kDimGpu] > 0 ? of_gpus && !other_model : of_the_rest;
+}
+
+bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const {
+  if (!is_of(queue.guaranteed, asked)) return false;
   for (std::size_t d = 0; d < kDims; ++d) {
     if (queue.guaranteed.states(d) && asked[d] > 0 && used[d] + asked[d] > queue.guaranteed.amounts[d]) return false;
   }

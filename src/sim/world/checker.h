@@ -292,6 +292,7 @@ class Checker : public Witness {
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
   std::uint64_t within_of(const JobView& job, const ChargeView& charge, std::uint64_t stood = 0) const;
   bool guaranteed(std::uint32_t queue, std::uint64_t within) const;
+  static bool is_of(const QuotaAmounts& floor, const Amounts& asked);
   bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;
   bool promised_elsewhere(JobId victim, JobId claimant) const;

@@ -247,15 +247,15 @@ void Checker::on(const AttemptGrown& event) {
   charge(*job, one, static_cast<std::uint32_t>(job->charges.size() - 1), +1);
 }
 
-// Who is within at a queue loses that only to what a lowered guarantee leaves no room for, or to one that is within at
-// the queue's child, as it is not itself.
+// Who is within at a queue loses that only where a guarantee was lowered so that it has no room, or is not of what it
+// has any more, or to one that is within at the queue's child, as it is not itself.
 void Checker::check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within) {
   for (std::uint32_t q = job.queue, child = 0; q != 0; child = q, q = queues_[q].parent) {
     const QueueView& queue = queues_[q];
     const std::uint64_t bit = std::uint64_t{1} << queue.depth;
     if ((one.within & bit) == 0 || (within & bit) != 0) continue;
     count("demoted");
-    bool exceeded = false;
+    bool exceeded = !is_of(queue.guaranteed, one.amounts);
     for (std::size_t d = 0; d < kDims; ++d) {
       if (queue.guaranteed.stated == 0 || queue.guaranteed.states(d))
         exceeded = exceeded || queue.within[d] > queue.guaranteed.amounts[d];
