@@ -84,8 +84,8 @@ std::string why_first(const State& state, Order order, const JobState& first, co
          name(*own) + " is asked first";
 }
 
-// Of those who are asked before a job, who is no matter to it for now: held back by a ceiling that the job is not
-// below, or by its user's limit, or never to start.
+// Of those who are asked before a job, who does not stand in its way: held back by a ceiling that the job is not below,
+// or by its user's limit, or never to start.
 class NoMatter {
  public:
   NoMatter(const State& state, const JobState& job, Timestamp now) : state_(state), job_(job), blocking_(state, now) {}
