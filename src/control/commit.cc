@@ -24,21 +24,21 @@ std::int64_t ranks_of(const JobSpec& spec, const std::vector<TaskPlacement>& pla
   return ranks;
 }
 
-// MASTER_PORT is a resource of the node of task 0: the lowest that no live gang there uses.
+// MASTER_PORT is a resource of the node of task 0: the lowest that no live gang there uses. None where all are taken:
+// two gangs with one port could meet each other.
 std::int32_t free_master_port(const state::NodeState& node) {
   std::int32_t port = state::kFirstMasterPort;
   for (const std::int32_t used : node.ports) {
     if (used != port) break;
     ++port;
   }
-  BERTH_CHECK(port <= state::kLastMasterPort);
-  return port;
+  return port <= state::kLastMasterPort ? port : 0;
 }
 
 // Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
-  const Amounts own = job.nomination ? job.nomination->amounts : Amounts();
+  const state::Nomination* own = job.nomination ? &*job.nomination : nullptr;
   return state.within_when_started(job, state.amounts_of(job.spec, placements), own);
 }
 
@@ -78,7 +78,7 @@ void stop(Batch& batch, JobId id, StopCause cause, JobId claimant, std::uint32_t
 void on(Batch& batch, const EvictDecision& evict) {
   const bool partly = std::any_of(evict.keeps.begin(), evict.keeps.end(), [](std::uint32_t keep) { return keep > 0; });
   batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause,
-                       partly ? evict.keeps : std::vector<std::uint32_t>()});
+                       partly ? evict.keeps : std::vector<std::uint32_t>(), evict.within});
   for (std::size_t i = 0; i < evict.victims.size(); ++i) {
     stop(batch, evict.victims[i], evict.causes[i], evict.claimant, evict.keeps[i]);
   }
@@ -87,7 +87,7 @@ void on(Batch& batch, const EvictDecision& evict) {
 void on(Batch& batch, const MoveDecision& decision) {
   std::vector<JobId> leaving;
   for (const Move& move : decision.moves) leaving.push_back(move.job);
-  batch.emit(Nominated{decision.claimant, decision.placements, leaving, StopCause::kConsolidate, {}});
+  batch.emit(Nominated{decision.claimant, decision.placements, leaving, StopCause::kConsolidate, {}, decision.within});
   for (const Move& move : decision.moves) {
     stop(batch, move.job, StopCause::kConsolidate, decision.claimant, 0);
     batch.emit(MovePromised{move.job, batch.state().job(move.job)->attempt->number, move.to});
@@ -124,10 +124,12 @@ std::uint64_t plan_hash(const Plan& plan) {
       add(hash.add(evict->claimant.value()), evict->placements);
       for (const JobId victim : evict->victims) hash.add(victim.value());
       for (const std::uint32_t keep : evict->keeps) hash.add(std::uint64_t{keep});
+      hash.add(evict->within);
     }
     if (const auto* moves = std::get_if<MoveDecision>(&decision)) {
       add(hash.add(moves->claimant.value()), moves->placements);
       for (const Move& move : moves->moves) add(hash.add(move.job.value()), move.to);
+      hash.add(moves->within);
     }
     if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
     if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/hand_driven_fleet.h"
 #include "model/cluster_config.h"
 
 namespace berth::control {
@@ -296,6 +297,28 @@ TEST_CASE("a pool keeps trust domains apart at a level that is there") {
   config.pools.front().apart = "node";
   config.topology_levels = {};
   CHECK(apply(state, config));
+}
+
+TEST_CASE("each gang has a port of its own on the node of its first task, and none where all are taken") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("a")});
+  fleet.command(RegisterNode{fleet.node("n1")});
+  JobSpec spec = HandDrivenFleet::job("a", 0, 1);
+  spec.groups.front().count = 2;
+  const auto start = [&] {
+    const JobId id = fleet.submit(spec);
+    fleet.decide(StartDecision{id, {fleet.place(id, "n1", 0), fleet.place(id, "n1", 0)}});
+    return id;
+  };
+  const auto port = [&](JobId id) { return fleet.state.job(id)->attempt->master_port; };
+  const JobId first = start();
+  CHECK_EQ(port(first), state::kFirstMasterPort);
+  JobId last = first;
+  for (std::int32_t at = state::kFirstMasterPort; at < state::kLastMasterPort; ++at) last = start();
+  CHECK_EQ(port(last), state::kLastMasterPort);
+  const JobId over = start();
+  CHECK_EQ(port(over), 0);
+  CHECK_EQ(fleet.state.audit().value_or(""), "");
 }
 
 }  // namespace

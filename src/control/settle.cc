@@ -87,7 +87,12 @@ void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop
   const JobState& job = *batch.state().job(id);
   if (!stop || stop->to.empty()) return;
   if (!job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), stop->to)) return;
-  batch.emit(Nominated{id, stop->to, {}, stop->cause, {}});
+  std::uint64_t within = 1;
+  if (!batch.state().burst_amounts_of(job.spec, stop->to)) {
+    within =
+        job.past.back().within | batch.state().within_mask(job.queue, batch.state().amounts_of(job.spec, stop->to));
+  }
+  batch.emit(Nominated{id, stop->to, {}, stop->cause, {}, within});
 }
 
 void end_attempt(Batch& batch, const JobState& job) {

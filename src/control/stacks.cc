@@ -60,7 +60,7 @@ void count_out(Batch& batch, const QueueState& queue) {
 void promote(Batch& batch, const QueueState& queue) {
   const auto& alike = queue.stack.borrowed_of;
   const auto fits = [&](const Amounts& amounts) {
-    return inside_guarantee(queue.within_usage + queue.nominated, amounts, queue.guaranteed);
+    return inside_guarantee(queue.within_or_promised(), amounts, queue.guaranteed);
   };
   std::vector<Amounts> fitting;
   for (const auto& [amounts, keys] : alike) {
@@ -154,7 +154,7 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
     const QueueState& above = state.queue(q);
     const bool is_within = (charge.within & bit_of(above)) != 0;
     bool contended = false;
-    Amounts used = above.within_usage + above.nominated;  // without those who give way there
+    Amounts used = above.within_or_promised();  // without those who give way there
     for (const BorrowedKey& key : others) {
       const Charge& other = charge_of(state, key);
       if ((lost_of(state, queue, taken | bit_of(above), other.within) & bit_of(above)) == 0) continue;
@@ -171,7 +171,7 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
 
 void displace(Batch& batch, const QueueState& queue) {
   const State& state = batch.state();
-  const Amounts used = queue.within_usage + queue.nominated;
+  const Amounts used = queue.within_or_promised();
   const std::vector<BorrowedKey> entitled(queue.stack.entitled.begin(), queue.stack.entitled.end());
   const bool may_fit = std::any_of(entitled.begin(), entitled.end(), [&](const BorrowedKey& key) {
     return inside_guarantee(used - queue.stack.idle_usage, charge_of(state, key).amounts, queue.guaranteed);

@@ -66,6 +66,21 @@ TEST_CASE("nobody is promoted into what is promised to a claimant") {
   CHECK(fleet.within(borrower, "a"));
 }
 
+TEST_CASE("a promise of who will borrow keeps no room from others") {
+  TwoNodes fleet;
+  fleet.join();
+  fleet.configure({Fleet::queue("a", 4), Fleet::queue("guest")});
+  const JobId within = fleet.start(Fleet::job("a", 4), "n1", 0);
+  const JobId guest = fleet.start(Fleet::job("guest", 4), "n1", 4);
+  const JobId borrower = fleet.start(Fleet::job("a", 3), "n2", 0);
+  const JobId claimant = fleet.submit(Fleet::job("a", 4));
+  const std::uint64_t nowhere = 1;  // but at the root
+  const auto places = {fleet.place(claimant, "n1", 4)};
+  fleet.decide(EvictDecision{claimant, places, {guest}, {StopCause::kPreempt}, {0}, StopCause::kPreempt, nowhere});
+  fleet.exit(within);
+  CHECK(fleet.within(borrower, "a"));
+}
+
 TEST_CASE("what stands in a burst pool is within nowhere, whatever room there is") {
   TwoNodes fleet;
   PoolConfig cloud{"cloud"};

@@ -127,10 +127,13 @@ struct Nominated {
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
   std::vector<std::uint32_t> keeps;  // of each victim: so many tasks stay; 0: none. Empty: none of any
+  // Bit d: the promise keeps room of the guarantee of the queue's ancestor at depth d (0: the root). Records that do
+  // not say it kept room of all.
+  std::uint64_t within = ~std::uint64_t{0};
   static constexpr auto fields() {
     return std::tuple(field("job", &Nominated::job), field("placements", &Nominated::placements),
                       field("victims", &Nominated::victims), field("cause", &Nominated::cause),
-                      field("keeps", &Nominated::keeps));
+                      field("keeps", &Nominated::keeps), field("within", &Nominated::within));
   }
 };
 
@@ -149,7 +152,7 @@ struct AttemptStarted {
   std::uint32_t attempt = 0;
   std::vector<TaskPlacement> placements;
   std::uint64_t within = 0;
-  std::int32_t master_port = 0;  // on the node of task 0
+  std::int32_t master_port = 0;  // on the node of task 0; 0: it needs none, or all are taken
   bool guaranteed = false;       // within at every ancestor that states a guarantee: how usage is billed
   static constexpr auto fields() {
     return std::tuple(field("job", &AttemptStarted::job), field("attempt", &AttemptStarted::attempt),

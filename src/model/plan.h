@@ -29,9 +29,10 @@ struct EvictDecision {
   JobId claimant;
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
-  std::vector<StopCause> causes;          // of each victim: reclaim or preempt
-  std::vector<std::uint32_t> keeps;       // of each victim: so many tasks stay; 0: all of it leaves
-  StopCause cause = StopCause::kReclaim;  // of the nomination: preempt, if any victim is preempted
+  std::vector<StopCause> causes;             // of each victim: reclaim or preempt
+  std::vector<std::uint32_t> keeps;          // of each victim: so many tasks stay; 0: all of it leaves
+  StopCause cause = StopCause::kReclaim;     // of the nomination: preempt, if any victim is preempted
+  std::uint64_t within = ~std::uint64_t{0};  // as in Nominated
 };
 // Ask jobs to leave for other places, which are kept for them, so that the claimant fits; it is promised its own.
 struct Move {
@@ -42,6 +43,7 @@ struct MoveDecision {
   JobId claimant;
   std::vector<TaskPlacement> placements;
   std::vector<Move> moves;
+  std::uint64_t within = ~std::uint64_t{0};  // as in Nominated
 };
 // Stop a job for a reason of its own (drain, maintenance); no claimant.
 struct StopDecision {

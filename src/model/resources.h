@@ -95,6 +95,7 @@ struct QuotaAmounts {
 // as long as no model is known, those of any. The CPU and memory beside them are of no use without them: stated they
 // count, else they go with the GPUs. For who asks no GPUs, CPU or memory has to be guaranteed.
 inline bool covers(const QuotaAmounts& guaranteed, const Amounts& asked) {
+  if (guaranteed.stated == 0) return false;  // most queues; the rest would come to the same
   if (asked[kDimGpu] == 0) {
     return (asked[kDimCpu] > 0 && guaranteed.states(kDimCpu)) ||
            (asked[kDimMemory] > 0 && guaranteed.states(kDimMemory));

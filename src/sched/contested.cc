@@ -267,16 +267,16 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   return contestants;
 }
 
-JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant,
-                         const std::vector<TaskPlacement>& placements, std::vector<const JobState*> contestants,
-                         const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work) {
+JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, const Promise& promise,
+                         std::vector<const JobState*> contestants, const std::set<JobId>& spoken_for, Timestamp now,
+                         PlaceWork& work) {
   if (contestants.empty()) return JobId::none();
   Contestants ask(trial, state, spoken_for, now, work);
   const Trial::Mark mark = trial.mark();
   if (claimant.nomination) let_off_victims(trial, state, claimant);
   std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
-  trial.nominate(claimant.id, placements);
+  trial.nominate(claimant.id, promise.placements, promise.within);
   std::erase_if(contestants, [&](const JobState* one) { return ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
   if (contestants.empty()) return JobId::none();
@@ -304,8 +304,8 @@ Contest contest(Trial& trial, State& state, const JobState& claimant, const std:
   std::erase_if(contestants, harmless);
   trial.rollback_to(mark);
   const bool contested = !contestants.empty();
-  return {contested, first_kept_waiting(trial, state, claimant, claimant.nomination->placements, std::move(contestants),
-                                        nobody, now, work)};
+  const Promise promise{claimant.nomination->placements, claimant.nomination->within};
+  return {contested, first_kept_waiting(trial, state, claimant, promise, std::move(contestants), nobody, now, work)};
 }
 
 }  // namespace berth::sched

@@ -57,10 +57,16 @@ std::vector<const state::JobState*> who_could_stop(state::Trial& trial, state::S
 // All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
 bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
 
+// Places promised to a claimant, and of which guarantees room is kept for it (bit = depth).
+struct Promise {
+  const std::vector<TaskPlacement>& placements;
+  std::uint64_t within;
+};
+
 // The first of the contestants who could start or claim if the claimant, whose nomination is lifted if it has one, gave
-// way, and cannot where these places are promised to it; or none().
+// way, and cannot where this is promised to it; or none().
 JobId first_kept_waiting(state::Trial& trial, state::State& state, const state::JobState& claimant,
-                         const std::vector<TaskPlacement>& placements, std::vector<const state::JobState*> contestants,
+                         const Promise& promise, std::vector<const state::JobState*> contestants,
                          const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
 // Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.

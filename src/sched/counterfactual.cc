@@ -11,6 +11,7 @@
 #include "sched/earliest_start.h"
 #include "sched/inquiry.h"
 #include "sched/numa.h"
+#include "sched/quota.h"
 #include "sched/topology.h"
 
 namespace berth::sched {
@@ -38,7 +39,8 @@ void Inquiry::start_held(Trial& trial, Timestamp when) const {
     const Timestamp start = std::max(now_, hold.start);
     if (owner == job_.id || start > when || (start == when && may_pass(state_, job_, other, when))) continue;
     trial.drop_hold(owner);
-    if (held_end(owner, hold) > when) trial.nominate(owner, hold.placements);
+    if (held_end(owner, hold) > when)
+      trial.nominate(owner, hold.placements, promised_within(state_, other, hold.placements, {}));
   }
 }
 

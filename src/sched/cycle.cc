@@ -236,8 +236,8 @@ JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
     contestants =
         who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.victims, cycle.now, cycle.work);
   cycle.trial.rollback_to(mark);
-  return first_kept_waiting(cycle.trial, cycle.state, job, job.nomination->placements, std::move(contestants),
-                            cycle.victims, cycle.now, cycle.work);
+  return first_kept_waiting(cycle.trial, cycle.state, job, {job.nomination->placements, job.nomination->within},
+                            std::move(contestants), cycle.victims, cycle.now, cycle.work);
 }
 
 // At those places and no others: it gives way to nobody to whom it would not have where it ran, but who came meanwhile
@@ -322,8 +322,8 @@ bool would_give_way(Cycle& cycle, const JobState& job, const EvictDecision& deci
   leaving.insert(decision.victims.begin(), decision.victims.end());
   auto contestants = who_could_stop(cycle.trial, cycle.state, job, decision.placements, leaving, cycle.now, cycle.work);
   cycle.trial.rollback_to(mark);
-  return first_kept_waiting(cycle.trial, cycle.state, job, decision.placements, std::move(contestants), cycle.victims,
-                            cycle.now, cycle.work)
+  return first_kept_waiting(cycle.trial, cycle.state, job, {decision.placements, decision.within},
+                            std::move(contestants), cycle.victims, cycle.now, cycle.work)
       .valid();
 }
 
@@ -334,6 +334,7 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
+  decision->within = promised_within(cycle.state, *cycle.state.job(id), decision->placements, decision->victims);
   if (!at_any_rate && would_give_way(cycle, *cycle.state.job(id), *decision)) {
     cycle.yielded.push_back(id);
     return false;
@@ -341,7 +342,7 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
   cycle.evicted += static_cast<std::size_t>(std::count(decision->keeps.begin(), decision->keeps.end(), 0U));
   cycle.decided.insert(id);
-  cycle.trial.nominate(id, decision->placements);
+  cycle.trial.nominate(id, decision->placements, decision->within);
   cycle.plan.decisions.emplace_back(std::move(*decision));
   return true;
 }
@@ -461,8 +462,9 @@ void consolidate(Cycle& cycle) {
     if (any_started) cycle.work.ask_again_at = std::min(cycle.work.ask_again_at, cycle.now + kMovesSoughtEveryMs);
     return;
   }
+  decision->within = promised_within(cycle.state, *cycle.state.job(decision->claimant), decision->placements, {});
   cycle.decided.insert(decision->claimant);
-  cycle.trial.nominate(decision->claimant, decision->placements);
+  cycle.trial.nominate(decision->claimant, decision->placements, decision->within);
   for (const Move& move : decision->moves) {
     cycle.victims.insert(move.job);
     cycle.trial.set_aside(move.job, move.to);

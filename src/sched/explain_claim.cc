@@ -115,7 +115,7 @@ std::string no_room_within(const State& state, const JobState& job) {
              (asked[kDimGpu] > 0 ? "none of its GPUs" : "neither CPU nor memory");
     }
     for (std::size_t dim = 0; dim < kDims; ++dim) {
-      const std::int64_t used = queue.within_usage[dim] + queue.nominated[dim];
+      const std::int64_t used = queue.within_or_promised()[dim];
       if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])
         continue;
       return "queue " + queue.path + " is guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " " +

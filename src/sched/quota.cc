@@ -182,7 +182,7 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
-  return inside_guarantee(q.within_usage + q.nominated, asked, q.guaranteed);
+  return inside_guarantee(q.within_or_promised(), asked, q.guaranteed);
 }
 
 namespace {
@@ -190,8 +190,8 @@ namespace {
 // What stays at the queue when whoever is there only because it is idle has given way to the claim. At its child, where
 // the claim lies within, no more stays than fits beside it; the rest is idle at the queue, too.
 Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& asked) {
-  Amounts used = queue.within_usage + queue.nominated - queue.stack.idle_usage;
-  const Amounts beside = child.stack.within_above + child.nominated;
+  Amounts used = queue.within_or_promised() - queue.stack.idle_usage;
+  const Amounts beside = child.stack.within_above + child.nominated_within;
   for (std::size_t dim = 0; dim < kDims; ++dim) {
     if (!child.guaranteed.states(dim) || asked[dim] == 0) continue;
     used[dim] -= std::max<std::int64_t>(beside[dim] + asked[dim] - child.guaranteed.amounts[dim], 0);
@@ -212,6 +212,43 @@ std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amou
     if (within) queues.push_back(id);
   }
   return queues;
+}
+
+namespace {
+
+// What the jobs have of the queue's guarantee.
+Amounts within_of(const State& state, const QueueState& queue, std::span<const JobId> jobs) {
+  Amounts sum;
+  for (const JobId id : jobs) {
+    const state::JobState& job = *state.job(id);
+    if (!state.is_below(job.queue, queue.id)) continue;
+    for (const state::Charge& charge : job.attempt->charges) {
+      if ((charge.within >> queue.depth & 1U) != 0) sum += charge.amounts;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t promised_within(const State& state, const state::JobState& job, std::span<const TaskPlacement> placements,
+                              std::span<const JobId> victims) {
+  std::uint64_t mask = 1;  // the root guarantees what it has
+  if (state.burst_amounts_of(job.spec, placements)) return mask;
+  const Amounts asked = state.amounts_of(job.spec, placements);
+  QueueId child;  // where it may lie within
+  for (QueueId id = job.queue; id != state.root(); id = state.queue(id).parent) {
+    const QueueState& queue = state.queue(id);
+    if (!covers(queue.guaranteed, asked)) {
+      child = QueueId::none();
+      continue;
+    }
+    const Amounts used = child.valid() ? stays(queue, state.queue(child), asked) : queue.within_or_promised();
+    const bool within = inside_guarantee(used - within_of(state, queue, victims), asked, queue.guaranteed);
+    child = within ? id : QueueId::none();
+    if (within) mask |= std::uint64_t{1} << queue.depth;
+  }
+  return mask;
 }
 
 bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts& asked) {

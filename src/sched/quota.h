@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "model/reason.h"
 #include "model/resources.h"
@@ -37,6 +38,12 @@ bool would_be_within(const state::State& state, QueueId queue, const Amounts& as
 // a queue where it would be also by taking the room of those who are within only because it is idle there, or come to
 // be when they have given way below (control/stacks.h).
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
+
+// The guarantees on the way to the root (bit = depth) of which a promise keeps room: where the job may come to lie
+// within when its victims have left and whoever is there only because it is idle has given way. Elsewhere it will
+// borrow, and the room stays open to others.
+std::uint64_t promised_within(const state::State& state, const state::JobState& job,
+                              std::span<const TaskPlacement> placements, std::span<const JobId> victims);
 
 // Whether `asked` more at the leaf goes before who would borrow at `queue`, its own or one above it: it would be within
 // there, or may claim to be.

@@ -60,7 +60,8 @@ void State::on(const Nominated& event) {
   nomination.cause = event.cause;
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(job, event.placements, +1);
-  nominate_queues(job, nomination.amounts, +1);
+  nomination.within = event.within;
+  nominate_queues(job, nomination.amounts, nomination.within, +1);
   has_more(job.queue);
   waits_.mark_changed();  // others may claim elsewhere what they could not claim there
   ++opportunity_;
@@ -72,7 +73,7 @@ void State::on(const Nominated& event) {
 void State::drop_nomination(JobState& job) {
   if (!job.nomination) return;
   nominate_tasks(job, job.nomination->placements, -1);
-  nominate_queues(job, job.nomination->amounts, -1);
+  nominate_queues(job, job.nomination->amounts, job.nomination->within, -1);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
   }

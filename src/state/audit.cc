@@ -23,7 +23,7 @@ struct NodeSums {
 struct QueueSums {
   Amounts usage;
   Amounts within;
-  Amounts nominated;
+  Amounts nominated, nominated_within;
   Amounts burst;
   Amounts demand;
   std::size_t borrowed = 0;
@@ -136,7 +136,11 @@ std::optional<std::string> State::audit() const {
     if (job.nomination) {
       nominated.insert(job.id);
       for (const TaskPlacement& placement : job.nomination->placements) promise(job, placement);
-      for (const QueueId q : path) queues[q.index()].nominated += job.nomination->amounts;
+      for (const QueueId q : path) {
+        queues[q.index()].nominated += job.nomination->amounts;
+        if ((job.nomination->within >> queue(q).depth & 1U) != 0)
+          queues[q.index()].nominated_within += job.nomination->amounts;
+      }
     }
     if (job.start_hold) {
       start_holds.insert(job.id);
@@ -222,7 +226,8 @@ std::optional<std::string> State::audit() const {
     const std::string name = "queue '" + queue.path + "': ";
     if (!(queue.usage == sums.usage)) return name + "usage differs";
     if (!(queue.within_usage == sums.within)) return name + "usage within the guarantee differs";
-    if (!(queue.nominated == sums.nominated)) return name + "nominated usage differs";
+    if (!(queue.nominated == sums.nominated && queue.nominated_within == sums.nominated_within))
+      return name + "nominated usage differs";
     if (!(queue.burst_usage == sums.burst)) return name + "usage in burst pools differs";
     if (!(queue.demand == sums.demand)) return name + "what waits below it asks for something else";
     if (guarantee_due(queue).at != queue.guarantee_use.due) return name + "its guarantee changes at another time";

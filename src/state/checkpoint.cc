@@ -237,7 +237,7 @@ Result<State> State::load(std::string_view bytes) {
     }
     if (stored.nomination) {
       state.nominate_tasks(stored, stored.nomination->placements, +1);
-      state.nominate_queues(stored, stored.nomination->amounts, +1);
+      state.nominate_queues(stored, stored.nomination->amounts, stored.nomination->within, +1);
     }
   }
   std::vector<SavedKey> keys;

@@ -151,13 +151,15 @@ struct Nomination {
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
   Amounts amounts;
+  std::uint64_t within = ~std::uint64_t{0};  // bit d: room of the guarantee at depth d is kept for it
 
   // Others move for the claimant; and, without any: it has itself left other places to start at these.
   bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
   bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
     return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
-                      field("cause", &Nomination::cause), field("amounts", &Nomination::amounts));
+                      field("cause", &Nomination::cause), field("amounts", &Nomination::amounts),
+                      field("within", &Nomination::within));
   }
 };
 

@@ -95,6 +95,7 @@ struct QueueState {
   Amounts usage;                                        // of everything bound below, terminating included
   Amounts within_usage;                                 // the part that is within this queue's guarantee
   Amounts nominated;                                    // promised to claimants below
+  Amounts nominated_within;                             // the part for which room of this queue's guarantee is kept
   Amounts burst_usage;                                  // the part of `usage` that is in burst pools
   Amounts demand;                                       // what waits below, at least; only with use_or_lose
   GuaranteeUse guarantee_use;                           // likewise
@@ -107,6 +108,8 @@ struct QueueState {
   std::int64_t running_below = 0;
   std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
+  // What fills the guarantee.
+  Amounts within_or_promised() const { return within_usage + nominated_within; }
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {
     return max_jobs_per_user != kUnlimited || max_gpu_milli_per_user != kUnlimited ||

@@ -196,7 +196,7 @@ void State::recount_charges() {
   for (QueueState& queue : queues_) {
     queue.usage = {};
     queue.within_usage = {};
-    queue.nominated = {};
+    queue.nominated = queue.nominated_within = {};
     queue.burst_usage = {};
     queue.borrowed.clear();
     queue.stack = {};
@@ -219,7 +219,7 @@ void State::recount_charges() {
   for (const JobId id : nominated_) {
     JobState& job = existing(id);
     job.nomination->amounts = amounts_of(job.spec, job.nomination->placements);
-    nominate_queues(job, job.nomination->amounts, +1);
+    nominate_queues(job, job.nomination->amounts, job.nomination->within, +1);
   }
   jobs_.for_each([&](const JobState& job) { count_submitted(job, +1); });
 }
@@ -261,16 +261,19 @@ std::optional<Amounts> State::burst_amounts_of(const JobSpec& spec, std::span<co
   return amounts;
 }
 
-std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const Amounts& own) const {
+std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const Nomination* own) const {
   std::uint64_t mask = 1;  // the root guarantees what it has
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
-    if (inside_guarantee(queue(q).within_usage + queue(q).nominated - own, amounts, queue(q).guaranteed))
-      mask |= std::uint64_t{1} << queue(q).depth;
+    if (queue(q).guaranteed.stated == 0) continue;
+    const std::uint64_t bit = std::uint64_t{1} << queue(q).depth;
+    Amounts filled = queue(q).within_or_promised();
+    if (own != nullptr && (own->within & bit) != 0) filled -= own->amounts;
+    if (inside_guarantee(filled, amounts, queue(q).guaranteed)) mask |= bit;
   }
   return mask;
 }
 
-std::uint64_t State::within_when_started(const JobState& job, const Amounts& amounts, const Amounts& own) const {
+std::uint64_t State::within_when_started(const JobState& job, const Amounts& amounts, const Nomination* own) const {
   std::uint64_t mask = within_mask(job.queue, amounts, own);
   if (!job.nomination || !job.nomination->has_moved()) return mask;
   const std::uint64_t stood = job.past.back().within;
@@ -393,13 +396,17 @@ void State::count_submitted(const JobState& job, int sign) {
   }
 }
 
-void State::nominate_queues(const JobState& job, const Amounts& amounts, int sign) {
+void State::nominate_queues(const JobState& job, const Amounts& amounts, std::uint64_t within, int sign) {
   for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
     count_user(queue_mut(id), job.spec.user, {1, amounts[kDimGpu], 0}, sign);
-    if (sign > 0)
-      queue_mut(id).nominated += amounts;
-    else {
-      queue_mut(id).nominated -= amounts;
+    QueueState& queue = queue_mut(id);
+    const bool is_within = (within >> queue.depth & 1U) != 0;
+    if (sign > 0) {
+      queue.nominated += amounts;
+      if (is_within) queue.nominated_within += amounts;
+    } else {
+      queue.nominated -= amounts;
+      if (is_within) queue.nominated_within -= amounts;
       ease(id);
     }
   }

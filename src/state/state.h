@@ -229,11 +229,11 @@ class State {
   // The part of it that is in burst pools, if there is any.
   std::optional<Amounts> burst_amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
   // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`, beside what runs within it
-  // and what is promised there, of which `own` is promised to the same job.
-  std::uint64_t within_mask(QueueId queue, const Amounts& amounts, const Amounts& own = {}) const;
+  // and what is kept for promises, but for `own` of the same job.
+  std::uint64_t within_mask(QueueId queue, const Amounts& amounts, const Nomination* own = nullptr) const;
   // The same of what the waiting job starts with. Who has left to start elsewhere stands as it did: what is promised to
   // others does not come before that, whoever of them starts first.
-  std::uint64_t within_when_started(const JobState& job, const Amounts& amounts, const Amounts& own = {}) const;
+  std::uint64_t within_when_started(const JobState& job, const Amounts& amounts, const Nomination* own = nullptr) const;
   // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
   bool guaranteed(QueueId queue, std::uint64_t within) const;
 
@@ -302,7 +302,7 @@ class State {
   void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);  // likewise
   void count_tenant(NodeState& node, QueueId queue, int sign);
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
-  void nominate_queues(const JobState& job, const Amounts& amounts, int sign);
+  void nominate_queues(const JobState& job, const Amounts& amounts, std::uint64_t within, int sign);
   void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
   void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);

@@ -18,7 +18,7 @@ void Trial::bind(JobId id, const Undo& entry, int sign) {
 void Trial::nominate(JobId id, const Undo& entry, int sign) {
   const JobState& job = *state_.job(id);
   state_.nominate_tasks(job, entry.placements, sign);
-  state_.nominate_queues(job, entry.amounts, sign);
+  state_.nominate_queues(job, entry.amounts, entry.within, sign);
 }
 
 void Trial::place(JobId id, std::span<const TaskPlacement> placements) { bind_more(id, placements, 0); }
@@ -145,13 +145,15 @@ void Trial::lift_nomination(JobId id) {
   BERTH_CHECK(job.nomination.has_value());
   Undo entry{Step::kLifted, id, job.nomination->placements};
   entry.amounts = job.nomination->amounts;
+  entry.within = job.nomination->within;
   nominate(id, entry, -1);
   undo_.push_back(std::move(entry));
 }
 
-void Trial::nominate(JobId id, std::span<const TaskPlacement> placements) {
+void Trial::nominate(JobId id, std::span<const TaskPlacement> placements, std::uint64_t within) {
   Undo entry{Step::kNominated, id, {placements.begin(), placements.end()}};
   entry.amounts = state_.amounts_of(state_.job(id)->spec, placements);
+  entry.within = within;
   nominate(id, entry, +1);
   undo_.push_back(std::move(entry));
 }

@@ -42,8 +42,8 @@ class Trial {
   void shrink(JobId job, std::uint32_t keep);
   // Sets a nomination aside, so that its owner may be placed there.
   void lift_nomination(JobId job);
-  // Promises the places to a waiting job, as the Nominated event will.
-  void nominate(JobId job, std::span<const TaskPlacement> placements);
+  // Promises the places to a waiting job, and keeps room of these guarantees for it, as the Nominated event will.
+  void nominate(JobId job, std::span<const TaskPlacement> placements, std::uint64_t within);
   // Keeps the places for a waiting job from everybody, as its hold does.
   void set_aside(JobId owner, std::span<const TaskPlacement> placements);
   // As if no start were held for the job.
@@ -99,7 +99,8 @@ class Trial {
     std::uint32_t first_charge = 0;     // number of the first of `charges`
     std::optional<Charge> shrunk = {};  // kShrunk: what stays of the first of them
     Amounts amounts = {};
-    QueueId queue = {};  // of the limit that was `before`
+    std::uint64_t within = 0;  // of what is promised
+    QueueId queue = {};        // of the limit that was `before`
     std::size_t dim = 0;
     std::int64_t before = 0;
     NodeId node = {};

@@ -211,7 +211,7 @@ void Checker::on(const ClusterConfigured& event) {
 void Checker::recount() {
   for (QueueView& queue : queues_) {
     integrate(queue);
-    queue.usage = queue.within = queue.nominated = {};
+    queue.usage = queue.within = queue.nominated = queue.nominated_within = {};
     queue.borrowed.clear();
   }
   for (auto& [id, job] : jobs_) {
@@ -225,10 +225,7 @@ void Checker::recount() {
     }
     if (!job.nomination) continue;
     job.nomination->amounts = amounts_of(job.nomination->placements);
-    for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
-      queues_[q].nominated += job.nomination->amounts;
-      if (q == 0) break;
-    }
+    promise_of_queues(job, +1);
   }
 }
 
@@ -345,13 +342,23 @@ void Checker::charge(const JobView& job, const ChargeView& one, std::uint32_t in
 void Checker::drop_nomination(JobView& job) {
   if (!job.nomination) return;
   for (const TaskPlacement& placement : job.nomination->placements) promise(placement, -1);
+  promise_of_queues(job, -1);
   for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
-    queues_[q].nominated -= job.nomination->amounts;
     roomier_.insert(q);
     if (q == 0) break;
   }
   job.nomination.reset();
   less_is_kept_ = true;
+}
+
+void Checker::promise_of_queues(const JobView& job, int sign) {
+  Amounts amounts = job.nomination->amounts;
+  if (sign < 0) amounts = Amounts() - amounts;
+  for (std::uint32_t q = job.queue;; q = queues_[q].parent) {
+    queues_[q].nominated += amounts;
+    if ((job.nomination->within >> queues_[q].depth & 1U) != 0) queues_[q].nominated_within += amounts;
+    if (q == 0) break;
+  }
 }
 
 // Whether the guarantee is of what is asked: of its GPUs, or of CPU or memory where it asks none.
@@ -381,7 +388,7 @@ std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, s
   std::uint64_t mask = 1;
   for (std::uint32_t q = job.queue; q != 0 && !charge.burst; q = queues_[q].parent) {
     const bool stands = (stood >> queues_[q].depth & 1U) != 0;
-    const Amounts used = stands ? queues_[q].within : queues_[q].within + queues_[q].nominated;
+    const Amounts used = stands ? queues_[q].within : queues_[q].within + queues_[q].nominated_within;
     if (fits_guarantee(queues_[q], used, charge.amounts)) mask |= std::uint64_t{1} << queues_[q].depth;
   }
   return mask;
@@ -451,7 +458,7 @@ void Checker::on_effect(const Effect& effect, const state::State&) {
 void Checker::check_promotions(const QueueView& queue) {
   for (const auto& [order, id, index] : queue.borrowed) {
     const ChargeView& one = jobs_.at(id).charges[index];
-    require(one.burst || !fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
+    require(one.burst || !fits_guarantee(queue, queue.within + queue.nominated_within, one.amounts), "P3",
             text_of(id) + " stays borrowed in '" + queue.path + "' though there is room");
   }
 }

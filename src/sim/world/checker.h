@@ -64,7 +64,7 @@ class Checker : public Witness {
     std::vector<std::uint32_t> children;
     Amounts usage;
     Amounts within;
-    Amounts nominated;
+    Amounts nominated, nominated_within;
     std::set<std::tuple<Seq, JobId, std::uint32_t>> borrowed;
     std::int64_t integral = 0;  // milli-GPU x ms of usage
     Timestamp integrated_to;
@@ -121,6 +121,7 @@ class Checker : public Witness {
     Amounts amounts;
     std::map<JobId, std::uint32_t> keeps;
     StopCause cause = StopCause::kReclaim;
+    std::uint64_t within = ~std::uint64_t{0};  // of which guarantees room is kept for it (bit = depth)
     bool has_moved() const { return is_move(cause) && victims.empty(); }
   };
   struct JobView {
@@ -287,6 +288,8 @@ class Checker : public Witness {
   void count_fleet(const NodeView& node, int sign);
   void pass_time(Timestamp now);
   void drop_nomination(JobView& job);
+  void promise_of_queues(const JobView& job, int sign);
+  void check_kept_room(const JobView& job);
   void drop_hold(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;

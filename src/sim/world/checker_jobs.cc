@@ -98,14 +98,26 @@ void Checker::on(const Nominated& event) {
     const JobView& other = jobs_.at(victim);
     for (std::size_t t = kept(event, victim); t < other.placements.size(); ++t) bind(other, other.placements[t], +1);
   }
-  job->nomination = NominationView{event.placements, event.victims, amounts_of(event.placements), {}, event.cause};
+  job->nomination =
+      NominationView{event.placements, event.victims, amounts_of(event.placements), {}, event.cause, event.within};
   for (const JobId victim : event.victims) {
     job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
   }
   drop_hold(*job);
-  for (std::uint32_t q = job->queue;; q = queues_[q].parent) {
-    queues_[q].nominated += job->nomination->amounts;
-    if (q == 0) break;
+  promise_of_queues(*job, +1);
+  check_kept_room(*job);
+}
+
+// Room of a guarantee is kept for the claimant wherever it will lie within when its victims have left.
+void Checker::check_kept_room(const JobView& job) {
+  if (job.nomination->victims.empty() || is_move(job.nomination->cause) || in_burst(job.nomination->placements)) return;
+  std::optional<std::uint32_t> child;
+  for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
+    const bool kept = (job.nomination->within >> queues_[q].depth & 1U) != 0;
+    if (!kept) count("promised and will borrow");
+    require(kept || !fits_guarantee(queues_[q], others_within(q, job, child), job.nomination->amounts), "P3",
+            "no room is kept in '" + queues_[q].path + "' for " + text_of(job.id) + ", which will lie within there");
+    child = kept ? std::optional(q) : std::nullopt;
   }
 }
 
@@ -277,7 +289,7 @@ void Checker::on(const ChargePromoted& event) {
     const QueueView& queue = queues_[q];
     const std::uint64_t bit = std::uint64_t{1} << queue.depth;
     if ((event.within & bit) == 0 || (one.within & bit) != 0) continue;
-    require(!one.burst && fits_guarantee(queue, queue.within + queue.nominated, one.amounts), "P3",
+    require(!one.burst && fits_guarantee(queue, queue.within + queue.nominated_within, one.amounts), "P3",
             text_of(event.job) + " is promoted in '" + queue.path + "' without room");
     if (contended_.erase(q) == 1) {
       require(event.charge == 0 && q != job->queue && (event.within & bit << 1U) != 0, "P3",
@@ -287,7 +299,7 @@ void Checker::on(const ChargePromoted& event) {
     for (const auto& [order, other, index] : queue.borrowed) {
       if (order >= one.order) break;
       const ChargeView& older = jobs_.at(other).charges[index];
-      require(older.burst || !fits_guarantee(queue, queue.within + queue.nominated, older.amounts), "P3",
+      require(older.burst || !fits_guarantee(queue, queue.within + queue.nominated_within, older.amounts), "P3",
               text_of(event.job) + " is promoted in '" + queue.path + "' before the older " + text_of(other));
     }
   }

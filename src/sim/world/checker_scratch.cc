@@ -43,7 +43,8 @@ void Checker::check_sums(const state::State& durable) {
     const state::QueueState* theirs = queues_[q].removed ? nullptr : durable.queue_at(queues_[q].path);
     require(usage[q] == queues_[q].usage && within[q] == queues_[q].within, "P10", "the checker's own sums drifted");
     if (theirs == nullptr) continue;
-    require(theirs->usage == usage[q] && theirs->within_usage == within[q] && theirs->nominated == queues_[q].nominated,
+    require(theirs->usage == usage[q] && theirs->within_usage == within[q] &&
+                theirs->nominated == queues_[q].nominated && theirs->nominated_within == queues_[q].nominated_within,
             "P10", "the usage of queue '" + queues_[q].path + "' differs from the sum of its jobs");
     require(theirs->guaranteed == queues_[q].guaranteed, "P10", "the guarantee of '" + queues_[q].path + "' differs");
   }
@@ -372,7 +373,7 @@ void Checker::check_claim(const JobView& job, Timestamp now) {
   if (!windows_.empty()) return;  // by the time that its victims have left, it might not be gone before one of them
   const Amounts asked = least_amounts(job, 0);
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
-    if (!fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated, asked)) return;
+    if (!fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated_within, asked)) return;
   }
   const Removable removable = removable_for(job, now);
   if (removable.jobs == 0 || removable.jobs > std::min(config_.scheduling.victims_per_cycle, evictions_left())) return;

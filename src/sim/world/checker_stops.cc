@@ -91,9 +91,13 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
 // way.
 Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, std::optional<std::uint32_t> child) const {
   const Amounts& asked = claimant.nomination->amounts;
-  Amounts others = queues_[queue].nominated - asked;
+  const auto promised_to_others = [&](std::uint32_t q) {
+    const bool own = (claimant.nomination->within >> queues_[q].depth & 1U) != 0;
+    return own ? queues_[q].nominated_within - asked : queues_[q].nominated_within;
+  };
+  Amounts others = promised_to_others(queue);
   Amounts of_child;
-  if (child) of_child = queues_[*child].nominated - asked;
+  if (child) of_child = promised_to_others(*child);
   const std::uint32_t depth = queues_[queue].depth;
   for (const auto& [id, other] : jobs_) {
     std::uint32_t way = other.queue, below = other.queue;
