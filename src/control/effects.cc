@@ -119,6 +119,10 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.env.emplace_back("BERTH_GROUP", group.name);
   start.env.emplace_back("BERTH_NODE", node.spec.name);
   start.env.emplace_back("BERTH_QUEUE", state.queue(job.queue).path);
+  if (placement.slices != 0) {
+    start.env.emplace_back("BERTH_MIG_PROFILE", group.request.mig_profile);
+    start.env.emplace_back("BERTH_MIG_SLICES", slices_text(placement.slices));
+  }
   if (placement.gpu_milli < kMilli) start.env.emplace_back("BERTH_GPU_MILLI", std::to_string(placement.gpu_milli));
   const std::string& master = state.node(attempt.tasks.front().placement.node).spec.address;
   if (attempt.master_port != 0) {

@@ -38,7 +38,10 @@ Error no_such_node(const std::string& name) { return not_found("no such node '" 
 
 // --- configuration ---
 
-bool is_share(const TaskPlacement& placement) { return !placement.gpus.empty() && placement.gpu_milli < kMilli; }
+// Of a GPU that others of its trust domain may have shares of, too; instances stand beside any.
+bool is_share(const TaskPlacement& placement) {
+  return !placement.gpus.empty() && placement.gpu_milli < kMilli && placement.slices == 0;
+}
 
 bool shares_a_gpu(const JobState& job) {
   const auto& promised = job.nomination ? job.nomination->placements : std::vector<TaskPlacement>();
@@ -168,11 +171,49 @@ Result<void> check_levels(const State& state, const ClusterConfig& config) {
   return {};
 }
 
+// What its backend must be able to do: nobody may have the whole of a GPU of which it was promised a part.
+Error cuts_no_gpus(const std::string& node, const std::string& model) {
+  return conflict("gpu_models." + model + ".mig: node '" + node +
+                  "' has such GPUs, and what runs its tasks makes no MIG " +
+                  "instances; leave mig out, or give GPUs that are cut a model name of their own");
+}
+
+// How GPUs are cut changes only while nobody has any of the model, or asks for them.
+Result<void> check_mig(const State& state, const ClusterConfig& config) {
+  for (const state::GpuModelState& model : state.gpu_models()) {
+    const auto wanted = std::find_if(config.gpu_models.begin(), config.gpu_models.end(),
+                                     [&](const GpuModelConfig& one) { return one.name == model.name; });
+    const MigGeometry* geometry = wanted == config.gpu_models.end() ? nullptr : mig_geometry(wanted->mig);
+    if (geometry == model.mig) continue;
+    const std::string what = "gpu_models." + model.name + ".mig cannot change: ";
+    for (const NodeState& node : state.nodes()) {
+      for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+        if (node.spec.gpus[g].model != model.name) continue;
+        if (geometry != nullptr && !node.spec.cuts_gpus) return cuts_no_gpus(node.spec.name, model.name);
+        if (node.gpus[g].free_milli == kMilli && node.gpus[g].nominated_milli == 0) continue;
+        return conflict(what + "jobs have GPUs of it on node '" + node.spec.name +
+                        "'; let them end or cancel them first");
+      }
+    }
+    std::optional<JobId> asks;
+    state.jobs().for_each([&](const JobState& job) {
+      for (const TaskGroup& group : job.spec.groups) {
+        const auto& names = group.request.gpu_models;
+        if (!asks && std::find(names.begin(), names.end(), model.name) != names.end()) asks = job.id;
+      }
+    });
+    if (asks)
+      return conflict(what + "job " + std::to_string(asks->value()) + " asks for it; let it end or cancel it first");
+  }
+  return {};
+}
+
 Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (auto ok = validate(command.config); !ok) return ok.error();
   if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
   if (auto ok = check_levels(batch.state(), command.config); !ok) return ok.error();
   if (auto ok = check_ids(batch.state(), command.config); !ok) return ok.error();
+  if (auto ok = check_mig(batch.state(), command.config); !ok) return ok.error();
   if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }
@@ -219,6 +260,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     if (!queue) return queue.error();
     event.spec.queue = std::move(*queue);
   }
+  if (auto ok = settle_mig_profiles(batch.state(), event.spec); !ok) return ok.error();
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
   if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
@@ -488,7 +530,10 @@ Result<void> check_node(const state::State& state, const NodeSpec& spec) {
   std::size_t models = state.gpu_models().size();
   std::vector<std::string> fresh;
   for (const Gpu& gpu : spec.gpus) {
-    if (state.gpu_model_named(gpu.model) || std::find(fresh.begin(), fresh.end(), gpu.model) != fresh.end()) continue;
+    const auto known = state.gpu_model_named(gpu.model);
+    if (known && state.gpu_models()[known->index()].mig != nullptr && !spec.cuts_gpus)
+      return cuts_no_gpus(spec.name, gpu.model);
+    if (known || std::find(fresh.begin(), fresh.end(), gpu.model) != fresh.end()) continue;
     fresh.push_back(gpu.model);
     ++models;
   }

@@ -73,13 +73,17 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   if (request.gpus == 0 && request.cpu_milli == 0 && request.memory_mib == 0) {
     return invalid(where + "gpus, cpus and memory are all 0; ask for some of them");
   }
-  if (!request.mig_profile.empty())
-    return Error{ErrorCode::kUnsupported, where + "mig_profile: MIG instances are not there yet"};
   std::set<std::string_view> models;
   for (const std::string& model : request.gpu_models) {
     if (!models.insert(model).second)
       return invalid(where + "gpu_models: '" + model.substr(0, 80) + "' is given twice");
-    if (state.gpu_model_named(model)) continue;
+    if (const auto known = state.gpu_model_named(model)) {
+      if (request.mig_profile.empty() && state.gpu_models()[known->index()].mig != nullptr) {
+        return invalid(where + "gpu_models: GPUs of '" + model +
+                       "' are cut into MIG instances; ask for a mig_profile, or for another model");
+      }
+      continue;
+    }
     std::string known;
     for (const auto& one : state.gpu_models()) known += (known.empty() ? "" : ", ") + one.name;
     return invalid(where + "gpu_models: no such GPU model '" + model.substr(0, 80) +
@@ -323,6 +327,70 @@ Result<std::string> only_queue(const state::State& state) {
     names += " and " + std::to_string(leaves.size() - kMostNamed) + " more ('berth queues' lists them)";
   }
   return invalid("queue is missing; give one of " + names);
+}
+
+namespace {
+
+// What one of the cluster's models may be cut into, each once: "1g.10gb, 2g.20gb".
+std::string known_profiles(const state::State& state) {
+  std::set<std::string_view> names;
+  for (const auto& model : state.gpu_models()) {
+    if (model.mig == nullptr) continue;
+    for (const MigProfile& profile : model.mig->profiles) names.insert(profile.name);
+  }
+  std::string text;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+Result<void> settle_mig_profile(const state::State& state, const std::string& where, TaskRequest& request) {
+  const std::string asked = where + "mig_profile '" + request.mig_profile.substr(0, 80) + "'";
+  std::vector<std::string> models;
+  std::set<std::int32_t> milli;
+  for (const auto& model : state.gpu_models()) {
+    if (!state::accepts(request, model)) continue;
+    models.push_back(model.name);
+    milli.insert(model.mig->milli_of(*model.mig->profile_named(request.mig_profile)));
+  }
+  const std::string known = known_profiles(state);
+  if (known.empty())
+    return invalid(asked + ": no GPUs of this cluster are cut into MIG instances; ask for a share, gpus: 0.125");
+  if (models.empty()) {
+    return invalid(asked + ": no GPU model " +
+                   (request.gpu_models.empty() ? "of this cluster" : "that gpu_models names") +
+                   " is cut into such; the profiles here are " + known);
+  }
+  if (milli.size() > 1) {
+    std::string names;
+    for (const std::string& name : models) names += (names.empty() ? "" : ", ") + name;
+    return invalid(asked + " is not the same part of each GPU model here (" + names + "); name one in gpu_models");
+  }
+  const bool said = request.gpus != 0 && request.gpu_milli != kMilli;  // as berth itself writes such jobs
+  if (request.gpus > 1 || (said && request.gpu_milli != *milli.begin())) {
+    return invalid(asked +
+                   ": an instance is a part of one GPU; leave gpus out, and ask for more tasks to get more of them");
+  }
+  request.gpus = 1;
+  request.gpu_milli = *milli.begin();
+  request.gpu_models = std::move(models);
+  return {};
+}
+
+}  // namespace
+
+Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec) {
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const std::string where = spec.groups.size() == 1 ? "" : "groups[" + std::to_string(i) + "].";
+    TaskRequest& request = spec.groups[i].request;
+    if (request.mig_profile.empty()) continue;
+    if (auto ok = settle_mig_profile(state, where, request); !ok) return ok;
+    if (spec.exclusive) {
+      return invalid(where +
+                     "mig_profile: an instance is a part of a GPU, and the job wants its nodes alone; leave "
+                     "exclusive out, or ask for whole GPUs");
+    }
+  }
+  return {};
 }
 
 Result<void> validate(const state::State& state, const JobSpec& spec, bool updates) {

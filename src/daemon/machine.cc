@@ -102,6 +102,9 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
     gpu.simulated = found[i].simulated;
     machine.node.gpus.push_back(std::move(gpu));
   }
+  // The executor makes no MIG instances; of a simulated GPU there is nothing to make.
+  machine.node.cuts_gpus =
+      !found.empty() && std::all_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.simulated; });
   return machine;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/checked.h"
+#include "model/mig.h"
 #include "model/name.h"
 #include "model/priority.h"
 #include "model/resources.h"
@@ -88,6 +89,10 @@ Result<std::set<std::string>> check_models(const ClusterConfig& config) {
         return invalid("gpu model '" + model.name + "': " + key + " must be between 0 (not known) and " +
                        std::to_string(kMostWatts));
       }
+    }
+    if (!model.mig.empty() && mig_geometry(model.mig) == nullptr) {
+      return invalid("gpu model '" + model.name + "': no MIG geometry '" + model.mig.substr(0, 80) +
+                     "' is known; give one of " + known_mig_geometries());
     }
     if (model.idle_watts > model.watts) {
       return invalid("gpu model '" + model.name + "': idle_watts is above its watts; an idle GPU draws no more");

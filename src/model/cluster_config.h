@@ -21,11 +21,12 @@ struct GpuModelConfig {
   std::int64_t memory_mib = 0;
   std::int64_t watts = 0;       // of one GPU that somebody has; 0: not known
   std::int64_t idle_watts = 0;  // of one that nobody has
+  std::string mig = {};  // its geometry (model/mig.h): it is cut into instances, and nobody has it whole; empty: not
   bool operator==(const GpuModelConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
                       field("memory_mib", &GpuModelConfig::memory_mib), field("watts", &GpuModelConfig::watts),
-                      field("idle_watts", &GpuModelConfig::idle_watts));
+                      field("idle_watts", &GpuModelConfig::idle_watts), field("mig", &GpuModelConfig::mig));
   }
 };
 

@@ -12,6 +12,7 @@
 #include "base/fields.h"
 #include "base/timestamp.h"
 #include "model/ids.h"
+#include "model/mig.h"
 #include "model/node.h"
 #include "model/resources.h"
 
@@ -166,11 +167,13 @@ struct TaskPlacement {
   std::vector<std::uint8_t> gpus;  // indexes on the node, ascending
   std::int64_t cpu_milli = 0;      // as bound: what was asked, or the whole node's for an exclusive job
   std::int64_t memory_mib = 0;
+  MigSlices slices = 0;  // of the one GPU, where it is cut: those of its instance; 0: all of them
   bool operator==(const TaskPlacement&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
                       field("gpu_milli", &TaskPlacement::gpu_milli), field("gpus", &TaskPlacement::gpus),
-                      field("cpu_milli", &TaskPlacement::cpu_milli), field("memory_mib", &TaskPlacement::memory_mib));
+                      field("cpu_milli", &TaskPlacement::cpu_milli), field("memory_mib", &TaskPlacement::memory_mib),
+                      field("slices", &TaskPlacement::slices));
   }
 };
 

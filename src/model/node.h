@@ -54,6 +54,7 @@ struct NodeSpec {
   std::string address = "127.0.0.1";  // where its tasks reach each other
   bool containers = false;            // it runs containers: tasks with an image go nowhere else
   std::vector<std::string> images;    // that it has, sorted (model/image.h); none where it runs no containers
+  bool cuts_gpus = false;             // it makes and removes MIG instances: a model that is cut may stand there
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
@@ -62,7 +63,8 @@ struct NodeSpec {
                       field("topology", &NodeSpec::topology), field("cpu_milli", &NodeSpec::cpu_milli),
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
                       field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address),
-                      field("containers", &NodeSpec::containers), field("images", &NodeSpec::images));
+                      field("containers", &NodeSpec::containers), field("images", &NodeSpec::images),
+                      field("cuts_gpus", &NodeSpec::cuts_gpus));
   }
 };
 

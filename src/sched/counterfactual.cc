@@ -345,9 +345,10 @@ void Inquiry::smaller_asks(std::size_t index) {
     change.kind = ChangeKind::kShareNodes;
     if (starts(change)) tell(change);
   }
-  if (request.is_share())
+  const bool instance = !request.mig_profile.empty();  // other profiles are not tried
+  if (request.is_share() && !instance)
     less_beside_growth(ChangeKind::kGpus, index, request.gpu_milli, 1);
-  else
+  else if (!instance)
     less_beside_growth(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli);
   less_beside_growth(ChangeKind::kTasks, index, group.least(), 1);
   tell(largest(ChangeKind::kCpus, index, request.cpu_milli, 1, 1));  // a task that asks nothing is of no use

@@ -134,7 +134,8 @@ bool may_take(Cycle& cycle, const JobState& job) {
     if (node.available_memory_mib() < here.memory_mib) return false;
     for (const std::uint8_t gpu : placement.gpus) {
       if (node.gpus[gpu].available_milli() < here.milli[gpu]) return false;
-      const bool share = placement.gpu_milli < kMilli;
+      if ((node.gpus[gpu].unavailable_slices() & here.slices[gpu]) != 0) return false;
+      const bool share = placement.gpu_milli < kMilli && placement.slices == 0;
       if (share && !node.gpus[gpu].takes_shares_of(cycle.state.queue(job.queue).trust_domain)) return false;
     }
   }

@@ -51,7 +51,8 @@ bool some_node_has_room(const State& state, const JobState& job, const std::vect
   return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
     std::map<GpuModelId, std::int32_t> whole;  // a task's GPUs are of one model
     for (const state::GpuSlot& gpu : node.gpus) {
-      if (gpu.healthy && gpu.available_milli() == kMilli) ++whole[gpu.model];
+      const bool cut = state.gpu_models()[gpu.model.index()].mig != nullptr;
+      if (!cut && gpu.healthy && gpu.available_milli() == kMilli) ++whole[gpu.model];
     }
     const bool gpus = std::any_of(whole.begin(), whole.end(),
                                   [&](const auto& of_model) { return of_model.second >= group.request.gpus; });

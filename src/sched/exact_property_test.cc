@@ -25,7 +25,12 @@ int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'0
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 
 struct TinyFleet : FleetFixture {
-  explicit TinyFleet(std::uint64_t seed) : random(seed), sockets(seed), bursts(seed + 5'000'000'000) {
+  explicit TinyFleet(std::uint64_t seed)
+      : random(seed),
+        sockets(seed),
+        bursts(seed + 5'000'000'000),
+        knives(seed + 6'000'000'000),
+        cut(knives.chance(150)) {
     command(ApplyConfig{random_config(), "op"});
     const std::int64_t nodes = random.between(1, 6);
     for (std::int64_t i = 0; i < nodes; ++i) {
@@ -100,6 +105,7 @@ struct TinyFleet : FleetFixture {
       }
     }
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
+    if (cut) config.gpu_models.front().mig = "a100-40gb";
     config.scheduling.backfill_holds = 0;  // the solver knows nothing of what is held for others
     return config;
   }
@@ -117,6 +123,7 @@ struct TinyFleet : FleetFixture {
     if (sockets.chance(500)) spec.labels.emplace_back("disk", "fast");
     if (state.has_burst_pools() && bursts.chance(300)) spec.pool = "rented";
     spec.containers = sockets.chance(500);
+    spec.cuts_gpus = cut;
     return spec;
   }
 
@@ -142,6 +149,7 @@ struct TinyFleet : FleetFixture {
       spec.groups.push_back(second);
     }
     spec.exclusive = random.chance(40);
+    if (cut) choose_instances(spec);
     const bool levels = !state.config().topology_levels.empty();
     const auto level = [&] { return levels && random.chance(700) ? random.chance(500) ? "rack" : "block" : "node"; };
     if (random.chance(250)) spec.topology.required = level();
@@ -156,6 +164,21 @@ struct TinyFleet : FleetFixture {
     spec.priority_class = random.chance(300) ? "production" : "training";
     if (random.chance(300)) spec.time_limit_s = random.between(10, 100);
     return spec;
+  }
+
+  // Of one group: which places instances of several profiles leave each other is not tried in every way.
+  void choose_instances(JobSpec& spec) {
+    for (TaskGroup& group : spec.groups) {
+      if (group.request.gpu_models == std::vector<std::string>{"A100"}) group.request.gpu_models.clear();
+    }
+    if (!knives.chance(500)) return;
+    TaskRequest& request = spec.groups.front().request;
+    request.gpus = 0;
+    request.gpu_milli = static_cast<std::int32_t>(kMilli);
+    request.gpu_models.clear();
+    const std::vector<std::string> profiles{"1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"};
+    request.mig_profile = knives.pick(profiles);
+    spec.exclusive = false;
   }
 
   void choose_neighbours(JobSpec& spec) {
@@ -295,6 +318,8 @@ struct TinyFleet : FleetFixture {
   Random random;
   Random sockets;  // for NUMA domains and policies
   Random bursts;   // for burst pools
+  Random knives;   // for A100s that are cut
+  bool cut = false;
   std::vector<std::string> leaves;
   std::vector<JobId> ids;
   std::vector<std::string> faults;

@@ -66,6 +66,7 @@ class ExactSolver {
     std::int64_t sharers = 0;
     TrustDomainId domain;
     TrustDomainId promised;  // to whom shares of it are, if they are
+    MigSlices slices = 0;    // taken, of one that is cut
   };
   struct Room {
     bool takes_tasks = true;
@@ -111,16 +112,28 @@ class ExactSolver {
       }
     }
   }
+  // Of a GPU that is cut; whoever shares it has nothing to do with that.
+  bool cut(const TaskPlacement& placement) {
+    bool any = false;
+    for (const std::uint8_t g : placement.gpus) {
+      GpuRoom& gpu = nodes_[placement.node.index()].gpus[g];
+      const MigGeometry* mig = state_.gpu_models()[gpu.model.index()].mig;
+      if (mig == nullptr) continue;
+      gpu.slices |= placement.slices == 0 ? mig->all() : placement.slices;
+      any = true;
+    }
+    return any;
+  }
   void take(const TaskPlacement& placement, QueueId queue) {
     charge(placement, queue, false);
-    if (placement.gpu_milli == kMilli) return;
+    if (cut(placement) || placement.gpu_milli == kMilli) return;
     GpuRoom& gpu = nodes_[placement.node.index()].gpus[placement.gpus.front()];
     ++gpu.sharers;
     gpu.domain = state_.queue(queue).trust_domain;
   }
   void promise(const TaskPlacement& placement, QueueId queue) {
     charge(placement, queue, true);
-    if (placement.gpu_milli == kMilli) return;
+    if (cut(placement) || placement.gpu_milli == kMilli) return;
     nodes_[placement.node.index()].gpus[placement.gpus.front()].promised = state_.queue(queue).trust_domain;
   }
 
@@ -157,6 +170,7 @@ class ExactSolver {
 
   bool model_allowed(const TaskRequest& request, GpuModelId model) const {
     const std::string& name = state_.gpu_models()[model.index()].name;
+    if (request.mig_profile.empty() != (state_.gpu_models()[model.index()].mig == nullptr)) return false;
     return request.gpu_models.empty() ||
            std::find(request.gpu_models.begin(), request.gpu_models.end(), name) != request.gpu_models.end();
   }
@@ -292,6 +306,21 @@ class ExactSolver {
     const TaskRequest& request = group.request;
     if (imagined_.job.spec.exclusive) return whole_node(task, n, group);
     if (request.gpus == 0) return put_on(task, n, group, {}, kMilli);
+    if (!request.mig_profile.empty()) {
+      for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
+        GpuRoom& gpu = nodes_[n].gpus[g];
+        if (!gpu.healthy || !model_allowed(request, gpu.model)) continue;
+        const MigProfile& profile = *state_.gpu_models()[gpu.model.index()].mig->profile_named(request.mig_profile);
+        for (std::uint32_t start = 0; start + profile.width <= 8; ++start) {
+          const MigSlices slices = profile.at(start);
+          if ((profile.starts >> start & 1U) == 0 || (gpu.slices & slices) != 0) continue;
+          gpu.slices |= slices;
+          if (put_on(task, n, group, {g}, request.gpu_milli)) return true;
+          gpu.slices = static_cast<MigSlices>(gpu.slices & ~slices);
+        }
+      }
+      return false;
+    }
     if (request.is_share()) {
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
         GpuRoom& gpu = nodes_[n].gpus[g];

@@ -35,14 +35,16 @@ bool may_use(const State& state, const JobState& job, const TaskGroup& group, co
          });
 }
 
-bool takes(const TaskGroup& group, const std::string& model) {
-  return group.request.gpu_models.empty() || names(group.request.gpu_models, model);
+// Who asks an instance names the models.
+bool takes(const State& state, const TaskGroup& group, const std::string& model) {
+  const bool cut = state.gpu_models()[state.gpu_model_named(model)->index()].mig != nullptr;
+  return group.request.gpu_models.empty() ? !cut : names(group.request.gpu_models, model);
 }
 
-bool holds_when_empty(const TaskGroup& group, const NodeState& node) {
+bool holds_when_empty(const State& state, const TaskGroup& group, const NodeState& node) {
   std::map<std::string, std::int32_t> healthy;
   for (const Gpu& gpu : node.spec.gpus) {
-    if (gpu.healthy && takes(group, gpu.model)) ++healthy[gpu.model];
+    if (gpu.healthy && takes(state, group, gpu.model)) ++healthy[gpu.model];
   }
   const auto enough = [&](const auto& one) { return one.second >= group.request.gpus; };
   return node.spec.cpu_milli >= group.request.cpu_milli && node.spec.memory_mib >= group.request.memory_mib &&
@@ -56,13 +58,14 @@ std::int64_t asked(const TaskGroup& group, std::size_t dim) {
   return one * group.least();
 }
 
-std::int64_t free_on(const NodeState& node, const std::vector<const TaskGroup*>& groups, std::size_t dim) {
+std::int64_t free_on(const State& state, const NodeState& node, const std::vector<const TaskGroup*>& groups,
+                     std::size_t dim) {
   if (dim == kDimCpu) return std::max<std::int64_t>(0, node.free_cpu_milli - node.nominated_cpu_milli);
   if (dim == kDimMemory) return std::max<std::int64_t>(0, node.free_memory_mib - node.nominated_memory_mib);
   std::int64_t milli = 0;
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const bool taken = std::any_of(groups.begin(), groups.end(),
-                                   [&](const TaskGroup* one) { return takes(*one, node.spec.gpus[g].model); });
+                                   [&](const TaskGroup* one) { return takes(state, *one, node.spec.gpus[g].model); });
     if (taken) milli += node.gpus[g].available_milli();
   }
   return milli;
@@ -84,9 +87,9 @@ std::string what_is_short(const State& state, const JobState& job) {
       for (const NodeState& node : state.nodes()) {
         std::vector<const TaskGroup*> here = groups;
         std::erase_if(here, [&](const TaskGroup* one) {
-          return !may_use(state, job, *one, node) || !holds_when_empty(*one, node);
+          return !may_use(state, job, *one, node) || !holds_when_empty(state, *one, node);
         });
-        if (!here.empty()) have += free_on(node, here, dim);
+        if (!here.empty()) have += free_on(state, node, here, dim);
       }
       if (have >= want) continue;
       const bool all = std::popcount(set) == static_cast<int>(job.spec.groups.size());

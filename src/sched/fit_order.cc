@@ -20,7 +20,9 @@ bool group_fits(const TaskAsk& ask, const GroupKey& key) {
   for (std::size_t i = 0; i < key.gpus.size(); ++i) {
     const GpuFill gpu = key.gpus[i];
     if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
-    if (request.is_share()) {
+    if (ask.mig) {
+      if (gpu.available_milli >= request.gpu_milli && instances_beside(ask.mig->profile, gpu.taken) > 0) return true;
+    } else if (request.is_share()) {
       const bool ours =
           !gpu.share_domain.valid() || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
       if (gpu.available_milli >= request.gpu_milli && ours) return true;

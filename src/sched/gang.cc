@@ -84,7 +84,7 @@ class GroupPlacing {
   TaskPlacement placement_on(const Ready& ready) const {
     auto placement = try_node(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
     BERTH_CHECK(placement.has_value());
-    if (loss_ != nullptr && ask_.group.request.is_share()) placement->gpus = {ready.gpu};
+    if (loss_ != nullptr && ask_.group.request.is_share() && !ask_.mig) placement->gpus = {ready.gpu};
     return std::move(*placement);
   }
 
@@ -186,7 +186,7 @@ class GroupPlacing {
       const NodeState& node = gang_.state_.node(*id);
       auto placement = try_node(ask_, node, {});
       // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
-      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share());
+      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share() || ask_.mig);
       if (!placement) continue;
       fresh_.emplace(fit_of(ask_, node, {}), std::move(*placement));
       return;

@@ -41,7 +41,7 @@ struct LinearSearch {
       if (scored) {
         const LeastLoss least = *least_loss(loss, ask, node, taken[node.id]);
         fit.loss = least.milli;
-        if (ask.group.request.is_share()) placement->gpus = {least.gpu};
+        if (ask.group.request.is_share() && !ask.mig) placement->gpus = {least.gpu};
       }
       if (!best || fit < best->first) best.emplace(fit, *placement);
     }

@@ -34,6 +34,31 @@ bool takes_share(const TaskAsk& ask, const NodeState& node, const Taken& taken, 
   return gpu.takes_shares_of(ask.trust_domain);
 }
 
+// Of one GPU and more that its task has slices of, those that nobody may have any more.
+MigSlices used_slices(const NodeState& node, const Taken& taken, std::uint8_t index) {
+  return node.gpus[index].unavailable_slices() | taken.slices[index];
+}
+
+std::optional<MigPlace> place_on(const TaskAsk& ask, const NodeState& node, const Taken& taken, std::uint8_t index) {
+  const GpuSlot& gpu = node.gpus[index];
+  if (!gpu.healthy || ask.mig->of[gpu.model.index()] == nullptr || !usable_gpu(gpu, ask.models)) return std::nullopt;
+  return best_place(*ask.mig->of[gpu.model.index()], ask.mig->profile, used_slices(node, taken, index));
+}
+
+// Where an instance goes on the node: where least is lost for others, of equal GPUs the first.
+struct Instance {
+  std::uint8_t gpu = 0;
+  MigPlace place;
+};
+std::optional<Instance> pick_instance(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
+  std::optional<Instance> best;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    const auto place = place_on(ask, node, taken, g);
+    if (place && (!best || place->loss < best->place.loss)) best = Instance{g, *place};
+  }
+  return best;
+}
+
 // Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
 // one.
 std::optional<std::uint8_t> pick_share(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
@@ -94,6 +119,7 @@ void take_all(const NodeState& node, TaskPlacement& placement) {
   placement.memory_mib = node.spec.memory_mib;
   placement.gpus.clear();
   placement.gpu_milli = kMilli;
+  placement.slices = 0;
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
     if (node.gpus[g].healthy) placement.gpus.push_back(g);
   }
@@ -105,6 +131,7 @@ void Taken::add(const TaskPlacement& placement) {
   cpu_milli += placement.cpu_milli;
   memory_mib += placement.memory_mib;
   for (const std::uint8_t gpu : placement.gpus) milli[gpu] += placement.gpu_milli;
+  for (const std::uint8_t gpu : placement.gpus) slices[gpu] |= placement.slices;
   ++tasks;
 }
 
@@ -112,15 +139,15 @@ void Taken::remove(const TaskPlacement& placement) {
   cpu_milli -= placement.cpu_milli;
   memory_mib -= placement.memory_mib;
   for (const std::uint8_t gpu : placement.gpus) milli[gpu] -= placement.gpu_milli;
+  for (const std::uint8_t gpu : placement.gpus) slices[gpu] &= static_cast<MigSlices>(~placement.slices);
   --tasks;
 }
 
 ModelMask allowed_models(const State& state, const TaskRequest& request) {
-  if (request.gpu_models.empty()) return kAllModels;
-  ModelMask mask = 0;
+  ModelMask mask = request.gpu_models.empty() ? kAllModels : 0;
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-    const auto& names = request.gpu_models;
-    if (std::find(names.begin(), names.end(), state.gpu_models()[m].name) != names.end()) mask |= ModelMask{1} << m;
+    const ModelMask model = ModelMask{1} << m;
+    mask = accepts(request, state.gpu_models()[m]) ? mask | model : mask & ~model;
   }
   return mask;
 }
@@ -140,7 +167,10 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
     std::int64_t usable = 0;
     for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
       if ((ask.models >> m & 1U) == 0) continue;
-      usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : tasks_on(ask, shape, m);
+      if (ask.mig)
+        usable += shape.gpus[m] * instances_beside(ask.mig->profile, 0);
+      else
+        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : tasks_on(ask, shape, m);
     }
     slots = std::min(slots, usable);
   }
@@ -217,12 +247,29 @@ std::vector<bool> allowed_classes(const State& state, const state::JobState& job
 
 }  // namespace
 
+namespace {
+
+// Nothing fits where no model is cut so: the configuration has changed since.
+MigAsk mig_ask(const State& state, const TaskRequest& request) {
+  MigAsk ask;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const state::GpuModelState& model = state.gpu_models()[m];
+    if (!accepts(request, model)) continue;
+    ask.of[m] = model.mig;
+    ask.profile = *model.mig->profile_named(request.mig_profile);
+  }
+  return ask;
+}
+
+}  // namespace
+
 TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t group_index, ModelMask models,
                  Pools pools) {
   const TaskGroup& group = job.spec.groups[group_index];
   TaskAsk ask{group,
               static_cast<std::uint16_t>(group_index),
               models & allowed_models(state, group.request),
+              {},
               {},
               {},
               {},
@@ -237,6 +284,7 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
   ask.spread = job.spec.spread;
   if (!state.maintenance().empty()) ask.stay = stay_of(state, job);
   ask.classes = allowed_classes(state, job, group, pools, !group.image.empty());
+  if (!group.request.mig_profile.empty()) ask.mig = mig_ask(state, group.request);
   return ask;
 }
 
@@ -254,9 +302,15 @@ bool has_cpu_and_memory(const TaskAsk& ask, const NodeState& node, const Taken& 
 
 }  // namespace
 
+std::int32_t instances_on(const TaskAsk& ask, const GpuSlot& gpu, MigSlices used) {
+  if (!usable_gpu(gpu, ask.models) || ask.mig->of[gpu.model.index()] == nullptr) return 0;
+  return instances_beside(ask.mig->profile, used);
+}
+
 bool has_place(const TaskAsk& ask, const NodeState& node, const Taken& taken) {
   if (ask.exclusive || is_strict(ask.numa)) return try_node(ask, node, taken).has_value();
   if (!has_cpu_and_memory(ask, node, taken)) return false;
+  if (ask.mig) return pick_instance(ask, node, taken).has_value();
   if (ask.group.request.is_share()) return pick_share(ask, node, taken).has_value();
   return ask.group.request.gpus == 0 || has_idle(ask, node, taken);
 }
@@ -270,7 +324,13 @@ std::optional<TaskPlacement> try_node(const TaskAsk& ask, const NodeState& node,
   placement.group = ask.group_index;
   placement.cpu_milli = request.cpu_milli;
   placement.memory_mib = request.memory_mib;
-  if (request.is_share()) {
+  if (ask.mig) {
+    const auto instance = pick_instance(ask, node, taken);
+    if (!instance) return std::nullopt;
+    placement.gpus = {instance->gpu};
+    placement.gpu_milli = request.gpu_milli;
+    placement.slices = instance->place.slices;
+  } else if (request.is_share()) {
     const auto gpu = pick_share(ask, node, taken);
     if (!gpu) return std::nullopt;
     placement.gpus = {*gpu};
@@ -297,6 +357,12 @@ state::SeenFree free_after(const NodeState& node, const Taken& taken) {
 std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const TaskAsk& ask, const NodeState& node,
                                     const Taken& taken) {
   const auto before = taken.tasks == 0 ? loss.before(node.id) : loss.before(free_after(node, taken));
+  if (ask.mig) {
+    const auto instance = pick_instance(ask, node, taken);
+    if (!instance) return std::nullopt;
+    const std::int32_t available = node.gpus[instance->gpu].available_milli() - taken.milli[instance->gpu];
+    return LeastLoss{loss.on(before, available), instance->gpu};
+  }
   if (!ask.group.request.is_share()) return LeastLoss{loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
   std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
   std::size_t looked_at = 0;

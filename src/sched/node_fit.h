@@ -21,6 +21,7 @@ struct Taken {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::array<std::int32_t, kMaxGpusPerNode> milli{};
+  std::array<MigSlices, kMaxGpusPerNode> slices{};
   std::int32_t tasks = 0;
 
   void add(const TaskPlacement& placement);
@@ -38,6 +39,12 @@ struct Stay {
   std::int64_t least_ms = 0;  // of a task that moves: its minimum run time and its grace
 };
 
+// An instance of a GPU that is cut: the same profile on each model that the task may use.
+struct MigAsk {
+  MigProfile profile;
+  std::array<const MigGeometry*, kMaxGpuModels> of{};  // by model; null: not that one
+};
+
 // One task of a group of a job, with what follows from the job and the fleet worked out once.
 struct TaskAsk {
   const TaskGroup& group;
@@ -51,6 +58,7 @@ struct TaskAsk {
   std::optional<Stay> stay;                       // while maintenance is planned
   std::optional<Amounts> most;                    // an exclusive task: its node counts no more than that
   const std::vector<NodeId>* image_on = nullptr;  // nodes that have its image, ascending, where that is looked at
+  std::optional<MigAsk> mig;
 };
 
 // Which pools are looked at: those that back guarantees, those that do not, or both.
@@ -76,7 +84,7 @@ bool suits(const TaskAsk& ask, const state::NodeState& node);
 // node is judged by beside its group in the node index.
 bool passes(const TaskAsk& ask, const state::NodeState& node);
 
-// The GPU models that a request names; all of them when it names none.
+// The GPU models that a request names; when it names none, all those that are not cut.
 ModelMask allowed_models(const state::State& state, const TaskRequest& request);
 
 bool has_labels(const TaskGroup& group, const NodeSpec& node);
@@ -86,6 +94,8 @@ std::int64_t slots_when_empty(const TaskAsk& ask, const state::NodeShape& shape)
 
 // One task on the node with its devices, or nothing.
 std::optional<TaskPlacement> try_node(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
+// How many more instances the GPU holds beside these slices; of a task that asks one.
+std::int32_t instances_on(const TaskAsk& ask, const state::GpuSlot& gpu, MigSlices used);
 // Whether there is one; which devices it gets is not worked out where that does not matter.
 bool has_place(const TaskAsk& ask, const state::NodeState& node, const Taken& taken);
 

@@ -25,17 +25,12 @@ Amounts without_models(const JobSpec& spec) {
   return amounts;
 }
 
-bool may_use(const TaskGroup& group, const std::string& model) {
-  const auto& allowed = group.request.gpu_models;
-  return allowed.empty() || std::find(allowed.begin(), allowed.end(), model) != allowed.end();
-}
-
 // The group on the lightest of the models it may use; a model is charged where there is no other.
 void charge_least(const State& state, const TaskGroup& group, Amounts& amounts) {
   const std::int64_t milli = group.least() * group.request.total_gpu_milli();
   std::int64_t lightest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t m = 0; milli > 0 && m < state.gpu_models().size(); ++m) {
-    if (!may_use(group, state.gpu_models()[m].name)) continue;
+    if (!accepts(group.request, state.gpu_models()[m])) continue;
     lightest = std::min(lightest, state.gpu_models()[m].weight_permille);
     if (group.request.gpu_models.size() == 1) amounts[kDimFirstModel + m] += milli;
   }
@@ -47,7 +42,7 @@ void charge_least(const State& state, const TaskGroup& group, Amounts& amounts) 
 Amounts amounts_on(const State& state, const JobSpec& spec, GpuModelId model) {
   Amounts amounts = without_models(spec);
   for (const TaskGroup& group : spec.groups) {
-    if (!may_use(group, state.gpu_models()[model.index()].name)) {
+    if (!accepts(group.request, state.gpu_models()[model.index()])) {
       charge_least(state, group, amounts);
       continue;
     }

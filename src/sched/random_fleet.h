@@ -23,14 +23,17 @@ inline const std::vector<std::string> kModels = {"A", "B", "C"};
 struct Fleet {
   state::State state;
   Random random;
-  Random sockets;  // for NUMA domains and policies
-  Random crates;   // for images
+  Random sockets;    // for NUMA domains and policies
+  Random crates;     // for images
+  Random knives;     // for GPUs that are cut
+  bool cut = false;  // those of model C
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
 
-  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed) {
+  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed), knives(seed), cut(seed % 4 == 3) {
     ClusterConfig config = default_cluster_config();
     for (const std::string& model : kModels) config.gpu_models.push_back({model, 1000, 81'920});
+    if (cut) config.gpu_models.back().mig = "h100-80gb";
     config.queues.clear();
     for (const char* path : {"a", "b"}) {
       QueueConfig queue;
@@ -67,6 +70,7 @@ struct Fleet {
   void register_node(const std::string& name) {
     NodeSpec node;
     node.name = name;
+    node.cuts_gpus = true;
     node.pool = random.chance(700) ? "p" : "q";
     node.cpu_milli = random.between(1, 4) * 8000;
     node.memory_mib = random.between(1, 4) * 16'384;
@@ -121,6 +125,7 @@ struct Fleet {
         group.request.gpu_milli = static_cast<std::int32_t>(random.between(1, 9) * 100);
       }
       if (group.request.gpus > 0 && random.chance(300)) group.request.gpu_models = {kModels[random.below(3)]};
+      if (cut) choose_instance(group.request);
       if (random.chance(200)) group.pool = "p";
       if (random.chance(500)) group.tolerations = {"spot"};
       if (random.chance(100)) group.node_selector.emplace_back("disk", "fast");
@@ -130,6 +135,18 @@ struct Fleet {
       spec.groups.push_back(group);
     }
     return spec;
+  }
+
+  // Nobody asks for the model that is cut by its name.
+  void choose_instance(TaskRequest& request) {
+    if (request.gpu_models == std::vector<std::string>{"C"}) request.gpu_models.clear();
+    if (!knives.chance(500)) return;
+    request.gpus = 0;
+    request.gpu_milli = static_cast<std::int32_t>(kMilli);
+    request.gpu_models.clear();
+    const std::vector<std::string> profiles{"1g.10gb", "1g.10gb", "1g.20gb", "2g.20gb",
+                                            "3g.40gb", "4g.40gb", "7g.80gb"};
+    request.mig_profile = knives.pick(profiles);
   }
 
   std::optional<control::Reply> command(const Command& command) {

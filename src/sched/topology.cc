@@ -49,7 +49,9 @@ std::int64_t slots_on(const Gang& gang, const TaskAsk& ask, const NodeState& nod
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const state::GpuSlot& gpu = node.gpus[g];
     if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
-    if (request.is_share())
+    if (ask.mig)
+      with_gpus += instances_on(ask, gpu, gpu.unavailable_slices());
+    else if (request.is_share())
       with_gpus += gpu.available_milli() / request.gpu_milli;
     else if (gpu.available_milli() == kMilli)
       idle[gpu.model.index()] |= 1U << g;

@@ -48,6 +48,8 @@ Vacated::Node Vacated::read(NodeId id) const {
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
     if (ask.group.request.is_share() && gpu.promised_away_from(ask.trust_domain))
       read.refused |= 1U << g;  // whoever leaves
+    read.slices[g] = gpu.slices;
+    read.promised_slices[g] = static_cast<MigSlices>(gpu.unavailable_slices() & ~gpu.slices);
     if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
   }
   return read;
@@ -55,6 +57,7 @@ Vacated::Node Vacated::read(NodeId id) const {
 
 void Vacated::move(const JobState& victim, std::uint32_t first, std::uint32_t end, int sign) {
   if (!counts()) return;
+  const TaskAsk& ask = asks_.front();
   for (std::uint32_t t = first; t < end; ++t) {
     const TaskPlacement& placement = victim.attempt->tasks[t].placement;
     Node& node = at(placement.node);
@@ -62,6 +65,10 @@ void Vacated::move(const JobState& victim, std::uint32_t first, std::uint32_t en
     node.memory_mib -= sign * placement.memory_mib;
     for (const std::uint8_t gpu : placement.gpus) {
       node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
+      if (ask.mig) {
+        const MigSlices all = placement.slices == 0 ? MigSlices{0xFF} : placement.slices;
+        node.slices[gpu] = static_cast<MigSlices>(sign < 0 ? node.slices[gpu] & ~all : node.slices[gpu] | all);
+      }
       if (placement.gpu_milli < kMilli) node.sharers[gpu] = static_cast<std::int16_t>(node.sharers[gpu] + sign);
     }
     slots_ -= node.slots;
@@ -86,7 +93,9 @@ std::int64_t Vacated::slots_on(NodeId id, const Node& vacated) const {
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     if ((vacated.refused >> g & 1U) != 0) continue;
     const std::int32_t available = std::max<std::int32_t>(0, vacated.gpu_milli[g]);
-    if (request.is_share()) {
+    if (ask.mig) {
+      tasks += instances_on(ask, node.gpus[g], vacated.slices[g] | vacated.promised_slices[g]);
+    } else if (request.is_share()) {
       if ((vacated.closed >> g & 1U) == 0 || vacated.sharers[g] == 0) tasks += available / request.gpu_milli;
     } else if (available == kMilli) {
       idle[node.gpus[g].model.index()] |= 1U << g;

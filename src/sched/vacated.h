@@ -36,8 +36,10 @@ class Vacated {
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};
     std::array<std::int16_t, kMaxGpusPerNode> sharers{};  // that stay
-    std::uint32_t closed = 0;                             // bit g: while others share GPU g it is not for the claimant
-    std::uint32_t refused = 0;                            // bit g: it never is
+    std::array<MigSlices, kMaxGpusPerNode> slices{};      // of those who stay
+    std::array<MigSlices, kMaxGpusPerNode> promised_slices{};
+    std::uint32_t closed = 0;   // bit g: while others share GPU g it is not for the claimant
+    std::uint32_t refused = 0;  // bit g: it never is
     std::int64_t slots = 0;
   };
   Node& at(NodeId id);

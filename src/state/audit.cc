@@ -77,6 +77,10 @@ std::optional<std::string> State::audit() const {
     sums.nominated_memory += placement.memory_mib;
     for (const std::uint8_t gpu : placement.gpus) {
       sums.nominated_milli[gpu] += placement.gpu_milli;
+      if (const MigGeometry* mig = models_[nodes_[placement.node.index()].gpus[gpu].model.index()].mig) {
+        sums.promised[gpu].promise_slices(placement.slices == 0 ? mig->all() : placement.slices, +1);
+        continue;
+      }
       if (placement.gpu_milli == kMilli) continue;
       promises.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.promised[gpu]);
     }
@@ -109,7 +113,14 @@ std::optional<std::string> State::audit() const {
         if (job.spreads_with_others()) replicas.count(job.parent, task.placement.node, +1);
         sums.cpu += task.placement.cpu_milli;
         sums.memory += task.placement.memory_mib;
-        for (const std::uint8_t gpu : task.placement.gpus) sums.milli[gpu] += task.placement.gpu_milli;
+        for (const std::uint8_t gpu : task.placement.gpus) {
+          sums.milli[gpu] += task.placement.gpu_milli;
+          const MigGeometry* mig = models_[nodes_[task.placement.node.index()].gpus[gpu].model.index()].mig;
+          if (mig == nullptr) continue;
+          const MigSlices slices = task.placement.slices == 0 ? mig->all() : task.placement.slices;
+          if ((sums.promised[gpu].slices & slices) != 0) wrong = "two instances of a GPU overlap";
+          sums.promised[gpu].slices |= slices;
+        }
         if (task.phase != TaskPhase::kExited) ++sums.tasks;
       }
       if (job.attempt->stop) {
@@ -205,6 +216,9 @@ std::optional<std::string> State::audit() const {
       if (node.gpus[g].promised_domain != sums.promised[g].promised_domain ||
           node.gpus[g].promised_to_several != sums.promised[g].promised_to_several)
         return name + "whose shares are promised differs";
+      if (node.gpus[g].slices != sums.promised[g].slices ||
+          node.gpus[g].promised_slices != sums.promised[g].promised_slices)
+        return name + "slices of GPU " + std::to_string(g) + " differ";
     }
   }
   NodeIndex scratch;

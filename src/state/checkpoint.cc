@@ -162,9 +162,11 @@ Result<State> State::load(std::string_view bytes) {
   std::vector<std::string> queue_paths;
   in.get(queue_paths);
   if (!in.ok() || models.size() > kMaxGpuModels || queue_paths.empty()) return damaged;
-  for (const std::string& name : models) state.models_.push_back({name, 1000});
+  for (const std::string& name : models) state.models_.push_back({name});
   for (const GpuModelConfig& model : state.config_.gpu_models) {
-    state.models_[state.model_id(model.name).index()].weight_permille = model.weight_permille;
+    GpuModelState& known = state.models_[state.model_id(model.name).index()];
+    known.weight_permille = model.weight_permille;
+    known.mig = mig_geometry(model.mig);
   }
   for (std::size_t i = 1; i < queue_paths.size(); ++i) {
     QueueState queue;

@@ -11,10 +11,11 @@ namespace berth::state {
 namespace {
 
 std::uint64_t packed(const GpuSlot& gpu) {
+  const std::uint64_t slices = gpu.unavailable_slices();
   const TrustDomainId taken_by = gpu.sharers > 0 ? gpu.share_domain : gpu.promised_domain;
   const auto domain = static_cast<std::uint64_t>(taken_by.value());
-  return static_cast<std::uint64_t>(gpu.model.value()) << 32 | static_cast<std::uint64_t>(gpu.available_milli()) << 16 |
-         domain;
+  return slices << 48 | static_cast<std::uint64_t>(gpu.model.value()) << 32 |
+         static_cast<std::uint64_t>(gpu.available_milli()) << 16 | domain;
 }
 
 std::int64_t sum_of(const GpuFills& gpus) {

@@ -42,6 +42,7 @@ struct GpuFill {
   GpuModelId model;
   std::uint16_t available_milli = 0;
   TrustDomainId share_domain;
+  MigSlices taken = 0;  // of one that is cut: bound or promised
   bool operator==(const GpuFill&) const = default;
 };
 
@@ -52,8 +53,9 @@ class GpuFills {
   std::size_t size() const { return count_; }
   GpuFill operator[](std::size_t i) const {
     const std::uint64_t bits = packed_[i];
-    return {GpuModelId(static_cast<std::uint16_t>(bits >> 32)), static_cast<std::uint16_t>(bits >> 16 & 0xFFFFU),
-            TrustDomainId(static_cast<std::uint16_t>(bits & 0xFFFFU))};
+    return {GpuModelId(static_cast<std::uint16_t>(bits >> 32 & 0xFFFFU)),
+            static_cast<std::uint16_t>(bits >> 16 & 0xFFFFU), TrustDomainId(static_cast<std::uint16_t>(bits & 0xFFFFU)),
+            static_cast<MigSlices>(bits >> 48)};
   }
   auto operator<=>(const GpuFills&) const = default;
 

@@ -14,6 +14,7 @@
 #include "base/planted.h"
 #include "base/timestamp.h"
 #include "model/ids.h"
+#include "model/mig.h"
 #include "model/node.h"
 #include "model/resources.h"
 
@@ -28,6 +29,22 @@ struct GpuSlot {
   TrustDomainId promised_domain;  // of those who are promised shares of it, while there are any; of several the first
   bool promised_to_several = false;  // trust domains: it takes shares of none of them
   bool healthy = true;
+  MigSlices slices = 0;               // bound, of a GPU that is cut
+  std::uint64_t promised_slices = 0;  // byte s: how often slice s is promised or set aside
+
+  MigSlices unavailable_slices() const {
+    MigSlices promised = 0;
+    for (std::uint32_t s = 0; s < 8 && promised_slices >> 8 * s != 0; ++s) {
+      if ((promised_slices >> 8 * s & 0xFFU) != 0) promised |= static_cast<MigSlices>(1U << s);
+    }
+    return slices | (planted(Bug::kNominationIgnored) ? MigSlices{0} : promised);
+  }
+  void promise_slices(MigSlices which, int sign) {
+    for (std::uint32_t s = 0; s < 8; ++s) {
+      const std::uint64_t one = std::uint64_t{which >> s & 1U} << 8 * s;
+      promised_slices = sign > 0 ? promised_slices + one : promised_slices - one;
+    }
+  }
 
   // Whether shares of the domain may stand beside those that are bound and promised.
   bool takes_shares_of(TrustDomainId domain) const {

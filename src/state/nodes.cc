@@ -10,7 +10,7 @@ namespace berth::state {
 GpuModelId State::model_id(const std::string& name) {
   if (const auto known = gpu_model_named(name)) return *known;
   BERTH_CHECK(models_.size() < kMaxGpuModels);
-  models_.push_back({name, 1000});
+  models_.push_back({name});
   waits_.wake_all();  // those who name it did not wait for it
   return GpuModelId(static_cast<std::uint16_t>(models_.size() - 1));
 }
@@ -257,6 +257,19 @@ void State::nominate_tasks(const JobState& job, std::span<const TaskPlacement> p
   }
 }
 
+namespace {
+
+MigSlices slices_of(const MigGeometry& geometry, const TaskPlacement& placement) {
+  return placement.slices == 0 ? geometry.all() : placement.slices;
+}
+
+void bind_slices(GpuSlot& gpu, MigSlices slices, int sign) {
+  BERTH_CHECK((gpu.slices & slices) == (sign > 0 ? 0 : slices));
+  gpu.slices = static_cast<MigSlices>(gpu.slices ^ slices);
+}
+
+}  // namespace
+
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   node.holders += sign;
@@ -273,7 +286,9 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
     gpu.free_milli = static_cast<std::int16_t>(gpu.free_milli - sign * placement.gpu_milli);
     BERTH_CHECK(gpu.free_milli >= 0);
     BERTH_CHECK(gpu.free_milli <= kMilli);
-    if (placement.gpu_milli < kMilli) {
+    if (const MigGeometry* mig = models_[gpu.model.index()].mig) {
+      bind_slices(gpu, slices_of(*mig, placement), sign);
+    } else if (placement.gpu_milli < kMilli) {
       gpu.sharers = static_cast<std::int16_t>(gpu.sharers + sign);
       gpu.share_domain =
           gpu.sharers > 0 ? (sign > 0 ? queue(job.queue).trust_domain : gpu.share_domain) : TrustDomainId();
@@ -318,7 +333,10 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     GpuSlot& gpu = node.gpus[index];
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
-    if (placement.gpu_milli < kMilli) share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
+    if (const MigGeometry* mig = models_[gpu.model.index()].mig)
+      gpu.promise_slices(slices_of(*mig, placement), sign);
+    else if (placement.gpu_milli < kMilli)
+      share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }
 }
 

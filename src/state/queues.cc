@@ -156,9 +156,11 @@ void State::on(const ClusterConfigured& event) {
   config_ = event.config;
   config_version_ = event.version;
   // A model that is no longer named counts as one that never was, as it does after a checkpoint is loaded.
-  for (GpuModelState& model : models_) model.weight_permille = 1000;
+  for (GpuModelState& model : models_) model = {model.name};
   for (const GpuModelConfig& model : event.config.gpu_models) {
-    models_[model_id(model.name).index()].weight_permille = model.weight_permille;
+    GpuModelState& known = models_[model_id(model.name).index()];
+    known.weight_permille = model.weight_permille;
+    known.mig = mig_geometry(model.mig);
   }
   configure_queues(event.config);
   configure_pools();

@@ -57,6 +57,13 @@ const QueueState* State::queue_at(std::string_view path) const {
   return &queues_[found->second.index()];
 }
 
+bool accepts(const TaskRequest& request, const GpuModelState& model) {
+  const auto& names = request.gpu_models;
+  if (!names.empty() && std::find(names.begin(), names.end(), model.name) == names.end()) return false;
+  if (request.mig_profile.empty()) return model.mig == nullptr;
+  return model.mig != nullptr && model.mig->profile_named(request.mig_profile) != nullptr;
+}
+
 std::optional<GpuModelId> State::gpu_model_named(std::string_view name) const {
   for (std::size_t i = 0; i < models_.size(); ++i) {
     if (models_[i].name == name) return GpuModelId(static_cast<std::uint16_t>(i));

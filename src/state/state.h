@@ -45,7 +45,12 @@ namespace berth::state {
 struct GpuModelState {
   std::string name;
   std::int64_t weight_permille = 1000;
+  const MigGeometry* mig = nullptr;  // how its GPUs are cut; null: they are not
 };
+
+// Whether the request may go to GPUs of the model: one that asks a MIG profile to those that are cut into such, all
+// others to those that are not cut; each only to those it names, if it names any.
+bool accepts(const TaskRequest& request, const GpuModelState& model);
 
 struct PoolState {
   std::string name;

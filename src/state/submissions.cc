@@ -115,8 +115,9 @@ fragmentation::Request State::request_of(const TaskRequest& request) const {
   fragmentation::Request seen{request.cpu_milli, request.gpus,
                               request.gpus > 0 ? request.gpu_milli : fragmentation::kWholeGpu,
                               request.gpu_models.empty() ? fragmentation::kAnyModel : 0};
-  for (const std::string& name : request.gpu_models) {
-    if (const auto model = gpu_model_named(name)) seen.models |= fragmentation::ModelMask{1} << model->index();
+  for (std::size_t m = 0; m < models_.size(); ++m) {
+    const fragmentation::ModelMask model = fragmentation::ModelMask{1} << m;
+    seen.models = accepts(request, models_[m]) ? seen.models | model : seen.models & ~model;
   }
   return seen;
 }

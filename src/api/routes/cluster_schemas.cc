@@ -108,6 +108,7 @@ Schema gpu() {
                                      {"simulated", boolean("It does not exist.")},
                                      {"free", number("0 to 1: what of it is not bound.")},
                                      {"nominated", number("0 to 1: what of it is promised.")},
+                                     {"slices?", text("Of one that is cut: taken slices of its memory, such as 4-7.")},
                                      {"jobs", list("Jobs bound to it.", integer("A job."))}});
 }
 

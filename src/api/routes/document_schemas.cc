@@ -44,7 +44,7 @@ Schema group_members() {
                      {"min_tasks?", integer("The fewest it starts with; tasks if absent.")},
                      {"gpus?", amount("GPUs per task; below 1 a share of one.")},
                      {"gpu_models?", words("Any of these GPU models; any at all if absent.")},
-                     {"mig_profile?", text("A MIG profile, such as 1g.10gb.")},
+                     {"mig_profile?", text("A MIG instance per task, such as 1g.10gb, instead of GPUs.")},
                      {"cpus?", amount("Cores per task.")},
                      {"memory?", size("Memory per task.")},
                      {"command?", words("The program and its arguments, or a line for the shell.")},
@@ -188,7 +188,8 @@ Schema config() {
   const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
                                                       {"memory?", size("Memory of one.")},
                                                       {"watts?", integer("Of one that somebody has.")},
-                                                      {"idle_watts?", integer("Of one that nobody has.")}}));
+                                                      {"idle_watts?", integer("Of one that nobody has.")},
+                                                      {"mig?", text("How its GPUs are cut, such as h100-80gb.")}}));
   const Schema pool = closed(
       object("A pool of nodes.",
              {{"name", text("Its name.")},

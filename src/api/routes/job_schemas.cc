@@ -32,7 +32,8 @@ Schema placement() {
   return object("Where a task runs, or is to run.", {{"task", integer("The task's number, from 0.")},
                                                      {"group", text("Its task group.")},
                                                      {"node", text("The node.")},
-                                                     {"gpus", list("UUIDs of its GPUs.", text("A UUID."))}});
+                                                     {"gpus", list("UUIDs of its GPUs.", text("A UUID."))},
+                                                     {"slices?", text("Of the GPU: those of its MIG instance.")}});
 }
 
 Schema nomination() {
@@ -62,6 +63,7 @@ Schema task() {
                                                    {"group", text("Its task group.")},
                                                    {"node", text("The node it is bound to.")},
                                                    {"gpus", list("UUIDs of its GPUs.", text("A UUID."))},
+                                                   {"slices?", text("Of the GPU: those of its MIG instance.")},
                                                    {"phase", word_of<TaskPhase>("Where in its life it is.")},
                                                    {"code?", integer("Once exited: the exit status, or 128 + signal.")},
                                                    {"reason?", word_of<ExitReason>("Once exited: how.")}});

@@ -188,8 +188,10 @@ json::object placement_view(const JobSpec& spec, std::size_t number, const TaskP
   const NodeNames& place = names.at(placement.node);
   json::array gpus;
   for (const std::uint8_t index : placement.gpus) gpus.emplace_back(place.gpus[index]);
-  return {
+  json::object view{
       {"task", number}, {"group", spec.groups[placement.group].name}, {"node", place.node}, {"gpus", std::move(gpus)}};
+  if (placement.slices != 0) view["slices"] = slices_text(placement.slices);
+  return view;
 }
 
 json::object stop_view(const JobSpec& spec, const state::Stop& stop, const Names& names) {

@@ -59,17 +59,19 @@ json::object gpu_view(const ShownNode& shown, std::size_t index) {
   const state::GpuSlot& slot = shown.node.gpus[index];
   json::array jobs;
   for (const JobId job : shown.jobs_on_gpu[index]) jobs.emplace_back(job.value());
-  return {{"index", index},
-          {"uuid", gpu.uuid},
-          {"model", gpu.model},
-          {"memory_mib", gpu.memory_mib},
-          {"numa", gpu.numa},
-          {"nvlink_island", gpu.nvlink_island},
-          {"healthy", slot.healthy},
-          {"simulated", gpu.simulated},
-          {"free", from_thousandths(slot.free_milli)},
-          {"nominated", from_thousandths(slot.nominated_milli)},
-          {"jobs", std::move(jobs)}};
+  json::object view{{"index", index},
+                    {"uuid", gpu.uuid},
+                    {"model", gpu.model},
+                    {"memory_mib", gpu.memory_mib},
+                    {"numa", gpu.numa},
+                    {"nvlink_island", gpu.nvlink_island},
+                    {"healthy", slot.healthy},
+                    {"simulated", gpu.simulated},
+                    {"free", from_thousandths(slot.free_milli)},
+                    {"nominated", from_thousandths(slot.nominated_milli)},
+                    {"jobs", std::move(jobs)}};
+  if (slot.slices != 0) view["slices"] = slices_text(slot.slices);
+  return view;
 }
 
 json::object labels_view(const Labels& labels) {

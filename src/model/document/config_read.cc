@@ -65,6 +65,7 @@ class ConfigReader {
           {"memory", [&](const Value& v) { read_model_memory(v, model); }},
           {"watts", [&](const Value& v) { model.watts = v.integer(1, kMostWatts); }},
           {"idle_watts", [&](const Value& v) { model.idle_watts = v.integer(0, kMostWatts); }},
+          {"mig", [&](const Value& v) { model.mig = v.string(); }},
       });
       config_.gpu_models.push_back(std::move(model));
     });

@@ -62,6 +62,7 @@ Node gpu_models_node(const ClusterConfig& config) {
     if (model.memory_mib != 0) body.set("memory", plain_node(memory_text(model.memory_mib)));
     if (model.watts != 0) body.set("watts", integer_node(model.watts));
     if (model.idle_watts != 0) body.set("idle_watts", integer_node(model.idle_watts));
+    if (!model.mig.empty()) body.set("mig", string_node(model.mig));
     map.set(model.name, std::move(body));
   }
   return map;

@@ -99,7 +99,8 @@ struct GroupReader {
                                                 " is more than tasks " + std::to_string(group.count) +
                                                 "; give at most that");
     }
-    if (gpu_models_at && !group.request.gpu_models.empty() && group.request.gpus == 0)
+    const bool no_gpus = group.request.gpus == 0 && group.request.mig_profile.empty();
+    if (gpu_models_at && !group.request.gpu_models.empty() && no_gpus)
       value.reading().refuse(*gpu_models_at, path + "gpu_models: no GPUs are asked for; give gpus, or leave it out");
     if (launch_at && group.launch == Launch::kPerGpu && group.request.gpus == 0) {
       value.reading().refuse(*launch_at,
@@ -212,7 +213,7 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups, std::optional<Posi
 }  // namespace
 
 void fill_request(TaskRequest& request, bool cpus_stated, bool memory_stated) {
-  const std::int64_t gpus = request.gpus;
+  const std::int64_t gpus = request.mig_profile.empty() ? request.gpus : 1;
   if (!cpus_stated) request.cpu_milli = gpus > 0 ? gpus * kDefaultCpuMilli : kDefaultCpuMilli;
   if (!memory_stated) request.memory_mib = gpus > 0 ? gpus * kDefaultMemoryMibPerGpu : kDefaultMemoryMib;
 }

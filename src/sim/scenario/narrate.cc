@@ -19,8 +19,9 @@ std::string stamp(Timestamp time) {
 
 std::string gpus_text(const TaskPlacement& placement) {
   if (placement.gpus.empty()) return {};
-  std::string text = "[" + ranges_text(placement.gpus) + "]";
-  if (placement.gpu_milli < kMilli) text += "*" + std::to_string(placement.gpu_milli) + "m";
+  const std::string instance = placement.slices == 0 ? "" : ":" + slices_text(placement.slices);
+  std::string text = "[" + ranges_text(placement.gpus) + instance + "]";
+  if (placement.gpu_milli < kMilli && placement.slices == 0) text += "*" + std::to_string(placement.gpu_milli) + "m";
   return text;
 }
 

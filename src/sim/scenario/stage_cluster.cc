@@ -120,6 +120,7 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
   if (line.verb == "model") {
     GpuModelConfig& model = config.gpu_models.emplace_back();
     model.name = line.names.front();
+    if (const auto* mig = line.option("mig")) model.mig = *mig;
     if (auto ok = read_option(line, "watts", parse_count, model.watts); !ok) return ok;
     if (auto ok = read_option(line, "idle-watts", parse_count, model.idle_watts); !ok) return ok;
     return read_option(line, "weight", parse_milli, model.weight_permille);
@@ -217,6 +218,7 @@ Result<void> read_gpus(const Line& line, NodeSpec& spec) {
 // All but the name.
 Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& levels) {
   NodeSpec spec;
+  spec.cuts_gpus = true;
   spec.cpu_milli = 64'000;
   spec.memory_mib = 512 * 1024;
   std::vector<std::string> taints;

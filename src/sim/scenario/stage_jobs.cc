@@ -83,7 +83,9 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "cpus", parse_milli, group.request.cpu_milli); !ok) return ok;
   if (auto ok = read_option(line, "memory", parse_mib, group.request.memory_mib); !ok) return ok;
   if (auto ok = read_option(line, "model", parse_list, group.request.gpu_models); !ok) return ok;
-  if (gpu_milli == 0 && line.option("model") != nullptr) return invalid("model is of use only with gpus");
+  if (const auto* mig = line.option("mig")) group.request.mig_profile = *mig;
+  if (gpu_milli == 0 && group.request.mig_profile.empty() && line.option("model") != nullptr)
+    return invalid("model is of use only with gpus");
   if (auto ok = read_option(line, "tasks", parse_tasks, group.count); !ok) return ok;
   if (auto ok = read_option(line, "min-tasks", parse_tasks, group.min_count); !ok) return ok;
   if (const std::string* pool = line.option("pool")) group.pool = *pool;

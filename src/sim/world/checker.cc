@@ -300,6 +300,11 @@ void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign)
     gpu.bound += sign * placement.gpu_milli;
     bound_milli_ += sign * placement.gpu_milli;
     if (is_down(node, gpu)) fleet_books_[gpu.model].down -= sign * placement.gpu_milli;
+    if (const MigGeometry* mig = geometry_of(gpu.model)) {
+      const std::uint32_t slices = placement.slices == 0 ? mig->all() : placement.slices;
+      for (std::uint32_t s = 0; s < 8; ++s) gpu.slices[s] += (slices >> s & 1U) != 0 ? sign : 0;
+      continue;
+    }
     if (placement.gpu_milli == kMilli) continue;
     gpu.sharers += sign;
     if (sign > 0 && gpu.sharers == 1) gpu.domain = queues_[job.queue].domain;

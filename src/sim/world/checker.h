@@ -75,6 +75,7 @@ class Checker : public Witness {
     std::int32_t bound = 0;
     std::int32_t nominated = 0;
     std::int32_t sharers = 0;
+    std::array<std::int32_t, 8> slices{};  // of one that is cut: how many instances occupy each
     std::string domain;
     bool healthy = true;
   };
@@ -288,6 +289,8 @@ class Checker : public Witness {
   void count_fleet(const NodeView& node, int sign);
   void pass_time(Timestamp now);
   void drop_nomination(JobView& job);
+  const MigGeometry* geometry_of(std::uint32_t model) const;
+  void check_instance(const JobView& job, const TaskPlacement& placement, const GpuView& gpu);
   void promise_of_queues(const JobView& job, int sign);
   void check_kept_room(const JobView& job);
   void drop_hold(JobView& job);

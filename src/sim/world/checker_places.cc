@@ -86,6 +86,36 @@ std::int64_t Checker::leaving_milli(NodeId node, std::uint8_t gpu) const {
   return milli;
 }
 
+const MigGeometry* Checker::geometry_of(std::uint32_t model) const {
+  for (const GpuModelConfig& one : config_.gpu_models) {
+    if (one.name == models_[model]) return mig_geometry(one.mig);
+  }
+  return nullptr;
+}
+
+// An instance is of the profile that was asked, begins where it may, and overlaps no other; nobody else is on a GPU
+// that is cut, but who has the node alone.
+void Checker::check_instance(const JobView& job, const TaskPlacement& placement, const GpuView& gpu) {
+  const std::string who = text_of(job.id) + " on " + nodes_[placement.node.index()].spec.name;
+  const MigGeometry* mig = geometry_of(gpu.model);
+  const std::string& wanted = job.spec.groups[placement.group].request.mig_profile;
+  require((mig != nullptr) == !wanted.empty() || job.spec.exclusive, "P11",
+          who + ": takes a GPU that is cut without asking an instance, or the reverse");
+  if (mig == nullptr || job.spec.exclusive) return;
+  const MigProfile* profile = mig->profile_named(wanted);
+  require(profile != nullptr, "P11", who + ": its GPU is not cut into " + wanted);
+  if (profile == nullptr) return;
+  bool begins = false;
+  for (std::uint32_t start = 0; start < 8; ++start) {
+    if ((profile->starts >> start & 1U) != 0 && placement.slices == profile->at(start)) begins = true;
+  }
+  require(begins && placement.gpus.size() == 1 && placement.gpu_milli == 1000 * profile->width / mig->slices, "P1",
+          who + ": has no instance of " + wanted + " at slices " + slices_text(placement.slices));
+  require(std::all_of(gpu.slices.begin(), gpu.slices.end(), [](std::int32_t here) { return here <= 1; }), "P1",
+          who + ": its instance overlaps another");
+  count("instance");
+}
+
 // Called after the placement was bound: everything must still hold.
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
@@ -110,11 +140,13 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
     require(gpu.bound + gpu.nominated <= kMilli ||
                 gpu.bound - leaving_milli(placement.node, index) + gpu.nominated <= kMilli,
             "P5", where + ": takes a GPU that is promised to a claimant");
-    require(placement.gpu_milli == kMilli || gpu.domain == queues_[job.queue].domain, "P11",
+    const bool share = placement.gpu_milli < kMilli && geometry_of(gpu.model) == nullptr;
+    check_instance(job, placement, gpu);
+    require(!share || gpu.domain == queues_[job.queue].domain, "P11",
             where + ": shares a GPU with another trust domain");
-    require(placement.gpu_milli == kMilli || gpu.nominated == 0 || !promised_to_others(job, placement.node, index),
-            "P5", where + ": shares a GPU of which another trust domain is promised a share");
-    require(placement.gpu_milli < kMilli || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
+    require(!share || gpu.nominated == 0 || !promised_to_others(job, placement.node, index), "P5",
+            where + ": shares a GPU of which another trust domain is promised a share");
+    require(share || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
     require(request.gpu_models.empty() || job.spec.exclusive ||
                 std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
                     request.gpu_models.end(),

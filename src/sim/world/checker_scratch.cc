@@ -230,11 +230,25 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
     const GpuView& gpu = node.gpus[g];
     if (!gpu.healthy || gpu.model != model || gpu.nominated > 0) continue;
     const std::int32_t bound = gpu.bound - away.gpus[g];
+    if (const MigGeometry* mig = geometry_of(model)) {
+      const MigProfile* profile = mig->profile_named(request.mig_profile);
+      if (profile == nullptr || (bound > 0 && away.gpus[g] > 0)) continue;  // which slices would be left is not known
+      for (std::uint32_t start = 0, next = 0; start < 8; ++start) {
+        const bool may = (profile->starts >> start & 1U) != 0 && start >= next;
+        const auto* const from = gpu.slices.begin() + start;
+        if (!may || (bound > 0 && std::any_of(from, from + profile->width, [](auto here) { return here > 0; })))
+          continue;
+        ++shares;
+        next = start + profile->width;
+      }
+      continue;
+    }
+    if (!request.mig_profile.empty()) continue;
     if (bound == 0) ++idle, ++idle_in[node.spec.gpus[g].numa];
     if (bound > 0 && (gpu.sharers == 0 || gpu.domain != queues_[job.queue].domain)) continue;
     shares += (kMilli - bound) / request.gpu_milli;
   }
-  if (request.is_share()) return shares;
+  if (request.is_share() || !request.mig_profile.empty()) return shares;
   const NumaPolicy policy = job.spec.groups.front().numa;
   if (policy != NumaPolicy::kSingleNumaNode && policy != NumaPolicy::kRestricted) return idle / request.gpus;
   std::int64_t within = 0;

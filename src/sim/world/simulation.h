@@ -49,6 +49,7 @@ class Simulation {
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
   JobSpec random_job();
   void random_requests(JobSpec& spec);
+  void choose_instance(TaskRequest& request, Random& knives);
   void choose_neighbours(JobSpec& spec);
   backend::TaskScript script_of(const StartTask& start) const;
 
@@ -59,6 +60,7 @@ class Simulation {
   void plan_maintenance(Random& apart);
   void change_gpu_health(const std::string& node);
   void change_images(const std::string& node);
+  bool has_cut_gpus() const { return shape_.policies && !shape_.exact && seed_ % 5 == 1; }
   bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
   static std::vector<std::string> random_images(Random& random);
   void touch_a_node();

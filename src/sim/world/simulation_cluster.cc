@@ -33,6 +33,7 @@ void Simulation::build_nodes() {
   for (std::uint32_t n = 0; n < count; ++n) {
     NodeSpec spec;
     spec.name = "n" + std::to_string(n);
+    spec.cuts_gpus = true;
     spec.cpu_milli = 64'000;
     spec.memory_mib = 256 * 1024;
     if (!config_.pools.empty() && random_.chance(300)) spec.pool = config_.pools.front().name;
@@ -88,7 +89,8 @@ ClusterConfig Simulation::random_config() {
   ClusterConfig config = default_cluster_config();
   config.queues.clear();
   config.gpu_models = {{"H100", 1000, 81'920}};
-  if (random_.chance(300)) config.gpu_models.push_back({"A100", 500, 40'960});
+  if (random_.chance(300) || has_cut_gpus()) config.gpu_models.push_back({"A100", 500, 40'960});
+  if (has_cut_gpus()) config.gpu_models.back().mig = "a100-40gb";
   const std::int64_t capacity = std::int64_t{shape_.most_nodes} * 4 * kMilli;
   add_queues(config, "", random_.between(1, 10) * capacity / 10 / kMilli * kMilli, 0);
   if (shape_.exact) {  // a flat layer makes up the number

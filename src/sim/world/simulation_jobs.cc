@@ -41,6 +41,17 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
+// Nobody asks for the model that is cut by its name.
+void Simulation::choose_instance(TaskRequest& request, Random& knives) {
+  if (request.gpu_models == std::vector<std::string>{config_.gpu_models.back().name}) request.gpu_models.clear();
+  if (!knives.chance(400)) return;
+  request.gpus = 0;
+  request.gpu_milli = static_cast<std::int32_t>(kMilli);
+  request.gpu_models.clear();
+  request.mig_profile =
+      knives.pick(std::vector<std::string>{"1g.5gb", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
+}
+
 // With numbers of their own, as above: NUMA policies, images, labels, terms of affinity, levels of groups.
 void Simulation::choose_neighbours(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
@@ -51,6 +62,10 @@ void Simulation::choose_neighbours(JobSpec& spec) {
   Random crates(seed_ ^ (steps_ << 28U));
   for (TaskGroup& group : spec.groups) {
     if (has_images() && crates.chance(400)) group.image = crates.chance(500) ? "llama:1" : "pytorch";
+  }
+  Random knives(seed_ ^ (steps_ << 12U));
+  for (TaskGroup& group : spec.groups) {
+    if (has_cut_gpus()) choose_instance(group.request, knives);
   }
   Random apart(seed_ ^ (steps_ << 20U));
   if (!shape_.policies || !apart.chance(400)) return;
