@@ -6,12 +6,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/timestamp.h"
 #include "control/batch.h"
 #include "control/handle.h"
+#include "model/advice.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/reason.h"
@@ -82,6 +84,15 @@ struct CapacityReport {
   Seq seq = 0;
 };
 
+// Which of the usual pitfalls the cluster is in.
+struct AdviceReport {
+  std::vector<Advice> items;
+  std::vector<std::pair<AdviceCode, std::size_t>> left_out;  // so many more of the code
+  bool complete = true;                                      // all jobs were looked at
+  Timestamp time;
+  Seq seq = 0;
+};
+
 // A job that has left the state.
 struct PastJob {
   state::JobState job;
@@ -126,6 +137,7 @@ class Service {
   virtual Explained explain(JobId job) = 0;
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
+  virtual AdviceReport advice() = 0;
   // The arithmetic of a queue's share, one sentence for each step.
   virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
 

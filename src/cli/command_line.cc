@@ -302,6 +302,13 @@ void Declarations::declare_cluster() {
   scaling.add_option("--idle-for", capacity->idle_for, "a node that is idle for less stays (10m)")->type_name("SPAN");
   add_show(scaling, capacity->show);
 
+  auto advice = std::make_shared<AdviseOptions>();
+  add_show(command("Cluster", "advise", "Which of the usual pitfalls the cluster is in, and what would mend them",
+                   "berth advise\n"
+                   "  berth advise -o json | jq -r '.items[] | select(.severity == \"warning\").code'",
+                   advice),
+           advice->show);
+
   auto usage = std::make_shared<UsageOptions>();
   CLI::App& accounting = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
                                  "berth usage --from -24h --to now -o csv", usage);

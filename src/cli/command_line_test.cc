@@ -106,6 +106,8 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(window.reason == "new disks");
   CHECK(parsed<MaintenanceOptions>({"maintenance"}).action == "list");
   CHECK(parsed<CapacityOptions>({"capacity", "--idle-for", "1h"}).idle_for == "1h");
+  CHECK(parsed<AdviseOptions>({"advise", "-o", "yaml"}).show.format == Format::kYaml);
+  CHECK(parsed<AdviseOptions>({"advise", "--watch"}).show.watch);
   CHECK(parsed<MaintenanceOptions>({"maintenance", "cancel", "december"}).name == "december");
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
   CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);
@@ -116,6 +118,9 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"jobs", "--quue", "x"}).find("no option '--quue'; did you mean --queue?") != std::string::npos);
   CHECK(refused({"submit", "train.py"}).find("the command to run goes after --") != std::string::npos);
   CHECK(refused({"jobs", "-o", "xml"}).find("table") != std::string::npos);
+  CHECK(refused({"advise", "-o", "csv"}).find("table") != std::string::npos);
+  CHECK(refused({"advise", "everything"}).find("everything") != std::string::npos);
+  CHECK(refused({"advise", "--wach"}).find("did you mean --watch?") != std::string::npos);
   CHECK(refused({"jobs", "--", "x"}).find("only submit and run") != std::string::npos);
   CHECK(refused({"submit", "--"}).find("no command after --") != std::string::npos);
   CHECK(refused({"cancel"}).find("ID is required") != std::string::npos);

@@ -109,6 +109,10 @@ struct CapacityOptions {
   ShowOptions show;
   std::string idle_for;  // "10m"; empty: as the server has it
 };
+// Which of the usual pitfalls the cluster is in.
+struct AdviseOptions {
+  ShowOptions show;
+};
 struct EventsOptions {
   Format format = Format::kTable;
   bool follow = false;
@@ -151,8 +155,8 @@ struct CompletionOptions {
 
 using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                              PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
-                             NodeActionOptions, MaintenanceOptions, CapacityOptions, EventsOptions, UsageOptions,
-                             ApplyOptions, DiffOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions,
-                             StatusOptions, VersionOptions, CompletionOptions>;
+                             NodeActionOptions, MaintenanceOptions, CapacityOptions, AdviseOptions, EventsOptions,
+                             UsageOptions, ApplyOptions, DiffOptions, ConfigOptions, CheckpointDoneOptions,
+                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

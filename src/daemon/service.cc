@@ -10,6 +10,7 @@
 #include "daemon/history_codec.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
+#include "sched/advice.h"
 #include "sched/blocking.h"
 #include "sched/capacity.h"
 #include "sched/explain.h"
@@ -108,6 +109,19 @@ api::CapacityReport DaemonService::capacity(std::int64_t idle_for_s) {
     report.seq = state.last_seq();
     const sched::Capacity found = sched::capacity_of(state, report.time, idle_for_s * 1000);
     for (const sched::NodeKind& kind : found.kinds) report.kinds.push_back(to_kind(state, kind));
+    report.complete = found.complete;
+  });
+  return report;
+}
+
+api::AdviceReport DaemonService::advice() {
+  api::AdviceReport report;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    report.time = now(state);
+    report.seq = state.last_seq();
+    sched::AdviceReport found = sched::advise(state, report.time);
+    report.items = std::move(found.items);
+    report.left_out = std::move(found.left_out);
     report.complete = found.complete;
   });
   return report;

@@ -24,6 +24,7 @@ class DaemonService final : public api::Service {
   void read(const std::function<void(const api::View&)>& look) override;
   api::Explained explain(JobId job) override;
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
+  api::AdviceReport advice() override;
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
   Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;

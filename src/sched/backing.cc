@@ -14,6 +14,8 @@ using state::State;
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+// So much of one guarantee counts, more than any fleet has: the sum over all queues and models then does not wrap.
+constexpr std::int64_t kMostAsked = std::int64_t{1} << 44;
 
 // One search for a way on which more flows: from a demand that is not met to a cell that has some left, over cells that
 // another demand could give up for others.
@@ -85,6 +87,19 @@ class Augmenting {
 
 }  // namespace
 
+std::vector<std::vector<bool>> open_pools(const State& state) {
+  const std::size_t pools = state.pools().size();
+  std::vector<std::vector<bool>> open(state.queues().size(), std::vector<bool>(pools));
+  for (const QueueState& queue : state.queues()) {
+    if (queue.removed) continue;
+    for (std::uint32_t p = 0; p < pools; ++p) {
+      if (!state.is_open_to(queue.id, p)) continue;
+      for (const QueueId above : state.path_to(queue.id)) open[above.index()][p] = true;
+    }
+  }
+  return open;
+}
+
 std::int64_t Backing::Flow::most() const {
   std::vector<const std::vector<bool>*> open;
   std::vector<std::int64_t> wanted;
@@ -93,6 +108,12 @@ std::int64_t Backing::Flow::most() const {
     wanted.push_back(amount);
   }
   return Augmenting(open, std::move(wanted), cells).run();
+}
+
+Backing::Sum Backing::Flow::sum() const {
+  Sum sum{.asked = 0, .met = at_first};
+  for (const auto& [open, amount] : demands) sum.asked = checked_add(sum.asked, amount);
+  return sum;
 }
 
 Backing::Backing(const State& state, Of of) : state_(state), of_(of) {
@@ -117,33 +138,18 @@ void Backing::add(const NodeState& node, std::int64_t count) {
 }
 
 std::int64_t Backing::asked(const QueueState& queue, std::size_t dim) const {
-  const std::int64_t guaranteed = queue.guaranteed.amounts[dim];
+  const std::int64_t guaranteed = std::min(queue.guaranteed.amounts[dim], kMostAsked);
   if (of_ == Of::kGuarantees) return guaranteed;
   if (queue.lending_limit[dim] == kUnlimited) return 0;
   const std::int64_t used = queue.usage[dim] - queue.burst_usage[dim] + queue.nominated[dim];
   return std::max<std::int64_t>(0, std::max<std::int64_t>(0, guaranteed - queue.lending_limit[dim]) - used);
 }
 
-// By queue: the pools that are open to it or to some queue below it.
-std::vector<std::vector<bool>> Backing::open_pools() const {
-  const std::size_t pools = state_.pools().size();
-  std::vector<std::vector<bool>> open(state_.queues().size(), std::vector<bool>(pools));
-  for (const QueueState& queue : state_.queues()) {
-    if (queue.removed) continue;
-    for (std::uint32_t p = 0; p < pools; ++p) {
-      if (!state_.is_open_to(queue.id, p)) continue;
-      for (const QueueId above : state_.path_to(queue.id)) open[above.index()][p] = true;
-    }
-  }
-  return open;
-}
-
 // What the queue is guaranteed beyond what is guaranteed below it, where any model does, and of each model. Gives back
-// what is guaranteed there in all. No more than there is counts, which keeps all sums small.
+// what is guaranteed there in all.
 std::int64_t Backing::demand_gpus(QueueId id, const std::vector<std::vector<bool>>& open) {
   const QueueState& queue = state_.queue(id);
   const std::size_t models = state_.gpu_models().size();
-  const std::int64_t all = state_.capacity()[kDimGpu];
   const auto ask = [&](std::int64_t amount, std::size_t model) {
     if (amount <= 0) return;
     std::vector<bool> cells(gpus_.cells.size());
@@ -158,26 +164,25 @@ std::int64_t Backing::demand_gpus(QueueId id, const std::vector<std::vector<bool
   for (std::size_t m = 0; m < models; ++m) {
     const std::size_t dim = dim_of(GpuModelId(static_cast<std::uint16_t>(m)));
     if (!queue.guaranteed.states(dim)) continue;
-    std::int64_t beyond = std::min(asked(queue, dim), all);
-    for (const QueueId child : queue.children) beyond -= std::min(asked(state_.queue(child), dim), all);
+    std::int64_t beyond = asked(queue, dim);
+    for (const QueueId child : queue.children) beyond -= asked(state_.queue(child), dim);
     ask(beyond, m);
     within = checked_add(within, std::max<std::int64_t>(0, beyond));
   }
   if (!queue.guaranteed.states(kDimGpu)) return within;
-  const std::int64_t stated = std::min(asked(queue, kDimGpu), all);
+  const std::int64_t stated = asked(queue, kDimGpu);
   ask(stated - within, kNone);
   return std::max(stated, within);
 }
 
 void Backing::add_demands() {
-  const auto open = open_pools();
+  const auto open = open_pools(state_);
   demand_gpus(state_.root(), open);
   for (const auto& [dim, flow] : {std::pair(kDimCpu, &cpus_), std::pair(kDimMemory, &memory_)}) {
     for (const QueueState& queue : state_.queues()) {
       if (queue.removed || !queue.guaranteed.states(dim)) continue;
-      const std::int64_t all = state_.capacity()[dim];
-      std::int64_t beyond = std::min(asked(queue, dim), all);
-      for (const QueueId child : queue.children) beyond -= std::min(asked(state_.queue(child), dim), all);
+      std::int64_t beyond = asked(queue, dim);
+      for (const QueueId child : queue.children) beyond -= asked(state_.queue(child), dim);
       if (beyond <= 0) continue;
       std::int64_t& sum = flow->demands[open[queue.id.index()]];
       sum = checked_add(sum, beyond);

@@ -18,6 +18,9 @@
 
 namespace berth::sched {
 
+// By queue: the pools that are open to it or to some queue below it.
+std::vector<std::vector<bool>> open_pools(const state::State& state);
+
 class Backing {
  public:
   enum class Of { kGuarantees, kKeptBack };
@@ -30,6 +33,15 @@ class Backing {
   void put_back(const state::NodeState& node, std::int64_t count) { add(node, +count); }
   bool holds() const;
 
+  // What is asked in all, and what of that was met at first.
+  struct Sum {
+    std::int64_t asked = 0;
+    std::int64_t met = 0;
+  };
+  Sum gpu_milli() const { return gpus_.sum(); }
+  Sum cpu_milli() const { return cpus_.sum(); }
+  Sum memory_mib() const { return memory_.sum(); }
+
  private:
   // What is asked of some cells together (bit c: of cell c), and what each cell has.
   struct Flow {
@@ -38,6 +50,7 @@ class Backing {
     std::int64_t at_first = 0;
 
     std::int64_t most() const;
+    Sum sum() const;
     bool holds() const { return demands.empty() || most() >= at_first; }
   };
 
@@ -46,7 +59,6 @@ class Backing {
   std::int64_t asked(const state::QueueState& queue, std::size_t dim) const;
   void add_demands();
   std::int64_t demand_gpus(QueueId queue, const std::vector<std::vector<bool>>& open);
-  std::vector<std::vector<bool>> open_pools() const;
 
   const state::State& state_;
   Of of_;

@@ -405,6 +405,25 @@ def usage_adds_up_in_every_format(berth):
 
 
 @check
+def advice_is_told_of_what_is_there(berth):
+    def codes():
+        return [item["code"] for item in berth.json("advise")["items"]]
+    assert "gang-by-hand" not in codes(), codes()
+    parts = [berth.submit("--queue", "a", "--gpus", "8", "--env", "WORLD_SIZE=2", "--env", f"RANK={rank}", "--", "sleep", "600")
+             for rank in range(2)]
+    berth.wait(parts[0], "running")
+    assert "gang-by-hand" in codes(), codes()
+    told = berth("advise", "-o", "wide")
+    assert "warning  gang-by-hand  queue a\n" in told, told
+    assert f"has submitted jobs {parts[0]} and {parts[1]} of one task each" in told, told
+    for part in parts:
+        berth("cancel", part)
+        berth.wait(part, "finished")
+    assert "gang-by-hand" not in codes(), codes()
+    berth("advise", "--severity", "note", code=2)
+
+
+@check
 def a_checkpoint_is_acknowledged_from_inside(berth):
     program = berth_binary()
     job = berth.submit("--queue", "a", "--checkpoint-signal", "USR1", "--grace", "30s", "--", "sh", "-c",

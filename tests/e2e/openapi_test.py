@@ -72,6 +72,7 @@ CALLS = [
     ("planMaintenance", "POST", "/v1/maintenance", {"name": "m1", "nodes": ["n1"], "for_s": 600}),
     ("listMaintenance", "GET", "/v1/maintenance", None),
     ("getCapacity", "GET", "/v1/capacity?idle_for_s=0", None),
+    ("getAdvice", "GET", "/v1/advice", None),
     ("cancelMaintenance", "DELETE", "/v1/maintenance/m1", None),
     ("getUsage", "GET", "/v1/usage", None),
     ("listEvents", "GET", "/v1/events?from=1", None),

@@ -2,6 +2,7 @@
 
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
+#include "model/advice.h"
 #include "model/cluster_config.h"
 #include "model/event.h"
 #include "model/node.h"
@@ -152,6 +153,26 @@ Schema capacity() {
                  {"seq", integer("The last event that the answer reflects.")}});
 }
 
+Schema advice() {
+  const Schema item =
+      object("A piece of advice.",
+             {{"code", word_of<AdviceCode>("What is so.")},
+              {"pitfall", word_of<Pitfall>("The pitfall that it is of.")},
+              {"severity", word_of<AdviceSeverity>("warning: it costs somebody something now. note: it may.")},
+              {"about", word_of<AdviceAbout>("What it is about.")},
+              {"name?", text("The queue's path or the pool's name.")},
+              {"text", text("What is so, with numbers: whole sentences.")},
+              {"remedy", text("What would mend it: a whole sentence.")}});
+  return object("Which of the usual pitfalls the cluster is in.",
+                {{"time", time("The server's time.")},
+                 {"items", list("Warnings first; none: none of them is seen.", item)},
+                 {"left_out", list("Codes of which there is more.",
+                                   object("A code.", {{"code", word_of<AdviceCode>("Of these.")},
+                                                      {"count", integer("So many more pieces.")}}))},
+                 {"complete", boolean("All jobs were looked at.")},
+                 {"seq", integer("The last event that the answer reflects.")}});
+}
+
 Schema node() {
   return object(
       "A node.",
@@ -252,6 +273,7 @@ void add_cluster_schemas(boost::json::object& schemas) {
   schemas["Share"] = object("The arithmetic of a share.", {{"path", text("The queue's path.")},
                                                            {"lines", list("Step by step.", text("A sentence."))}});
   schemas["Capacity"] = capacity();
+  schemas["Advice"] = advice();
   schemas["QueueList"] = object("All queues.", {{"items", list("The queues, by path.", reference("Queue"))},
                                                 {"seq", integer("The last event that the list reflects.")}});
   schemas["Gpu"] = gpu();

@@ -132,6 +132,16 @@ class FakeService : public Service {
     report.kinds[1].wanted.reset();
     return report;
   }
+  AdviceReport advice() override {
+    return {.items = {{AdviceCode::kGuaranteesNotBacked, AdviceSeverity::kWarning, AdviceAbout::kCluster, "",
+                       "12 of 8 are guaranteed.", "Lower them."},
+                      {AdviceCode::kUserWithoutLimit, AdviceSeverity::kNote, AdviceAbout::kQueue, "b/nlp",
+                       "ann has 4 of 4.", "Set one."}},
+            .left_out = {{AdviceCode::kUserWithoutLimit, 3}},
+            .complete = true,
+            .time = now,
+            .seq = state.last_seq()};
+  }
   Result<std::vector<std::string>> explain_share(const std::string& queue) override {
     if (state.queue_at(queue) == nullptr) return not_found("no such queue");
     return std::vector<std::string>{"gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)"};

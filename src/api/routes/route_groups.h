@@ -15,6 +15,7 @@ void add_queue_routes(http::Router& router, Service& service);
 void add_node_routes(http::Router& router, Service& service);
 void add_maintenance_routes(http::Router& router, Service& service);
 void add_capacity_routes(http::Router& router, Service& service);
+void add_advice_routes(http::Router& router, Service& service);
 void add_usage_routes(http::Router& router, Service& service);
 void add_event_routes(http::Router& router, Service& service);
 void add_snapshot_routes(http::Router& router, Service& service);

@@ -47,6 +47,7 @@ http::Router make_router(Service& service) {
   add_node_routes(router, service);
   add_maintenance_routes(router, service);
   add_capacity_routes(router, service);
+  add_advice_routes(router, service);
   add_usage_routes(router, service);
   add_event_routes(router, service);
   add_snapshot_routes(router, service);

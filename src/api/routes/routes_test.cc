@@ -91,6 +91,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"listMaintenance", {.target = "/v1/maintenance"}},
       {"cancelMaintenance", {.method = "DELETE", .target = "/v1/maintenance/m1"}},
       {"getCapacity", {.target = "/v1/capacity?idle_for_s=0"}},
+      {"getAdvice", {.target = "/v1/advice"}},
       {"getUsage", {.target = "/v1/usage?from=2023-01-01&to=2024-01-01T00:00:00Z"}},
       {"listEvents", {.target = "/v1/events?from=1&limit=1000"}},
       {"getSnapshot", {.target = "/v1/snapshot"}},

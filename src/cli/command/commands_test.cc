@@ -24,13 +24,14 @@ struct Outcome {
   std::vector<std::string> requests;
 };
 
-// Runs the command against a server that gives these answers.
+// Runs the command against a server that gives these answers, on a terminal of that width.
 template <class Options>
-Outcome outcome_of(const Options& options, const std::vector<std::string>& answers) {
+Outcome outcome_of(const Options& options, const std::vector<std::string>& answers, std::size_t width = 0) {
   client::CannedServer server(answers);
   std::ostringstream out;
   std::ostringstream err;
   Session session{out, err, client::Client({.base_url = server.url(), .token = "t"}), server.url()};
+  session.width = width;
   Result<int> code = run(options, session);
   return {std::move(code), out.str(), err.str(), server.requests()};
 }
@@ -151,6 +152,45 @@ TEST_CASE("capacity: tells what could go and what would help, and reads the time
     options.idle_for = wrong;
     CHECK_FALSE(outcome_of(options, {}).code);
   }
+}
+
+TEST_CASE("advise: what is so and what would mend it, in lines that fit, and one line where there is nothing to say") {
+  const std::string answer = R"({"time": "2026-12-01T06:00:00.000Z", "items": [
+      {"code": "gang-by-hand", "pitfall": "forgetting-gang", "severity": "warning", "about": "queue",
+       "name": "research/nlp", "text": "a\u001b[1m has submitted jobs 1 and 2.", "remedy": "Submit one job."},
+      {"code": "fragmentation-not-watched", "pitfall": "fragmentation-not-watched", "severity": "note",
+       "about": "cluster", "text": "No alert is set.", "remedy": "Set one."}],
+      "left_out": [{"code": "gang-by-hand", "count": 7}], "complete": false, "seq": 9})";
+  AdviseOptions options;
+  const auto shown = outcome_of(options, {ok(answer)});
+  REQUIRE(shown.code);
+  CHECK(*shown.code == 0);
+  CHECK(shown.requests[0].starts_with("GET /v1/advice HTTP"));
+  CHECK(shown.out ==
+        "warning  gang-by-hand  queue research/nlp\n"
+        "  a\\x1b[1m has submitted jobs 1 and 2.\n"
+        "  Submit one job.\n"
+        "\n"
+        "note     fragmentation-not-watched  cluster\n"
+        "  No alert is set.\n"
+        "  Set one.\n"
+        "\n"
+        "And 7 more of gang-by-hand.\n"
+        "There are more jobs than were looked at.\n");
+  const auto narrow = outcome_of(options, {ok(answer)}, 24);
+  REQUIRE(narrow.code);
+  CHECK(narrow.out.find("  a\\x1b[1m has submitted\n  jobs 1 and 2.\n  Submit one job.\n") != std::string::npos);
+  options.show.format = Format::kWide;
+  CHECK(outcome_of(options, {ok(answer)}, 24).out == shown.out);
+  options.show.format = Format::kJson;
+  const auto json = outcome_of(options, {ok(answer)});
+  REQUIRE(json.code);
+  CHECK(json.out.find("\"remedy\": \"Submit one job.\"") != std::string::npos);
+  options.show.format = Format::kTable;
+  const auto none = outcome_of(options, {ok(R"({"items": [], "left_out": [], "complete": true, "seq": 9})")});
+  REQUIRE(none.code);
+  CHECK(*none.code == 0);
+  CHECK(none.out == "No advice: of the pitfalls that berth knows none is seen.\n");
 }
 
 TEST_CASE("submit: sends the document under its key, and says the job's number") {

@@ -53,6 +53,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "restart", .flags = "from-checkpoint"},
     {.verb = "why", .names = "NAME", .fewest = 1, .most = 1, .flags = "details"},
     {.verb = "capacity", .options = "idle-for"},
+    {.verb = "advise"},
     {.verb = "share", .names = "QUEUE", .fewest = 1, .most = 1},
     {.verb = "jobs"},
     {.verb = "queues"},

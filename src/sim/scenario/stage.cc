@@ -62,6 +62,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "restart") return die(line);
   if (verb == "why") return why(line);
   if (verb == "capacity") return tell_capacity(line);
+  if (verb == "advise") return tell_advice(), Done();
   if (verb == "share") return explain_share(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);

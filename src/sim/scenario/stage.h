@@ -50,6 +50,7 @@ class Stage : private Witness {
   Done exit(const Line& line);
   Done why(const Line& line);
   Done tell_capacity(const Line& line);
+  void tell_advice();
   Done on_job(const Line& line);
   void list_jobs();
   void list_queues();

@@ -6,6 +6,7 @@
 
 #include "model/document/quantity.h"
 #include "model/name.h"
+#include "sched/advice.h"
 #include "sched/capacity.h"
 #include "sched/explain.h"
 #include "sim/scenario/stage.h"
@@ -325,6 +326,18 @@ Stage::Done Stage::tell_capacity(const Line& line) {
   }
   if (!capacity.complete) say("not all who wait were asked");
   return {};
+}
+
+void Stage::tell_advice() {
+  const sched::AdviceReport report = sched::advise(world_.working(), world_.now());
+  for (const Advice& one : report.items) {
+    say(std::string(name_of(one.severity)) + " " + std::string(name_of(one.code)) + ", " +
+        std::string(name_of(one.about)) + (one.name.empty() ? "" : " " + one.name) + ": " + one.text);
+    say("  " + one.remedy);
+  }
+  for (const auto& [code, count] : report.left_out)
+    say("and " + std::to_string(count) + " more of " + std::string(name_of(code)));
+  if (report.items.empty()) say("no advice");
 }
 
 }  // namespace berth::sim

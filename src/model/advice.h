@@ -1,0 +1,73 @@
+#pragma once
+// A piece of advice: a usual pitfall of a shared GPU cluster that this one is in (docs/advice.md). The rules are in
+// sched/advice.h.
+
+#include <string>
+
+#include "base/fields.h"
+
+namespace berth {
+
+enum class Pitfall { kLimitsTooHigh, kForgettingGang, kIgnoringTopology, kNoQuotas, kFragmentationNotWatched };
+BERTH_ENUM_NAMES(Pitfall, "limits-too-high", "forgetting-gang", "ignoring-topology", "no-quotas",
+                 "fragmentation-not-watched");
+
+// In the order in which they are told.
+enum class AdviceCode {
+  kGuaranteesNotBacked,
+  kCeilingBoundsNothing,
+  kAsksStrandGpus,
+  kGangByHand,
+  kNodesWithoutPlace,
+  kTopologyNotConfigured,
+  kGangsCutApart,
+  kQueuesWithoutQuota,
+  kUserWithoutLimit,
+  kWeightZeroWaits,
+  kFragmentationNotWatched,
+  kFragmentationNotMended,
+};
+BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "asks-strand-gpus", "gang-by-hand",
+                 "nodes-without-place", "topology-not-configured", "gangs-cut-apart", "queues-without-quota",
+                 "user-without-limit", "weight-0-waits", "fragmentation-not-watched", "fragmentation-not-mended");
+
+constexpr Pitfall pitfall_of(AdviceCode code) {
+  switch (code) {
+    case AdviceCode::kGuaranteesNotBacked:
+    case AdviceCode::kCeilingBoundsNothing:
+    case AdviceCode::kAsksStrandGpus:
+      return Pitfall::kLimitsTooHigh;
+    case AdviceCode::kGangByHand:
+      return Pitfall::kForgettingGang;
+    case AdviceCode::kNodesWithoutPlace:
+    case AdviceCode::kTopologyNotConfigured:
+    case AdviceCode::kGangsCutApart:
+      return Pitfall::kIgnoringTopology;
+    case AdviceCode::kQueuesWithoutQuota:
+    case AdviceCode::kUserWithoutLimit:
+    case AdviceCode::kWeightZeroWaits:
+      return Pitfall::kNoQuotas;
+    case AdviceCode::kFragmentationNotWatched:
+    case AdviceCode::kFragmentationNotMended:
+      break;
+  }
+  return Pitfall::kFragmentationNotWatched;
+}
+
+// warning: it costs somebody something now. note: it may.
+enum class AdviceSeverity { kWarning, kNote };
+BERTH_ENUM_NAMES(AdviceSeverity, "warning", "note");
+
+enum class AdviceAbout { kCluster, kQueue, kPool };
+BERTH_ENUM_NAMES(AdviceAbout, "cluster", "queue", "pool");
+
+struct Advice {
+  AdviceCode code = AdviceCode::kGuaranteesNotBacked;
+  AdviceSeverity severity = AdviceSeverity::kNote;
+  AdviceAbout about = AdviceAbout::kCluster;
+  std::string name;    // of the queue or pool; empty for the cluster
+  std::string text;    // what is so, with numbers: whole sentences
+  std::string remedy;  // what would mend it
+};
+
+}  // namespace berth
