@@ -26,6 +26,8 @@ constexpr std::array kFlags{
     JobFlag{"--min-tasks", "min_tasks", FlagKind::kPlain, "N", "the least number it can run with (default: --tasks)"},
     JobFlag{"--gpus", "gpus", FlagKind::kPlain, "N", "GPUs per task: 1, 2, ... or a share such as 0.5 (default 0)"},
     JobFlag{"--gpu-model", "gpu_models", FlagKind::kList, "MODEL", "GPU model that will do; again for more"},
+    JobFlag{"--mig-profile", "mig_profile", FlagKind::kText, "PROFILE",
+            "instead of --gpus: a MIG instance per task, as 1g.10gb"},
     JobFlag{"--cpus", "cpus", FlagKind::kPlain, "N", "CPU cores per task (default 1, or 1 per GPU)"},
     JobFlag{"--memory", "memory", FlagKind::kPlain, "SIZE", "memory per task, as 16GiB"},
     JobFlag{"--launch", "launch", FlagKind::kText, "per-task|per-gpu|torchrun", "what is started (per-task)"},
