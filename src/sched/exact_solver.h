@@ -309,7 +309,7 @@ class ExactSolver {
     if (!request.mig_profile.empty()) {
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
         GpuRoom& gpu = nodes_[n].gpus[g];
-        if (!gpu.healthy || !model_allowed(request, gpu.model)) continue;
+        if (!gpu.healthy || gpu.milli < request.gpu_milli || !model_allowed(request, gpu.model)) continue;
         const MigProfile& profile = *state_.gpu_models()[gpu.model.index()].mig->profile_named(request.mig_profile);
         for (std::uint32_t start = 0; start + profile.width <= 8; ++start) {
           const MigSlices slices = profile.at(start);

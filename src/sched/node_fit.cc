@@ -41,7 +41,9 @@ MigSlices used_slices(const NodeState& node, const Taken& taken, std::uint8_t in
 
 std::optional<MigPlace> place_on(const TaskAsk& ask, const NodeState& node, const Taken& taken, std::uint8_t index) {
   const GpuSlot& gpu = node.gpus[index];
-  if (!gpu.healthy || ask.mig->of[gpu.model.index()] == nullptr || !usable_gpu(gpu, ask.models)) return std::nullopt;
+  if (ask.mig->of[gpu.model.index()] == nullptr || !usable_gpu(gpu, ask.models)) return std::nullopt;
+  // Who is leaving counts beside what is promised there, as for shares, though their slices may be the same.
+  if (gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli) return std::nullopt;
   return best_place(*ask.mig->of[gpu.model.index()], ask.mig->profile, used_slices(node, taken, index));
 }
 
