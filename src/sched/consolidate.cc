@@ -64,8 +64,10 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
     Taken& here = taken[one.node];
     here.add(one);
     return node.available_cpu_milli() >= here.cpu_milli && node.available_memory_mib() >= here.memory_mib &&
-           std::all_of(one.gpus.begin(), one.gpus.end(),
-                       [&](std::uint8_t gpu) { return node.gpus[gpu].available_milli() >= here.milli[gpu]; });
+           std::all_of(one.gpus.begin(), one.gpus.end(), [&](std::uint8_t gpu) {
+             return node.gpus[gpu].available_milli() >= here.milli[gpu] &&
+                    (node.gpus[gpu].unavailable_slices() & one.slices) == 0;
+           });
   });
 }
 

@@ -215,12 +215,25 @@ void Inquiry::try_names(ChangeKind kind, std::size_t group, const std::set<std::
   }
 }
 
+namespace {
+
+// Whether it may be asked there, too: an instance has to be the same part of each GPU.
+bool counts_alike_on(const TaskRequest& request, const state::GpuModelState& model) {
+  if (request.mig_profile.empty() || model.mig == nullptr) return request.mig_profile.empty() && model.mig == nullptr;
+  const MigProfile* profile = model.mig->profile_named(request.mig_profile);
+  return profile != nullptr && model.mig->milli_of(*profile) == request.gpu_milli;
+}
+
+}  // namespace
+
 // The same ask, elsewhere.
 void Inquiry::other_nodes(std::size_t index) {
   const TaskGroup& group = job_.spec.groups[index];
   std::set<std::string> names;
   if (!group.request.gpu_models.empty()) {
-    for (const auto& model : state_.gpu_models()) names.insert(model.name);
+    for (const auto& model : state_.gpu_models()) {
+      if (counts_alike_on(group.request, model)) names.insert(model.name);
+    }
     for (const std::string& model : group.request.gpu_models) names.erase(model);
     try_names(ChangeKind::kModel, index, names);
   }
