@@ -44,7 +44,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kNone, 100'000},
     {Bug::kNone, 100'000, Fleet::kCrowded},
     {Bug::kReclaimWithin, 100'000},
-    {Bug::kGangPartial, 1'000},
+    {Bug::kGangPartial, 10'000},
     {Bug::kMaxOnlyAtLeaf, 20'000},
     {Bug::kNominationIgnored, 20'000},
     {Bug::kShareAcrossDomains, 20'000},
