@@ -344,9 +344,10 @@ class Moving {
     return held_start_ <= search_.now + longest_ms;
   }
 
-  // As long as nobody has left. What is not free now depends on another who moves.
+  // As long as nobody has left, beside what the job is promised. What is not free now depends on another who moves.
   bool all_free(const MoveDecision& decision) {
     std::map<NodeId, Taken> taken;
+    for (const TaskPlacement& one : decision.placements) taken[one.node].add(one);
     for (const Move& move : decision.moves) {
       if (are_free(state_, move.to, taken)) continue;
       stuck_.insert(move.job);
