@@ -40,8 +40,10 @@ struct GpuSlot {
     return slices | (planted(Bug::kNominationIgnored) ? MigSlices{0} : promised);
   }
   void promise_slices(MigSlices which, int sign) {
+    const std::uint32_t bits = which;
     for (std::uint32_t s = 0; s < 8; ++s) {
-      const std::uint64_t one = std::uint64_t{which >> s & 1U} << 8 * s;
+      if ((bits >> s & 1U) == 0) continue;
+      const std::uint64_t one = std::uint64_t{1} << 8 * s;
       promised_slices = sign > 0 ? promised_slices + one : promised_slices - one;
     }
   }
