@@ -171,13 +171,19 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
 
 void displace(Batch& batch, const QueueState& queue) {
   const State& state = batch.state();
+  const state::Stack& stack = queue.stack;
+  if (stack.idle_usage == Amounts()) return;
   const Amounts used = queue.within_or_promised();
-  const std::vector<BorrowedKey> entitled(queue.stack.entitled.begin(), queue.stack.entitled.end());
-  const bool may_fit = std::any_of(entitled.begin(), entitled.end(), [&](const BorrowedKey& key) {
-    return inside_guarantee(used - queue.stack.idle_usage, charge_of(state, key).amounts, queue.guaranteed);
-  });
-  if (!may_fit) return;
-  Room room{displaceable(state, queue), used, used - queue.stack.idle_usage};
+  const Amounts least = used - stack.idle_usage;
+  const auto fits = [&](const Amounts& amounts) { return inside_guarantee(least, amounts, queue.guaranteed); };
+  // What they count is looked up only where something fits of all that is borrowed, of which they are a part.
+  if (std::none_of(stack.borrowed_of.begin(), stack.borrowed_of.end(), [&](const auto& of) { return fits(of.first); }))
+    return;
+  if (std::none_of(stack.entitled.begin(), stack.entitled.end(),
+                   [&](const BorrowedKey& key) { return fits(charge_of(state, key).amounts); }))
+    return;
+  const std::vector<BorrowedKey> entitled(stack.entitled.begin(), stack.entitled.end());
+  Room room{displaceable(state, queue), used, least};
   for (const BorrowedKey& key : entitled) {
     if (room.there.empty()) break;
     const Charge& charge = charge_of(state, key);

@@ -79,9 +79,9 @@ Timestamp ExpectedEnds::of(const RunningRow& row) {
 }
 
 std::int64_t ExpectedEnds::learned_s(const RunningRow& row, std::int64_t already_s) {
-  const auto [known, fresh] = alike_.try_emplace(row.likeness);
-  if (fresh) known->second = state_.run_times().alike(state_.job(row.job)->spec);
-  const auto learned = RunTimes::quantile(known->second, kLearnedPercent, already_s);
+  auto known = alike_.find(row.likeness);
+  if (known == alike_.end()) known = alike_.try_emplace(row.likeness, state_.job(row.job)->spec, row.likeness).first;
+  const auto learned = state_.run_times().quantile(known->second, kLearnedPercent, already_s);
   return learned ? learned->seconds : 0;
 }
 

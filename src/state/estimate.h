@@ -3,8 +3,8 @@
 // then; what its owner stated or what was learned from the runs of others is soft.
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <unordered_map>  // allowed: looked up by key, never walked
 
 #include "base/timestamp.h"
 #include "state/state.h"
@@ -51,7 +51,7 @@ class ExpectedEnds {
 
   const State& state_;
   Timestamp now_;
-  std::map<std::uint64_t, RunTimes::Alike> alike_;  // by likeness
+  std::unordered_map<std::uint64_t, RunTimes::Alike> alike_;  // allowed: looked up by key, never walked
 };
 
 // Whether that is so whatever happens, because it is stopped then: a time limit, or a stop that has begun.

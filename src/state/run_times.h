@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>  // allowed: looked up by key, never walked
 #include <vector>
 
 #include "base/fields.h"
@@ -36,16 +37,27 @@ struct LearnedRunTime {
 std::uint64_t likeness_of(const JobSpec& spec);
 
 class RunTimes {
+  using Seconds = std::array<std::uint32_t, kRunsRemembered>;
   struct List {
-    std::uint64_t added = 0;             // when the last run time came, counted in run times
-    std::vector<std::uint32_t> seconds;  // the latest last
+    std::uint64_t added = 0;  // when the last run time came, counted in run times
+    std::uint32_t runs = 0;   // so many are remembered
+    Seconds latest{};         // the latest last
+    Seconds sorted{};
   };
 
  public:
-  // Where the run times of jobs like one are looked for, the most alike first; null where there are none. As it is
-  // until something is learned.
-  struct Alike {
-    std::array<const List*, kLikenesses> lists{};
+  // Where the run times of jobs like one are looked for, the most alike first: looked up as far as somebody had to ask,
+  // for as long as the job is there and nothing is learned.
+  class Alike {
+   public:
+    Alike(const JobSpec& spec, std::uint64_t likeness) : spec_(&spec), likeness_(likeness) {}
+
+   private:
+    friend class RunTimes;
+    const JobSpec* spec_;
+    std::uint64_t likeness_;  // likeness_of(spec)
+    std::size_t looked_up_ = 0;
+    std::array<const List*, kLikenesses> lists_{};  // null where there are none
   };
 
   // One list, as it is saved.
@@ -65,8 +77,7 @@ class RunTimes {
   // where too few ever did.
   std::optional<LearnedRunTime> quantile(const JobSpec& spec, std::int64_t percent, std::int64_t already = 0) const;
 
-  Alike alike(const JobSpec& spec) const;
-  static std::optional<LearnedRunTime> quantile(const Alike& alike, std::int64_t percent, std::int64_t already);
+  std::optional<LearnedRunTime> quantile(Alike& alike, std::int64_t percent, std::int64_t already) const;
 
   std::size_t size() const { return lists_.size(); }
   std::vector<Saved> save() const;
@@ -77,9 +88,10 @@ class RunTimes {
 
  private:
   void add(std::uint64_t key, std::uint32_t seconds);
+  static void remember(List& list, std::uint32_t seconds);
 
-  std::map<std::uint64_t, List> lists_;          // by a hash of the likeness
-  std::map<std::uint64_t, std::uint64_t> ages_;  // List::added to key
+  std::unordered_map<std::uint64_t, List> lists_;  // allowed: looked up by key, never walked
+  std::map<std::uint64_t, std::uint64_t> ages_;    // List::added to key
   std::uint64_t added_ = 0;
 };
 
