@@ -8,6 +8,7 @@
 #include "sched/blocking.h"
 #include "sched/explain_claim.h"
 #include "sched/explain_closed.h"
+#include "sched/explain_never.h"
 #include "sched/explain_parts.h"
 #include "sched/explain_queue.h"
 #include "sched/explain_short.h"
@@ -466,7 +467,8 @@ Explanation explain_briefly(State& state, const JobState& job, Timestamp now) {
   const ReasonCode code = explanation.reason.code;
   explanation.summary = code == ReasonCode::kParent
                             ? explain_children(state, job, now)
-                            : sentence_with_what_is_short(state, job, explanation.reason) + pause_after_end(job, code) +
+                            : sentence_with_what_is_short(state, job, explanation.reason) +
+                                  what_the_fleet_lacks(state, job, explanation.reason) + pause_after_end(job, code) +
                                   closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
                                   failed_gpus(state, job, code) + closed_to_images(state, job, code) +
                                   closed_pools(state, job, code);

@@ -58,8 +58,14 @@ TEST_CASE("a gang of several groups is told what all of them lack, or which of t
   fleet.cycle();
   CHECK_EQ(told(4, 2), "the job asks 6 GPUs and 5 are free where it may run");
   CHECK_EQ(told(3, 2), "its group actors asks 2 GPUs and 1 is free where it may run");
-  CHECK_EQ(told(4, 5), "no set of nodes in this fleet can hold its group actors, even if all were empty");
-  CHECK_EQ(told(5, 2), "no set of nodes in this fleet can hold its group main, even if all were empty");
+  CHECK_EQ(told(4, 5),
+           "no set of nodes in this fleet can hold its group actors, even if all were empty: a task asks 5 GPUs "
+           "(A100), and no "
+           "node that it may use has more than 4");
+  CHECK_EQ(told(5, 2),
+           "no set of nodes in this fleet can hold its group main, even if all were empty: a task asks 5 GPUs (H100), "
+           "and no "
+           "node that it may use has more than 4");
 }
 
 TEST_CASE("groups that an empty fleet holds one by one but not together are told never") {

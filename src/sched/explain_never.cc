@@ -1,0 +1,121 @@
+#include "sched/explain_never.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sched/explain.h"
+#include "sched/explain_short.h"
+#include "sched/node_fit.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::NodeShape;
+using state::NodeState;
+using state::State;
+
+namespace {
+
+bool may_use(const State& state, const TaskAsk& ask, const NodeState& node) {
+  return node.status != NodeStatus::kLost && ask.classes[state.node_index().shape_of(node.id).node_class.index()] &&
+         has_labels(ask.group, node.spec);
+}
+
+// What an empty node has for one group at most, of each by itself, and for how many tasks all of them have room.
+struct Most {
+  std::int64_t gpus = 0;  // of one model
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t slots = 0;
+  std::int64_t cut = 0;    // GPUs that are cut, of nodes that it may use, where it asks none such
+  std::int64_t uncut = 0;  // GPUs that are not, where it asks such
+};
+
+Most most_of(const State& state, const TaskAsk& ask) {
+  Most most;
+  for (const NodeState& node : state.nodes()) {
+    if (!may_use(state, ask, node)) continue;
+    const NodeShape& shape = state.node_index().shape_of(node.id);
+    most.cpu_milli = std::max(most.cpu_milli, shape.cpu_milli);
+    most.memory_mib = std::max(most.memory_mib, shape.memory_mib);
+    most.slots += std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+      const bool accepted = (ask.models >> m & 1U) != 0;
+      if (accepted) most.gpus = std::max<std::int64_t>(most.gpus, shape.gpus[m]);
+      if (!accepted) (state.gpu_models()[m].mig != nullptr ? most.cut : most.uncut) += shape.gpus[m];
+    }
+  }
+  return most;
+}
+
+// "a task asks 8 GPUs, and no node that it may use has more than 4"
+std::string too_much(std::size_t dim, std::int64_t asked, std::int64_t most, const std::string& kind = {}) {
+  return "a task asks " + counted(dim, asked) + kind + ", and no node that it may use has " +
+         (most == 0 ? "any" : "more than " + amount_text(dim, most));
+}
+
+std::string kind_of_gpus(const TaskRequest& request) {
+  if (!request.mig_profile.empty()) return " (profile " + request.mig_profile + ")";
+  std::string models;
+  for (const std::string& name : request.gpu_models) models += (models.empty() ? "" : " or ") + name;
+  return models.empty() ? "" : " (" + models + ")";
+}
+
+std::string lacks_of_group(const State& state, const TaskAsk& ask) {
+  const TaskRequest& request = ask.group.request;
+  const Most most = most_of(state, ask);
+  if (request.gpus > most.gpus) {
+    std::string text = too_much(kDimGpu, request.total_gpu_milli(), most.gpus * kMilli, kind_of_gpus(request));
+    const bool wants_cut = !request.mig_profile.empty();
+    const std::int64_t others = wants_cut ? most.uncut : most.cut;
+    if (others == 0) return text;
+    return text + "; " + counted(kDimGpu, others * kMilli) + (others == 1 ? " there is" : " there are") +
+           (wants_cut ? " not cut into instances" : " cut into MIG instances");
+  }
+  if (request.cpu_milli > most.cpu_milli) return too_much(kDimCpu, request.cpu_milli, most.cpu_milli);
+  if (request.memory_mib > most.memory_mib) return too_much(kDimMemory, request.memory_mib, most.memory_mib);
+  if (most.slots == 0) return "no node that it may use has all that a task asks at once";
+  const std::int64_t least = ask.group.least();
+  if (most.slots >= least) return {};
+  return "of " + std::to_string(least) + " tasks no more than " + std::to_string(most.slots) + " would have room";
+}
+
+// The GPUs of all groups, and those that one of them may use.
+std::string lacks_of_all(const State& state, const std::vector<TaskAsk>& asks) {
+  std::int64_t asked = 0;
+  for (const TaskAsk& ask : asks) asked += ask.group.least() * ask.group.request.total_gpu_milli();
+  std::int64_t there = 0;
+  for (const NodeState& node : state.nodes()) {
+    ModelMask models = 0;
+    for (const TaskAsk& ask : asks) models |= may_use(state, ask, node) ? ask.models : 0;
+    const NodeShape& shape = state.node_index().shape_of(node.id);
+    for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+      if ((models >> m & 1U) != 0) there += shape.gpus[m] * kMilli;
+    }
+  }
+  if (there >= asked) return {};
+  return "its groups ask " + counted(kDimGpu, asked) + ", and there are " + amount_text(kDimGpu, there) +
+         " that it may use";
+}
+
+}  // namespace
+
+std::string what_the_fleet_lacks(const State& state, const JobState& job, const Reason& reason) {
+  const bool of_levels = reason.domain.valid() || reason.node.valid();
+  const bool of_room = reason.rule == PlaceRule::kJob || reason.rule == PlaceRule::kGroup;
+  if (reason.code != ReasonCode::kNeverFits || of_levels || !of_room || state.nodes().empty()) return {};
+  std::string lacks;
+  if (job.spec.groups.size() == 1 || reason.rule == PlaceRule::kGroup) {
+    const auto group = static_cast<std::size_t>(reason.group);
+    if (job.spec.groups.size() == 1 && !reason.wish.empty()) return {};  // it has to be within a domain
+    lacks = lacks_of_group(state, task_ask(state, job, group, kAllModels));
+  } else {
+    std::vector<TaskAsk> asks;
+    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
+    lacks = lacks_of_all(state, asks);
+  }
+  return lacks.empty() ? lacks : ": " + lacks;
+}
+
+}  // namespace berth::sched
