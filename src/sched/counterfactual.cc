@@ -40,7 +40,7 @@ void Inquiry::start_held(Trial& trial, Timestamp when) const {
     if (owner == job_.id || start > when || (start == when && may_pass(state_, job_, other, when))) continue;
     trial.drop_hold(owner);
     if (held_end(owner, hold) > when)
-      trial.nominate(owner, hold.placements, promised_within(state_, other, hold.placements, {}));
+      trial.nominate(owner, hold.placements, promised_within(state_, other, hold.placements, {}, {}));
   }
 }
 

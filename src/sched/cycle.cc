@@ -335,7 +335,8 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
-  decision->within = promised_within(cycle.state, *cycle.state.job(id), decision->placements, decision->victims);
+  decision->within =
+      promised_within(cycle.state, *cycle.state.job(id), decision->placements, decision->victims, decision->keeps);
   if (!at_any_rate && would_give_way(cycle, *cycle.state.job(id), *decision)) {
     cycle.yielded.push_back(id);
     return false;
@@ -463,7 +464,7 @@ void consolidate(Cycle& cycle) {
     if (any_started) cycle.work.ask_again_at = std::min(cycle.work.ask_again_at, cycle.now + kMovesSoughtEveryMs);
     return;
   }
-  decision->within = promised_within(cycle.state, *cycle.state.job(decision->claimant), decision->placements, {});
+  decision->within = promised_within(cycle.state, *cycle.state.job(decision->claimant), decision->placements, {}, {});
   cycle.decided.insert(decision->claimant);
   cycle.trial.nominate(decision->claimant, decision->placements, decision->within);
   for (const Move& move : decision->moves) {

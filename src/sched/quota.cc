@@ -182,11 +182,19 @@ bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
 
 namespace {
 
+// What victims leave of a queue's guarantee: of all that is within there, of those who are there only because it is
+// idle, and of those who are within at one of its children, too.
+struct Left {
+  Amounts within;
+  Amounts idle;
+  Amounts of_child;
+};
+
 // What stays at the queue when whoever is there only because it is idle has given way to the claim. At its child, where
 // the claim lies within, no more stays than fits beside it; the rest is idle at the queue, too.
-Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& asked) {
-  Amounts used = queue.within_or_promised() - queue.stack.idle_usage;
-  const Amounts beside = child.stack.within_above + child.nominated_within;
+Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& asked, const Left& left = {}) {
+  Amounts used = queue.within_or_promised() - left.within - (queue.stack.idle_usage - left.idle);
+  const Amounts beside = child.stack.within_above + child.nominated_within - left.of_child;
   for (std::size_t dim = 0; dim < kDims; ++dim) {
     if (!child.guaranteed.states(dim) || asked[dim] == 0) continue;
     used[dim] -= std::max<std::int64_t>(beside[dim] + asked[dim] - child.guaranteed.amounts[dim], 0);
@@ -211,23 +219,38 @@ std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amou
 
 namespace {
 
-// What the jobs have of the queue's guarantee.
-Amounts within_of(const State& state, const QueueState& queue, std::span<const JobId> jobs) {
-  Amounts sum;
-  for (const JobId id : jobs) {
-    const state::JobState& job = *state.job(id);
+// What the job's tasks from `keep` on count of the charge.
+Amounts given_back(const State& state, const state::JobState& job, const state::Charge& charge, std::uint32_t keep) {
+  if (keep <= charge.first_task) return charge.amounts;
+  if (keep >= charge.first_task + charge.tasks) return {};
+  std::vector<TaskPlacement> stay;
+  for (std::uint32_t t = charge.first_task; t < keep; ++t) stay.push_back(job.attempt->tasks[t].placement);
+  return charge.amounts - state.amounts_of(job.spec, stay);
+}
+
+Left left_by(const State& state, const QueueState& queue, QueueId child, std::span<const JobId> victims,
+             std::span<const std::uint32_t> keeps) {
+  Left left;
+  for (std::size_t v = 0; v < victims.size(); ++v) {
+    const state::JobState& job = *state.job(victims[v]);
     if (!state.is_below(job.queue, queue.id)) continue;
+    const bool of_child = child.valid() && state.is_below(job.queue, child);
     for (const state::Charge& charge : job.attempt->charges) {
-      if ((charge.within >> queue.depth & 1U) != 0) sum += charge.amounts;
+      if ((charge.within >> queue.depth & 1U) == 0) continue;
+      const Amounts amounts = given_back(state, job, charge, keeps[v]);
+      const bool idle = job.queue != queue.id && (charge.within >> (queue.depth + 1) & 1U) == 0;
+      left.within += amounts;
+      if (idle) left.idle += amounts;
+      if (of_child && !idle) left.of_child += amounts;
     }
   }
-  return sum;
+  return left;
 }
 
 }  // namespace
 
 std::uint64_t promised_within(const State& state, const state::JobState& job, std::span<const TaskPlacement> placements,
-                              std::span<const JobId> victims) {
+                              std::span<const JobId> victims, std::span<const std::uint32_t> keeps) {
   std::uint64_t mask = 1;  // the root guarantees what it has
   if (state.burst_amounts_of(job.spec, placements)) return mask;
   const Amounts asked = state.amounts_of(job.spec, placements);
@@ -238,8 +261,10 @@ std::uint64_t promised_within(const State& state, const state::JobState& job, st
       child = QueueId::none();
       continue;
     }
-    const Amounts used = child.valid() ? stays(queue, state.queue(child), asked) : queue.within_or_promised();
-    const bool within = inside_guarantee(used - within_of(state, queue, victims), asked, queue.guaranteed);
+    const Left left = left_by(state, queue, child, victims, keeps);
+    const Amounts used =
+        child.valid() ? stays(queue, state.queue(child), asked, left) : queue.within_or_promised() - left.within;
+    const bool within = inside_guarantee(used, asked, queue.guaranteed);
     child = within ? id : QueueId::none();
     if (within) mask |= std::uint64_t{1} << queue.depth;
   }

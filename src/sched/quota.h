@@ -41,9 +41,10 @@ std::vector<QueueId> claims_within(const state::State& state, QueueId queue, con
 
 // The guarantees on the way to the root (bit = depth) of which a promise keeps room: where the job may come to lie
 // within when its victims have left and whoever is there only because it is idle has given way. Elsewhere it will
-// borrow, and the room stays open to others.
+// borrow, and the room stays open to others. `keeps`: of each victim so many tasks stay.
 std::uint64_t promised_within(const state::State& state, const state::JobState& job,
-                              std::span<const TaskPlacement> placements, std::span<const JobId> victims);
+                              std::span<const TaskPlacement> placements, std::span<const JobId> victims,
+                              std::span<const std::uint32_t> keeps);
 
 // Whether `asked` more at the leaf goes before who would borrow at `queue`, its own or one above it: it would be within
 // there, or may claim to be.

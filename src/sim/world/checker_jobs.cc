@@ -115,8 +115,11 @@ void Checker::check_kept_room(const JobView& job) {
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
     const bool kept = (job.nomination->within >> queues_[q].depth & 1U) != 0;
     if (!kept) count("promised and will borrow");
-    require(kept || !fits_guarantee(queues_[q], others_within(q, job, child), job.nomination->amounts), "P3",
+    const bool lies_within = fits_guarantee(queues_[q], others_within(q, job, child), job.nomination->amounts);
+    require(kept || !lies_within, "P3",
             "no room is kept in '" + queues_[q].path + "' for " + text_of(job.id) + ", which will lie within there");
+    require(!kept || lies_within, "P3",
+            "room is kept in '" + queues_[q].path + "' for " + text_of(job.id) + ", which will borrow there");
     child = kept ? std::optional(q) : std::nullopt;
   }
 }
