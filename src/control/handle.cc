@@ -178,12 +178,27 @@ Error cuts_no_gpus(const std::string& node, const std::string& model) {
                   "instances; leave mig out, or give GPUs that are cut a model name of their own");
 }
 
+const MigGeometry* geometry_in(const ClusterConfig& config, const std::string& model) {
+  const auto found = std::find_if(config.gpu_models.begin(), config.gpu_models.end(),
+                                  [&](const GpuModelConfig& one) { return one.name == model; });
+  return found == config.gpu_models.end() ? nullptr : mig_geometry(found->mig);
+}
+
+// Whether the request names the model, or wants a profile into which no other model would be cut any more.
+bool depends_on(const State& state, const ClusterConfig& config, const TaskRequest& request,
+                const state::GpuModelState& model) {
+  const auto& names = request.gpu_models;
+  if (!names.empty()) return std::find(names.begin(), names.end(), model.name) != names.end();
+  if (request.mig_profile.empty() || !accepts(request, model)) return false;
+  return std::none_of(state.gpu_models().begin(), state.gpu_models().end(), [&](const state::GpuModelState& other) {
+    return accepts(request, other) && geometry_in(config, other.name) == other.mig;
+  });
+}
+
 // How GPUs are cut changes only while nobody has any of the model, or asks for them.
 Result<void> check_mig(const State& state, const ClusterConfig& config) {
   for (const state::GpuModelState& model : state.gpu_models()) {
-    const auto wanted = std::find_if(config.gpu_models.begin(), config.gpu_models.end(),
-                                     [&](const GpuModelConfig& one) { return one.name == model.name; });
-    const MigGeometry* geometry = wanted == config.gpu_models.end() ? nullptr : mig_geometry(wanted->mig);
+    const MigGeometry* geometry = geometry_in(config, model.name);
     if (geometry == model.mig) continue;
     const std::string what = "gpu_models." + model.name + ".mig cannot change: ";
     for (const NodeState& node : state.nodes()) {
@@ -198,8 +213,7 @@ Result<void> check_mig(const State& state, const ClusterConfig& config) {
     std::optional<JobId> asks;
     state.jobs().for_each([&](const JobState& job) {
       for (const TaskGroup& group : job.spec.groups) {
-        const auto& names = group.request.gpu_models;
-        if (!asks && std::find(names.begin(), names.end(), model.name) != names.end()) asks = job.id;
+        if (!asks && depends_on(state, config, group.request, model)) asks = job.id;
       }
     });
     if (asks)
@@ -260,8 +274,8 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     if (!queue) return queue.error();
     event.spec.queue = std::move(*queue);
   }
-  if (auto ok = settle_mig_profiles(batch.state(), event.spec); !ok) return ok.error();
   const JobState* service = service_to_update(batch.state(), event.spec);
+  if (auto ok = settle_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
   if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
   event.job = batch.state().next_job_id();

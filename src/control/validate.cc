@@ -1,6 +1,7 @@
 #include "control/validate.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -343,47 +344,60 @@ std::string known_profiles(const state::State& state) {
   return text;
 }
 
-Result<void> settle_mig_profile(const state::State& state, const std::string& where, TaskRequest& request) {
-  const std::string asked = where + "mig_profile '" + request.mig_profile.substr(0, 80) + "'";
-  std::vector<std::string> models;
-  std::set<std::int32_t> milli;
+// The models, of those that the request may name, that are cut into its profile, by the share that it is of them.
+std::map<std::int32_t, std::vector<std::string>> shares_of_profile(const state::State& state,
+                                                                   const TaskRequest& request) {
+  std::map<std::int32_t, std::vector<std::string>> shares;
+  const auto& names = request.gpu_models;
   for (const auto& model : state.gpu_models()) {
-    if (!state::accepts(request, model)) continue;
-    models.push_back(model.name);
-    milli.insert(model.mig->milli_of(*model.mig->profile_named(request.mig_profile)));
+    if (!names.empty() && std::find(names.begin(), names.end(), model.name) == names.end()) continue;
+    const MigProfile* profile = model.mig == nullptr ? nullptr : model.mig->profile_named(request.mig_profile);
+    if (profile != nullptr) shares[model.mig->milli_of(*profile)].push_back(model.name);
   }
+  return shares;
+}
+
+// `had`: what a running service asks that is updated.
+Result<void> settle_mig_profile(const state::State& state, const std::string& where, TaskRequest& request,
+                                const TaskRequest* had) {
+  const std::string asked = where + "mig_profile '" + request.mig_profile.substr(0, 80) + "'";
   const std::string known = known_profiles(state);
   if (known.empty())
     return invalid(asked + ": no GPUs of this cluster are cut into MIG instances; ask for a share, gpus: 0.125");
-  if (models.empty()) {
+  const auto shares = shares_of_profile(state, request);
+  if (shares.empty()) {
     return invalid(asked + ": no GPU model " +
                    (request.gpu_models.empty() ? "of this cluster" : "that gpu_models names") +
                    " is cut into such; the profiles here are " + known);
   }
-  if (milli.size() > 1) {
-    std::string names;
-    for (const std::string& name : models) names += (names.empty() ? "" : ", ") + name;
-    return invalid(asked + " is not the same part of each GPU model here (" + names + "); name one in gpu_models");
-  }
-  const bool said = request.gpus != 0 && request.gpu_milli != kMilli;  // as berth itself writes such jobs
-  if (request.gpus > 1 || (said && request.gpu_milli != *milli.begin())) {
+  const bool said = request.gpus == 1 && shares.contains(request.gpu_milli);  // as berth itself writes such jobs
+  if (request.gpus != 0 && !said) {
     return invalid(asked +
                    ": an instance is a part of one GPU; leave gpus out, and ask for more tasks to get more of them");
   }
+  const bool as_before = had != nullptr && had->mig_profile == request.mig_profile && shares.contains(had->gpu_milli);
+  if (shares.size() > 1 && !said && !as_before) {
+    std::string names;
+    for (const auto& [milli, models] : shares) {
+      for (const std::string& name : models) names += (names.empty() ? "" : ", ") + name;
+    }
+    return invalid(asked + " is not the same part of each GPU model here (" + names + "); name one in gpu_models");
+  }
   request.gpus = 1;
-  request.gpu_milli = *milli.begin();
-  request.gpu_models = std::move(models);
+  if (!said) request.gpu_milli = as_before ? had->gpu_milli : shares.begin()->first;
   return {};
 }
 
 }  // namespace
 
-Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec) {
+Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated) {
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     const std::string where = spec.groups.size() == 1 ? "" : "groups[" + std::to_string(i) + "].";
     TaskRequest& request = spec.groups[i].request;
     if (request.mig_profile.empty()) continue;
-    if (auto ok = settle_mig_profile(state, where, request); !ok) return ok;
+    const bool known = updated != nullptr && i < updated->spec.groups.size();
+    const TaskRequest* had = known ? &updated->spec.groups[i].request : nullptr;
+    if (auto ok = settle_mig_profile(state, where, request, had); !ok) return ok;
     if (spec.exclusive) {
       return invalid(where +
                      "mig_profile: an instance is a part of a GPU, and the job wants its nodes alone; leave "

@@ -15,8 +15,9 @@ inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 // One that updates a service is no job more for its user.
 Result<void> validate(const state::State& state, const JobSpec& spec, bool updates = false);
 
-// Writes out what the MIG profiles of the groups stand for: the share of a GPU, and the models that are cut so.
-Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec);
+// Writes out what the MIG profiles of the groups stand for: the share of a GPU. Where a profile is another share of one
+// model than of the next, the job says which, by its GPUs or models; or, of a service that is updated, what it has now.
+Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated);
 
 // The queue a job that names none is charged to: the only leaf of the tree. With several, the error lists them.
 Result<std::string> only_queue(const state::State& state);

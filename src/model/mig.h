@@ -30,6 +30,8 @@ struct MigGeometry {
 
   const MigProfile* profile_named(std::string_view name) const;
   MigSlices all() const { return static_cast<MigSlices>((1U << slices) - 1U); }
+  // What a placement takes of the GPU that states these slices; who has all of it states none.
+  MigSlices taken_by(MigSlices stated) const { return stated == 0 ? all() : stated; }
   // What an instance of the profile counts, in thousandths of the GPU: its memory slices.
   std::int32_t milli_of(const MigProfile& profile) const { return 1000 * profile.width / slices; }
 };

@@ -292,8 +292,12 @@ class Renewal {
         stays_open(id, hold) &&
         std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
           const state::NodeState& node = round_.state.node(placement.node);
-          return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
-                                                   [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+          const JobSpec& spec = round_.state.job(id)->spec;
+          return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(), [&](std::uint8_t gpu) {
+                   const state::GpuSlot& slot = node.gpus[gpu];
+                   const auto& model = round_.state.gpu_models()[slot.model.index()];
+                   return slot.healthy && (spec.exclusive || accepts(spec.groups[placement.group].request, model));
+                 });
         });
     round_.trial.rollback_to(mark);
     return there;

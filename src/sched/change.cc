@@ -55,6 +55,10 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kNoImage:
       group.image.clear();
       break;
+    case ChangeKind::kProfile:
+      group.request.mig_profile = change.name;
+      group.request.gpu_milli = to;
+      break;
     case ChangeKind::kRelease:
     case ChangeKind::kPriority:
     case ChangeKind::kTimeLimit:
@@ -254,6 +258,9 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
              group;
     case ChangeKind::kNoImage:
       return "it ran its command as a plain process, without an image" + group;
+    case ChangeKind::kProfile:
+      return "it asked profile " + change.name + " instead of " + job.spec.groups[change.group].request.mig_profile +
+             group;
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:

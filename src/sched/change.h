@@ -36,13 +36,14 @@ enum class ChangeKind {
   kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
   kNuma,        // the group's NUMA policy is best-effort
   kNoImage,     // the group has no image
+  kProfile,     // the group asks instances of MIG profile `name`, which count `to` milli-GPUs instead of `from`
 };
 }  // namespace berth::sched
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
                  "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
-                 "group-level", "no-term", "numa", "no-image");
+                 "group-level", "no-term", "numa", "no-image", "profile");
 }  // namespace berth
 
 namespace berth::sched {

@@ -103,7 +103,7 @@ bool one_move_would_do(Fleet& fleet) {
     if (!sched::is_of_room(why.code) && why.code != ReasonCode::kNuma) continue;
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
-      if (!sched::may_move_for(state, job, claimant)) continue;
+      if (!sched::may_move_for(state, job, claimant) || sched::may_be_stopped_from(state, job) > fleet.now) continue;
       if (state.running_table().rows()[job.running_row].end <= fleet.now + state::grace_left_ms(state, job, fleet.now))
         continue;
       const Trial::Mark mark = trial.mark();
@@ -156,6 +156,7 @@ TEST_CASE("moves are free where they go, let their job start, and none can be le
                                                                                   : fleet.random.between(4, 8));
           group.request.gpu_milli = kMilli;
           group.request.gpu_models.clear();
+          group.request.mig_profile.clear();
         }
         fleet.command(SubmitJob{spec, ""});
       }

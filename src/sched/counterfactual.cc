@@ -1,9 +1,12 @@
 #include "sched/counterfactual.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "sched/backfill.h"
@@ -215,24 +218,15 @@ void Inquiry::try_names(ChangeKind kind, std::size_t group, const std::set<std::
   }
 }
 
-namespace {
-
-// Whether it may be asked there, too: an instance has to be the same part of each GPU.
-bool counts_alike_on(const TaskRequest& request, const state::GpuModelState& model) {
-  if (request.mig_profile.empty() || model.mig == nullptr) return request.mig_profile.empty() && model.mig == nullptr;
-  const MigProfile* profile = model.mig->profile_named(request.mig_profile);
-  return profile != nullptr && model.mig->milli_of(*profile) == request.gpu_milli;
-}
-
-}  // namespace
-
 // The same ask, elsewhere.
 void Inquiry::other_nodes(std::size_t index) {
   const TaskGroup& group = job_.spec.groups[index];
   std::set<std::string> names;
   if (!group.request.gpu_models.empty()) {
+    TaskRequest anywhere = group.request;
+    anywhere.gpu_models.clear();
     for (const auto& model : state_.gpu_models()) {
-      if (counts_alike_on(group.request, model)) names.insert(model.name);
+      if (accepts(anywhere, model)) names.insert(model.name);
     }
     for (const std::string& model : group.request.gpu_models) names.erase(model);
     try_names(ChangeKind::kModel, index, names);
@@ -358,14 +352,45 @@ void Inquiry::smaller_asks(std::size_t index) {
     change.kind = ChangeKind::kShareNodes;
     if (starts(change)) tell(change);
   }
-  const bool instance = !request.mig_profile.empty();  // other profiles are not tried
-  if (request.is_share() && !instance)
+  const bool instance = !request.mig_profile.empty();
+  if (instance)
+    smaller_profile(index);
+  else if (request.is_share())
     less_beside_growth(ChangeKind::kGpus, index, request.gpu_milli, 1);
-  else if (!instance)
+  else
     less_beside_growth(ChangeKind::kGpus, index, request.total_gpu_milli(), kMilli);
   less_beside_growth(ChangeKind::kTasks, index, group.least(), 1);
   tell(largest(ChangeKind::kCpus, index, request.cpu_milli, 1, 1));  // a task that asks nothing is of no use
   tell(largest(ChangeKind::kMemory, index, request.memory_mib, 1, 1));
+}
+
+// The largest of those that count less than what it asks, or as much and have more places on a GPU.
+void Inquiry::smaller_profile(std::size_t index) {
+  const TaskRequest& request = job_.spec.groups[index].request;
+  std::set<std::tuple<std::int64_t, int, std::string_view>> smaller;  // by what they count, negated, and their places
+  for (const state::GpuModelState& model : state_.gpu_models()) {
+    if (!accepts(request, model)) continue;
+    const auto size_of = [&](const MigProfile& profile) {
+      return std::tuple(-std::int64_t{model.mig->milli_of(profile)}, std::popcount(profile.starts), profile.name);
+    };
+    const auto asked = size_of(*model.mig->profile_named(request.mig_profile));
+    for (const MigProfile& profile : model.mig->profiles) {
+      const auto size = size_of(profile);
+      if (std::tie(std::get<0>(size), std::get<1>(size)) > std::tie(std::get<0>(asked), std::get<1>(asked)))
+        smaller.insert(size);
+    }
+  }
+  for (const auto& [negated, places, name] : smaller) {
+    Change change;
+    change.kind = ChangeKind::kProfile;
+    change.group = index;
+    change.from = request.gpu_milli;
+    change.to = -negated;
+    change.name = name;
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
 }
 
 // One unit at least, as much as possible; and more than that where elastic gangs give back what they have grown by.

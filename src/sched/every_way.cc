@@ -21,7 +21,8 @@ class EveryWay {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     const auto rank = [&](std::size_t g) {
       const TaskRequest& request = gang.ask(g).group.request;
-      return std::tuple(is_strict(gang.ask(g).numa), request.total_gpu_milli(), request.cpu_milli, request.memory_mib);
+      return std::tuple(is_strict(gang.ask(g).numa), request.total_gpu_milli(), -places_on_a_gpu(gang.ask(g)),
+                        request.cpu_milli, request.memory_mib);
     };
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
     for (const NodeState& node : gang.state().nodes()) {

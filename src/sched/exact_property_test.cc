@@ -360,6 +360,16 @@ std::vector<Change> weaker(const Change& change) {
     all.push_back(change);
     all.back().at.ms -= 1;
   }
+  if (change.kind == ChangeKind::kProfile) {
+    const MigGeometry& geometry = *mig_geometry("a100-40gb");
+    for (const MigProfile& profile : geometry.profiles) {
+      const std::int64_t milli = geometry.milli_of(profile);
+      if (milli <= change.to || milli >= change.from) continue;
+      all.push_back(change);
+      all.back().name = profile.name;
+      all.back().to = milli;
+    }
+  }
   return all;
 }
 
@@ -483,7 +493,7 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
   for (const ChangeKind kind :
        {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
         ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict,
-        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage}) {
+        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage, ChangeKind::kProfile}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

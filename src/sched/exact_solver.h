@@ -119,7 +119,7 @@ class ExactSolver {
       GpuRoom& gpu = nodes_[placement.node.index()].gpus[g];
       const MigGeometry* mig = state_.gpu_models()[gpu.model.index()].mig;
       if (mig == nullptr) continue;
-      gpu.slices |= placement.slices == 0 ? mig->all() : placement.slices;
+      gpu.slices |= mig->taken_by(placement.slices);
       any = true;
     }
     return any;
@@ -170,7 +170,9 @@ class ExactSolver {
 
   bool model_allowed(const TaskRequest& request, GpuModelId model) const {
     const std::string& name = state_.gpu_models()[model.index()].name;
-    if (request.mig_profile.empty() != (state_.gpu_models()[model.index()].mig == nullptr)) return false;
+    const MigGeometry* mig = state_.gpu_models()[model.index()].mig;
+    if (request.mig_profile.empty() != (mig == nullptr)) return false;
+    if (mig != nullptr && mig->profile_named(request.mig_profile) == nullptr) return false;
     return request.gpu_models.empty() ||
            std::find(request.gpu_models.begin(), request.gpu_models.end(), name) != request.gpu_models.end();
   }

@@ -35,10 +35,11 @@ bool may_use(const State& state, const JobState& job, const TaskGroup& group, co
          });
 }
 
-// Who asks an instance names the models.
+// One model is cut, into all profiles that are asked.
 bool takes(const State& state, const TaskGroup& group, const std::string& model) {
   const bool cut = state.gpu_models()[state.gpu_model_named(model)->index()].mig != nullptr;
-  return group.request.gpu_models.empty() ? !cut : names(group.request.gpu_models, model);
+  if (cut == group.request.mig_profile.empty()) return false;
+  return group.request.gpu_models.empty() || names(group.request.gpu_models, model);
 }
 
 bool holds_when_empty(const State& state, const TaskGroup& group, const NodeState& node) {

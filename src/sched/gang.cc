@@ -263,7 +263,7 @@ bool Gang::add_all(const Counts& counts, const Region& region, std::size_t& shor
   if (counts.size() == 1) return false;
   const auto size = [&](std::size_t g) {
     const TaskRequest& request = asks_[g].group.request;
-    return std::tuple(request.total_gpu_milli(), request.cpu_milli, request.memory_mib);
+    return std::tuple(request.total_gpu_milli(), -places_on_a_gpu(asks_[g]), request.cpu_milli, request.memory_mib);
   };
   std::vector<std::size_t> order = stated;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });

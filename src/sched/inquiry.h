@@ -43,6 +43,7 @@ class Inquiry {
   std::optional<Change> uncordon();
   void other_nodes(std::size_t group);
   void smaller_asks(std::size_t group);
+  void smaller_profile(std::size_t group);
   void less_beside_growth(ChangeKind kind, std::size_t group, std::int64_t from, std::int64_t unit);
   void wider_level();
   void wider_group_level(std::size_t group);

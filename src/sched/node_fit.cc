@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -289,6 +290,8 @@ TaskAsk task_ask(const State& state, const state::JobState& job, std::size_t gro
   if (!group.request.mig_profile.empty()) ask.mig = mig_ask(state, group.request);
   return ask;
 }
+
+std::int32_t places_on_a_gpu(const TaskAsk& ask) { return ask.mig ? std::popcount(ask.mig->profile.starts) : 0; }
 
 void set_image_aside(const State& state, const state::JobState& job, TaskAsk& ask) {
   ask.classes = allowed_classes(state, job, ask.group, Pools::kAny, false);

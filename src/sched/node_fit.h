@@ -67,6 +67,10 @@ enum class Pools { kAny, kOrdinary, kBurst };
 TaskAsk task_ask(const state::State& state, const state::JobState& job, std::size_t group, ModelMask models,
                  Pools pools = Pools::kAny);
 
+// At how many places of a GPU an instance of the profile may begin; 0 of what asks none. Of profiles that count the
+// same the one with fewer places goes first.
+std::int32_t places_on_a_gpu(const TaskAsk& ask);
+
 // As if the group had no image.
 void set_image_aside(const state::State& state, const state::JobState& job, TaskAsk& ask);
 

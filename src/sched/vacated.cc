@@ -65,9 +65,10 @@ void Vacated::move(const JobState& victim, std::uint32_t first, std::uint32_t en
     node.memory_mib -= sign * placement.memory_mib;
     for (const std::uint8_t gpu : placement.gpus) {
       node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
-      if (ask.mig) {
-        const MigSlices all = placement.slices == 0 ? MigSlices{0xFF} : placement.slices;
-        node.slices[gpu] = static_cast<MigSlices>(sign < 0 ? node.slices[gpu] & ~all : node.slices[gpu] | all);
+      const GpuModelId model = state_.node(placement.node).gpus[gpu].model;
+      if (const MigGeometry* mig = ask.mig ? ask.mig->of[model.index()] : nullptr) {
+        const MigSlices taken = mig->taken_by(placement.slices);
+        node.slices[gpu] = static_cast<MigSlices>(sign < 0 ? node.slices[gpu] & ~taken : node.slices[gpu] | taken);
       }
       if (placement.gpu_milli < kMilli) node.sharers[gpu] = static_cast<std::int16_t>(node.sharers[gpu] + sign);
     }

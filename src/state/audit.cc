@@ -78,7 +78,7 @@ std::optional<std::string> State::audit() const {
     for (const std::uint8_t gpu : placement.gpus) {
       sums.nominated_milli[gpu] += placement.gpu_milli;
       if (const MigGeometry* mig = models_[nodes_[placement.node.index()].gpus[gpu].model.index()].mig) {
-        sums.promised[gpu].promise_slices(placement.slices == 0 ? mig->all() : placement.slices, +1);
+        sums.promised[gpu].promise_slices(mig->taken_by(placement.slices), +1);
         continue;
       }
       if (placement.gpu_milli == kMilli) continue;
@@ -117,7 +117,7 @@ std::optional<std::string> State::audit() const {
           sums.milli[gpu] += task.placement.gpu_milli;
           const MigGeometry* mig = models_[nodes_[task.placement.node.index()].gpus[gpu].model.index()].mig;
           if (mig == nullptr) continue;
-          const MigSlices slices = task.placement.slices == 0 ? mig->all() : task.placement.slices;
+          const MigSlices slices = mig->taken_by(task.placement.slices);
           if ((sums.promised[gpu].slices & slices) != 0) wrong = "two instances of a GPU overlap";
           sums.promised[gpu].slices |= slices;
         }

@@ -259,10 +259,6 @@ void State::nominate_tasks(const JobState& job, std::span<const TaskPlacement> p
 
 namespace {
 
-MigSlices slices_of(const MigGeometry& geometry, const TaskPlacement& placement) {
-  return placement.slices == 0 ? geometry.all() : placement.slices;
-}
-
 void bind_slices(GpuSlot& gpu, MigSlices slices, int sign) {
   BERTH_CHECK((gpu.slices & slices) == (sign > 0 ? 0 : slices));
   gpu.slices = static_cast<MigSlices>(gpu.slices ^ slices);
@@ -287,7 +283,7 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
     BERTH_CHECK(gpu.free_milli >= 0);
     BERTH_CHECK(gpu.free_milli <= kMilli);
     if (const MigGeometry* mig = models_[gpu.model.index()].mig) {
-      bind_slices(gpu, slices_of(*mig, placement), sign);
+      bind_slices(gpu, mig->taken_by(placement.slices), sign);
     } else if (placement.gpu_milli < kMilli) {
       gpu.sharers = static_cast<std::int16_t>(gpu.sharers + sign);
       gpu.share_domain =
@@ -334,7 +330,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
     if (const MigGeometry* mig = models_[gpu.model.index()].mig)
-      gpu.promise_slices(slices_of(*mig, placement), sign);
+      gpu.promise_slices(mig->taken_by(placement.slices), sign);
     else if (placement.gpu_milli < kMilli)
       share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }

@@ -61,7 +61,8 @@ bool accepts(const TaskRequest& request, const GpuModelState& model) {
   const auto& names = request.gpu_models;
   if (!names.empty() && std::find(names.begin(), names.end(), model.name) == names.end()) return false;
   if (request.mig_profile.empty()) return model.mig == nullptr;
-  return model.mig != nullptr && model.mig->profile_named(request.mig_profile) != nullptr;
+  const MigProfile* profile = model.mig == nullptr ? nullptr : model.mig->profile_named(request.mig_profile);
+  return profile != nullptr && model.mig->milli_of(*profile) == request.gpu_milli;
 }
 
 std::optional<GpuModelId> State::gpu_model_named(std::string_view name) const {

@@ -48,8 +48,9 @@ struct GpuModelState {
   const MigGeometry* mig = nullptr;  // how its GPUs are cut; null: they are not
 };
 
-// Whether the request may go to GPUs of the model: one that asks a MIG profile to those that are cut into such, all
-// others to those that are not cut; each only to those it names, if it names any.
+// Whether the request may go to GPUs of the model: one that asks a MIG profile to those that are cut into such, where
+// it is the part of a GPU that the request counts; all others to those that are not cut. Each only to those it names,
+// if it names any.
 bool accepts(const TaskRequest& request, const GpuModelState& model);
 
 struct PoolState {

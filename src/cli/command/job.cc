@@ -28,7 +28,12 @@ std::string per_task(const Json& group) {
   std::vector<std::string> parts;
   const std::string gpus = amount("gpus", "");
   const std::string models = joined(at(group, "gpu_models"), " or ");
-  if (!gpus.empty()) parts.push_back(counted(gpus, "GPU") + (models.empty() ? "" : " (" + models + ")"));
+  const std::string profile = show(group, "mig_profile");
+  const std::string of_models = models.empty() ? "" : " (" + models + ")";
+  if (!profile.empty())
+    parts.push_back("a MIG instance " + profile + of_models);
+  else if (!gpus.empty())
+    parts.push_back(counted(gpus, "GPU") + of_models);
   if (const std::string cpus = amount("cpus", ""); !cpus.empty()) parts.push_back(counted(cpus, "CPU"));
   if (const std::string memory = amount("memory", ""); !memory.empty()) parts.push_back(memory);
   return joined(parts, ", ");
@@ -229,7 +234,10 @@ std::string tasks_table(const Json& job, bool wide, std::size_t width) {
     }
     std::vector<std::string> cells{show(task, "task"), show(task, "group"), show(task, "node"),
                                    std::to_string(items(task, "gpus").size()), state};
-    if (wide) cells.push_back(joined(at(task, "gpus"), ","));
+    if (wide) {
+      const std::string slices = show(task, "slices");
+      cells.push_back(joined(at(task, "gpus"), ",") + (slices.empty() ? "" : " slices " + slices));
+    }
     table.add(cells);
   }
   return "\n" + table.text(width);

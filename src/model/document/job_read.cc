@@ -102,7 +102,7 @@ struct GroupReader {
     const bool no_gpus = group.request.gpus == 0 && group.request.mig_profile.empty();
     if (gpu_models_at && !group.request.gpu_models.empty() && no_gpus)
       value.reading().refuse(*gpu_models_at, path + "gpu_models: no GPUs are asked for; give gpus, or leave it out");
-    if (launch_at && group.launch == Launch::kPerGpu && group.request.gpus == 0) {
+    if (launch_at && group.launch == Launch::kPerGpu && no_gpus) {
       value.reading().refuse(*launch_at,
                              path + "launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out");
     }
