@@ -145,8 +145,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.cpu_milli = placement.cpu_milli;
   start.memory_mib = placement.memory_mib;
   start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
-  const std::int64_t own = job.spec.checkpoint.grace_s;
-  start.grace_ms = checked_multiply(own > 0 ? own : state.config().scheduling.default_grace_s, 1000);
+  start.grace_ms = state.grace_ms(job);
   start.stop_signal = job.spec.checkpoint.signal;
   start.speaks = index == 0;
   start.was_running = attempt.tasks[index].phase == TaskPhase::kRunning;

@@ -139,7 +139,7 @@ Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> of
   if (!to) return to.error();
   const std::uint32_t attempt = job.attempt->number;
   batch.emit(MoveOrdered{job.id, attempt, std::move(off), command.lose_work, command.user});
-  batch.emit(StopBegan{job.id, attempt, StopCause::kMove, JobId::none(), batch.now() + state.grace_ms(job.spec)});
+  batch.emit(StopBegan{job.id, attempt, StopCause::kMove, JobId::none(), batch.now() + state.grace_ms(job)});
   batch.emit(MovePromised{job.id, attempt, std::move(*to)});
   return reply_of(state, job, false);
 }

@@ -41,7 +41,7 @@ void give_back_growth(Batch& batch, const state::JobState& job, std::uint32_t lo
                                   [&](const state::TaskState& task) { return task.placement.node == node; });
   const auto first = static_cast<std::uint32_t>(there - attempt.tasks.begin());
   if (attempt.stop || attempt.failure_code != 0 || first < attempt.base_tasks()) return;
-  const Timestamp deadline = batch.now() + batch.state().grace_ms(job.spec);
+  const Timestamp deadline = batch.now() + batch.state().grace_ms(job);
   batch.emit(StopBegan{job.id, attempt.number, StopCause::kNodeLost, JobId::none(), deadline, first});
 }
 

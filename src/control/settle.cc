@@ -157,7 +157,7 @@ bool leave_draining_node(Batch& batch, const JobState& job) {
   const bool growth = first >= attempt.base_tasks();
   if (growth && attempt.shrinking() && attempt.stop->keep <= first) return false;  // it is leaving
   const std::uint32_t keep = growth && !attempt.shrinking() ? first : 0;
-  const std::int64_t grace = batch.state().grace_ms(job.spec);
+  const std::int64_t grace = batch.state().grace_ms(job);
   if (node->gone_at.ms > 0) {
     const std::int64_t left = std::max<std::int64_t>(0, node->gone_at - batch.now());
     begin_stop(batch, job, StopCause::kSpotNotice, planted(Bug::kNoticeIgnored) ? grace : std::min(grace, left), keep);
@@ -174,7 +174,7 @@ bool leave_for_maintenance(Batch& batch, const JobState& job) {
   const State& state = batch.state();
   if (state.departure_of(job) > batch.now() || planted(Bug::kWindowNotLeft)) return false;
   if (!state::may_leave_by_choice(state, job)) return false;
-  begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job.spec));
+  begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job));
   return true;
 }
 
@@ -203,7 +203,7 @@ void settle_running(Batch& batch, JobId id) {
     settle_leaving(batch, job);
     return;
   }
-  const std::int64_t grace = batch.state().grace_ms(job.spec);
+  const std::int64_t grace = batch.state().grace_ms(job);
   if (job.cancel_requested) {
     begin_stop(batch, job, StopCause::kUser, grace);
   } else if (attempt.failure_code != 0) {

@@ -133,6 +133,19 @@ Result<void> check_attained_service(const std::string& where, const AttainedServ
   return {};
 }
 
+Result<void> check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms) {
+  for (const auto& [key, seconds] : {std::pair("min_runtime", terms.min_runtime_s),
+                                     std::pair("cooldown", terms.cooldown_s), std::pair("grace", terms.grace_s)}) {
+    if (seconds && (*seconds < 0 || *seconds > kYearS))
+      return invalid(where + ".eviction." + key + " must be between 0s and 365d");
+  }
+  if (terms.evictions_per_hour < 0 || terms.evictions_per_hour > kMostEvictionsPerHour) {
+    return invalid(where + ".eviction.evictions_per_hour must be between 0 (no limit) and " +
+                   std::to_string(kMostEvictionsPerHour));
+  }
+  return {};
+}
+
 Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& models) {
   const std::string where = "queue '" + queue.path + "'";
   std::size_t depth = 0;
@@ -163,6 +176,7 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
   if (queue.attained_service) {
     if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
   }
+  if (auto ok = check_eviction_terms(where, queue.eviction); !ok) return ok;
   if (queue.use_or_lose_s < 0 || queue.use_or_lose_s > kYearS) {
     return invalid(where + ".use_or_lose must be between 1 second and one year");
   }

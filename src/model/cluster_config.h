@@ -76,6 +76,23 @@ struct AttainedServiceConfig {
   }
 };
 
+// What is agreed with those below a queue about being stopped for others (docs/terms.md). Absent: what the parent's
+// says; the root has the cluster's, of SchedulingConfig.
+struct EvictionTermsConfig {
+  std::optional<std::int64_t> min_runtime_s;
+  std::optional<std::int64_t> cooldown_s;
+  std::optional<std::int64_t> grace_s;  // of jobs that name none
+  std::int64_t evictions_per_hour =
+      0;  // gangs below it that reclaim and preemption stop, at most; 0: no limit of its own
+  bool operator==(const EvictionTermsConfig&) const = default;
+  static constexpr auto fields() {
+    return std::tuple(field("min_runtime_s", &EvictionTermsConfig::min_runtime_s),
+                      field("cooldown_s", &EvictionTermsConfig::cooldown_s),
+                      field("grace_s", &EvictionTermsConfig::grace_s),
+                      field("evictions_per_hour", &EvictionTermsConfig::evictions_per_hour));
+  }
+};
+
 struct QueueConfig {
   std::string path;  // "research/nlp"; the root is "" and is not listed
   ResourceAmounts guaranteed;
@@ -90,16 +107,18 @@ struct QueueConfig {
   std::optional<std::int64_t> max_submitted_per_user;     // that run or wait
   std::optional<AttainedServiceConfig> attained_service;  // leaves: instead of the order of arrival
   std::int64_t use_or_lose_s = 0;  // so long without use halves the idle part of its guarantee; 0: never
+  EvictionTermsConfig eviction;
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(
-        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-        field("attained_service", &QueueConfig::attained_service), field("use_or_lose_s", &QueueConfig::use_or_lose_s));
+    return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+                      field("policy", &QueueConfig::policy),
+                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+                      field("attained_service", &QueueConfig::attained_service),
+                      field("use_or_lose_s", &QueueConfig::use_or_lose_s), field("eviction", &QueueConfig::eviction));
   }
 };
 

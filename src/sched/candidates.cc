@@ -154,10 +154,18 @@ std::vector<QueueId> debtors(const State& state, const JobState& claimant, const
   return branches;
 }
 
-// Writes the branch's depth to all queues below it.
-void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vector<std::uint32_t>& depths) {
-  depths[id.index()] = depth;
-  for (const QueueId child : state.queue(id).children) mark_branch(state, child, depth, depths);
+// What the search for victims asks of the queue of a running job.
+struct OfQueue {
+  std::uint32_t branch_depth = 0;  // of the branch that it lies below; 0: nothing is reclaimed there
+  bool limited = false;            // how many may be stopped there is
+  std::int64_t min_runtime_ms = 0;
+};
+
+// Of all queues below the branch.
+void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vector<OfQueue>& queues) {
+  const state::QueueState& queue = state.queue(id);
+  queues[id.index()] = {depth, queue.eviction.limited_by.valid(), checked_multiply(queue.eviction.min_runtime_s, 1000)};
+  for (const QueueId child : queue.children) mark_branch(state, child, depth, queues);
 }
 
 // When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
@@ -207,7 +215,6 @@ class Gathering {
         claimant_(claimant),
         reclaims_(reclaims),
         asked_(least_amounts(search.state, claimant.spec)),
-        least_run_ms_(checked_multiply(state_.config().scheduling.min_runtime_s, 1000)),
         frees_places_(search.without_gpus || Neighbours(search.state, claimant).matter()),
         careful_(claimant.has_given_way()),
         own_only_(over_user_limit(search.state, claimant, asked_).has_value()),
@@ -232,9 +239,16 @@ class Gathering {
     for (const auto& [id, claim] : claims) consider(*state_.job(id), claim);
     const auto goes_anyway = [&](const Victim& one) { return one.job == search_.first && one.whole(); };
     auto& ripe = found_.ripe;
-    const auto others = search_.first.valid() ? std::partition(ripe.begin(), ripe.end(), goes_anyway) : ripe.begin();
-    found_.left_out = whole_ > search_.budget;  // who gives back goes first, and is not counted
-    if (found_.left_out) {
+    auto others = search_.first.valid() ? std::partition(ripe.begin(), ripe.end(), goes_anyway) : ripe.begin();
+    if (limited_ && search_.queue_limits == QueueLimits::kChoose) {
+      std::sort(others, ripe.end(), search_.largest ? holds_more : goes_first);
+      const bool any_first = others != ripe.begin();
+      keep_to_queue_limits();
+      others = ripe.begin() + (any_first && !ripe.empty() && goes_anyway(ripe.front()) ? 1 : 0);
+    }
+    if (whole_ > search_.budget) {  // who gives back goes first, and is not counted
+      found_.left_out = true;
+      found_.more_from = std::min(found_.more_from, state_.evictions().next(search_.now));
       const std::size_t most = ripe.size() - whole_ + search_.budget;
       const auto last = ripe.begin() + static_cast<std::ptrdiff_t>(most);
       if (others < last) std::nth_element(others, last, ripe.end(), search_.largest ? holds_more : goes_first);
@@ -245,6 +259,21 @@ class Gathering {
   }
 
  private:
+  // Of those who would lose all they have.
+  void keep_to_queue_limits() {
+    EvictionLimits limits(state_, search_.now, search_.stopped);
+    std::vector<Victim> kept;
+    for (const Victim& one : found_.ripe) {
+      if (!one.whole() || limits.take(state_.job(one.job)->queue)) kept.push_back(one);
+    }
+    const std::size_t refused = found_.ripe.size() - kept.size();
+    if (refused == 0) return;
+    whole_ -= refused;
+    found_.ripe = std::move(kept);
+    found_.left_out = found_.over_queue_limits = true;
+    found_.more_from = limits.next();
+  }
+
   // What the branches list as borrowed or, where that is much of what runs, the table of all.
   void reclaim(std::map<JobId, Claim>& claims) {
     const std::vector<QueueId> branches = debtors(state_, claimant_, asked_);
@@ -258,28 +287,28 @@ class Gathering {
       }
       return;
     }
-    std::vector<std::uint32_t> depths(state_.queues().size(), 0);
-    for (const QueueId branch : branches) mark_branch(state_, branch, state_.queue(branch).depth, depths);
+    std::vector<OfQueue> queues(state_.queues().size());
+    for (const QueueId branch : branches) mark_branch(state_, branch, state_.queue(branch).depth, queues);
     for (const state::RunningRow& row : state_.running_table().rows()) {
-      const std::uint32_t depth = depths[row.queue.index()];
-      if (depth == 0) continue;
+      const OfQueue& queue = queues[row.queue.index()];
+      if (queue.branch_depth == 0) continue;
       if (!row.plain) {
-        if (const auto claim = reclaimed(*state_.job(row.job), depth)) claims.try_emplace(row.job, *claim);
-      } else if ((row.within >> depth & 1U) == 0) {
-        consider(row);
+        if (const auto claim = reclaimed(*state_.job(row.job), queue.branch_depth)) claims.try_emplace(row.job, *claim);
+      } else if ((row.within >> queue.branch_depth & 1U) == 0) {
+        consider(row, queue);
       }
     }
   }
 
   // A job of another branch that has not grown and is of no service.
-  void consider(const state::RunningRow& row) {
+  void consider(const state::RunningRow& row, const OfQueue& queue) {
     if (own_only_ || row.stopping || is_spoken_for(row.job)) return;
     if (is_passed_over(row.gpu_milli)) return;
     if (careful_ && state::is_higher(row.within, most_)) return;
     const Fraction loss{loss_of_stopping(row, search_.now), std::max<std::int64_t>(1, row.gpu_milli)};
     add({row.job, StopCause::kReclaim, 0, row.tasks, row.priority, false, loss, row.order, row.gpu_milli,
          kBehindAllLevels, row.within},
-        row.started + least_run_ms_);
+        row.started + queue.min_runtime_ms, queue.limited);
   }
 
   void consider(const JobState& job, const Claim& claim) {
@@ -306,7 +335,7 @@ class Gathering {
     const std::int32_t level = by_level ? state::level_of(leaf, job, search_.now) : kBehindAllLevels;
     const std::uint32_t end = shrinks ? claim.keep : tasks_of(job);
     add({job.id, claim.cause, 0, end, job.priority, needed, loss, order, milli, level, within},
-        ripe_at(state_, job, claimant_, claim.cause));
+        ripe_at(state_, job, claimant_, claim.cause), state_.limits_evictions(job.queue).valid());
   }
 
   bool is_passed_over(std::int64_t gpu_milli) {
@@ -317,8 +346,9 @@ class Gathering {
 
   bool is_spoken_for(JobId id) const { return !search_.spoken_for.empty() && search_.spoken_for.contains(id); }
 
-  void add(const Victim& victim, Timestamp ripe) {
+  void add(const Victim& victim, Timestamp ripe, bool limited) {
     if (ripe <= search_.now) {
+      limited_ = limited_ || limited;
       found_.ripe.push_back(victim);
       ++whole_;
     } else {
@@ -334,7 +364,6 @@ class Gathering {
   const JobState& claimant_;
   bool reclaims_;
   Amounts asked_;
-  std::int64_t least_run_ms_;
   bool frees_places_;  // who leaves may do so, whatever he holds
   bool careful_;
   bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
@@ -342,6 +371,7 @@ class Gathering {
   PlaceWork& work_;
   Candidates found_;
   std::size_t whole_ = 0;                  // of the ripe ones, those that lose all they have
+  bool limited_ = false;                   // some of them are of queues that limit how many are stopped
   std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
 };
 

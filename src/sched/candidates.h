@@ -45,8 +45,10 @@ struct Candidates {
   std::vector<Victim> ripe;
   std::vector<Victim> young;
   Timestamp next_ripe = Timestamp::never();
-  bool left_out = false;     // there are more than the budget
-  bool passed_over = false;  // who has no GPUs, as the search asks
+  bool left_out = false;                     // there are more than may be stopped now
+  bool over_queue_limits = false;            // because queues limit it
+  Timestamp more_from = Timestamp::never();  // then: when more may be
+  bool passed_over = false;                  // who has no GPUs, as the search asks
 };
 
 std::uint32_t tasks_of(const state::JobState& job);

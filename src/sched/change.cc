@@ -172,7 +172,7 @@ Timestamp leaves_by(const State& state, const JobState& job, Timestamp now) {
   if (job.departure.is_never()) return Timestamp::never();
   const JobState* service = state::service_of(state, job);
   if (service != nullptr && service->spec.max_unavailable > 0) return Timestamp::never();
-  return std::max(now, job.departure) + state.grace_ms(job.spec);
+  return std::max(now, job.departure) + state.grace_ms(job);
 }
 
 Timestamp ends_by_itself(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {

@@ -41,6 +41,7 @@ struct Cycle {
   PlaceWork work;
   std::set<JobId> victims;       // chosen in this cycle
   std::size_t evicted = 0;       // of them, those that lose all they have
+  StoppedBelow stopped_below;    // likewise
   std::vector<Ending> starting;  // by this cycle
   std::set<JobId> decided;       // started or nominated by it
   std::set<JobId> unpromised;    // whose promises it has served or dropped
@@ -332,7 +333,8 @@ bool would_give_way(Cycle& cycle, const JobState& job, const EvictDecision& deci
 // Unless `at_any_rate` nobody is asked to leave for a promise that would not last.
 bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
-  const VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
+  VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
+  search.stopped = &cycle.stopped_below;
   auto decision = find_victims(search, id, cycle.work);
   if (!decision) return false;
   decision->within =
@@ -342,7 +344,11 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
     return false;
   }
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
-  cycle.evicted += static_cast<std::size_t>(std::count(decision->keeps.begin(), decision->keeps.end(), 0U));
+  for (std::size_t v = 0; v < decision->victims.size(); ++v) {
+    if (decision->keeps[v] > 0) continue;
+    ++cycle.evicted;
+    count_stopped(cycle.state, cycle.state.job(decision->victims[v])->queue, cycle.stopped_below);
+  }
   cycle.decided.insert(id);
   cycle.trial.nominate(id, decision->placements, decision->within);
   cycle.plan.decisions.emplace_back(std::move(*decision));

@@ -29,6 +29,7 @@ struct TinyFleet : FleetFixture {
       : random(seed),
         sockets(seed),
         bursts(seed + 5'000'000'000),
+        agreed(seed + 7'000'000'000),
         knives(seed + 6'000'000'000),
         cut(knives.chance(150)) {
     command(ApplyConfig{random_config(), "op"});
@@ -107,7 +108,17 @@ struct TinyFleet : FleetFixture {
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
     if (cut) config.gpu_models.front().mig = "a100-40gb";
     config.scheduling.backfill_holds = 0;  // the solver knows nothing of what is held for others
+    choose_terms(config, agreed);
     return config;
+  }
+
+  // Whom terms of eviction protect the solver need not know: it judges whether who leaves is enough, and needed.
+  static void choose_terms(ClusterConfig& config, Random& agreed) {
+    if (!agreed.chance(250)) return;
+    for (QueueConfig& one : config.queues) {
+      if (agreed.chance(300)) one.eviction.min_runtime_s = agreed.between(0, 5);
+      if (agreed.chance(300)) one.eviction.evictions_per_hour = agreed.between(1, 3);
+    }
   }
 
   NodeSpec random_node(const std::string& name) {
@@ -318,6 +329,7 @@ struct TinyFleet : FleetFixture {
   Random random;
   Random sockets;  // for NUMA domains and policies
   Random bursts;   // for burst pools
+  Random agreed;   // for terms of eviction
   Random knives;   // for A100s that are cut
   bool cut = false;
   std::vector<std::string> leaves;

@@ -4,10 +4,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/candidates.h"
+#include "sched/eviction_limits.h"
 #include "sched/explain.h"
 #include "sched/fit.h"
 #include "sched/listed.h"
@@ -35,7 +37,7 @@ struct Claims {
   std::set<JobId> behind;                // of its own queue and priority, on a higher level, and able to save
   std::set<JobId> borrowed;              // of other queues, on what this one is guaranteed
   std::map<JobId, std::uint32_t> grown;  // elastic gangs that could give back all but so many tasks, and stay
-  std::int64_t young = 0;                // of those who would leave, not yet run their minimum
+  std::vector<JobId> young;              // of those who would leave, not yet run their minimum
   std::int64_t in_burst = 0;             // of the borrowed, in burst pools
   bool borrowed_growth = false;          // on what this one is guaranteed
 
@@ -79,6 +81,7 @@ void count_borrowers(const State& state, const JobState& job, Claims& claims) {
 VictimSearch search_without_limits(State& state, Timestamp now, const std::set<JobId>& nobody) {
   VictimSearch search{state, now, nobody, state.running_table().rows().size()};
   search.without_gpus = true;
+  search.queue_limits = QueueLimits::kIgnore;
   return search;
 }
 
@@ -91,7 +94,9 @@ Claims count_claims(State& state, const JobState& job, Timestamp now) {
     return claims.lower.contains(id) || claims.behind.contains(id) || claims.borrowed.contains(id);
   };
   for (const auto* kind : {&claims.lower, &claims.behind, &claims.borrowed}) {
-    for (const JobId id : *kind) claims.young += may_be_stopped_from(state, *state.job(id)) > now ? 1 : 0;
+    for (const JobId id : *kind) {
+      if (may_be_stopped_from(state, *state.job(id)) > now) claims.young.push_back(id);
+    }
   }
   for (const JobId id : claims.borrowed) claims.in_burst += is_in_burst(*state.job(id)) ? 1 : 0;
   PlaceWork work;
@@ -141,12 +146,12 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
   for (const auto* kind : {&claims.lower, &claims.behind, &claims.borrowed}) {
     for (const JobId id : *kind) {
       if (!burst_leaves && kind == &claims.borrowed && is_in_burst(*state.job(id))) continue;
-      gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(state.job(id)->spec));
+      gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(*state.job(id)));
       trial.remove(id);
     }
   }
   for (const auto& [id, keep] : claims.grown) {
-    gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(state.job(id)->spec));
+    gone_by = std::max(gone_by, state.asked_at() + state.grace_ms(*state.job(id)));
     trial.shrink(id, keep);
   }
   if (!state.maintenance().empty()) trial.look_until(gone_by);
@@ -155,19 +160,51 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
   return fit_beside_holds(trial, state, job, now, work, why) ? std::nullopt : std::optional(why);
 }
 
-// Whether the claim would be found if any number could be stopped at once.
-bool would_claim_without_limits(State& state, const JobState& job, Timestamp now) {
+// Who would leave if any number could be stopped at once.
+std::optional<EvictDecision> claim_without_limits(State& state, const JobState& job, Timestamp now) {
   PlaceWork work;
   const std::set<JobId> nobody;
-  return find_victims(search_without_limits(state, now, nobody), job.id, work).has_value();
+  return find_victims(search_without_limits(state, now, nobody), job.id, work);
 }
 
-std::string of_the_limits(const State& state, Timestamp now) {
+// The first queue that would not let all of them go now; none() if none is against it.
+QueueId limiting_queue(const State& state, const EvictDecision& decision, Timestamp now) {
+  EvictionLimits limits(state, now, nullptr);
+  for (std::size_t v = 0; v < decision.victims.size(); ++v) {
+    if (decision.keeps[v] == 0 && !limits.take(state.job(decision.victims[v])->queue)) break;
+  }
+  return limits.refused_by();
+}
+
+std::string of_the_limits(const State& state, const EvictDecision& unlimited, Timestamp now) {
   const SchedulingConfig& rules = state.config().scheduling;
+  if (const QueueId by = limiting_queue(state, unlimited, now); by.valid()) {
+    const QueueState& queue = state.queue(by);
+    const std::int64_t limit = queue.eviction.evictions_per_hour;
+    const std::int64_t used = limit - queue.evictions.left(limit, now);
+    return "at most " + counted(limit, "job") + " of queue " + queue.path + (limit == 1 ? " is" : " are") +
+           " stopped within an hour, and " + std::to_string(used) + (used == 1 ? " has" : " have") + " been";
+  }
   if (!hour_limits(state, now))
     return "no more than " + counted(rules.victims_per_cycle, "job") + " may be stopped in one cycle";
   return "at most " + counted(rules.evictions_per_hour, "job") + (rules.evictions_per_hour == 1 ? " is" : " are") +
          " stopped within an hour";
+}
+
+// "2h by the terms of queue research"
+std::string of_their_minimum(const State& state, const std::vector<JobId>& young) {
+  std::set<std::tuple<std::int64_t, bool, QueueId>> kinds;
+  for (const JobId id : young) {
+    const LeastRun least = least_run(state, *state.job(id));
+    kinds.emplace(least.seconds, least.after_eviction, least.terms_of);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [seconds, after_eviction, queue] : kinds) {
+    if (texts.size() == kMostNamed) break;
+    texts.push_back(document::duration_text(seconds) + (after_eviction ? " after an eviction" : "") +
+                    (queue == state.root() ? "" : " by the terms of queue " + state.queue(queue).path));
+  }
+  return listed(texts, [](const std::string& text) { return text; });
 }
 
 std::string why_nobody_leaves(State& state, const JobState& job, const Claims& claims, const PlaceWork& work,
@@ -185,10 +222,12 @@ std::string why_nobody_leaves(State& state, const JobState& job, const Claims& c
            std::string(" in a burst pool, from whose places nobody is reclaimed") +
            (one ? "" : ", and without the others it would still not fit");
   }
-  if (work.left_out && would_claim_without_limits(state, job, now)) return of_the_limits(state, now);
-  if (claims.young > 0)
-    return (one ? "it has" : std::to_string(claims.young) + " of them " + (claims.young == 1 ? "has" : "have")) +
-           std::string(" not run the minimum time yet");
+  if (const auto unlimited = work.left_out ? claim_without_limits(state, job, now) : std::nullopt)
+    return of_the_limits(state, *unlimited, now);
+  if (const std::size_t young = claims.young.size(); young > 0) {
+    return (one ? "it has" : std::to_string(young) + " of them " + (young == 1 ? "has" : "have")) +
+           std::string(" not run the minimum time yet: ") + of_their_minimum(state, claims.young);
+  }
   if (job.has_given_way())
     return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
   return without + " within what its queues are guaranteed" +

@@ -230,8 +230,8 @@ Stay stay_of(const State& state, const state::JobState& job) {
   stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
   stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
   // A second at least: who started at the moment at which it must leave would start again and again.
-  const std::int64_t least_s = std::max<std::int64_t>(state.config().scheduling.min_runtime_s, 1);
-  stay.least_ms = checked_multiply(least_s, 1000) + state.grace_ms(job.spec);
+  const std::int64_t least_s = std::max<std::int64_t>(state.queue(job.queue).eviction.min_runtime_s, 1);
+  stay.least_ms = checked_multiply(least_s, 1000) + state.grace_ms(job);
   return stay;
 }
 

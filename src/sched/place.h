@@ -25,10 +25,11 @@ struct PlaceWork {
   std::uint64_t ends_worked_out = 0;    // of what runs
   // The first time at which a victim has run its minimum, of those that a claimant would fit without.
   Timestamp ask_again_at = Timestamp::never();
-  bool left_out = false;     // some claimant had more victims than the budget
-  bool too_dear = false;     // the last claimant's victims would lose more than a preemption may cost
-  bool hopeless = false;     // the last claimant would not fit if everybody left who may be stopped for it
-  bool passed_over = false;  // somebody without GPUs was not looked at for the last claimant
+  bool left_out = false;           // some claimant had more victims than the budget
+  bool too_dear = false;           // the last claimant's victims would lose more than a preemption may cost
+  bool hopeless = false;           // the last claimant would not fit if everybody left who may be stopped for it
+  bool over_queue_limits = false;  // of the last claimant's victims a queue lets no more go within the hour
+  bool passed_over = false;        // somebody without GPUs was not looked at for the last claimant
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the

@@ -63,7 +63,9 @@ struct Tree {
     attained = random.chance(200);
     dawdling = random.chance(300);
     equal_priorities = random.chance(300);
-    REQUIRE(command(ApplyConfig{random_config(), "op"}));
+    ClusterConfig config = random_config();
+    choose_terms(config, seed);
+    REQUIRE(command(ApplyConfig{config, "op"}));
     const std::int64_t nodes = random.between(1, 4);
     for (std::int64_t n = 0; n < nodes; ++n) REQUIRE(command(RegisterNode{random_node("n" + std::to_string(n))}));
   }
@@ -117,6 +119,18 @@ struct Tree {
     config.scheduling.hold_after_s = random.chance(500) ? 0 : 172'800;
     if (random.chance(100)) config.scheduling.victims_per_cycle = random.between(1, 3);
     return config;
+  }
+
+  // Terms of eviction only protect, so that nothing may come to turn on them. With numbers of its own, so that the
+  // other trees stay what they were.
+  static void choose_terms(ClusterConfig& config, std::uint64_t seed) {
+    Random agreed(seed ^ 0x7e2a5ULL);
+    if (!agreed.chance(250)) return;
+    for (QueueConfig& queue : config.queues) {
+      if (agreed.chance(300)) queue.eviction.min_runtime_s = agreed.chance(500) ? 0 : agreed.between(1, 900);
+      if (agreed.chance(300)) queue.eviction.cooldown_s = agreed.between(0, 900);
+      if (agreed.chance(200)) queue.eviction.evictions_per_hour = agreed.between(1, 3);
+    }
   }
 
   NodeSpec random_node(const std::string& name) {

@@ -36,7 +36,7 @@ struct Reach {
 };
 
 Timestamp gone_by(const State& state, const Victim& victim) {
-  return state.asked_at() + state.grace_ms(state.job(victim.job)->spec);
+  return state.asked_at() + state.grace_ms(*state.job(victim.job));
 }
 
 // Until when the last of them may take to leave.
@@ -374,12 +374,13 @@ bool has_moved_since(const JobState& job, Timestamp time) {
   return first_move(job) != job.past.end() && job.attempt->started > time;
 }
 
-std::int64_t least_run_s(const State& state, const JobState& job) {
-  const SchedulingConfig& rules = state.config().scheduling;
+LeastRun least_run(const State& state, const JobState& job) {
+  const state::EvictionTerms& terms = state.queue(job.queue).eviction;
   const auto move = first_move(job);
   const auto cause = move == job.past.begin() ? std::nullopt : std::prev(move)->cause;
   const bool evicted_last = cause == StopCause::kReclaim || cause == StopCause::kPreempt;
-  return evicted_last ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s;
+  if (evicted_last && terms.cooldown_s > terms.min_runtime_s) return {terms.cooldown_s, terms.cooldown_of, true};
+  return {terms.min_runtime_s, terms.min_runtime_of};
 }
 
 Timestamp may_be_stopped_from(const State& state, const JobState& job) {
@@ -413,6 +414,12 @@ bool may_claim(const State& state, const JobState& job, const Amounts& asked) {
 
 namespace {
 
+bool keeps_to_limits(const VictimSearch& search, std::span<const Victim> victims) {
+  EvictionLimits limits(search.state, search.now, search.stopped);
+  return std::all_of(victims.begin(), victims.end(),
+                     [&](const Victim& one) { return !one.whole() || limits.take(search.state.job(one.job)->queue); });
+}
+
 // Of the candidates, which suffice and of which the first `least` have left in the count, as few as can be, with no
 // more of each than has to go.
 std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobState& claimant, Without& without,
@@ -429,6 +436,7 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
   if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
   let_off(state, without, vacated, victims);
   victims = give_back_least(without, std::move(victims));
+  if (search.queue_limits == QueueLimits::kCheck && !keeps_to_limits(search, victims)) return std::nullopt;
   EvictDecision decision;
   decision.claimant = claimant.id;
   decision.placements = *without.fit(victims, victims.size());
@@ -465,7 +473,8 @@ std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch&
   const Candidates& found = gather_candidates(search, job, reach.reclaim, own, work);
   work.left_out = work.left_out || found.left_out;
   work.passed_over = work.passed_over || found.passed_over;
-  if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, state.evictions().next(search.now));
+  work.over_queue_limits = work.over_queue_limits || found.over_queue_limits;
+  if (found.left_out) work.ask_again_at = std::min(work.ask_again_at, found.more_from);
   if (found.left_out && search.only_whether) return std::nullopt;
   if (found.ripe.empty() && found.young.empty() && found.spares_growth) return std::nullopt;
   Without without(search, claimant, reach.pools, work);  // what is held for others is taken, also in the counts
@@ -526,13 +535,19 @@ std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId claim
   // The cheapest are not enough: fewer that hold more may be.
   VictimSearch largest = search;
   largest.largest = true;
-  return find_in_reach(largest, claimant, work);
+  decision = find_in_reach(largest, claimant, work);
+  if (decision || !work.over_queue_limits || search.queue_limits != QueueLimits::kChoose) return decision;
+  // Nor those: it may be others of the same queue whom it needs.
+  VictimSearch any = search;
+  any.queue_limits = QueueLimits::kCheck;
+  return find_in_reach(any, claimant, work);
 }
 
 }  // namespace
 
 std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId claimant, PlaceWork& work) {
   work.passed_over = false;
+  work.over_queue_limits = false;
   auto decision = find_enough(search, claimant, work);
   if (decision || !work.passed_over || work.too_dear) return decision;
   if (search.only_whether != nullptr && work.left_out) return decision;

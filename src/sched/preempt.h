@@ -44,6 +44,7 @@
 
 #include "base/timestamp.h"
 #include "model/plan.h"
+#include "sched/eviction_limits.h"
 #include "sched/place.h"
 #include "state/state.h"
 #include "state/trial.h"
@@ -51,6 +52,13 @@
 namespace berth::sched {
 
 struct SharedCandidates;  // sched/candidates.h
+
+// What the limits of queues on evictions mean to a search.
+enum class QueueLimits {
+  kChoose,  // no more of a queue's gangs are looked at than may be stopped, the first to go first
+  kCheck,   // all are looked at, and those who would be stopped may be
+  kIgnore,
+};
 
 struct VictimSearch {
   state::State& state;
@@ -64,6 +72,8 @@ struct VictimSearch {
   bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
   // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
   bool without_gpus = false;
+  const StoppedBelow* stopped = nullptr;  // by this cycle
+  QueueLimits queue_limits = QueueLimits::kChoose;
   // Whoever else would go first, this one does: it is among the victims unless the claimant does not need it at all.
   JobId first = JobId::none();
 };
@@ -79,8 +89,16 @@ Timestamp runs_since(const state::JobState& job);
 // Whether it has been moved after that time.
 bool has_moved_since(const state::JobState& job, Timestamp time);
 
-// How long the job runs at least once it has started, in seconds: for so long nobody stops it as a whole.
-std::int64_t least_run_s(const state::State& state, const state::JobState& job);
+// How long the job runs at least once it has started: for so long nobody stops it as a whole.
+struct LeastRun {
+  std::int64_t seconds = 0;
+  QueueId terms_of;             // the queue whose terms of eviction say so; the root: the cluster's
+  bool after_eviction = false;  // because it was stopped for another the last time
+};
+LeastRun least_run(const state::State& state, const state::JobState& job);
+inline std::int64_t least_run_s(const state::State& state, const state::JobState& job) {
+  return least_run(state, job).seconds;
+}
 
 // When the running job has run its minimum, which is longer for one that was reclaimed or preempted the last time.
 Timestamp may_be_stopped_from(const state::State& state, const state::JobState& job);

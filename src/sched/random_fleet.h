@@ -59,12 +59,25 @@ struct Fleet {
     config.scheduling.deadline_slack_s = random.between(0, 120);
     config.scheduling.score = seed % 2 == 0 ? NodeScore::kBestFit : NodeScore::kFragmentation;
     config.scheduling.hold_after_s = random.between(0, 120);
+    choose_terms(config, seed);
     config.pools = {{"p", {}}, {"q", {"a"}}};
     config.pools[1].burst = seed % 3 == 0;
     if (seed % 5 == 0) config.pools[0].classes = {JobClass::kTraining, JobClass::kBatch};
     command(ApplyConfig{config, "test"});
     const std::int64_t count = random.between(3, 14);
     for (std::int64_t i = 0; i < count; ++i) register_node("n" + std::to_string(i));
+  }
+
+  // With numbers of its own, so that the rest of a seed's life stays what it was.
+  static void choose_terms(ClusterConfig& config, std::uint64_t seed) {
+    Random agreed(seed ^ 0x7e2a5ULL);
+    if (!agreed.chance(500)) return;
+    for (QueueConfig& queue : config.queues) {
+      if (agreed.chance(300)) queue.eviction.min_runtime_s = agreed.between(0, 120);
+      if (agreed.chance(200)) queue.eviction.cooldown_s = agreed.between(0, 240);
+      if (agreed.chance(200)) queue.eviction.grace_s = agreed.between(0, 60);
+      if (agreed.chance(150)) queue.eviction.evictions_per_hour = agreed.between(1, 4);
+    }
   }
 
   void register_node(const std::string& name) {

@@ -322,6 +322,8 @@ void State::on(const StopBegan& event) {
   running_table_.set(job);
   const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
   if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
+  for (QueueId q = limits_evictions(job.queue); evicted && q.valid(); q = next_limit(q))
+    queue_mut(q).evictions.note(now_);
   if (event.cause == StopCause::kConsolidate && config_.scheduling.moves_per_hour > 0) moves_.note(now_);
   reset_timer(job);
   reset_departure(job);

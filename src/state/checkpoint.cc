@@ -76,6 +76,14 @@ struct SavedGuarantee {
   }
 };
 
+struct SavedEvictions {
+  QueueId queue;
+  std::vector<Timestamp> stopped;
+  static constexpr auto fields() {
+    return std::tuple(field("queue", &SavedEvictions::queue), field("stopped", &SavedEvictions::stopped));
+  }
+};
+
 }  // namespace
 
 template <class Writer>
@@ -133,6 +141,11 @@ void State::write(Writer& out) const {
   std::vector<Timestamp> idle_since;
   for (const NodeState& node : nodes_) idle_since.push_back(node.idle_since);
   out.put(idle_since);
+  std::vector<SavedEvictions> evictions;
+  for (const QueueState& queue : queues_) {
+    if (!queue.evictions.save().empty()) evictions.push_back({queue.id, queue.evictions.save()});
+  }
+  out.put(evictions);
 }
 
 std::string State::save() const {
@@ -303,6 +316,15 @@ Result<State> State::load(std::string_view bytes) {
   if (!in.at_end()) in.get(idle_since);
   if (idle_since.size() != state.nodes_.size()) return damaged;
   for (std::size_t n = 0; n < idle_since.size(); ++n) state.nodes_[n].idle_since = idle_since[n];
+  std::vector<SavedEvictions> evictions;
+  if (!in.at_end()) in.get(evictions);  // likewise
+  for (SavedEvictions& saved : evictions) {
+    if (!saved.queue.valid() || saved.queue.index() >= state.queues_.size() ||
+        !std::is_sorted(saved.stopped.begin(), saved.stopped.end())) {
+      return damaged;
+    }
+    state.queue_mut(saved.queue).evictions.load(std::move(saved.stopped));
+  }
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

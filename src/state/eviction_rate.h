@@ -1,6 +1,6 @@
 #pragma once
-// How many gangs reclaim and preemption have stopped of late, for scheduling.evictions_per_hour. An hour slides: what
-// was stopped is forgotten an hour after it.
+// How many gangs reclaim and preemption have stopped of late, for the evictions_per_hour of the cluster and of queues.
+// An hour slides: what was stopped is forgotten an hour after it.
 
 #include <algorithm>
 #include <cstdint>

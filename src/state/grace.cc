@@ -27,12 +27,12 @@ bool goes_on_without(const JobState& job, JobId claimant) {
 
 std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
-  const std::int64_t used = std::min(attempt.grace_used_ms, state.grace_ms(job.spec));
+  const std::int64_t used = std::min(attempt.grace_used_ms, state.grace_ms(job));
   return std::max<std::int64_t>(0, used - (now - attempt.let_off_at));
 }
 
 std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now) {
-  return std::max<std::int64_t>(0, state.grace_ms(job.spec) - grace_used_ms(state, job, now));
+  return std::max<std::int64_t>(0, state.grace_ms(job) - grace_used_ms(state, job, now));
 }
 
 }  // namespace berth::state

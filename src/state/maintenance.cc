@@ -8,10 +8,9 @@
 
 namespace berth::state {
 
-std::int64_t State::grace_ms(const JobSpec& spec) const {
-  const std::int64_t seconds =
-      spec.checkpoint.grace_s > 0 ? spec.checkpoint.grace_s : config_.scheduling.default_grace_s;
-  return checked_multiply(seconds, 1000);
+std::int64_t State::grace_ms(const JobState& job) const {
+  const std::int64_t own = job.spec.checkpoint.grace_s;
+  return checked_multiply(own > 0 ? own : queue(job.queue).eviction.grace_s, 1000);
 }
 
 // Before the first window, and after the last, jobs are alike whatever their time limits are.
@@ -37,7 +36,7 @@ Timestamp State::departure_of(const JobState& job) const {
   for (const TaskState& task : job.attempt->tasks) {
     if (task.phase == TaskPhase::kExited) continue;
     for (const ClosedSpan& span : node(task.placement.node).maintenance) {
-      if (gone > span.from) first = std::min(first, Timestamp{span.from.ms - grace_ms(job.spec)});
+      if (gone > span.from) first = std::min(first, Timestamp{span.from.ms - grace_ms(job)});
     }
   }
   return first;

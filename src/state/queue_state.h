@@ -14,6 +14,7 @@
 #include "model/cluster_config.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "state/eviction_rate.h"
 #include "state/past_usage.h"
 
 namespace berth::state {
@@ -67,6 +68,18 @@ struct Stack {
   Amounts within_above;                                  // the part within that is within at the parent, too
 };
 
+// What holds for the jobs of a queue when others want their places, its parents' words included (EvictionTermsConfig).
+struct EvictionTerms {
+  std::int64_t min_runtime_s = 0;
+  std::int64_t cooldown_s = 0;
+  std::int64_t grace_s = 0;
+  QueueId min_runtime_of;                // the queue that says so; the root: the cluster does
+  QueueId cooldown_of;                   // likewise
+  QueueId grace_of;                      // likewise
+  std::int64_t evictions_per_hour = 0;   // its own; 0: no limit
+  QueueId limited_by = QueueId::none();  // the nearest on the way to the root that has such a limit, itself included
+};
+
 struct QueueState {
   QueueId id;
   QueueId parent;
@@ -90,6 +103,7 @@ struct QueueState {
   QueuePolicy policy = QueuePolicy::kBestEffort;
   std::vector<std::int64_t> service_thresholds;  // thousandths of a GPU times milliseconds; none: one level
   std::int64_t promote_after_ms = 0;             // never: 0
+  EvictionTerms eviction;
 
   PastUsage past;                                       // kept only while the configuration gives it a half-life
   Amounts usage;                                        // of everything bound below, terminating included
@@ -106,6 +120,7 @@ struct QueueState {
   std::map<std::string, UserUsage, std::less<>> users;  // only where one user's part is limited
   std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
   std::int64_t running_below = 0;
+  EvictionRate evictions;                           // of gangs below it, where its terms limit their rate
   std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
   // What fills the guarantee.

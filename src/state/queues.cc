@@ -71,6 +71,26 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
       config.trust_domain.empty() ? queues_[queue.parent.index()].trust_domain : trust_domain_id(config.trust_domain);
 }
 
+// What the queue says nothing about is as at its parent.
+void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& terms) {
+  const QueueState& parent = queues_[queue.parent.index()];
+  EvictionTerms& mine = queue.eviction;
+  mine = parent.eviction;
+  const auto say = [&](const std::optional<std::int64_t>& own, std::int64_t& seconds, QueueId& of) {
+    if (!own || planted(Bug::kTermsIgnored)) return;
+    seconds = *own;
+    of = queue.id;
+  };
+  say(terms.min_runtime_s, mine.min_runtime_s, mine.min_runtime_of);
+  say(terms.cooldown_s, mine.cooldown_s, mine.cooldown_of);
+  say(terms.grace_s, mine.grace_s, mine.grace_of);
+  mine.evictions_per_hour = terms.evictions_per_hour;
+  if (mine.evictions_per_hour > 0)
+    mine.limited_by = queue.id;
+  else
+    queue.evictions = {};
+}
+
 // Queues keep their ids for ever; one that is no longer configured is marked removed (control sees to it that it is
 // empty).
 void State::configure_queues(const ClusterConfig& config) {
@@ -79,6 +99,9 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.children.clear();
     queue.keepers.clear();
   }
+  const SchedulingConfig& rules = config.scheduling;
+  const EvictionTerms of_cluster{rules.min_runtime_s, rules.cooldown_s, rules.default_grace_s, root(), root(), root()};
+  queue_mut(root()).eviction = of_cluster;
   for (const QueueConfig& one : config.queues) {
     const std::size_t slash = one.path.rfind('/');
     const QueueId parent = queue_paths_.at(slash == std::string::npos ? std::string() : one.path.substr(0, slash));
@@ -96,6 +119,7 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.depth = queues_[parent.index()].depth + 1;
     queue_mut(parent).children.push_back(queue.id);
     configure_limits(queue, one);
+    configure_eviction(queue, one.eviction);
     if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
   }
@@ -103,6 +127,8 @@ void State::configure_queues(const ClusterConfig& config) {
     if (!queue.removed) continue;
     queue.guaranteed = queue.configured = {};  // it may come back without
     queue.use_or_lose_ms = 0;
+    queue.eviction = of_cluster;
+    queue.evictions = {};
     forget_guarantee_use(queue);
   }
 }

@@ -154,7 +154,11 @@ class State {
   // When the job has to be asked to leave for a window of one of its nodes, by running jobs that are not gone before.
   const std::set<std::pair<Timestamp, JobId>>& departures() const { return departures_; }
   Timestamp departure_of(const JobState& job) const;  // of one; it may be past
-  std::int64_t grace_ms(const JobSpec& spec) const;
+  std::int64_t grace_ms(const JobState& job) const;
+  // The nearest queue that limits how many gangs below it are stopped for others, and from that one the next towards
+  // the root; none() after the last. The cluster's own limit is another.
+  QueueId limits_evictions(QueueId queue_id) const { return queue(queue_id).eviction.limited_by; }
+  QueueId next_limit(QueueId limiting) const { return queue(queue(limiting).parent).eviction.limited_by; }
   // The `now` of the cycle or explanation that looks at the state: what starts would start then (sched/closing.h).
   Timestamp asked_at() const { return asked_at_; }
   // The last moment at which it would start: later than that only where victims leave first.
@@ -357,6 +361,7 @@ class State {
 
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
+  void configure_eviction(QueueState& queue, const EvictionTermsConfig& terms);
   void configure_pools();
   void configure_standpoints();
   GpuModelId model_id(const std::string& name);

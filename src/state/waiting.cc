@@ -56,7 +56,8 @@ std::uint64_t State::lane_of(const JobState& job) const {
                 .add(shape)
                 .add(static_cast<std::uint64_t>(moves))
                 .add(static_cast<std::uint64_t>(job.spec.time_limit_s))
-                .add(static_cast<std::uint64_t>(moves ? grace_ms(job.spec) : 0))
+                .add(static_cast<std::uint64_t>(moves ? grace_ms(job) : 0))
+                .add(static_cast<std::uint64_t>(moves ? queue(job.queue).eviction.min_runtime_s : 0))
                 .digest();
   }
   if (job.has_given_way()) shape = Hasher().add(shape).add(std::string_view("has given way")).digest();

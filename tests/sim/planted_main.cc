@@ -52,7 +52,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kForgottenCharge, 1'000},
     {Bug::kRetryCountsPreempt, 100'000},
     {Bug::kTimerLost, 5'000},
-    {Bug::kKeyLostOnRestart, 20'000},
+    {Bug::kKeyLostOnRestart, 60'000},
     {Bug::kPendingLost, 10'000},
     {Bug::kLateReport, 20'000},
     {Bug::kUnknownFreed, 2'000},
@@ -76,6 +76,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kWindowNotLeft, 20'000},
     {Bug::kUsedGuaranteeLost, 300'000},
     {Bug::kGuaranteeNotRestored, 50'000},
+    {Bug::kTermsIgnored, 50'000},
+    {Bug::kQueueRateIgnored, 500'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 

@@ -132,6 +132,16 @@ Schema attained_service() {
                  {"promote_after?", duration("Who has waited so long goes first.")}});
 }
 
+Schema eviction() {
+  return closed(object(
+      "What is agreed with those below it about being stopped for others; what is not said is as at the parent.",
+      {{"min_runtime?", duration("None of its jobs is evicted before it has run so long.")},
+       {"cooldown?", duration("Nor one that was evicted before it has run so long.")},
+       {"grace?", duration("Time to save a checkpoint, of jobs that name none.")},
+       {"evictions_per_hour?", integer("Jobs below it that reclaim and preemption stop within an hour, at most; 0: no "
+                                       "limit but those above it.")}}));
+}
+
 Schema queue() {
   return closed(object("A queue; null: without any limit.",
                        {{"guaranteed?", quota("What it always gets back.")},
@@ -142,6 +152,7 @@ Schema queue() {
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
                         {"attained_service?", closed(attained_service())},
                         {"use_or_lose?", duration("So long without use halves the idle part of its guarantee.")},
+                        {"eviction?", eviction()},
                         {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
                         {"max_submitted_per_user?", integer("Jobs of one user below it, at most.")},

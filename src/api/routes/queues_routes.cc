@@ -25,7 +25,7 @@ void get_queue(Service& service, const Request& request, const Responder& respon
   const std::string& path = request.path_params.at("path");
   std::optional<json::object> body;
   service.read([&](const View& view) {
-    if (const state::QueueState* queue = view.state.queue_at(path)) body = queue_view_with_users(view.state, *queue);
+    if (const state::QueueState* queue = view.state.queue_at(path)) body = queue_view_by_itself(view, *queue);
   });
   if (!body) {
     responder.fail(not_found("no such queue '" + path.substr(0, 200) + "'"));
@@ -56,16 +56,18 @@ void add_queue_routes(http::Router& router, Service& service) {
                       .description = "The root of the tree is the cluster itself and is not listed.",
                       .tags = {"queues"}},
               .handler = [&service](const Request&, const Responder& to) { list_queues(service, to); }});
-  router.add({.method = Method::kGet,
-              .pattern = "/v1/queues/{path}",
-              .access = Access::kToken,
-              .doc = {.operation_id = "getQueue",
-                      .summary = "One queue, with what each user has there where users are limited.",
-                      .responses = {{.status = 200, .description = "The queue.", .schema = "Queue"},
-                                    {.status = 404, .description = "There is no such queue."}},
-                      .tags = {"queues"},
-                      .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
-              .handler = [&service](const Request& request, const Responder& to) { get_queue(service, request, to); }});
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/queues/{path}",
+       .access = Access::kToken,
+       .doc = {.operation_id = "getQueue",
+               .summary =
+                   "One queue, with its terms of eviction, and what each user has there where users are limited.",
+               .responses = {{.status = 200, .description = "The queue.", .schema = "Queue"},
+                             {.status = 404, .description = "There is no such queue."}},
+               .tags = {"queues"},
+               .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
+       .handler = [&service](const Request& request, const Responder& to) { get_queue(service, request, to); }});
   router.add(
       {.method = Method::kGet,
        .pattern = "/v1/queues/{path}/share",

@@ -493,6 +493,30 @@ TEST_CASE("a queue tells what one user may have, what each has, and that it goes
   CHECK_EQ(client.json("/v1/queues/b").at("max_per_user"), json::object());
 }
 
+TEST_CASE("a queue tells the terms of eviction in force for its jobs, and whose they are") {
+  World world;
+  const Client client(world.service);
+  ClusterConfig config = world.service.state.config();
+  config.scheduling.min_runtime_s = 600;
+  for (QueueConfig& queue : config.queues) {
+    if (queue.path == "b") queue.eviction = {7200, {}, 90, 10};
+    if (queue.path == "b/nlp") queue.eviction.cooldown_s = 3600;
+  }
+  REQUIRE(world.service.run(ApplyConfig{config, "op"}));
+  const auto nlp = client.json("/v1/queues/b%2Fnlp");
+  CHECK_EQ(nlp.at("eviction"),
+           json::parse(R"({"min_runtime_s":7200,"min_runtime_of":"b","cooldown_s":3600,"cooldown_of":"b/nlp",)"
+                       R"("grace_s":90,"grace_of":"b","limits":[{"queue":"b","evictions_per_hour":10,"used":0}]})"));
+  const auto document = client.json("/openapi.json");
+  SchemaCheck check(document.at("components").at("schemas").as_object());
+  CHECK_EQ(check.fault(nlp, json::parse(R"({"$ref":"#/components/schemas/Queue"})")), "");
+  const auto other = client.json("/v1/queues/a").at("eviction");
+  CHECK_EQ(other.at("min_runtime_s"), 600);
+  CHECK_EQ(other.at("min_runtime_of"), "");
+  CHECK_EQ(other.at("limits"), json::array());
+  CHECK_FALSE(client.json("/v1/queues").at("items").at(0).as_object().contains("eviction"));
+}
+
 TEST_CASE("why a node takes no tasks comes whole, however long the reason is") {
   World world;
   const Client client(world.service);

@@ -262,8 +262,34 @@ json::object queue_view(const State& state, const QueueState& queue) {
   return view;
 }
 
-json::object queue_view_with_users(const State& state, const QueueState& queue) {
-  json::object view = queue_view(state, queue);
+namespace {
+
+// What is in force for the queue's jobs, whose word that is (empty: the cluster's), and what is used of the rates of
+// all queues on the way to the root.
+json::object eviction_view(const State& state, const QueueState& queue, Timestamp now) {
+  const state::EvictionTerms& terms = queue.eviction;
+  json::array limits;
+  for (QueueId q = state.limits_evictions(queue.id); q.valid(); q = state.next_limit(q)) {
+    const QueueState& limiting = state.queue(q);
+    const std::int64_t limit = limiting.eviction.evictions_per_hour;
+    limits.push_back(json::object{{"queue", limiting.path},
+                                  {"evictions_per_hour", limit},
+                                  {"used", limit - limiting.evictions.left(limit, now)}});
+  }
+  return {{"min_runtime_s", terms.min_runtime_s},
+          {"min_runtime_of", state.queue(terms.min_runtime_of).path},
+          {"cooldown_s", terms.cooldown_s},
+          {"cooldown_of", state.queue(terms.cooldown_of).path},
+          {"grace_s", terms.grace_s},
+          {"grace_of", state.queue(terms.grace_of).path},
+          {"limits", std::move(limits)}};
+}
+
+}  // namespace
+
+json::object queue_view_by_itself(const View& of, const QueueState& queue) {
+  json::object view = queue_view(of.state, queue);
+  view["eviction"] = eviction_view(of.state, queue, of.now);
   if (!queue.limits_users()) return view;
   json::array users;
   for (const auto& [user, used] : queue.users) {

@@ -82,8 +82,8 @@ boost::json::object window_view(const state::State& state, const state::Maintena
 
 // The root, which no document names, is left out.
 boost::json::object queue_view(const state::State& state, const state::QueueState& queue);
-// With what each user has there, where one user's part is limited.
-boost::json::object queue_view_with_users(const state::State& state, const state::QueueState& queue);
+// With its terms of eviction and, where one user's part is limited, what each user has there.
+boost::json::object queue_view_by_itself(const View& view, const state::QueueState& queue);
 boost::json::array queue_views(const state::State& state);
 
 boost::json::object cluster_view(const View& view, const ServerFacts& facts);

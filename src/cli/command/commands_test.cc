@@ -385,6 +385,13 @@ TEST_CASE("queues: limits of users and the order by attained service are shown")
         "USER    JOBS      GPUS  SUBMITTED\n"
         "ann   1 of 1  2 of 2.5          3\n");
   CHECK(outcome_of(options, {ok(R"({"path": "b", )" + head + "{}}")}).out.find("per user") == std::string::npos);
+  const std::string terms = R"(, "eviction": {"min_runtime_s": 7200, "min_runtime_of": "a", "cooldown_s": 0, )"
+                            R"("cooldown_of": "", "grace_s": 30, "grace_of": "", "limits": [{"queue": "a", )"
+                            R"("evictions_per_hour": 10, "used": 3}]}})";
+  const std::string agreed = outcome_of(options, {ok(R"({"path": "a/b", )" + head + "{}" + terms)}).out;
+  CHECK(agreed.substr(agreed.find("\n\n")) ==
+        "\n\neviction: minimum run time 2h (of a), after an eviction 0s (the cluster's), grace 30s (the cluster's)\n"
+        "  of a at most 10 within an hour; so far 3\n");
   options.path.clear();
   options.show.format = Format::kWide;
   const std::string all =

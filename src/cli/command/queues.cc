@@ -115,6 +115,28 @@ std::string users_text(const Json& queue, std::size_t width) {
   return "\nper user, at most: " + limits + "\n" + (table.empty() ? "" : table.text(width));
 }
 
+// "of research", "the cluster's"
+std::string whose(const Json& terms, const std::string& key) {
+  const std::string queue = printable(show(terms, key));
+  return queue.empty() ? "the cluster's" : "of " + queue;
+}
+
+// What holds for its jobs when others want their places, and whose word that is.
+std::string eviction_text(const Json& queue) {
+  if (!has(queue, "eviction")) return "";
+  const Json& terms = at(queue, "eviction");
+  const auto time = [&](const std::string& name, const std::string& key) {
+    return name + document::duration_text(integer(terms, key + "_s")) + " (" + whose(terms, key + "_of") + ")";
+  };
+  std::string text = "\neviction: " + time("minimum run time ", "min_runtime") + ", " +
+                     time("after an eviction ", "cooldown") + ", " + time("grace ", "grace") + "\n";
+  for (const Json& limit : items(terms, "limits")) {
+    text += "  of " + printable(show(limit, "queue")) + " at most " + show(limit, "evictions_per_hour") +
+            " within an hour; so far " + show(limit, "used") + "\n";
+  }
+  return text;
+}
+
 Result<int> explain_share(const QueuesOptions& options, Session& session) {
   const std::string path = "/v1/queues/" + client::encode_segment(options.path) + "/share";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
@@ -141,7 +163,8 @@ Result<int> run(const QueuesOptions& options, Session& session) {
     const Format format = options.show.format;
     return formatted(one ? *answer : Json(queues), format, [&] {
       const std::size_t width = table_width(session, format);
-      return table(queues, !one, format == Format::kWide, width) + (one ? users_text(*answer, width) : "");
+      return table(queues, !one, format == Format::kWide, width) +
+             (one ? eviction_text(*answer) + users_text(*answer, width) : "");
     });
   });
 }

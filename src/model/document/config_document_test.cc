@@ -24,6 +24,15 @@ ResourceAmounts random_amounts(Random& random, std::int64_t most) {
   return amounts;
 }
 
+EvictionTermsConfig random_terms(Random& random) {
+  EvictionTermsConfig terms;
+  if (random.chance(500)) terms.min_runtime_s = random.between(0, 99'999);
+  if (random.chance(500)) terms.cooldown_s = random.between(0, 99'999);
+  if (random.chance(500)) terms.grace_s = random.between(0, 99'999);
+  if (random.chance(500)) terms.evictions_per_hour = random.between(0, kMostEvictionsPerHour);
+  return terms;
+}
+
 void add_queues(Random& random, ClusterConfig& config, const std::string& parent, int depth) {
   for (std::uint64_t n = random.below(4) + (depth == 0 ? 1 : 0); n > 0; --n) {
     QueueConfig queue;
@@ -41,6 +50,7 @@ void add_queues(Random& random, ClusterConfig& config, const std::string& parent
     if (random.chance(200)) queue.attained_service = {{random.between(1, 9), random.between(10, 99'999)}, 3600};
     const bool states = queue.guaranteed != ResourceAmounts();
     if (states && random.chance(300)) queue.use_or_lose_s = random.between(1, 999'999);
+    if (random.chance(300)) queue.eviction = random_terms(random);
     config.queues.push_back(queue);
     if (depth < 3 && !queue.attained_service) add_queues(random, config, queue.path + "/", depth + 1);
   }
@@ -206,7 +216,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, use_or_lose, queues"},
+       "attained_service, use_or_lose, eviction, queues"},
       {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
       {"queues: {a: {weight: 1.5}}\n",
        "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},
@@ -254,6 +264,19 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:9: pool 'a': queue 'b' is listed twice; keep one"},
       {"queues: {a: {guaranteed: {gpus: 1}, use_or_lose: 0s}}\n",
        "cluster.yaml:1:50: queues.a.use_or_lose: 0 is no time; give one such as 7d, or leave it out for never"},
+      {"queues: {a: {eviction: {min_runtime: -1s}}}\n",
+       "cluster.yaml:1:38: queues.a.eviction.min_runtime: -1s is negative; give a time such as 90s, 10m, 2h or 3d"},
+      {"queues: {a: {queues: {b: {eviction: {grace: 30s, cooldown: 366d}}}}}\n",
+       "cluster.yaml:1:50: queue 'a/b'.eviction.cooldown must be between 0s and 365d"},
+      {"queues: {a: {eviction: {evictions_per_hour: -1}}}\n",
+       "cluster.yaml:1:45: queues.a.eviction.evictions_per_hour: -1 is out of range; give 0 to 100000"},
+      {"queues: {a: {eviction: {evictions_per_hour: 100001}}}\n",
+       "cluster.yaml:1:45: queues.a.eviction.evictions_per_hour: 100001 is out of range; give 0 to 100000"},
+      {"queues: {a: {eviction: {min_run: 1h}}}\n",
+       "cluster.yaml:1:25: queues.a.eviction: there is no key 'min_run'; known are min_runtime, cooldown, grace, "
+       "evictions_per_hour"},
+      {"queues: {a: {eviction: 2h}}\n",
+       "cluster.yaml:1:24: queues.a.eviction: this is a single value; give a map (key: value)"},
       {"pools: [{name: a, queues: []}]\nqueues: {b: {}}\n",
        "cluster.yaml:1:27: pools[0].queues: queues is empty, so that nobody could use the pool; leave it out for all"},
       {"pools: [{name: a, apart: \"\"}]\nqueues: {b: {}}\n",
@@ -268,6 +291,28 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
     CAPTURE(row.first);
     CHECK_EQ(refusal(row.first), row.second);
   }
+}
+
+TEST_CASE("terms of eviction are times from 0 to a year and a rate, also where no document was read") {
+  const auto refused = [](const EvictionTermsConfig& terms) {
+    ClusterConfig config = default_cluster_config();
+    config.queues.front().eviction = terms;
+    const auto valid = validate(config);
+    return valid ? std::string() : valid.error().message;
+  };
+  EvictionTermsConfig terms{0, 365 * 86'400, 1, kMostEvictionsPerHour};
+  CHECK_EQ(refused(terms), "");
+  terms.cooldown_s = 365 * 86'400 + 1;
+  CHECK_EQ(refused(terms), "queue 'default'.eviction.cooldown must be between 0s and 365d");
+  terms = {};
+  terms.min_runtime_s = -1;
+  CHECK_EQ(refused(terms), "queue 'default'.eviction.min_runtime must be between 0s and 365d");
+  terms = {};
+  terms.grace_s = -1;
+  CHECK_EQ(refused(terms), "queue 'default'.eviction.grace must be between 0s and 365d");
+  terms = {};
+  terms.evictions_per_hour = -1;
+  CHECK_EQ(refused(terms), "queue 'default'.eviction.evictions_per_hour must be between 0 (no limit) and 100000");
 }
 
 TEST_CASE("any valid configuration reads back from its YAML, and differs from itself in nothing") {

@@ -174,6 +174,7 @@ class ConfigReader {
           {"max_submitted_per_user", [&](const Value& v) { queue.max_submitted_per_user = v.integer(0, kMax32); }},
           {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
           {"use_or_lose", [&](const Value& v) { read_use_or_lose(v, queue); }},
+          {"eviction", [&](const Value& v) { read_eviction(v, queue); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
@@ -186,6 +187,18 @@ class ConfigReader {
     queue.use_or_lose_s = value.duration_s();
     if (queue.use_or_lose_s == 0) value.refuse("0 is no time; give one such as 7d, or leave it out for never");
     places_.note("queue '" + queue.path + "'.use_or_lose", value.node().at);
+  }
+
+  void read_eviction(const Value& value, QueueConfig& queue) {
+    EvictionTermsConfig& terms = queue.eviction;
+    value.map({
+        {"min_runtime", [&](const Value& v) { terms.min_runtime_s = v.duration_s(); }},
+        {"cooldown", [&](const Value& v) { terms.cooldown_s = v.duration_s(); }},
+        {"grace", [&](const Value& v) { terms.grace_s = v.duration_s(); }},
+        {"evictions_per_hour", [&](const Value& v) { terms.evictions_per_hour = v.integer(0, kMostEvictionsPerHour); }},
+    });
+    for (const Entry& entry : value.node().entries)
+      places_.note("queue '" + queue.path + "'.eviction." + entry.key + " ", entry.at);
   }
 
   void read_attained_service(const Value& value, QueueConfig& queue) {

@@ -35,6 +35,15 @@ Node attained_service_node(const AttainedServiceConfig& order) {
   return map;
 }
 
+Node eviction_node(const EvictionTermsConfig& terms) {
+  Node map = map_node();
+  if (terms.min_runtime_s) map.set("min_runtime", plain_node(duration_text(*terms.min_runtime_s)));
+  if (terms.cooldown_s) map.set("cooldown", plain_node(duration_text(*terms.cooldown_s)));
+  if (terms.grace_s) map.set("grace", plain_node(duration_text(*terms.grace_s)));
+  if (terms.evictions_per_hour > 0) map.set("evictions_per_hour", integer_node(terms.evictions_per_hour));
+  return map;
+}
+
 // One queue without those below it.
 Node queue_node(const QueueConfig& queue, Defaults defaults) {
   const bool all = defaults == Defaults::kShown;
@@ -51,6 +60,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.max_submitted_per_user) map.set("max_submitted_per_user", integer_node(*queue.max_submitted_per_user));
   if (queue.use_or_lose_s > 0) map.set("use_or_lose", plain_node(duration_text(queue.use_or_lose_s)));
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
+  if (queue.eviction != plain.eviction) map.set("eviction", eviction_node(queue.eviction));
   return map;
 }
 

@@ -66,7 +66,7 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .fewest = 1,
      .most = 1,
      .options = "guaranteed max lending weight policy domain thresholds promote-after jobs-per-user gpus-per-user "
-                "submitted-per-user use-or-lose"},
+                "submitted-per-user use-or-lose min-runtime cooldown grace evictions-per-hour"},
     {.verb = "pool", .names = "POOL", .fewest = 1, .most = 1, .flags = "burst", .options = "queues classes apart"},
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},

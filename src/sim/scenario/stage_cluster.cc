@@ -29,6 +29,16 @@ Result<void> read_attained_service(const Line& line, QueueConfig& queue) {
   return read_option(line, "promote-after", parse_seconds, order.promote_after_s);
 }
 
+Result<void> read_eviction_terms(const Line& line, EvictionTermsConfig& terms) {
+  const std::pair<const char*, std::optional<std::int64_t>*> times[] = {
+      {"min-runtime", &terms.min_runtime_s}, {"cooldown", &terms.cooldown_s}, {"grace", &terms.grace_s}};
+  for (const auto& [key, seconds] : times) {
+    if (line.option(key) == nullptr) continue;
+    if (auto ok = read_option(line, key, parse_seconds, seconds->emplace()); !ok) return ok;
+  }
+  return read_option(line, "evictions-per-hour", parse_count, terms.evictions_per_hour);
+}
+
 Result<void> read_queue(const Line& line, ClusterConfig& config) {
   QueueConfig queue;
   queue.path = line.names.front();
@@ -49,6 +59,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
       return ok;
   }
   if (auto ok = read_attained_service(line, queue); !ok) return ok;
+  if (auto ok = read_eviction_terms(line, queue.eviction); !ok) return ok;
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (auto ok = read_enum(line, "policy", queue.policy); !ok) return ok;
   config.queues.push_back(std::move(queue));

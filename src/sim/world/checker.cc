@@ -166,6 +166,12 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
   resolve(config.lending_limit, [&](std::size_t d, std::int64_t amount) { queue.lending[d] = amount; });
   queue.strict = config.policy == QueuePolicy::kStrict;
   queue.attained_service = config.attained_service;
+  const QueueView& parent = queues_[queue.parent];
+  queue.eviction = config.eviction;
+  if (!queue.eviction.min_runtime_s) queue.eviction.min_runtime_s = parent.eviction.min_runtime_s;
+  if (!queue.eviction.cooldown_s) queue.eviction.cooldown_s = parent.eviction.cooldown_s;
+  if (!queue.eviction.grace_s) queue.eviction.grace_s = parent.eviction.grace_s;
+  if (queue.eviction.evictions_per_hour == 0) queue.evictions.clear();
   queue.domain = config.trust_domain.empty() ? queues_[queue.parent].domain : config.trust_domain;
 }
 
@@ -184,6 +190,8 @@ void Checker::on(const ClusterConfigured& event) {
     queue.removed = &queue != queues_.data();
     queue.children.clear();
   }
+  const SchedulingConfig& rules = event.config.scheduling;
+  queues_.front().eviction = {rules.min_runtime_s, rules.cooldown_s, rules.default_grace_s, 0};
   for (const QueueConfig& config : event.config.queues) {
     const std::size_t slash = config.path.rfind('/');
     const std::uint32_t parent = queue_of_.at(slash == std::string::npos ? "" : config.path.substr(0, slash));
@@ -202,6 +210,7 @@ void Checker::on(const ClusterConfigured& event) {
     if (!queue.removed) continue;
     queue.guaranteed = queue.configured = {};
     queue.use_or_lose_ms = 0;
+    queue.evictions.clear();
   }
   recount();
   for (QueueView& queue : queues_) note_shortness(queue);

@@ -58,6 +58,8 @@ class Checker : public Witness {
     Timestamp guarantee_since;                   // when it was last configured or changed
     Timestamp busy_at;                           // when it last used more than half of it
     Timestamp short_since = Timestamp::never();  // it uses more than is left of a guarantee that has decayed
+    EvictionTermsConfig eviction;                // with what the queues above it say, but for the rate
+    std::vector<Timestamp> evictions;            // for claimants, while its rate is limited
     Amounts max = Amounts::unlimited();
     Amounts lending = Amounts::unlimited();
     std::string domain;
@@ -215,6 +217,7 @@ class Checker : public Witness {
     };
     std::vector<Node> nodes;
     std::int64_t jobs = 0;
+    std::map<std::uint32_t, std::int64_t> below;  // so many of the jobs, by queue; what is given back counts, too
   };
 
   void on(const ClusterConfigured& event);
@@ -329,6 +332,8 @@ class Checker : public Witness {
   void check_eviction(const JobView& victim, const StopBegan& event);
   std::int64_t minimum_ms(const JobView& victim) const;
   std::int64_t evictions_left() const;
+  std::int64_t evictions_left_below(std::uint32_t queue) const;
+  void check_rates(const JobView& victim);
   void check_replacement(const JobView& replica);
   std::int32_t away_of(const JobView& service) const;
   bool many_are_silent() const;

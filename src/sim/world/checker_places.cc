@@ -155,7 +155,8 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
 }
 
 std::int64_t Checker::grace_ms(const JobView& job) const {
-  return (job.spec.checkpoint.grace_s > 0 ? job.spec.checkpoint.grace_s : config_.scheduling.default_grace_s) * 1000;
+  const std::int64_t own = job.spec.checkpoint.grace_s;
+  return (own > 0 ? own : *queues_[job.queue].eviction.grace_s) * 1000;
 }
 
 bool Checker::is_replica(const JobView& job) const {
@@ -170,7 +171,7 @@ bool Checker::closed_to(const JobView& job, const NodeView& node) const {
   return std::any_of(node.windows.begin(), node.windows.end(), [&](const auto& window) {
     const auto& [from, to] = window;
     const bool gone = job.spec.time_limit_s > 0 && begins + job.spec.time_limit_s * 1000 <= from;
-    const std::int64_t least_s = std::max<std::int64_t>(config_.scheduling.min_runtime_s, 1);
+    const std::int64_t least_s = std::max<std::int64_t>(*queues_[job.queue].eviction.min_runtime_s, 1);
     return to > now_ && !gone && !(moves && now_ + least_s * 1000 + grace_ms(job) <= from);
   });
 }

@@ -366,6 +366,7 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
                                                    [](const TaskPlacement& task) { return !task.gpus.empty(); }));
     if (!frees) continue;
     ++removable.jobs;
+    for (std::uint32_t q = victim.queue; q != 0; q = queues_[q].parent) ++removable.below[q];
     for (std::size_t t = from; t < victim.placements.size(); ++t) {
       const TaskPlacement& placement = victim.placements[t];
       Removable::Node& node = removable.nodes[placement.node.index()];
@@ -391,6 +392,9 @@ void Checker::check_claim(const JobView& job, Timestamp now) {
   }
   const Removable removable = removable_for(job, now);
   if (removable.jobs == 0 || removable.jobs > std::min(config_.scheduling.victims_per_cycle, evictions_left())) return;
+  const bool limited = std::any_of(removable.below.begin(), removable.below.end(),
+                                   [&](const auto& one) { return one.second > evictions_left_below(one.first); });
+  if (limited) return;
   count(job.spec.groups.front().least() > 1 ? "claim of a gang checked" : "claim checked");
   std::set<std::size_t> burst;  // nobody leaves those for a guarantee
   for (std::size_t n = 0; n < nodes_.size(); ++n) {

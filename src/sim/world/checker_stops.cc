@@ -35,16 +35,43 @@ bool Checker::outserved(const JobView& victim, const JobView& claimant) const {
 }
 
 std::int64_t Checker::minimum_ms(const JobView& victim) const {
-  const SchedulingConfig& rules = config_.scheduling;
-  return 1000 * (victim.evicted_last ? std::max(rules.min_runtime_s, rules.cooldown_s) : rules.min_runtime_s);
+  const EvictionTermsConfig& terms = queues_[victim.queue].eviction;
+  const std::int64_t cooldown_s = victim.evicted_last ? *terms.cooldown_s : 0;
+  return 1000 * std::max(*terms.min_runtime_s, cooldown_s);
 }
 
-std::int64_t Checker::evictions_left() const {
+namespace {
+
+// Of `limit` within an hour; 0: no limit.
+std::int64_t left_of(std::int64_t limit, const std::vector<Timestamp>& evictions, Timestamp now) {
   constexpr std::int64_t kHourMs = 3'600'000;
-  const std::int64_t limit = config_.scheduling.evictions_per_hour;
   if (limit == 0) return kMostEvictionsPerHour;
   return limit -
-         std::count_if(evictions_.begin(), evictions_.end(), [&](Timestamp when) { return now_ - when < kHourMs; });
+         std::count_if(evictions.begin(), evictions.end(), [&](Timestamp when) { return now - when < kHourMs; });
+}
+
+}  // namespace
+
+std::int64_t Checker::evictions_left() const {
+  return left_of(config_.scheduling.evictions_per_hour, evictions_, now_);
+}
+
+std::int64_t Checker::evictions_left_below(std::uint32_t queue) const {
+  return left_of(queues_[queue].eviction.evictions_per_hour, queues_[queue].evictions, now_);
+}
+
+// The cluster's, and that of every queue on the way to the root.
+void Checker::check_rates(const JobView& victim) {
+  const std::string who = text_of(victim.id);
+  require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
+  if (config_.scheduling.evictions_per_hour > 0) evictions_.push_back(now_);
+  for (std::uint32_t q = victim.queue; q != 0; q = queues_[q].parent) {
+    if (queues_[q].eviction.evictions_per_hour == 0) continue;
+    count("stop: counted by a queue");
+    require(evictions_left_below(q) > 0, "P5",
+            who + " is one more than '" + queues_[q].path + "' lets go within an hour");
+    queues_[q].evictions.push_back(now_);
+  }
 }
 
 void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
@@ -52,8 +79,7 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
   if (event.keep == 0) {
     require(now_ - victim.runs_since >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
-    require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
-    if (config_.scheduling.evictions_per_hour > 0) evictions_.push_back(now_);
+    check_rates(victim);
   }
   const JobView& claimant = jobs_.at(event.claimant);
   require(claimant.claims_from <= now_, "P5",

@@ -46,6 +46,7 @@ class Simulation {
   void place_node(NodeSpec& spec);
   ClusterConfig random_config();
   void choose_policies(ClusterConfig& config);
+  void choose_terms(ClusterConfig& config);
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);
   JobSpec random_job();
   void random_requests(JobSpec& spec);

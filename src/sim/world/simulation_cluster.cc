@@ -113,7 +113,10 @@ ClusterConfig Simulation::random_config() {
                                    [&](const QueueConfig& other) { return other.path.starts_with(queue.path + "/"); });
     if (leaf) leaves_.push_back(queue.path);
   }
-  if (shape_.policies) choose_policies(config);
+  if (shape_.policies) {
+    choose_policies(config);
+    choose_terms(config);
+  }
   return config;
 }
 
@@ -153,6 +156,19 @@ void Simulation::choose_policies(ClusterConfig& config) {
   if (apart.chance(400)) extra.classes.push_back(static_cast<JobClass>(apart.below(4)));
   if (apart.chance(200)) extra.queues.push_back(apart.pick(config.queues).path);
   config.pools.push_back(std::move(extra));
+}
+
+// Likewise with numbers of its own.
+void Simulation::choose_terms(ClusterConfig& config) {
+  Random agreed(seed_ ^ 0x7e2a5ULL);
+  if (!agreed.chance(400)) return;
+  for (QueueConfig& queue : config.queues) {
+    EvictionTermsConfig& terms = queue.eviction;
+    if (agreed.chance(300)) terms.min_runtime_s = agreed.chance(300) ? 0 : agreed.between(1, 1200);
+    if (agreed.chance(200)) terms.cooldown_s = agreed.between(0, 3600);
+    if (agreed.chance(200)) terms.grace_s = agreed.between(0, 90);
+    if (agreed.chance(150)) terms.evictions_per_hour = agreed.between(1, 5);
+  }
 }
 
 }  // namespace berth::sim
