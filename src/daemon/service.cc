@@ -119,7 +119,7 @@ api::AdviceReport DaemonService::advice() {
   reader_.read([&](state::State& state, const billing::Meter&) {
     report.time = now(state);
     report.seq = state.last_seq();
-    sched::AdviceReport found = sched::advise(state, report.time);
+    sched::AdviceReport found = sched::advise(state, report.time, {});
     report.items = std::move(found.items);
     report.left_out = std::move(found.left_out);
     report.complete = found.complete;

@@ -17,6 +17,7 @@ enum class AdviceCode {
   kGuaranteesNotBacked,
   kCeilingBoundsNothing,
   kAsksStrandGpus,
+  kGpusUnderdriven,
   kGangByHand,
   kNodesWithoutPlace,
   kTopologyNotConfigured,
@@ -27,15 +28,17 @@ enum class AdviceCode {
   kFragmentationNotWatched,
   kFragmentationNotMended,
 };
-BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "asks-strand-gpus", "gang-by-hand",
-                 "nodes-without-place", "topology-not-configured", "gangs-cut-apart", "queues-without-quota",
-                 "user-without-limit", "weight-0-waits", "fragmentation-not-watched", "fragmentation-not-mended");
+BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "asks-strand-gpus", "gpus-underdriven",
+                 "gang-by-hand", "nodes-without-place", "topology-not-configured", "gangs-cut-apart",
+                 "queues-without-quota", "user-without-limit", "weight-0-waits", "fragmentation-not-watched",
+                 "fragmentation-not-mended");
 
 constexpr Pitfall pitfall_of(AdviceCode code) {
   switch (code) {
     case AdviceCode::kGuaranteesNotBacked:
     case AdviceCode::kCeilingBoundsNothing:
     case AdviceCode::kAsksStrandGpus:
+    case AdviceCode::kGpusUnderdriven:
       return Pitfall::kLimitsTooHigh;
     case AdviceCode::kGangByHand:
       return Pitfall::kForgettingGang;
@@ -58,14 +61,14 @@ constexpr Pitfall pitfall_of(AdviceCode code) {
 enum class AdviceSeverity { kWarning, kNote };
 BERTH_ENUM_NAMES(AdviceSeverity, "warning", "note");
 
-enum class AdviceAbout { kCluster, kQueue, kPool };
-BERTH_ENUM_NAMES(AdviceAbout, "cluster", "queue", "pool");
+enum class AdviceAbout { kCluster, kQueue, kPool, kJob };
+BERTH_ENUM_NAMES(AdviceAbout, "cluster", "queue", "pool", "job");
 
 struct Advice {
   AdviceCode code = AdviceCode::kGuaranteesNotBacked;
   AdviceSeverity severity = AdviceSeverity::kNote;
   AdviceAbout about = AdviceAbout::kCluster;
-  std::string name;    // of the queue or pool; empty for the cluster
+  std::string name;    // of the queue or pool, or the job's number; empty for the cluster
   std::string text;    // what is so, with numbers: whole sentences
   std::string remedy;  // what would mend it
 };

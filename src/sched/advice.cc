@@ -15,12 +15,13 @@ namespace berth::sched {
 using state::JobState;
 using state::State;
 
-AdviceReport advise(const State& state, Timestamp now, const AdviceEffort& effort) {
-  Survey survey(state, now, effort);
+AdviceReport advise(const State& state, Timestamp now, const Driven& driven, const AdviceEffort& effort) {
+  Survey survey(state, now, driven, effort);
   if (survey.nodes() > 0) {
     advise_on_guarantees(survey);
     advise_on_ceilings(survey);
     advise_on_asks(survey);
+    advise_on_driving(survey);
     advise_on_places(survey);
     advise_on_cuts(survey);
     advise_on_fragmentation(survey);
@@ -30,8 +31,8 @@ AdviceReport advise(const State& state, Timestamp now, const AdviceEffort& effor
   return std::move(survey).report(effort.of_a_code);
 }
 
-Survey::Survey(const State& state, Timestamp now, const AdviceEffort& effort)
-    : state_(state), now_(now), nodes_(state.nodes().size()), looks_left_(effort.looks) {
+Survey::Survey(const State& state, Timestamp now, const Driven& driven, const AdviceEffort& effort)
+    : state_(state), now_(now), driven_(driven), nodes_(state.nodes().size()), looks_left_(effort.looks) {
   nodes_ -= state.nodes_in(NodeStatus::kLost);
   state.jobs().for_each([&](const JobState& job) {
     if (job.is_parent()) return;

@@ -5,7 +5,7 @@
 // 1. Each rule has a threshold, stated where it is worked out, and is silent below it. Who follows all advice hears
 //    nothing.
 // 2. It is told of now: of the configuration, of the nodes that are not lost and of the jobs that live. Nothing is
-//    decided by it, and it looks at the state alone.
+//    decided by it, and it looks at the state alone, and at what was measured of its GPUs.
 // 3. Work and length are bounded, and equal states get equal answers.
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "base/timestamp.h"
 #include "model/advice.h"
+#include "model/driven.h"
 #include "state/state.h"
 
 namespace berth::sched {
@@ -31,6 +32,6 @@ struct AdviceEffort {
   std::size_t of_a_code = 10;      // pieces that are told
 };
 
-AdviceReport advise(const state::State& state, Timestamp now, const AdviceEffort& effort = {});
+AdviceReport advise(const state::State& state, Timestamp now, const Driven& driven, const AdviceEffort& effort = {});
 
 }  // namespace berth::sched

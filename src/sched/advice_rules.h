@@ -14,10 +14,11 @@ namespace berth::sched {
 
 class Survey {
  public:
-  Survey(const state::State& state, Timestamp now, const AdviceEffort& effort);
+  Survey(const state::State& state, Timestamp now, const Driven& driven, const AdviceEffort& effort);
 
   const state::State& state() const { return state_; }
   Timestamp now() const { return now_; }
+  const Driven& driven() const { return driven_; }
   // That live, by id; not services and arrays, but their replicas and elements.
   const std::vector<const state::JobState*>& jobs() const { return jobs_; }
   std::size_t nodes() const { return nodes_; }  // that are not lost
@@ -32,6 +33,7 @@ class Survey {
  private:
   const state::State& state_;
   Timestamp now_;
+  const Driven& driven_;
   std::vector<const state::JobState*> jobs_;
   std::size_t nodes_ = 0;
   std::int64_t looks_left_;
@@ -43,6 +45,7 @@ class Survey {
 void advise_on_guarantees(Survey& survey);
 void advise_on_ceilings(Survey& survey);
 void advise_on_asks(Survey& survey);
+void advise_on_driving(Survey& survey);
 // Forgetting gang.
 void advise_on_gangs(Survey& survey);
 // Ignoring topology.

@@ -29,9 +29,11 @@ std::string codes_of(const AdviceReport& report) {
 }
 
 struct AdviceFixture : FleetFixture {
+  Driven driven;  // as if it had been measured
+
   AdviceReport ask(const sched::AdviceEffort& effort = {}) {
     const std::uint64_t before = state.digest();
-    AdviceReport report = sched::advise(state, now, effort);
+    AdviceReport report = sched::advise(state, now, driven, effort);
     CHECK_EQ(state.digest(), before);
     for (const Advice& one : report.items) {
       CHECK(one.text.ends_with("."));
@@ -275,6 +277,63 @@ JobSpec running(std::vector<std::string> command) {
 }
 
 }  // namespace
+
+namespace {
+
+// A job that has had two whole GPUs for just an hour.
+struct DrivenFixture : AdviceFixture {
+  JobId id;
+
+  DrivenFixture() {
+    apply(watched({guaranteed("a", 4)}));
+    nodes(1);
+    id = submit(job("a", 1, 2));
+    cycle();
+    now = state.job(id)->attempt->resized + 3'600'000;
+  }
+  void measured(std::int32_t gpus, std::int64_t percent, std::int32_t minutes = 60) {
+    driven.jobs[id] = {.attempt = 1, .gpus = gpus, .sum = {percent * 6 * minutes, 6 * minutes, minutes}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(DrivenFixture, "a job has had whole GPUs for an hour and hardly drives them") {
+  CHECK_EQ(codes(), "");  // it was not measured
+  measured(2, 29);
+  CHECK_EQ(codes(), "warning gpus-underdriven 1");
+  SUBCASE("30 % is not little") { measured(2, 30); }
+  SUBCASE("an hour is not a part of one") { measured(2, 0, 54); }
+  SUBCASE("what is known of one of its GPUs is not known of the job") { measured(1, 0); }
+  SUBCASE("an earlier attempt says nothing of this one") { driven.jobs[id].attempt = 0; }
+  SUBCASE("it has had them for less than an hour") { now = now + -1; }
+  SUBCASE("it is leaving") { command(CancelJob{id, "ann"}); }
+  CHECK_EQ(codes(), "");
+}
+
+TEST_CASE_FIXTURE(DrivenFixture, "what is hardly driven is told in numbers, with what would do as much") {
+  now = now + 61'000;
+  measured(2, 4);
+  CHECK_EQ(text(),
+           "A training job of ann in queue a has had 2 whole GPUs for 1h1m, driven 4 % in the last hour: of its "
+           "GPU-hours in that hour 1.9 were worth nothing.");
+  const std::string rest = ", or find out what its GPUs wait for, such as data or CPUs.";
+  CHECK_EQ(ask().items[0].remedy, "Ask a share of a GPU (`gpus: 0.25`)" + rest);
+  measured(2, 20);
+  CHECK_EQ(ask().items[0].remedy, "Ask a share of a GPU (`gpus: 0.5`)" + rest);
+  measured(2, 29);
+  CHECK_EQ(ask().items[0].remedy, "Ask fewer GPUs (1 could do as much)" + rest);
+  ClusterConfig ways = watched({guaranteed("a", 4)});
+  ways.gpu_models.push_back({"H100-cut", 1000, 81'920});
+  ways.gpu_models.back().mig = "h100-80gb";
+  ways.pools = {{"default", {}}, {"small", {}, {JobClass::kDev}}};
+  apply(ways);
+  measured(2, 4);
+  CHECK_EQ(ask().items[0].remedy,
+           "Ask a share of a GPU (`gpus: 0.25`), or a MIG instance (`mig_profile`), or `class: dev`, which pool small "
+           "takes" +
+               rest);
+}
 
 TEST_CASE_FIXTURE(AdviceFixture, "jobs that are told by hand that they are one gang, and may hold and wait") {
   apply(watched({queue("a")}));
@@ -614,10 +673,10 @@ TEST_CASE_FIXTURE(AdviceFixture, "length and work are bounded, and what is left 
 TEST_CASE("equal states get equal advice, however they were come to") {
   std::set<AdviceCode> seen;
   for_each_step({.first = 7000, .end = 7030, .steps = 8, .arrivals = 3}, [&](Fleet& fleet) {
-    const AdviceReport here = sched::advise(fleet.state, fleet.now);
+    const AdviceReport here = sched::advise(fleet.state, fleet.now, {});
     auto loaded = state::State::load(fleet.state.save());
     REQUIRE(loaded);
-    const AdviceReport there = sched::advise(*loaded, fleet.now);
+    const AdviceReport there = sched::advise(*loaded, fleet.now, {});
     CHECK_EQ(codes_of(here), codes_of(there));
     REQUIRE_EQ(here.items.size(), there.items.size());
     for (std::size_t i = 0; i < here.items.size(); ++i) {

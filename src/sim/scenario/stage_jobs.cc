@@ -329,7 +329,7 @@ Stage::Done Stage::tell_capacity(const Line& line) {
 }
 
 void Stage::tell_advice() {
-  const sched::AdviceReport report = sched::advise(world_.working(), world_.now());
+  const sched::AdviceReport report = sched::advise(world_.working(), world_.now(), {});
   for (const Advice& one : report.items) {
     say(std::string(name_of(one.severity)) + " " + std::string(name_of(one.code)) + ", " +
         std::string(name_of(one.about)) + (one.name.empty() ? "" : " " + one.name) + ": " + one.text);
