@@ -15,6 +15,7 @@
 #include "control/handle.h"
 #include "model/advice.h"
 #include "model/command.h"
+#include "model/driven.h"
 #include "model/event.h"
 #include "model/reason.h"
 #include "state/state.h"
@@ -109,6 +110,9 @@ struct View {
   Timestamp now;
   // What refuses a job that waits, for the rows of one list; nothing: nothing does, or the work would be too much.
   std::function<std::optional<ReasonCode>(const state::JobState&)> blocking = {};
+  std::function<Driven()> driven = {};  // what was measured of GPUs; nothing: nobody measures
+
+  Driven measured() const { return driven ? driven() : Driven(); }
 };
 
 struct ServerFacts {

@@ -38,6 +38,10 @@ double number(const Json& value, std::string_view name) {
   return ec ? 0 : real;
 }
 
+std::string percent_text(const Json& value, std::string_view name) {
+  return std::to_string(std::lround(number(value, name))) + "%";
+}
+
 bool is_true(const Json& value, std::string_view name) {
   const auto* truth = at(value, name).if_bool();
   return truth != nullptr && *truth;

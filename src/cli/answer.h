@@ -21,6 +21,8 @@ inline std::string show(const Json& value, std::string_view name) { return show(
 
 std::int64_t integer(const Json& value, std::string_view name);
 double number(const Json& value, std::string_view name);
+// "4%"
+std::string percent_text(const Json& value, std::string_view name);
 bool is_true(const Json& value, std::string_view name);
 bool has(const Json& value, std::string_view name);  // there and not null
 

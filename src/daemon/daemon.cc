@@ -11,6 +11,7 @@
 #include "api/http/server.h"
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
+#include "daemon/driven_sampler.h"
 #include "daemon/exit_code.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
@@ -121,6 +122,7 @@ class Daemon::Impl {
     if (options_.config) {
       if (auto applied = apply_config(*options_.config); !applied) return applied;
     }
+    measure();
     if (auto served = serve(); !served) return served;
     log_check_.start();
     retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished, clock_);
@@ -198,6 +200,18 @@ class Daemon::Impl {
     return {};
   }
 
+  // Where there are GPUs to ask; simulated ones are driven by nobody.
+  void measure() {
+    if (options_.no_node || machine_.simulated_gpus || machine_.node.gpus.empty()) return;
+    auto nvml = telemetry::Nvml::load();
+    if (!nvml) {
+      spdlog::warn("what is done with the GPUs is not measured: {}", nvml.error().message);
+      return;
+    }
+    sampler_ = std::make_unique<DrivenSampler>(std::move(*nvml), machine_.node.name, *reader_, clock_,
+                                               std::chrono::milliseconds(options_.sample_gpus_ms));
+  }
+
   Result<void> serve() {
     token_file_ = options_.data_dir + "/token";
     auto token = http::load_or_create_token(token_file_);
@@ -209,8 +223,8 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = machine_.simulated_gpus;
     facts.warnings = notes_;
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, std::move(facts),
-                                               words_of(options_.keep_finished));
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
+                                               std::move(facts), words_of(options_.keep_finished));
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
@@ -234,6 +248,7 @@ class Daemon::Impl {
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;
+  std::unique_ptr<DrivenSampler> sampler_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<http::Server> server_;
 };

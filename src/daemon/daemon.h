@@ -29,6 +29,7 @@ struct DaemonOptions {
   std::uint16_t port = 0;                   // 0: a free one
   std::uint64_t checkpoint_every = 50'000;  // records
   std::uint32_t fsync_delay_ms = 0;         // injected, for benchmarks
+  std::uint32_t sample_gpus_ms = 10'000;    // how often GPUs are asked how much they are driven
   std::vector<std::string> supervisor;      // empty: this program with `supervise`
 };
 

@@ -57,7 +57,7 @@ class MetricsStory {
   std::string operator[](const std::string& series) {
     telemetry::Exposition out;
     sched::BlockingOfMany blocking(folded, now);
-    add_gauges(api::View{folded, now, std::ref(blocking)}, out);
+    add_gauges(api::View{folded, now, std::ref(blocking), [this] { return driven; }}, out);
     metrics.add_to(out);
     const std::string text = "\n" + out.take();
     const std::size_t at = text.find("\n" + series + " ");
@@ -72,6 +72,7 @@ class MetricsStory {
   state::State working;
   state::State folded;
   SchedulerMetrics metrics{folded};
+  Driven driven;  // as if it had been measured
   Timestamp now{1'000'000};
   std::uint64_t nodes_scored = 0;  // by all cycles
 

@@ -86,6 +86,9 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--ready-file", flags.ready_file, "Write the URL here once requests are served")->type_name("FILE");
   app.add_option("--fsync-delay-ms", flags.daemon.fsync_delay_ms, "Injected delay of each sync, for benchmarks")
       ->group("");
+  app.add_option("--sample-gpus-ms", flags.daemon.sample_gpus_ms, "How often the driver is asked, for tests")
+      ->check(CLI::Range(1, 600'000).description(""))
+      ->group("");
 }
 
 int report(const Error& error) {

@@ -40,14 +40,15 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             const LogCheck& log_check, ServerClock& clock, api::ServerFacts facts,
-                             std::string output_kept)
+                             const LogCheck& log_check, ServerClock& clock, const DrivenSampler* sampler,
+                             api::ServerFacts facts, std::string output_kept)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
       backend_(backend),
       log_check_(log_check),
       clock_(clock),
+      sampler_(sampler),
       facts_(std::move(facts)),
       output_kept_(std::move(output_kept)) {}
 
@@ -60,7 +61,7 @@ void DaemonService::submit(Command command, std::function<void(Result<control::R
 void DaemonService::read(const std::function<void(const api::View&)>& look) {
   reader_.read([&](state::State& state, const billing::Meter&) {
     sched::BlockingOfMany blocking(state, now(state));
-    look(api::View{state, now(state), std::ref(blocking)});
+    look(api::View{state, now(state), std::ref(blocking), [this] { return measured(); }});
   });
 }
 
@@ -119,7 +120,7 @@ api::AdviceReport DaemonService::advice() {
   reader_.read([&](state::State& state, const billing::Meter&) {
     report.time = now(state);
     report.seq = state.last_seq();
-    sched::AdviceReport found = sched::advise(state, report.time, {});
+    sched::AdviceReport found = sched::advise(state, report.time, measured());
     report.items = std::move(found.items);
     report.left_out = std::move(found.left_out);
     report.complete = found.complete;
@@ -288,7 +289,7 @@ std::string DaemonService::metrics() {
   add_server(facts(), out);
   reader_.read_metrics([&](state::State& state, const SchedulerMetrics& metrics) {
     sched::BlockingOfMany blocking(state, now(state), kLanesOfMetrics);
-    add_gauges(api::View{state, now(state), std::ref(blocking)}, out);
+    add_gauges(api::View{state, now(state), std::ref(blocking), [this] { return measured(); }}, out);
     metrics.add_to(out);
   });
   return out.take();

@@ -71,6 +71,33 @@ void add_gpus(const State& state, Exposition& out) {
   for (const auto& [model, sums] : models) out.add({{"model", model}}, whole(sums.simulated));
 }
 
+// A ratio with five places.
+Decimal ratio_of(const DrivenSum& sum) { return {sum.milli_percent(), 5}; }
+
+// Of the GPUs that are measured, each by itself and those that were allocated together.
+void add_driven(const api::View& view, Exposition& out) {
+  const Driven driven = view.measured();
+  std::map<std::pair<std::string_view, std::string_view>, DrivenSum> allocated;
+  out.begin("berth_gpu_driven_ratio", MetricType::kGauge,
+            "The part of the last hour in which the driver saw the GPU at work; only GPUs that are measured.");
+  for (const NodeState& node : view.state.nodes()) {
+    if (node.status == NodeStatus::kLost || driven.gpus.empty()) continue;
+    const std::string& pool = view.state.pools()[node.pool].name;
+    for (const Gpu& gpu : node.spec.gpus) {
+      const auto found = driven.gpus.find(gpu.uuid);
+      if (found == driven.gpus.end()) continue;
+      out.add({{"pool", pool}, {"model", gpu.model}, {"node", node.spec.name}, {"gpu", gpu.uuid}},
+              ratio_of(found->second.all));
+      allocated[{pool, gpu.model}] += found->second.allocated;
+    }
+  }
+  out.begin("berth_driven_ratio", MetricType::kGauge,
+            "The mean of that over the time in which GPUs, or parts of them, were allocated.");
+  for (const auto& [of, sum] : allocated) {
+    if (sum.measured()) out.add({{"pool", of.first}, {"model", of.second}}, ratio_of(sum));
+  }
+}
+
 // The first of these that a node is.
 constexpr std::string_view kNodeStates[] = {"lost", "unknown", "maintenance", "draining", "cordoned", "ready"};
 
@@ -274,6 +301,7 @@ void add_gauges(const api::View& view, Exposition& out) {
   const State& state = view.state;
   const std::vector<const QueueState*> queues = queues_by_path(state);
   add_gpus(state, out);
+  add_driven(view, out);
   add_nodes(state, out);
   add_capacity(view, out);
   add_fragmentation(state, out);

@@ -35,6 +35,23 @@ TEST_CASE("every thousandth of a GPU is allocated, idle or unavailable") {
   CHECK_EQ(story["berth_simulated_gpus{model=\"H100\"}"], "0");
 }
 
+TEST_CASE("how much GPUs are driven is told of those that are measured, and together of those that were allocated") {
+  MetricsStory story;
+  const std::string mean = "berth_driven_ratio{pool=\"default\",model=\"H100\"}";
+  const auto gpu = [](const std::string& uuid) {
+    return "berth_gpu_driven_ratio{pool=\"default\",model=\"H100\",node=\"n1\",gpu=\"" + uuid + "\"}";
+  };
+  CHECK_EQ(story[mean], "");
+  story.driven.gpus["n1-0"] = {{.percents = 100, .samples = 4, .minutes = 1}, {}};
+  CHECK_EQ(story[gpu("n1-0")], "0.25");
+  CHECK_EQ(story[gpu("n1-1")], "");
+  CHECK_EQ(story[mean], "");  // nobody had it
+  story.driven.gpus["n1-1"] = {{.percents = 100, .samples = 4, .minutes = 1}, {90, 3, 1}};
+  story.driven.gpus["n1-2"] = {{.percents = 0, .samples = 4, .minutes = 1}, {0, 3, 1}};
+  CHECK_EQ(story[gpu("n1-2")], "0");
+  CHECK_EQ(story[mean], "0.15");
+}
+
 TEST_CASE("a node is in one state") {
   MetricsStory story;
   CHECK_EQ(story[nodes("ready")], "1");

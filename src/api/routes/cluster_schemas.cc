@@ -113,18 +113,21 @@ Schema queue() {
 }
 
 Schema gpu() {
-  return object("A GPU of a node.", {{"index", integer("Its place on the node.")},
-                                     {"uuid", text("Its UUID.")},
-                                     {"model", text("Its model.")},
-                                     {"memory_mib", integer("Its memory.")},
-                                     {"numa", integer("The NUMA node it is next to.")},
-                                     {"nvlink_island", integer("GPUs of one island see each other over NVLink.")},
-                                     {"healthy", boolean("It takes work.")},
-                                     {"simulated", boolean("It does not exist.")},
-                                     {"free", number("0 to 1: what of it is not bound.")},
-                                     {"nominated", number("0 to 1: what of it is promised.")},
-                                     {"slices?", text("Of one that is cut: taken slices of its memory, such as 4-7.")},
-                                     {"jobs", list("Jobs bound to it.", integer("A job."))}});
+  return object("A GPU of a node.",
+                {{"index", integer("Its place on the node.")},
+                 {"uuid", text("Its UUID.")},
+                 {"model", text("Its model.")},
+                 {"memory_mib", integer("Its memory.")},
+                 {"numa", integer("The NUMA node it is next to.")},
+                 {"nvlink_island", integer("GPUs of one island see each other over NVLink.")},
+                 {"healthy", boolean("It takes work.")},
+                 {"simulated", boolean("It does not exist.")},
+                 {"free", number("0 to 1: what of it is not bound.")},
+                 {"nominated", number("0 to 1: what of it is promised.")},
+                 {"slices?", text("Of one that is cut: taken slices of its memory, such as 4-7.")},
+                 {"driven_pct?", number("The time in the last hour in which the driver saw it at work, "
+                                        "in percent; absent: not measured.")},
+                 {"jobs", list("Jobs bound to it.", integer("A job."))}});
 }
 
 Schema taints_of_nodes() {
@@ -174,7 +177,7 @@ Schema advice() {
               {"pitfall", word_of<Pitfall>("The pitfall that it is of.")},
               {"severity", word_of<AdviceSeverity>("warning: it costs somebody something now. note: it may.")},
               {"about", word_of<AdviceAbout>("What it is about.")},
-              {"name?", text("The queue's path or the pool's name.")},
+              {"name?", text("The queue's path, the pool's name or the job's number.")},
               {"text", text("What is so, with numbers: whole sentences.")},
               {"remedy", text("What would mend it: a whole sentence.")}});
   return object("Which of the usual pitfalls the cluster is in.",

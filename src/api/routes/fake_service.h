@@ -106,7 +106,9 @@ class FakeService : public Service {
     }
     answer(run(command));
   }
-  void read(const std::function<void(const View&)>& look) override { look(View{state, now}); }
+  void read(const std::function<void(const View&)>& look) override {
+    look(View{state, now, {}, [this] { return driven; }});
+  }
   Explained explain(JobId) override {
     return {"gpus-busy",
             false,
@@ -209,6 +211,7 @@ class FakeService : public Service {
   std::vector<PastJob> past;
   std::map<std::uint64_t, Watcher> watchers;
   Seq archived_below = 0;
+  Driven driven;
   bool full = false;
 
  private:

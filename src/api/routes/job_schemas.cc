@@ -135,6 +135,7 @@ Schema in_full() {
                                   {"nomination?", reference("Nomination")},
                                   {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is promised have "
                                                               "simulated GPUs.")},
+                                  {"driven?", reference("DrivenUse")},
                                   {"tasks", list("The tasks of its running attempt.", reference("Task"))},
                                   {"past", list("Its earlier attempts.", reference("Attempt"))},
                                   {"spec", reference("JobDocument")}});
@@ -154,6 +155,11 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["StartHold"] = start_hold();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
+  schemas["DrivenUse"] =
+      object("How much the GPUs that it has whole were driven in the last hour, where that was measured.",
+             {{"pct", number("The mean of the time in which the driver saw them at work, in percent.")},
+              {"gpus", integer("GPUs of which that was measured.")},
+              {"minutes", integer("Minutes of the last hour in which it was.")}});
   schemas["Children"] = object("The replicas or elements of a service or array; they are jobs whose parent it is.",
                                {{"total", integer("As many as there shall be.")},
                                 {"running", integer("Those that run.")},

@@ -231,6 +231,11 @@ json::object estimate_view(const state::Estimate& estimate) {
   return view;
 }
 
+json::object driven_view(const DrivenJob& driven) {
+  return {
+      {"pct", from_thousandths(driven.sum.milli_percent())}, {"gpus", driven.gpus}, {"minutes", driven.sum.minutes}};
+}
+
 json::array tasks_view(const JobState& job, const Names& names) {
   json::array tasks;
   if (!job.attempt) return tasks;
@@ -317,6 +322,14 @@ ShownJob show_row(const View& view, const JobState& job) {
   return shown;
 }
 
+ShownJob show_by_itself(const View& view, const JobState& job) {
+  ShownJob shown = show_row(view, job);
+  if (!job.attempt) return shown;
+  const Driven driven = view.measured();
+  if (const DrivenJob* measured = driven.of(job.id, job.attempt->number)) shown.driven = *measured;
+  return shown;
+}
+
 ShownJob show_past_job(const State& state, PastJob past) {
   Names names = names_for(state, past.job);
   const std::optional<Children> children =
@@ -355,6 +368,7 @@ json::object job_in_full(const ShownJob& shown) {
                                [](const auto& node) { return node.second.simulated_gpus; })) {
     view["simulated_gpus"] = true;
   }
+  if (shown.driven) view["driven"] = driven_view(*shown.driven);
   view["tasks"] = tasks_view(job, shown.names);
   json::array past;
   for (const AttemptRecord& record : job.past) past.push_back(attempt_view(record, shown.names));

@@ -152,7 +152,7 @@ void get_job(Service& service, const Request& request, const Responder& responde
   }
   std::optional<ShownJob> shown;
   service.read([&](const View& view) {
-    if (const state::JobState* job = view.state.job(id.value())) shown = show_row(view, *job);
+    if (const state::JobState* job = view.state.job(id.value())) shown = show_by_itself(view, *job);
   });
   if (!shown) {
     auto past = service.past_job(id.value());

@@ -34,7 +34,8 @@ NodePage nodes_after(const View& view, const std::string& after, std::size_t lim
   std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->spec.name < b->spec.name; });
   NodePage page{.nodes = {}, .seq = view.state.last_seq(), .more = nodes.size() > limit};
   if (page.more) nodes.resize(limit);
-  for (const state::NodeState* node : nodes) page.nodes.push_back(show_node(view.state, *node));
+  const Driven driven = view.measured();
+  for (const state::NodeState* node : nodes) page.nodes.push_back(show_node(view.state, *node, driven));
   return page;
 }
 
@@ -59,7 +60,8 @@ void get_node(Service& service, const Request& request, const Responder& respond
   const std::string& name = request.path_params.at("name");
   std::optional<ShownNode> shown;
   service.read([&](const View& view) {
-    if (const state::NodeState* node = view.state.node_named(name)) shown = show_node(view.state, *node);
+    if (const state::NodeState* node = view.state.node_named(name))
+      shown = show_node(view.state, *node, view.measured());
   });
   if (!shown) {
     responder.fail(not_found("no such node '" + name.substr(0, 200) + "'"));

@@ -189,6 +189,28 @@ TEST_CASE("a job's view tells where it is in its life") {
   CHECK_EQ(client.json("/v1/jobs/3/why").at("code"), "none");
 }
 
+TEST_CASE("what was measured of GPUs stands with their node and the job that has them, and nowhere else") {
+  World world;
+  const Client client(world.service);
+  CHECK_FALSE(client.json("/v1/jobs/1").as_object().contains("driven"));
+  world.service.driven.gpus["GPU-1"] = {{.percents = 25, .samples = 6, .minutes = 1}, {}};
+  world.service.driven.jobs[JobId(1)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
+  world.service.driven.jobs[JobId(2)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
+  const auto document = client.json("/openapi.json");
+  const auto& schemas = document.at("components").at("schemas").as_object();
+  SchemaCheck check(schemas);
+  const auto job = client.json("/v1/jobs/1");
+  CHECK_EQ(job.at("driven"), json::parse(R"({"pct": 4.166, "gpus": 4, "minutes": 1})"));
+  CHECK_EQ(check.fault(job, schemas.at("Job")), "");
+  CHECK_FALSE(client.json("/v1/jobs/2").as_object().contains("driven"));  // it waits
+  const auto node = client.json("/v1/nodes/n1");
+  CHECK_EQ(node.at("gpus").at(1).at("driven_pct"), 4.166);
+  CHECK_FALSE(node.at("gpus").at(0).as_object().contains("driven_pct"));
+  CHECK_EQ(check.fault(node, schemas.at("Node")), "");
+  world.service.driven.jobs[JobId(1)].attempt = 2;
+  CHECK_FALSE(client.json("/v1/jobs/1").as_object().contains("driven"));
+}
+
 TEST_CASE("a move is answered with where the job goes and until when it leaves, or with why it does not") {
   World world;
   const Client client(world.service);

@@ -71,6 +71,8 @@ json::object gpu_view(const ShownNode& shown, std::size_t index) {
                     {"nominated", from_thousandths(slot.nominated_milli)},
                     {"jobs", std::move(jobs)}};
   if (slot.slices != 0) view["slices"] = slices_text(slot.slices);
+  if (const DrivenSum& driven = shown.driven[index]; driven.measured())
+    view["driven_pct"] = from_thousandths(driven.milli_percent());
   return view;
 }
 
@@ -148,8 +150,12 @@ std::int64_t dominant_share(const State& state, const QueueState& queue) {
   return largest;
 }
 
-ShownNode show_node(const State& state, const NodeState& node) {
-  ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}};
+ShownNode show_node(const State& state, const NodeState& node, const Driven& driven) {
+  ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}, .driven = {}};
+  for (const Gpu& gpu : node.spec.gpus) {
+    const auto measured = driven.gpus.find(gpu.uuid);
+    shown.driven.push_back(measured == driven.gpus.end() ? DrivenSum() : measured->second.all);
+  }
   for (const DomainId id : state.topology().of_node(node.id)) {
     const std::string& path = state.topology().domain(id).path;
     shown.domains.push_back(path.substr(path.rfind('/') + 1));

@@ -47,6 +47,7 @@ struct ShownJob {
   std::optional<Timestamp> finished;
   state::Estimate estimate;  // of its run time, while it lives
   Names names;
+  std::optional<DrivenJob> driven = {};  // of its attempt, as far as it was measured; only where one job is shown
 };
 
 // A service or array runs when one of its children does.
@@ -64,6 +65,8 @@ std::int64_t dominant_share(const state::State& state, const state::QueueState& 
 ShownJob show_job(const View& view, const state::JobState& job);
 // The same, and where those say nothing, what of quota and places refuses it.
 ShownJob show_row(const View& view, const state::JobState& job);
+// The same, with what was measured of its GPUs.
+ShownJob show_by_itself(const View& view, const state::JobState& job);
 ShownJob show_past_job(const state::State& state, PastJob past);
 boost::json::object job_summary(const ShownJob& shown);
 boost::json::object job_in_full(const ShownJob& shown);
@@ -72,8 +75,9 @@ struct ShownNode {
   state::NodeState node;
   std::vector<std::string> domains;  // outermost first
   std::vector<std::vector<JobId>> jobs_on_gpu;
+  std::vector<DrivenSum> driven;  // by GPU
 };
-ShownNode show_node(const state::State& state, const state::NodeState& node);
+ShownNode show_node(const state::State& state, const state::NodeState& node, const Driven& driven = {});
 boost::json::object node_view(const ShownNode& shown);
 // The same with the names of its images, if it runs containers; they are too many for a list of nodes.
 boost::json::object node_view_with_images(const ShownNode& shown);

@@ -118,6 +118,26 @@ TEST_CASE("nodes: how many images each has, and by itself which") {
   CHECK(one.out.ends_with("\nIt runs containers and has these images:\n  llama:1\n  pytorch\n"));
 }
 
+TEST_CASE("nodes and job: how much GPUs are driven, where it is measured") {
+  const std::string gpus =
+      R"("gpus":[{"index":0,"free":0,"driven_pct":3.6,"jobs":[7]},{"index":1,"free":1,"jobs":[]}])";
+  const auto node = outcome_of(NodesOptions{{}, "n1"}, {ok(R"({"name":"n1","status":"ready",)" + gpus + "}")});
+  CHECK_NE(node.out.find("GPU  STATE   DRIVEN  JOBS"), std::string::npos);
+  CHECK_NE(node.out.find("  0  in use      4%  7"), std::string::npos);
+  CHECK_NE(node.out.find("  1  free         -"), std::string::npos);
+  const auto line = [](const std::string& driven) {
+    return outcome_of(JobViewOptions{{}, "7"},
+                      {ok(R"({"id":7,"phase":"running","tasks":[{"task":0,"gpus":["a","b"]}])" + driven + "}")})
+        .out;
+  };
+  CHECK_NE(
+      line(R"(,"driven":{"pct":3.6,"gpus":2,"minutes":60})").find("  driven      4% of its 2 GPUs in the last 60min\n"),
+      std::string::npos);
+  CHECK_NE(line(R"(,"driven":{"pct":0,"gpus":1,"minutes":5})").find("0% of 1 of its 2 GPUs in the last 5min\n"),
+           std::string::npos);
+  CHECK_EQ(line("").find("driven"), std::string::npos);
+}
+
 TEST_CASE("capacity: tells what could go and what would help, and reads the time before it asks the server") {
   CapacityOptions options;
   options.show.format = Format::kWide;

@@ -87,6 +87,18 @@ std::string children_words(const Json& children) {
   return words + "; " + show(children, "current") + " of " + std::to_string(live) + " are of the present version";
 }
 
+// "4% of its 2 GPUs in the last 60min"
+std::string driven_words(const Json& job) {
+  if (!has(job, "driven")) return "";
+  const Json& driven = at(job, "driven");
+  std::size_t held = 0;
+  for (const Json& task : items(job, "tasks")) held += items(task, "gpus").size();
+  const std::string gpus = counted(std::to_string(held), "GPU");
+  const std::string measured = show(driven, "gpus");
+  return percent_text(driven, "pct") + " of " + (measured == std::to_string(held) ? "" : measured + " of ") + "its " +
+         gpus + " in the last " + show(driven, "minutes") + "min";
+}
+
 std::string heading(const Json& job, Timestamp now) {
   std::string out = "job " + show(job, "id") + "  " + printable(show(job, "name")) + "\n";
   fact(out, "state", state_line(job, now));
@@ -105,6 +117,7 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "asks for", asks(spec) + (is_true(job, "simulated_gpus") ? " (simulated GPUs)" : ""));
     fact(out, "command", command_words(spec));
   }
+  fact(out, "driven", driven_words(job));
   fact(out, "time limit", show(spec, "time_limit"));
   if (has(job, "start_hold")) {
     const Json& hold = at(job, "start_hold");

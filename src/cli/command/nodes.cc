@@ -120,6 +120,9 @@ std::string gpu_state(const Json& gpu) {
   return free > 0 ? show(gpu, "free") + " free" : "in use";
 }
 
+// Of the last hour.
+std::string driven(const Json& gpu) { return has(gpu, "driven_pct") ? percent_text(gpu, "driven_pct") : "-"; }
+
 // What a node that runs containers has, one image a line.
 std::string images_text(const Json& node) {
   if (!is_true(node, "containers")) return "";
@@ -134,6 +137,7 @@ std::string images_text(const Json& node) {
 std::string detail(const Json& node, bool wide, std::size_t width) {
   Table table({{"GPU", Align::kRight},
                {"STATE"},
+               {"DRIVEN", Align::kRight},
                {"JOBS"},
                {"MODEL", Align::kLeft, true},
                {"MEMORY", Align::kRight},
@@ -141,7 +145,7 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
                {"NUMA", Align::kRight},
                {"UUID", Align::kLeft, true}});
   for (const Json& gpu : items(node, "gpus")) {
-    table.add({show(gpu, "index"), gpu_state(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
+    table.add({show(gpu, "index"), gpu_state(gpu), driven(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
   return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);
