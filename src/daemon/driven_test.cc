@@ -106,8 +106,13 @@ TEST_CASE("who holds a node's GPUs: jobs have them whole, or shares of them, unt
   const GpuHolders holders = gpu_holders(story.folded, "n1");
   CHECK_EQ(holders.size(), 5);
   std::size_t of_job = 0;
-  for (const auto& [uuid, holder] : holders) of_job += holder.job == whole && holder.attempt == 1 ? 1U : 0U;
+  std::size_t of_none = 0;
+  for (const auto& [uuid, holder] : holders) {
+    of_job += holder.job == whole && holder.attempt == 1 ? 1U : 0U;
+    of_none += holder.job.valid() ? 0U : 1U;
+  }
   CHECK_EQ(of_job, 4);
+  CHECK_EQ(of_none, 1);  // that is shared
   TaskPlacement instance;
   CHECK(has_gpus_whole(instance));
   instance.slices = 1;
