@@ -28,9 +28,15 @@ struct Most {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::int64_t slots = 0;
-  std::int64_t cut = 0;    // GPUs that are cut, of nodes that it may use, where it asks none such
+  bool closed = false;     // some of these tasks only on nodes that take none now
+  std::int64_t cut = 0;    // GPUs that are cut, of nodes and models that it may use, where it asks none such
   std::int64_t uncut = 0;  // GPUs that are not, where it asks such
 };
+
+bool names(const TaskRequest& request, const state::GpuModelState& model) {
+  const auto& models = request.gpu_models;
+  return models.empty() || std::find(models.begin(), models.end(), model.name) != models.end();
+}
 
 Most most_of(const State& state, const TaskAsk& ask) {
   Most most;
@@ -39,11 +45,15 @@ Most most_of(const State& state, const TaskAsk& ask) {
     const NodeShape& shape = state.node_index().shape_of(node.id);
     most.cpu_milli = std::max(most.cpu_milli, shape.cpu_milli);
     most.memory_mib = std::max(most.memory_mib, shape.memory_mib);
-    most.slots += std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    const auto slots = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    most.slots += slots;
+    most.closed = most.closed || (slots > 0 && !node.takes_tasks());
     for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-      const bool accepted = (ask.models >> m & 1U) != 0;
-      if (accepted) most.gpus = std::max<std::int64_t>(most.gpus, shape.gpus[m]);
-      if (!accepted) (state.gpu_models()[m].mig != nullptr ? most.cut : most.uncut) += shape.gpus[m];
+      const state::GpuModelState& model = state.gpu_models()[m];
+      if ((ask.models >> m & 1U) != 0)
+        most.gpus = std::max<std::int64_t>(most.gpus, shape.gpus[m]);
+      else if (names(ask.group.request, model))
+        (model.mig != nullptr ? most.cut : most.uncut) += shape.gpus[m];
     }
   }
   return most;
@@ -78,7 +88,8 @@ std::string lacks_of_group(const State& state, const TaskAsk& ask) {
   if (most.slots == 0) return "no node that it may use has all that a task asks at once";
   const std::int64_t least = ask.group.least();
   if (most.slots >= least) return {};
-  return "of " + std::to_string(least) + " tasks no more than " + std::to_string(most.slots) + " would have room";
+  return "of " + std::to_string(least) + " tasks no more than " + std::to_string(most.slots) + " would have room" +
+         (most.closed ? ", also on nodes that take none now" : "");
 }
 
 // The GPUs of all groups, and those that one of them may use.
