@@ -82,8 +82,8 @@ struct EvictionTermsConfig {
   std::optional<std::int64_t> min_runtime_s;
   std::optional<std::int64_t> cooldown_s;
   std::optional<std::int64_t> grace_s;  // of jobs that name none
-  std::int64_t evictions_per_hour =
-      0;  // gangs below it that reclaim and preemption stop, at most; 0: no limit of its own
+  // Gangs below it that reclaim and preemption stop, at most; 0: no limit of its own.
+  std::int64_t evictions_per_hour = 0;
   bool operator==(const EvictionTermsConfig&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("min_runtime_s", &EvictionTermsConfig::min_runtime_s),
