@@ -187,8 +187,7 @@ const MigGeometry* geometry_in(const ClusterConfig& config, const std::string& m
 // Whether the request names the model, or wants a profile into which no other model would be cut any more.
 bool depends_on(const State& state, const ClusterConfig& config, const TaskRequest& request,
                 const state::GpuModelState& model) {
-  const auto& names = request.gpu_models;
-  if (!names.empty()) return std::find(names.begin(), names.end(), model.name) != names.end();
+  if (!request.gpu_models.empty()) return may_be_of(request, model);
   if (request.mig_profile.empty() || !accepts(request, model)) return false;
   return std::none_of(state.gpu_models().begin(), state.gpu_models().end(), [&](const state::GpuModelState& other) {
     return accepts(request, other) && geometry_in(config, other.name) == other.mig;

@@ -348,9 +348,8 @@ std::string known_profiles(const state::State& state) {
 std::map<std::int32_t, std::vector<std::string>> shares_of_profile(const state::State& state,
                                                                    const TaskRequest& request) {
   std::map<std::int32_t, std::vector<std::string>> shares;
-  const auto& names = request.gpu_models;
   for (const auto& model : state.gpu_models()) {
-    if (!names.empty() && std::find(names.begin(), names.end(), model.name) == names.end()) continue;
+    if (!state::may_be_of(request, model)) continue;
     const MigProfile* profile = model.mig == nullptr ? nullptr : model.mig->profile_named(request.mig_profile);
     if (profile != nullptr) shares[model.mig->milli_of(*profile)].push_back(model.name);
   }

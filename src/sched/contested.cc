@@ -203,6 +203,16 @@ bool is_asked_before(const JobState* a, const JobState* b) {
 
 constexpr std::size_t kMostContestants = 16;  // asked whether they could stop a job, in their order
 
+// What elastic gangs give back for the claimant has been given back, as it will be whether it gives way or not.
+void have_given_back(Trial& trial, const State& state, const JobState& claimant) {
+  for (const JobId id : claimant.nomination->victims) {
+    const JobState* victim = state.job(id);
+    const bool gives_back = victim != nullptr && victim->attempt && victim->attempt->shrinking() &&
+                            victim->attempt->stop->claimant == claimant.id;
+    if (gives_back) trial.shrink(id, victim->attempt->stop->keep);
+  }
+}
+
 }  // namespace
 
 void let_off_victims(Trial& trial, const State& state, const JobState& claimant) {
@@ -213,11 +223,13 @@ void let_off_victims(Trial& trial, const State& state, const JobState& claimant)
 }
 
 bool nobody_has_left_for(const State& state, const JobState& claimant) {
-  const auto& victims = claimant.nomination->victims;
-  return std::all_of(victims.begin(), victims.end(), [&](JobId id) {
-    const JobState* victim = state.job(id);
-    return victim == nullptr || state::goes_on_without(*victim, claimant.id);
-  });
+  const state::Nomination& promise = *claimant.nomination;
+  for (std::size_t v = 0; v < promise.victims.size(); ++v) {
+    if (promise.keep_of(v) > 0) continue;
+    const JobState* victim = state.job(promise.victims[v]);
+    if (victim != nullptr && !state::goes_on_without(*victim, claimant.id)) return false;
+  }
+  return true;
 }
 
 bool could_be_stopped(Trial& trial, State& state, const JobState& job, const std::vector<TaskPlacement>& placements,
@@ -267,13 +279,39 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   return contestants;
 }
 
+std::vector<const JobState*> who_could_stop_claimant(Trial& trial, State& state, const JobState& claimant,
+                                                     const EvictDecision& decision, const std::set<JobId>& spoken_for,
+                                                     Timestamp now, PlaceWork& work) {
+  std::set<JobId> leaving = spoken_for;
+  const Trial::Mark mark = trial.mark();
+  for (std::size_t v = 0; v < decision.victims.size(); ++v) {
+    leaving.insert(decision.victims[v]);
+    if (decision.keeps[v] > 0)
+      trial.shrink(decision.victims[v], decision.keeps[v]);
+    else
+      trial.remove(decision.victims[v]);
+  }
+  auto contestants = who_could_stop(trial, state, claimant, decision.placements, leaving, now, work);
+  trial.rollback_to(mark);
+  return contestants;
+}
+
+JobId first_to_reclaim(const JobState& job, const std::vector<const JobState*>& contestants) {
+  const auto other = std::find_if(contestants.begin(), contestants.end(),
+                                  [&](const JobState* one) { return one->queue != job.queue; });
+  return other == contestants.end() ? JobId::none() : (*other)->id;
+}
+
 JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, const Promise& promise,
                          std::vector<const JobState*> contestants, const std::set<JobId>& spoken_for, Timestamp now,
                          PlaceWork& work) {
   if (contestants.empty()) return JobId::none();
   Contestants ask(trial, state, spoken_for, now, work);
   const Trial::Mark mark = trial.mark();
-  if (claimant.nomination) let_off_victims(trial, state, claimant);
+  if (claimant.nomination) {
+    let_off_victims(trial, state, claimant);
+    have_given_back(trial, state, claimant);
+  }
   std::erase_if(contestants, [&](const JobState* one) { return !ask.starts_or_claims(*one); });
   trial.rollback_to(mark);
   trial.nominate(claimant.id, promise.placements, promise.within);

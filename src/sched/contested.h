@@ -10,8 +10,13 @@
 // 2. Who keeps to a promise keeps his victims from all others. Where one who contests him could start or claim if the
 //    promise were dropped, and cannot as long as it stands, it gives way. Else that one would wait until they have
 //    left, stop the claimant then, and wait for whoever has started beside it meanwhile. But only as long as all its
-//    victims would go on: nobody is stopped for it in vain, so that every stop still raises the potential
-//    (sched/preempt.h).
+//    victims would go on, or only give back what they have grown by: nobody is stopped for it in vain, so that every
+//    stop still raises the potential (sched/preempt.h). What is being given back is given back all the same, and he
+//    who contests waits for it instead.
+// 3. Where one of another queue contests it who could do neither, and only what the claimant's victims leave makes room
+//    for him, the claim is in vain: the claimant would stop them and be reclaimed at once. It is not made, and a
+//    promise for which nobody has left yet is dropped. One of its own queue does not keep it: what the claim brings is
+//    the queue's all the same.
 //
 // Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
 // If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a
@@ -54,7 +59,18 @@ std::vector<const state::JobState*> who_could_stop(state::Trial& trial, state::S
                                                    const std::vector<TaskPlacement>& placements,
                                                    const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
-// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing.
+// The same of who starts on the places of a claim when its victims have left.
+std::vector<const state::JobState*> who_could_stop_claimant(state::Trial& trial, state::State& state,
+                                                            const state::JobState& claimant,
+                                                            const EvictDecision& decision,
+                                                            const std::set<JobId>& spoken_for, Timestamp now,
+                                                            PlaceWork& work);
+
+// Of those who could stop the job as soon as it has started, the first of another queue; or none().
+JobId first_to_reclaim(const state::JobState& job, const std::vector<const state::JobState*>& contestants);
+
+// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing,
+// nor has who only gives back what it has grown by.
 bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
 
 // Places promised to a claimant, and of which guarantees room is kept for it (bit = depth).
@@ -69,7 +85,8 @@ JobId first_kept_waiting(state::Trial& trial, state::State& state, const state::
                          const Promise& promise, std::vector<const state::JobState*> contestants,
                          const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
-// Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise.
+// Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise; who
+// only gives back does so all the same.
 void let_off_victims(state::Trial& trial, const state::State& state, const state::JobState& claimant);
 
 }  // namespace berth::sched

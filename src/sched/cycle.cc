@@ -197,12 +197,22 @@ void stir_sleepers(State& state, const JobState& claimant) {
   waits.mark_changed();
 }
 
+// What becomes of a promise, or of a claim that is not made yet, when somebody could stop the claimant as soon as it
+// starts there.
+struct Outlook {
+  JobId gives_way_to = JobId::none();  // who could start or claim without it
+  JobId reclaimed_by = JobId::none();  // the first of another queue
+};
+
 // Its victims go on, and the others are asked when that has been done.
-void give_way(Cycle& cycle, const JobState& job, JobId other) {
+void give_way(Cycle& cycle, const JobState& job, const Outlook& outlook) {
   cycle.unpromised.insert(job.id);
   cycle.lets_off = true;
-  cycle.plan.decisions.emplace_back(DropNominationDecision{
-      job.id, "job " + std::to_string(other.value()) + " needs what it keeps, and could stop it as soon as it starts"});
+  const bool to_one = outlook.gives_way_to.valid();
+  const std::string other = "job " + std::to_string((to_one ? outlook.gives_way_to : outlook.reclaimed_by).value());
+  cycle.plan.decisions.emplace_back(
+      DropNominationDecision{job.id, to_one ? other + " needs what it keeps, and could stop it as soon as it starts"
+                                            : other + " would reclaim from it as soon as it starts"});
   let_off_victims(cycle.trial, cycle.state, job);
 }
 
@@ -226,11 +236,10 @@ bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
   return could;
 }
 
-// Who could stop the claimant as soon as it starts where it was promised places, and waits for nothing else. Its
-// nomination must be lifted.
-JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
+// Of a promise for which nobody has left yet. Its nomination must be lifted.
+Outlook outlook_of_promise(Cycle& cycle, const JobState& job) {
   const bool by_moves = job.nomination->cause == StopCause::kConsolidate;
-  if (by_moves || !nobody_has_left_for(cycle.state, job)) return JobId::none();
+  if (by_moves || !nobody_has_left_for(cycle.state, job)) return {};
   const Trial::Mark mark = cycle.trial.mark();
   let_leave(cycle, job.id);
   std::vector<const JobState*> contestants;
@@ -238,8 +247,10 @@ JobId promise_gives_way_to(Cycle& cycle, const JobState& job) {
     contestants =
         who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.victims, cycle.now, cycle.work);
   cycle.trial.rollback_to(mark);
-  return first_kept_waiting(cycle.trial, cycle.state, job, {job.nomination->placements, job.nomination->within},
-                            std::move(contestants), cycle.victims, cycle.now, cycle.work);
+  const JobId reclaimed_by = first_to_reclaim(job, contestants);
+  return {first_kept_waiting(cycle.trial, cycle.state, job, {job.nomination->placements, job.nomination->within},
+                             std::move(contestants), cycle.victims, cycle.now, cycle.work),
+          reclaimed_by};
 }
 
 // At those places and no others: it gives way to nobody to whom it would not have where it ran, but who came meanwhile
@@ -283,12 +294,13 @@ void serve_nominations(Cycle& cycle) {
     if (placements) found = contest(cycle.trial, cycle.state, job, *placements, cycle.now, cycle.work);
     if (found.contested) placements.reset();
     if (found.gives_way_to.valid()) {
-      give_way(cycle, job, found.gives_way_to);
+      give_way(cycle, job, {found.gives_way_to});
       continue;
     }
     if (!placements) {
-      if (const JobId other = promise_gives_way_to(cycle, job); other.valid()) {
-        give_way(cycle, job, other);
+      const Outlook outlook = outlook_of_promise(cycle, job);
+      if (outlook.gives_way_to.valid() || outlook.reclaimed_by.valid()) {
+        give_way(cycle, job, outlook);
         continue;
       }
     }
@@ -310,27 +322,19 @@ void serve_nominations(Cycle& cycle) {
   }
 }
 
-// Whether the promise of those places would give way as soon as it is made: to somebody who will be asked in this
-// cycle.
-bool would_give_way(Cycle& cycle, const JobState& job, const EvictDecision& decision) {
-  const Trial::Mark mark = cycle.trial.mark();
-  for (std::size_t v = 0; v < decision.victims.size(); ++v) {
-    if (decision.keeps[v] > 0)
-      cycle.trial.shrink(decision.victims[v], decision.keeps[v]);
-    else
-      cycle.trial.remove(decision.victims[v]);
-  }
-  std::set<JobId> leaving = cycle.victims;
-  leaving.insert(decision.victims.begin(), decision.victims.end());
-  auto contestants = who_could_stop(cycle.trial, cycle.state, job, decision.placements, leaving, cycle.now, cycle.work);
-  cycle.trial.rollback_to(mark);
-  return first_kept_waiting(cycle.trial, cycle.state, job, {decision.placements, decision.within},
-                            std::move(contestants), cycle.victims, cycle.now, cycle.work)
-      .valid();
+// Of a claim: to whom its promise would give way as soon as it is made will be asked in this cycle.
+Outlook outlook_of_claim(Cycle& cycle, const JobState& job, const EvictDecision& decision) {
+  auto contestants =
+      who_could_stop_claimant(cycle.trial, cycle.state, job, decision, cycle.victims, cycle.now, cycle.work);
+  const JobId reclaimed_by = first_to_reclaim(job, contestants);
+  return {first_kept_waiting(cycle.trial, cycle.state, job, {decision.placements, decision.within},
+                             std::move(contestants), cycle.victims, cycle.now, cycle.work),
+          reclaimed_by};
 }
 
 // Step 6: who must leave. The victims keep what they hold until they are gone; the claimant is promised its places.
-// Unless `at_any_rate` nobody is asked to leave for a promise that would not last.
+// Nobody is asked to leave for who would be reclaimed at once nor, unless `at_any_rate`, for a promise that would not
+// last.
 bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
   VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
@@ -339,10 +343,12 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   if (!decision) return false;
   decision->within =
       promised_within(cycle.state, *cycle.state.job(id), decision->placements, decision->victims, decision->keeps);
-  if (!at_any_rate && would_give_way(cycle, *cycle.state.job(id), *decision)) {
+  const Outlook outlook = outlook_of_claim(cycle, *cycle.state.job(id), *decision);
+  if (outlook.gives_way_to.valid() && !at_any_rate) {
     cycle.yielded.push_back(id);
     return false;
   }
+  if (outlook.reclaimed_by.valid()) return false;
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
   for (std::size_t v = 0; v < decision->victims.size(); ++v) {
     if (decision->keeps[v] > 0) continue;

@@ -9,6 +9,7 @@
 #include "model/document/quantity.h"
 #include "sched/admit.h"
 #include "sched/candidates.h"
+#include "sched/contested.h"
 #include "sched/eviction_limits.h"
 #include "sched/explain.h"
 #include "sched/fit.h"
@@ -40,6 +41,7 @@ struct Claims {
   std::vector<JobId> young;              // of those who would leave, not yet run their minimum
   std::int64_t in_burst = 0;             // of the borrowed, in burst pools
   bool borrowed_growth = false;          // on what this one is guaranteed
+  bool some_leave = false;               // of those who borrowed there some have been asked to leave already
 
   std::int64_t whole() const { return static_cast<std::int64_t>(lower.size() + behind.size() + borrowed.size()); }
 };
@@ -69,7 +71,10 @@ void count_borrowers(const State& state, const JobState& job, Claims& claims) {
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
       if (sibling == q) continue;
       for (const state::BorrowedKey& key : state.queue(sibling).borrowed) {
-        if (state.job(key.job)->phase != JobPhase::kRunning) continue;
+        if (state.job(key.job)->phase != JobPhase::kRunning) {
+          claims.some_leave = true;
+          continue;
+        }
         if (key.charge == 0) claims.borrowed.insert(key.job);
         claims.borrowed_growth = claims.borrowed_growth || key.charge > 0;
       }
@@ -265,7 +270,12 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
       line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
     }
-    return {line};
+    state::Trial trial(state);
+    const auto contestants = who_could_stop_claimant(trial, state, job, *decision, nobody, now, work);
+    const JobId other = first_to_reclaim(job, contestants);
+    if (!other.valid()) return {line};
+    return {line, "it does not: " + name(other) + ", queue " + state.queue(state.job(other)->queue).path +
+                      ", lies within its guarantee and would reclaim from it as soon as it starts"};
   }
   std::vector<std::string> lines;
   if (const Timestamp from = state::may_claim_from(job); may && from > now) {
@@ -282,7 +292,9 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
     lines.push_back("it cannot reclaim: the configuration turns reclaim off");
   } else if (claims.borrowed.empty() && !claims.borrowed_growth) {
     lines.push_back("it cannot reclaim: " +
-                    (no_room.empty() ? "nobody borrows what its queues are guaranteed" : no_room));
+                    (!no_room.empty()    ? no_room
+                     : claims.some_leave ? "who borrows what its queues are guaranteed has been asked to leave already"
+                                         : "nobody borrows what its queues are guaranteed"));
   }
   if (may_burst(state, job) && rules.reclaim)
     lines.push_back("nobody leaves a burst pool for a guarantee, because it backs none");

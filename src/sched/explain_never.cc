@@ -33,11 +33,6 @@ struct Most {
   std::int64_t uncut = 0;  // GPUs that are not, where it asks such
 };
 
-bool names(const TaskRequest& request, const state::GpuModelState& model) {
-  const auto& models = request.gpu_models;
-  return models.empty() || std::find(models.begin(), models.end(), model.name) != models.end();
-}
-
 Most most_of(const State& state, const TaskAsk& ask) {
   Most most;
   for (const NodeState& node : state.nodes()) {
@@ -52,7 +47,7 @@ Most most_of(const State& state, const TaskAsk& ask) {
       const state::GpuModelState& model = state.gpu_models()[m];
       if ((ask.models >> m & 1U) != 0)
         most.gpus = std::max<std::int64_t>(most.gpus, shape.gpus[m]);
-      else if (names(ask.group.request, model))
+      else if (may_be_of(ask.group.request, model))
         (model.mig != nullptr ? most.cut : most.uncut) += shape.gpus[m];
     }
   }
@@ -92,22 +87,38 @@ std::string lacks_of_group(const State& state, const TaskAsk& ask) {
          (most.closed ? ", also on nodes that take none now" : "");
 }
 
-// The GPUs of all groups, and those that one of them may use.
+// What all groups ask, and what there is on nodes that one of them may use.
 std::string lacks_of_all(const State& state, const std::vector<TaskAsk>& asks) {
-  std::int64_t asked = 0;
-  for (const TaskAsk& ask : asks) asked += ask.group.least() * ask.group.request.total_gpu_milli();
-  std::int64_t there = 0;
+  Amounts asked;
+  for (const TaskAsk& ask : asks) {
+    const TaskRequest& request = ask.group.request;
+    asked[kDimGpu] += ask.group.least() * request.total_gpu_milli();
+    asked[kDimCpu] += ask.group.least() * request.cpu_milli;
+    asked[kDimMemory] += ask.group.least() * request.memory_mib;
+  }
+  Amounts there;
   for (const NodeState& node : state.nodes()) {
     ModelMask models = 0;
-    for (const TaskAsk& ask : asks) models |= may_use(state, ask, node) ? ask.models : 0;
+    bool may = false;
+    for (const TaskAsk& ask : asks) {
+      if (!may_use(state, ask, node)) continue;
+      models |= ask.models;
+      may = true;
+    }
+    if (!may) continue;
     const NodeShape& shape = state.node_index().shape_of(node.id);
+    there[kDimCpu] += shape.cpu_milli;
+    there[kDimMemory] += shape.memory_mib;
     for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-      if ((models >> m & 1U) != 0) there += shape.gpus[m] * kMilli;
+      if ((models >> m & 1U) != 0) there[kDimGpu] += shape.gpus[m] * kMilli;
     }
   }
-  if (there >= asked) return {};
-  return "its groups ask " + counted(kDimGpu, asked) + ", and there are " + amount_text(kDimGpu, there) +
-         " that it may use";
+  for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
+    if (there[dim] >= asked[dim]) continue;
+    return "its groups ask " + counted(dim, asked[dim]) + ", and there " + (is_one(dim, there[dim]) ? "is " : "are ") +
+           amount_text(dim, there[dim]) + " that it may use";
+  }
+  return {};
 }
 
 }  // namespace
@@ -125,6 +136,9 @@ std::string what_the_fleet_lacks(const State& state, const JobState& job, const 
     std::vector<TaskAsk> asks;
     for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
     lacks = lacks_of_all(state, asks);
+    const bool room_alone = reason.wish.empty() && job.spec.affinity.empty() && !job.spec.exclusive;
+    if (lacks.empty() && room_alone)
+      lacks = "each of its groups would have room by itself, but not all of them at once";
   }
   return lacks.empty() ? lacks : ": " + lacks;
 }

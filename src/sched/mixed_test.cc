@@ -84,10 +84,10 @@ TEST_CASE("groups that an empty fleet holds one by one but not together are told
   const std::string never = "no set of nodes in this fleet can hold it, even if all were empty";
   JobSpec of_cpu = pair;
   for (TaskGroup& group : of_cpu.groups) group.request.cpu_milli = 50'000;
-  CHECK_EQ(told(of_cpu), never);
+  CHECK_EQ(told(of_cpu), never + ": its groups ask 150 CPUs, and there are 128 that it may use");
   JobSpec of_memory = pair;
   for (TaskGroup& group : of_memory.groups) group.request.memory_mib = 400 * 1024;
-  CHECK_EQ(told(of_memory), never);
+  CHECK_EQ(told(of_memory), never + ": its groups ask 1200 GiB of memory, and there is 1024 GiB that it may use");
   JobSpec within_node = pair;
   for (TaskGroup& group : within_node.groups) group.request.gpus = 2;
   within_node.topology.required = "node";

@@ -177,6 +177,7 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
+  if (q.guaranteed.stated == 0) return false;  // most queues: what is within need not be summed
   return inside_guarantee(q.within_or_promised(), asked, q.guaranteed);
 }
 

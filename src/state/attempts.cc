@@ -57,6 +57,7 @@ void State::on(const Nominated& event) {
   Nomination nomination;
   nomination.placements = event.placements;
   nomination.victims = event.victims;
+  nomination.keeps = event.keeps;
   nomination.cause = event.cause;
   nomination.amounts = amounts_of(job.spec, event.placements);
   nominate_tasks(job, event.placements, +1);
@@ -345,6 +346,9 @@ void State::on(const StopCancelled& event) {
   AttemptState& attempt = *job.attempt;
   attempt.grace_used_ms += now_ - attempt.stop->began;
   attempt.let_off_at = now_;
+  evictions_.forget(attempt.stop->began);
+  for (QueueId q = limits_evictions(job.queue); q.valid(); q = next_limit(q))
+    queue_mut(q).evictions.forget(attempt.stop->began);
   attempt.stop.reset();
   running_table_.set(job);
   reset_timer(job);

@@ -20,6 +20,17 @@ class EvictionRate {
     stopped_.push_back(now);
   }
 
+  // One that was stopped then goes on after all, and counts no more; says whether it had counted.
+  bool forget(Timestamp stopped) {
+    const auto one = std::lower_bound(stopped_.begin(), stopped_.end(), stopped);
+    if (one == stopped_.end() || *one != stopped) return false;
+    stopped_.erase(one);
+    return true;
+  }
+  void recall(Timestamp stopped) {
+    stopped_.insert(std::upper_bound(stopped_.begin(), stopped_.end(), stopped), stopped);
+  }
+
   // How many more may be stopped now.
   std::int64_t left(std::int64_t limit, Timestamp now) const { return std::max<std::int64_t>(0, limit - recent(now)); }
 

@@ -152,14 +152,17 @@ struct Nomination {
   StopCause cause = StopCause::kReclaim;
   Amounts amounts;
   std::uint64_t within = ~std::uint64_t{0};  // bit d: room of the guarantee at depth d is kept for it
+  std::vector<std::uint32_t> keeps;          // so many tasks of each victim go on; empty: all of them stop
 
+  // Of its victim so many tasks go on, and what they have done is not lost; 0: all of it stops.
+  std::uint32_t keep_of(std::size_t victim) const { return keeps.empty() ? 0 : keeps[victim]; }
   // Others move for the claimant; and, without any: it has itself left other places to start at these.
   bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
   bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
     return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts),
-                      field("within", &Nomination::within));
+                      field("within", &Nomination::within), field("keeps", &Nomination::keeps));
   }
 };
 

@@ -57,9 +57,13 @@ const QueueState* State::queue_at(std::string_view path) const {
   return &queues_[found->second.index()];
 }
 
-bool accepts(const TaskRequest& request, const GpuModelState& model) {
+bool may_be_of(const TaskRequest& request, const GpuModelState& model) {
   const auto& names = request.gpu_models;
-  if (!names.empty() && std::find(names.begin(), names.end(), model.name) == names.end()) return false;
+  return names.empty() || std::find(names.begin(), names.end(), model.name) != names.end();
+}
+
+bool accepts(const TaskRequest& request, const GpuModelState& model) {
+  if (!may_be_of(request, model)) return false;
   if (request.mig_profile.empty()) return model.mig == nullptr;
   const MigProfile* profile = model.mig == nullptr ? nullptr : model.mig->profile_named(request.mig_profile);
   return profile != nullptr && model.mig->milli_of(*profile) == request.gpu_milli;

@@ -52,6 +52,8 @@ struct GpuModelState {
 // it is the part of a GPU that the request counts; all others to those that are not cut. Each only to those it names,
 // if it names any.
 bool accepts(const TaskRequest& request, const GpuModelState& model);
+// Whether the request names the model, or none.
+bool may_be_of(const TaskRequest& request, const GpuModelState& model);
 
 struct PoolState {
   std::string name;

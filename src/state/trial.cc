@@ -78,6 +78,11 @@ void Trial::let_off(JobId id) {
   BERTH_CHECK(job.phase == JobPhase::kStopping);
   Undo entry{Step::kLetOff, id};
   entry.stop = std::exchange(job.attempt->stop, std::nullopt);
+  if (state_.evictions_.forget(entry.stop->began)) entry.counted |= 1U;
+  for (QueueId q = state_.limits_evictions(job.queue); q.valid(); q = state_.next_limit(q)) {
+    QueueState& queue = state_.queue_mut(q);
+    if (queue.evictions.forget(entry.stop->began)) entry.counted |= std::uint64_t{1} << queue.depth;
+  }
   job.phase = JobPhase::kRunning;
   state_.running_table_.set(job);
   undo_.push_back(std::move(entry));
@@ -275,6 +280,11 @@ void Trial::undo_change(const Undo& entry) {
   if (entry.step == Step::kLetOff) {
     JobState& job = state_.existing(entry.job);
     job.attempt->stop = entry.stop;
+    if ((entry.counted & 1U) != 0) state_.evictions_.recall(entry.stop->began);
+    for (QueueId q = state_.limits_evictions(job.queue); q.valid(); q = state_.next_limit(q)) {
+      QueueState& queue = state_.queue_mut(q);
+      if ((entry.counted >> queue.depth & 1U) != 0) queue.evictions.recall(entry.stop->began);
+    }
     job.phase = JobPhase::kStopping;
     state_.running_table_.set(job);
   }

@@ -106,6 +106,8 @@ class Trial {
     NodeId node = {};
     Timestamp when = {};
     std::optional<Stop> stop = {};
+    std::uint64_t counted =
+        0;  // kLetOff: bit d: the stop counted with the rate of the queue at depth d; 0: the cluster
     std::optional<StartHold> hold = {};
   };
   void undo_change(const Undo& entry);

@@ -50,6 +50,12 @@ std::int64_t left_of(std::int64_t limit, const std::vector<Timestamp>& evictions
          std::count_if(evictions.begin(), evictions.end(), [&](Timestamp when) { return now - when < kHourMs; });
 }
 
+// One that was let off counts no more.
+void forget(std::vector<Timestamp>& evictions, Timestamp when) {
+  const auto one = std::find(evictions.begin(), evictions.end(), when);
+  if (one != evictions.end()) evictions.erase(one);
+}
+
 }  // namespace
 
 std::int64_t Checker::evictions_left() const {
@@ -465,6 +471,8 @@ void Checker::on(const StopCancelled& event) {
   job->grace_used_ms += now_ - job->stop->began;
   job->let_off = now_;
   require(!is_move(job->stop->cause), "P5", text_of(event.job) + " moves and is let off");
+  forget(evictions_, job->stop->began);
+  for (std::uint32_t q = job->queue; q != 0; q = queues_[q].parent) forget(queues_[q].evictions, job->stop->began);
   job->stop.reset();
   on_notice_.erase(job->id);
   if (job->spec.time_limit_s > 0) deadlines_.emplace(job->started + job->spec.time_limit_s * 1000, job->id);
