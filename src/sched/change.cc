@@ -217,7 +217,11 @@ void apply(Trial& trial, const State& state, const Change& change, Timestamp now
 }
 
 std::string would_start(const Change& change) {
-  return (change.kind == ChangeKind::kWait ? "it would start " : "it would start now if ") + change.text;
+  const std::string text =
+      (change.kind == ChangeKind::kWait ? "it would start " : "it would start now if ") + change.text;
+  if (!change.taken_by.valid()) return text;
+  return text + ", but job " + std::to_string(change.taken_by.value()) +
+         " is asked before it and would take its places";
 }
 
 std::string text_of(const State& state, const JobState& job, const Change& change) {

@@ -78,7 +78,9 @@ struct Change {
   std::vector<Shrink> shrinks;
   std::vector<NodeId> nodes;
   Timestamp at;
-  std::string text;  // completes "it would start now if ", and for kWait "it would start "
+  JobId taken_by =
+      JobId::none();  // who is asked before the job, and would take its places; none() where nobody is known to
+  std::string text;   // completes "it would start now if ", and for kWait "it would start "
 };
 
 // The job with what the change alters of it.
@@ -94,7 +96,7 @@ Timestamp ends_by(const state::State& state, const state::RunningRow& row, Times
 // When a gang that is asked to give back its last tasks, and goes on, has done so at the latest; never() of all others.
 Timestamp gives_back_by(const state::State& state, const state::RunningRow& row, Timestamp now);
 
-// "it would start now if node n3 were uncordoned"
+// "it would start now if node n3 were uncordoned, but job 7 is asked before it and would take its places"
 std::string would_start(const Change& change);
 
 std::string text_of(const state::State& state, const state::JobState& job, const Change& change);

@@ -12,8 +12,10 @@
 #include "sched/backfill.h"
 #include "sched/blocking.h"
 #include "sched/earliest_start.h"
+#include "sched/fit.h"
 #include "sched/inquiry.h"
 #include "sched/numa.h"
+#include "sched/order.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
 
@@ -29,6 +31,7 @@ namespace {
 
 constexpr std::size_t kMostEnds = 512;
 constexpr std::size_t kOneByOne = 32;
+constexpr std::size_t kMostAskedBefore = 64;
 constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that are tried
 
 }  // namespace
@@ -103,7 +106,50 @@ std::vector<Change> Inquiry::run() {
     if (!evicting && !enough && !quota.raises.empty()) evicting = evict(quota.raises);
     tell(std::move(evicting));
   }
+  for (Change& change : told_) change.taken_by = taken_by(change);
   return std::move(told_);
+}
+
+namespace {
+
+// What helps others, too; a change of the job alone does not help who is asked before it.
+bool eases_others(const Change& change) {
+  const bool limits = change.kind == ChangeKind::kQuota && !change.raises.empty();
+  return limits || change.kind == ChangeKind::kWait || change.kind == ChangeKind::kUncordon ||
+         change.kind == ChangeKind::kEvict || !change.shrinks.empty();
+}
+
+}  // namespace
+
+// Asks those who are asked before it, as a cycle would after the change, for as long as it still finds its places
+// beside those that start. What they could claim is not looked at, nor are more than so many.
+JobId Inquiry::taken_by(const Change& change) {
+  if (!eases_others(change) || !job_.in_pending || job_.nomination) return JobId::none();
+  const Timestamp when = std::max(now_, change.at);
+  const std::set<JobId> held = state_.start_holds();
+  Trial trial(state_);
+  apply(trial, state_, change, now_);
+  if (change.at > now_) {
+    trial.look_at(change.at);
+    start_held(trial, change.at);
+  }
+  PlaceWork work;
+  Order order(state_, when);
+  for (std::size_t asked = 0; asked < kMostAskedBefore; ++asked) {
+    const auto next = order.next();
+    if (!next || *next == job_.id) break;
+    const JobState& other = *state_.job(*next);
+    if (held.contains(other.id) && !other.start_hold) continue;  // has started by then, where it is held a start
+    Reason why;
+    const auto placements = fit_beside_holds(trial, state_, other, when, work, why);
+    if (!placements) {
+      order.refuse();
+      continue;
+    }
+    trial.place(other.id, *placements);
+    if (blocking(state_, changed(job_, change), when, work)) return other.id;
+  }
+  return JobId::none();
 }
 
 std::optional<Change> Inquiry::priority(JobId head) {

@@ -33,6 +33,7 @@ class Inquiry {
  private:
   bool spent() const { return tries_ >= effort_.tries || work_.nodes_scored >= effort_.nodes_scored; }
   void tell(std::optional<Change> change);
+  JobId taken_by(const Change& change);
   void try_names(ChangeKind kind, std::size_t group, const std::set<std::string>& names);
 
   std::optional<Change> priority(JobId head);
