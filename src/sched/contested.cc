@@ -142,6 +142,27 @@ std::vector<const JobState*> all_who_might_stop(const State& state, const Start&
   return might.found();
 }
 
+// Those who leave have left, on the trial.
+void have_left(Trial& trial, const Leaving& leaving) {
+  for (std::size_t v = 0; v < leaving.victims.size(); ++v) {
+    if (!leaving.keeps.empty() && leaving.keeps[v] > 0)
+      trial.shrink(leaving.victims[v], leaving.keeps[v]);
+    else
+      trial.remove(leaving.victims[v]);
+  }
+}
+
+// Whether what one of the victims leaves is the contestant's as much as the claimant's: both are below the same child
+// of the common ancestor of claimant and victim.
+bool gains_likewise(const State& state, const JobState& claimant, const Leaving& leaving, const JobState& contestant) {
+  if (contestant.queue == claimant.queue) return true;
+  return std::any_of(leaving.victims.begin(), leaving.victims.end(), [&](JobId id) {
+    const JobState& victim = *state.job(id);
+    if (victim.queue == claimant.queue) return false;
+    return state.is_below(contestant.queue, below_common_ancestor(state, claimant.queue, victim.queue).claimant);
+  });
+}
+
 class Contestants {
  public:
   // Those who are spoken for are on their way, and stopped by nobody else.
@@ -163,6 +184,29 @@ class Contestants {
     Reason why;
     if (fit_beside_holds(trial_, state_, waiting, now_, work_, why)) return false;
     return !is_never(why.code) && would_claim(waiting, start);
+  }
+
+  // On a trial on which the claimant's victims have left and it has not started: whether the waiting one, once it has
+  // what it would stop the claimant for, leaves it nothing that it could start on or claim.
+  bool leaves_nothing(const JobState& waiting, const JobState& claimant) {
+    const Trial::Mark mark = trial_.mark();
+    std::set<JobId> gone = spoken_for_;
+    Reason why;
+    auto placements = fit_beside_holds(trial_, state_, waiting, now_, work_, why);
+    if (!placements) {
+      if (const auto eviction = victims_of(waiting, JobId::none())) {
+        gone.insert(eviction->victims.begin(), eviction->victims.end());
+        have_left(trial_, {eviction->victims, eviction->keeps});
+        placements = eviction->placements;
+      }
+    }
+    bool nothing = false;
+    if (placements) {
+      trial_.start(waiting.id, split_growth(waiting.spec, *placements).start);
+      nothing = !Contestants(trial_, state_, gone, now_, work_).starts_or_claims(claimant);
+    }
+    trial_.rollback_to(mark);
+    return nothing;
   }
 
   bool starts_or_claims(const JobState& waiting) {
@@ -279,29 +323,6 @@ std::vector<const JobState*> who_could_stop(Trial& trial, State& state, const Jo
   return contestants;
 }
 
-std::vector<const JobState*> who_could_stop_claimant(Trial& trial, State& state, const JobState& claimant,
-                                                     const EvictDecision& decision, const std::set<JobId>& spoken_for,
-                                                     Timestamp now, PlaceWork& work) {
-  std::set<JobId> leaving = spoken_for;
-  const Trial::Mark mark = trial.mark();
-  for (std::size_t v = 0; v < decision.victims.size(); ++v) {
-    leaving.insert(decision.victims[v]);
-    if (decision.keeps[v] > 0)
-      trial.shrink(decision.victims[v], decision.keeps[v]);
-    else
-      trial.remove(decision.victims[v]);
-  }
-  auto contestants = who_could_stop(trial, state, claimant, decision.placements, leaving, now, work);
-  trial.rollback_to(mark);
-  return contestants;
-}
-
-JobId first_to_reclaim(const JobState& job, const std::vector<const JobState*>& contestants) {
-  const auto other = std::find_if(contestants.begin(), contestants.end(),
-                                  [&](const JobState* one) { return one->queue != job.queue; });
-  return other == contestants.end() ? JobId::none() : (*other)->id;
-}
-
 JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, const Promise& promise,
                          std::vector<const JobState*> contestants, const std::set<JobId>& spoken_for, Timestamp now,
                          PlaceWork& work) {
@@ -319,6 +340,51 @@ JobId first_kept_waiting(Trial& trial, State& state, const JobState& claimant, c
   trial.rollback_to(mark);
   if (contestants.empty()) return JobId::none();
   return (*std::min_element(contestants.begin(), contestants.end(), is_asked_before))->id;
+}
+
+Outlook outlook(Trial& trial, State& state, const JobState& claimant, const Promise& promise, const Leaving& leaving,
+                const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work) {
+  std::set<JobId> gone = spoken_for;
+  gone.insert(leaving.victims.begin(), leaving.victims.end());
+  const Trial::Mark mark = trial.mark();
+  have_left(trial, leaving);
+  auto contestants = who_could_stop(trial, state, claimant, promise.placements, gone, now, work);
+  Outlook found;
+  Contestants ask(trial, state, gone, now, work);
+  for (const JobState* one : contestants) {
+    if (trial.holds(one->id) || gains_likewise(state, claimant, leaving, *one)) continue;  // started by this cycle
+    found.reclaimed = true;
+    if (!ask.leaves_nothing(*one, claimant)) continue;
+    found.in_vain_for = one->id;
+    break;
+  }
+  trial.rollback_to(mark);
+  found.gives_way_to =
+      first_kept_waiting(trial, state, claimant, promise, std::move(contestants), spoken_for, now, work);
+  return found;
+}
+
+ClaimFound find_claim(Trial& trial, VictimSearch search, const JobState& claimant, PlaceWork& work) {
+  constexpr int kMostClaims = 3;
+  const std::set<JobId>& spoken_for = search.spoken_for;
+  std::set<JobId> avoided = spoken_for;
+  ClaimFound best;
+  for (int tried = 0; tried < kMostClaims; ++tried) {
+    VictimSearch among{search.state, search.now, avoided, search.budget};
+    among.stopped = search.stopped;
+    ClaimFound found{find_victims(among, claimant.id, work), {}};
+    if (!found.decision) break;
+    EvictDecision& decision = *found.decision;
+    decision.within = promised_within(search.state, claimant, decision.placements, decision.victims, decision.keeps);
+    found.outlook = outlook(trial, search.state, claimant, {decision.placements, decision.within},
+                            {decision.victims, decision.keeps}, spoken_for, search.now, work);
+    avoided.insert(decision.victims.begin(), decision.victims.end());
+    if (!found.outlook.reclaimed) return found;
+    const bool better = best.decision && best.outlook.in_vain_for.valid() && !found.outlook.in_vain_for.valid();
+    if (!best.decision || better) best = std::move(found);
+    if (best.outlook.gives_way_to.valid()) break;  // he is asked first
+  }
+  return best;
 }
 
 Contest contest(Trial& trial, State& state, const JobState& claimant, const std::vector<TaskPlacement>& placements,

@@ -14,9 +14,10 @@
 //    stop still raises the potential (sched/preempt.h). What is being given back is given back all the same, and he
 //    who contests waits for it instead.
 // 3. Where one of another queue contests it who could do neither, and only what the claimant's victims leave makes room
-//    for him, the claim is in vain: the claimant would stop them and be reclaimed at once. It is not made, and a
-//    promise for which nobody has left yet is dropped. One of its own queue does not keep it: what the claim brings is
-//    the queue's all the same.
+//    for him, the claim may be in vain: the claimant would stop them, be reclaimed at once, and have nothing left to
+//    claim. Then it is not made, other victims are sought, and a promise for which nobody has left yet is dropped. One
+//    below the same child of the common ancestor of claimant and victim does not keep it: what the claim brings is that
+//    queue's all the same.
 //
 // Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
 // If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a
@@ -29,6 +30,7 @@
 #include "base/timestamp.h"
 #include "model/plan.h"
 #include "sched/place.h"
+#include "sched/preempt.h"
 #include "state/state.h"
 #include "state/trial.h"
 
@@ -59,25 +61,39 @@ std::vector<const state::JobState*> who_could_stop(state::Trial& trial, state::S
                                                    const std::vector<TaskPlacement>& placements,
                                                    const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
 
-// The same of who starts on the places of a claim when its victims have left.
-std::vector<const state::JobState*> who_could_stop_claimant(state::Trial& trial, state::State& state,
-                                                            const state::JobState& claimant,
-                                                            const EvictDecision& decision,
-                                                            const std::set<JobId>& spoken_for, Timestamp now,
-                                                            PlaceWork& work);
-
-// Of those who could stop the job as soon as it has started, the first of another queue; or none().
-JobId first_to_reclaim(const state::JobState& job, const std::vector<const state::JobState*>& contestants);
-
-// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing,
-// nor has who only gives back what it has grown by.
-bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
-
 // Places promised to a claimant, and of which guarantees room is kept for it (bit = depth).
 struct Promise {
   const std::vector<TaskPlacement>& placements;
   std::uint64_t within;
 };
+
+// Those who leave for a claimant, or would.
+struct Leaving {
+  const std::vector<JobId>& victims;
+  const std::vector<std::uint32_t>& keeps;  // so many tasks of each go on; empty: none
+};
+
+// What becomes of a promise, or of a claim that is not made yet, when somebody could stop the claimant as soon as it
+// starts there.
+struct Outlook {
+  JobId gives_way_to = JobId::none();  // who could start or claim without it
+  bool reclaimed = false;              // by somebody whose queue alone would gain
+  JobId in_vain_for = JobId::none();   // the first of those after whom it had nothing left to claim
+};
+Outlook outlook(state::Trial& trial, state::State& state, const state::JobState& claimant, const Promise& promise,
+                const Leaving& leaving, const std::set<JobId>& spoken_for, Timestamp now, PlaceWork& work);
+
+// The eviction that makes the waiting job fit, or nothing; and what would become of it. Where the claimant would be
+// reclaimed at once two more are sought among other victims: one that is not, else that is not in vain, else the first.
+struct ClaimFound {
+  std::optional<EvictDecision> decision;
+  Outlook outlook;
+};
+ClaimFound find_claim(state::Trial& trial, VictimSearch search, const state::JobState& claimant, PlaceWork& work);
+
+// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing,
+// nor has who only gives back what it has grown by.
+bool nobody_has_left_for(const state::State& state, const state::JobState& claimant);
 
 // The first of the contestants who could start or claim if the claimant, whose nomination is lifted if it has one, gave
 // way, and cannot where this is promised to it; or none().

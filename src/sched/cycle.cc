@@ -197,19 +197,12 @@ void stir_sleepers(State& state, const JobState& claimant) {
   waits.mark_changed();
 }
 
-// What becomes of a promise, or of a claim that is not made yet, when somebody could stop the claimant as soon as it
-// starts there.
-struct Outlook {
-  JobId gives_way_to = JobId::none();  // who could start or claim without it
-  JobId reclaimed_by = JobId::none();  // the first of another queue
-};
-
 // Its victims go on, and the others are asked when that has been done.
-void give_way(Cycle& cycle, const JobState& job, const Outlook& outlook) {
+void give_way(Cycle& cycle, const JobState& job, const Outlook& then) {
   cycle.unpromised.insert(job.id);
   cycle.lets_off = true;
-  const bool to_one = outlook.gives_way_to.valid();
-  const std::string other = "job " + std::to_string((to_one ? outlook.gives_way_to : outlook.reclaimed_by).value());
+  const bool to_one = then.gives_way_to.valid();
+  const std::string other = "job " + std::to_string((to_one ? then.gives_way_to : then.in_vain_for).value());
   cycle.plan.decisions.emplace_back(
       DropNominationDecision{job.id, to_one ? other + " needs what it keeps, and could stop it as soon as it starts"
                                             : other + " would reclaim from it as soon as it starts"});
@@ -240,17 +233,20 @@ bool moves_are_in_vain(Cycle& cycle, const JobState& job) {
 Outlook outlook_of_promise(Cycle& cycle, const JobState& job) {
   const bool by_moves = job.nomination->cause == StopCause::kConsolidate;
   if (by_moves || !nobody_has_left_for(cycle.state, job)) return {};
+  std::vector<JobId> victims;
+  std::vector<std::uint32_t> keeps;
+  for (const JobId id : job.nomination->victims) {
+    if (!leaves_for(cycle.state, id, job.id)) continue;
+    victims.push_back(id);
+    keeps.push_back(cycle.state.job(id)->attempt->stop->keep);
+  }
   const Trial::Mark mark = cycle.trial.mark();
   let_leave(cycle, job.id);
-  std::vector<const JobState*> contestants;
-  if (may_take(cycle, job))
-    contestants =
-        who_could_stop(cycle.trial, cycle.state, job, job.nomination->placements, cycle.victims, cycle.now, cycle.work);
+  const bool may = may_take(cycle, job);
   cycle.trial.rollback_to(mark);
-  const JobId reclaimed_by = first_to_reclaim(job, contestants);
-  return {first_kept_waiting(cycle.trial, cycle.state, job, {job.nomination->placements, job.nomination->within},
-                             std::move(contestants), cycle.victims, cycle.now, cycle.work),
-          reclaimed_by};
+  if (!may) return {};
+  return outlook(cycle.trial, cycle.state, job, {job.nomination->placements, job.nomination->within}, {victims, keeps},
+                 cycle.victims, cycle.now, cycle.work);
 }
 
 // At those places and no others: it gives way to nobody to whom it would not have where it ran, but who came meanwhile
@@ -298,9 +294,9 @@ void serve_nominations(Cycle& cycle) {
       continue;
     }
     if (!placements) {
-      const Outlook outlook = outlook_of_promise(cycle, job);
-      if (outlook.gives_way_to.valid() || outlook.reclaimed_by.valid()) {
-        give_way(cycle, job, outlook);
+      const Outlook then = outlook_of_promise(cycle, job);
+      if (then.gives_way_to.valid() || then.in_vain_for.valid()) {
+        give_way(cycle, job, then);
         continue;
       }
     }
@@ -322,33 +318,18 @@ void serve_nominations(Cycle& cycle) {
   }
 }
 
-// Of a claim: to whom its promise would give way as soon as it is made will be asked in this cycle.
-Outlook outlook_of_claim(Cycle& cycle, const JobState& job, const EvictDecision& decision) {
-  auto contestants =
-      who_could_stop_claimant(cycle.trial, cycle.state, job, decision, cycle.victims, cycle.now, cycle.work);
-  const JobId reclaimed_by = first_to_reclaim(job, contestants);
-  return {first_kept_waiting(cycle.trial, cycle.state, job, {decision.placements, decision.within},
-                             std::move(contestants), cycle.victims, cycle.now, cycle.work),
-          reclaimed_by};
-}
-
 // Step 6: who must leave. The victims keep what they hold until they are gone; the claimant is promised its places.
-// Nobody is asked to leave for who would be reclaimed at once nor, unless `at_any_rate`, for a promise that would not
-// last.
+// Nobody is asked to leave in vain nor, unless `at_any_rate`, for a promise that would give way at once.
 bool nominate(Cycle& cycle, JobId id, bool at_any_rate = false) {
   const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
   VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   search.stopped = &cycle.stopped_below;
-  auto decision = find_victims(search, id, cycle.work);
-  if (!decision) return false;
-  decision->within =
-      promised_within(cycle.state, *cycle.state.job(id), decision->placements, decision->victims, decision->keeps);
-  const Outlook outlook = outlook_of_claim(cycle, *cycle.state.job(id), *decision);
-  if (outlook.gives_way_to.valid() && !at_any_rate) {
+  auto [decision, then] = find_claim(cycle.trial, search, *cycle.state.job(id), cycle.work);
+  if (!decision || then.in_vain_for.valid()) return false;
+  if (then.gives_way_to.valid() && !at_any_rate) {
     cycle.yielded.push_back(id);
     return false;
   }
-  if (outlook.reclaimed_by.valid()) return false;
   cycle.victims.insert(decision->victims.begin(), decision->victims.end());
   for (std::size_t v = 0; v < decision->victims.size(); ++v) {
     if (decision->keeps[v] > 0) continue;

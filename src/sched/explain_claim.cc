@@ -262,7 +262,9 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
   const std::set<JobId> nobody;
   const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0)};
   const bool may = may_claim(state, job, least_amounts(state, job.spec));
-  if (const auto decision = may ? find_victims(search, job.id, work) : std::nullopt) {
+  state::Trial trial(state);
+  const ClaimFound claim = may ? find_claim(trial, search, job, work) : ClaimFound();
+  if (const auto& decision = claim.decision) {
     std::string line =
         "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
         " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
@@ -270,9 +272,7 @@ std::vector<std::string> explain_claim(State& state, const JobState& job, Timest
       line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
     }
-    state::Trial trial(state);
-    const auto contestants = who_could_stop_claimant(trial, state, job, *decision, nobody, now, work);
-    const JobId other = first_to_reclaim(job, contestants);
+    const JobId other = claim.outlook.in_vain_for;
     if (!other.valid()) return {line};
     return {line, "it does not: " + name(other) + ", queue " + state.queue(state.job(other)->queue).path +
                       ", lies within its guarantee and would reclaim from it as soon as it starts"};
