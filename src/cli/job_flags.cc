@@ -57,6 +57,7 @@ constexpr std::array kFlags{
             "only where no such jobs run, in one domain of the level (node)"},
     JobFlag{"--prefer-away-from", "anti_affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
             "the same if it can be had"},
+    JobFlag{"--port", "ports", FlagKind::kList, "PORT", "only where nobody has this port of the node; again for more"},
     JobFlag{"--after", "after", FlagKind::kList, "ID", "not before this job has started"},
     JobFlag{"--afterok", "afterok", FlagKind::kList, "ID", "not before this job has succeeded"},
     JobFlag{"--afterany", "afterany", FlagKind::kList, "ID", "not before this job has ended"},

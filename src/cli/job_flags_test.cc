@@ -126,7 +126,7 @@ TEST_CASE("job flags: every flag sets a key that the document knows") {
     std::string value = "1h";
     if (flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms) value = "A=b";
     for (const char* numeric : {"--tasks", "--min-tasks", "--gpus", "--cpus", "--retries", "--after", "--afterok",
-                                "--afterany", "--array-size", "--array-running", "--max-unavailable"}) {
+                                "--afterany", "--port", "--array-size", "--array-running", "--max-unavailable"}) {
       if (flag.flag == numeric) value = "1";
     }
     if (flag.flag == "--tasks" || flag.flag == "--cpus") value = "2";

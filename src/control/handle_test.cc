@@ -109,6 +109,29 @@ std::string refusal(state::State& state, Ask ask) {
   return reply ? std::string() : reply.error().message;
 }
 
+TEST_CASE("ports that no job can have are refused by name") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"q"})));
+  const auto with = [&](const std::vector<std::int32_t>& ports) {
+    return refusal(state, [&](JobSpec& spec) { spec.ports = ports; });
+  };
+  CHECK(with({1, 80, 19'999, 30'000, 65'535}).empty());
+  CHECK_EQ(with({0}), "ports: 0 is no port; give one from 1 to 65535");
+  CHECK_EQ(with({80, 65'536}), "ports: 65536 is no port; give one from 1 to 65535");
+  CHECK_EQ(with({80, 80}), "ports: 80 is given twice, or they do not ascend");
+  CHECK_EQ(with({443, 80}), "ports: 80 is given twice, or they do not ascend");
+  for (const std::int32_t port : {state::kFirstMasterPort, state::kLastMasterPort}) {
+    CHECK_EQ(with({port}),
+             "ports: " + std::to_string(port) +
+                 " is among those that gangs are given as MASTER_PORT (20000 to 29999); give another one");
+  }
+  std::vector<std::int32_t> many;
+  while (many.size() < 16) many.push_back(static_cast<std::int32_t>(many.size()) + 1);
+  CHECK(with(many).empty());
+  many.push_back(17);
+  CHECK_EQ(with(many), "ports lists more than 16 ports");
+}
+
 TEST_CASE("labels, terms and the levels of groups are refused by name when they make no sense") {
   state::State state;
   ClusterConfig config = with_queues({"q"});

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxArguments = 10'000;
 constexpr std::size_t kMaxCommandBytes = 128 * 1024;
 constexpr std::size_t kMaxLabels = 32;
 constexpr std::size_t kMaxTerms = 16;
+constexpr std::size_t kMaxPorts = 16;
 constexpr std::int64_t kMaxCpuMilli = 10'000'000;
 constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 40;
 
@@ -264,6 +265,22 @@ Result<void> check_terms(const state::State& state, const std::string& what, con
   return {};
 }
 
+Result<void> check_ports(const std::vector<std::int32_t>& ports) {
+  if (ports.size() > kMaxPorts) return invalid("ports lists more than " + std::to_string(kMaxPorts) + " ports");
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const std::string port = std::to_string(ports[i]);
+    if (ports[i] < 1 || ports[i] > kLastPort)
+      return invalid("ports: " + port + " is no port; give one from 1 to " + std::to_string(kLastPort));
+    if (i > 0 && ports[i - 1] >= ports[i]) return invalid("ports: " + port + " is given twice, or they do not ascend");
+    if (ports[i] >= state::kFirstMasterPort && ports[i] <= state::kLastMasterPort) {
+      return invalid("ports: " + port + " is among those that gangs are given as MASTER_PORT (" +
+                     std::to_string(state::kFirstMasterPort) + " to " + std::to_string(state::kLastMasterPort) +
+                     "); give another one");
+    }
+  }
+  return {};
+}
+
 Result<void> check_affinity(const state::State& state, const JobSpec& spec) {
   if (auto ok = check_labels("labels", spec.labels); !ok) return ok;
   if (auto ok = check_terms(state, "affinity", spec.affinity); !ok) return ok;
@@ -437,6 +454,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
   if (auto ok = check_topology(state, "topology", spec.topology); !ok) return ok;
   if (auto ok = check_group_topology(state, spec); !ok) return ok;
   if (auto ok = check_affinity(state, spec); !ok) return ok;
+  if (auto ok = check_ports(spec.ports); !ok) return ok;
   if (!updates) {
     if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
   }

@@ -21,6 +21,7 @@ namespace berth {
 inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
 inline constexpr std::int32_t kMaxArraySize = 1'000'000;
 inline constexpr std::int32_t kMaxRetries = 1000;
+inline constexpr std::int32_t kLastPort = 65'535;  // of TCP and UDP; the first is 1
 
 enum class JobKind { kGang, kService, kArray, kInteractive };
 BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
@@ -141,7 +142,9 @@ struct JobSpec {
   Labels labels;                     // sorted by key; what terms of other jobs go by
   std::vector<AffinityTerm> affinity;
   std::vector<AffinityTerm> anti_affinity;
-  bool has_terms() const { return !affinity.empty() || !anti_affinity.empty(); }
+  std::vector<std::int32_t> ports;  // ascending: of its node, that each of its tasks has for itself
+  // Whether what stands on a node decides, beside room, who may join it there.
+  bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {
     return std::tuple(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
@@ -155,7 +158,8 @@ struct JobSpec {
                       field("spread", &JobSpec::spread), field("array_size", &JobSpec::array_size),
                       field("array_running", &JobSpec::array_running),
                       field("max_unavailable", &JobSpec::max_unavailable), field("labels", &JobSpec::labels),
-                      field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity));
+                      field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity),
+                      field("ports", &JobSpec::ports));
   }
 };
 

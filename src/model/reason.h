@@ -33,11 +33,12 @@ enum class ReasonCode {
   kMaintenance,      // a maintenance window begins before it would be gone
   kNuma,             // it would fit, were it not for the NUMA policy of its tasks
   kContainers,       // it has an image, and the nodes that run containers can never hold it; others could
+  kPorts,            // it would fit, but somebody there has a port that it listens on
 };
 BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
                  "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
                  "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
-                 "affinity", "maintenance", "numa", "containers");
+                 "affinity", "maintenance", "numa", "containers", "ports");
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
@@ -53,7 +54,7 @@ enum class PlaceRule {
   kAway,      // affinity: it keeps away from what runs there
   kExcluded,  // affinity: what runs there keeps it away
   kNear,      // affinity: nothing it has to be near runs where it fits
-  kAlone,     // affinity: its own tasks keep away from each other
+  kAlone,     // affinity, ports: its own tasks keep away from each other, or have the same ports
   kTogether,  // affinity: its own tasks have to be near each other
   kNuma,      // never-fits: but for the NUMA policy of the group the fleet, were it empty, would hold it
 };
@@ -68,7 +69,7 @@ struct Reason {
   JobId job;               // whom it waits for
   std::int32_t group = 0;  // the task group that does not fit
   DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
-  NodeId node;  // apart, affinity: where it would fit but for `job`; maintenance: a node that it may not use,
+  NodeId node;  // apart, affinity, ports: where it would fit but for `job`; maintenance: a node that it may not use,
                 // `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
                 // `limit` nodes have them idle in vain; containers: `limit` of the `used` nodes that could hold a
                 // task run containers

@@ -5,6 +5,7 @@
 #include "model/document/quantity.h"
 #include "sched/explain.h"
 #include "sched/listed.h"
+#include "sched/neighbours.h"
 #include "state/replicas.h"
 
 namespace berth::sched {
@@ -66,6 +67,7 @@ void resize(TaskGroup& group, const Change& change) {
     case ChangeKind::kUncordon:
     case ChangeKind::kShareNodes:
     case ChangeKind::kNoTerm:
+    case ChangeKind::kOtherPorts:
     case ChangeKind::kLevel:
     case ChangeKind::kQuota:
     case ChangeKind::kEvict:
@@ -94,6 +96,9 @@ std::string raise_text(const State& state, const Raise& raise) {
          dim_name(state, raise.dim) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
          amount_text(raise.dim, raise.to - raise.from) + " more)";
 }
+
+// Stands for a port that no job can have: those begin at 1.
+constexpr std::int32_t kNobodysPort = 0;
 
 std::string term_text(const JobSpec& spec, std::size_t at) {
   const bool near = at < spec.affinity.size();
@@ -153,6 +158,10 @@ JobState changed(JobState job, const Change& change) {
     const std::size_t near = job.spec.affinity.size();
     auto& terms = at < near ? job.spec.affinity : job.spec.anti_affinity;
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(at < near ? at : at - near));
+  }
+  if (change.kind == ChangeKind::kOtherPorts) {
+    std::erase_if(job.spec.ports, [&](std::int32_t port) { return change.from == 0 || port == change.from; });
+    job.spec.ports.insert(job.spec.ports.begin(), kNobodysPort);
   }
   if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
   return job;
@@ -265,6 +274,9 @@ std::string text_of(const State& state, const JobState& job, const Change& chang
     case ChangeKind::kProfile:
       return "it asked profile " + change.name + " instead of " + job.spec.groups[change.group].request.mig_profile +
              group;
+    case ChangeKind::kOtherPorts:
+      return change.from != 0 ? "it listened on another port than " + std::to_string(change.from)
+                              : "it listened on others than " + ports_text(job.spec.ports);
     case ChangeKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case ChangeKind::kGpus:

@@ -37,13 +37,15 @@ enum class ChangeKind {
   kNuma,        // the group's NUMA policy is best-effort
   kNoImage,     // the group has no image
   kProfile,     // the group asks instances of MIG profile `name`, which count `to` milli-GPUs instead of `from`
+  kOtherPorts,  // it listens on a port that nobody has instead of `from`, or, where that is 0, instead of each of its
+                // own
 };
 }  // namespace berth::sched
 
 namespace berth {
 BERTH_ENUM_NAMES(sched::ChangeKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
                  "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
-                 "group-level", "no-term", "numa", "no-image", "profile");
+                 "group-level", "no-term", "numa", "no-image", "profile", "other-ports");
 }  // namespace berth
 
 namespace berth::sched {

@@ -92,6 +92,7 @@ std::vector<Change> Inquiry::run() {
     tell(uncordon());
     wider_level();
     without_term();
+    other_ports();
     for (std::size_t g = 0; g < job_.spec.groups.size(); ++g) {
       wider_group_level(g);
       other_numa(g);
@@ -330,6 +331,20 @@ void Inquiry::without_term() {
     Change change;
     change.kind = ChangeKind::kNoTerm;
     change.from = static_cast<std::int64_t>(i);
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
+}
+
+// One of its ports, or all of them.
+void Inquiry::other_ports() {
+  std::vector<std::int32_t> tried = job_.spec.ports;
+  if (tried.size() > 1) tried.push_back(0);
+  for (const std::int32_t port : tried) {
+    Change change;
+    change.kind = ChangeKind::kOtherPorts;
+    change.from = port;
     if (!starts(change)) continue;
     tell(std::move(change));
     return;

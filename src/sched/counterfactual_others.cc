@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::size_t kMostRaises = 16;
 
-bool is_of_neighbours(ReasonCode code) { return code == ReasonCode::kApart || code == ReasonCode::kAffinity; }
+bool is_of_neighbours(ReasonCode code) {
+  return code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kPorts;
+}
 
 }  // namespace
 

@@ -31,6 +31,7 @@ struct TinyFleet : FleetFixture {
         bursts(seed + 5'000'000'000),
         agreed(seed + 7'000'000'000),
         knives(seed + 6'000'000'000),
+        doors(seed + 8'000'000'000),
         cut(knives.chance(150)) {
     command(ApplyConfig{random_config(), "op"});
     const std::int64_t nodes = random.between(1, 6);
@@ -201,6 +202,8 @@ struct TinyFleet : FleetFixture {
       if (random.chance(300)) spec.topology.required = "block";
       for (TaskGroup& group : spec.groups) group.topology.required = level();
     }
+    if (doors.chance(150))
+      spec.ports = doors.chance(700) ? std::vector<std::int32_t>{8080} : std::vector<std::int32_t>{8080, 9090};
     if (!random.chance(300)) return;
     const auto app = [&] { return Labels{{"app", random.chance(500) ? "a" : "b"}}; };
     if (random.chance(700)) spec.labels = app();
@@ -331,6 +334,7 @@ struct TinyFleet : FleetFixture {
   Random bursts;   // for burst pools
   Random agreed;   // for terms of eviction
   Random knives;   // for A100s that are cut
+  Random doors;    // for ports
   bool cut = false;
   std::vector<std::string> leaves;
   std::vector<JobId> ids;
@@ -505,7 +509,8 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
   for (const ChangeKind kind :
        {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
         ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict,
-        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage, ChangeKind::kProfile}) {
+        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage, ChangeKind::kProfile,
+        ChangeKind::kOtherPorts}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

@@ -250,7 +250,7 @@ class ExactSolver {
     return state_.queue(other.job->queue).trust_domain == state_.queue(imagined_.job.queue).trust_domain;
   }
 
-  bool beside_others(std::size_t n) const { return apart(n) && away(n) && near(n); }
+  bool beside_others(std::size_t n) const { return apart(n) && ports_free(n) && away(n) && near(n); }
 
   bool apart(std::size_t n) const {
     const std::string& pool = state_.nodes()[n].spec.pool;
@@ -263,6 +263,20 @@ class ExactSolver {
       }
     }
     return true;
+  }
+
+  static bool share_a_port(const JobSpec& one, const JobSpec& other) {
+    return std::any_of(one.ports.begin(), one.ports.end(), [&](std::int32_t port) {
+      return std::find(other.ports.begin(), other.ports.end(), port) != other.ports.end();
+    });
+  }
+
+  bool ports_free(std::size_t n) const {
+    const JobSpec& spec = imagined_.job.spec;
+    const bool own = std::find(own_nodes_.begin(), own_nodes_.end(), n) != own_nodes_.end();
+    return !(own && !spec.ports.empty()) && std::none_of(others_.begin(), others_.end(), [&](const Other& other) {
+      return other.node == n && share_a_port(spec, other.job->spec);
+    });
   }
 
   bool away(std::size_t n) const {

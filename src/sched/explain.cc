@@ -336,6 +336,13 @@ std::string apart_sentence(const State& state, const Reason& reason) {
   return text;
 }
 
+std::string ports_sentence(const State& state, const Reason& reason) {
+  if (reason.rule == PlaceRule::kAlone)
+    return "its tasks listen on the same " + reason.wish + ", each on a node of its own, and too few nodes have room";
+  return "it would fit on node " + state.node(reason.node).spec.name + ", but " +
+         (reason.job.valid() ? job_name(reason.job) : std::string("somebody")) + " has " + reason.wish + " there";
+}
+
 std::string affinity_sentence(const State& state, const Reason& reason) {
   const std::string there = "it would fit on node " + state.node(reason.node).spec.name + ", but ";
   const std::string who = reason.job.valid() ? job_name(reason.job) : std::string("somebody");
@@ -434,6 +441,8 @@ std::string sentence(const State& state, const Reason& reason) {
       return apart_sentence(state, reason);
     case ReasonCode::kAffinity:
       return affinity_sentence(state, reason);
+    case ReasonCode::kPorts:
+      return ports_sentence(state, reason);
     case ReasonCode::kMaintenance:
       return maintenance_sentence(state, reason);
     case ReasonCode::kNuma:

@@ -49,6 +49,7 @@ class Inquiry {
   void wider_level();
   void wider_group_level(std::size_t group);
   void without_term();
+  void other_ports();
   void other_numa(std::size_t group);
   void without_image(std::size_t group);
   bool less_may_be_harder(const Change& change) const;

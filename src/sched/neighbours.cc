@@ -1,6 +1,7 @@
 #include "sched/neighbours.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace berth::sched {
 
@@ -8,6 +9,13 @@ using state::JobState;
 using state::matches;
 using state::PresenceIndex;
 using state::State;
+
+std::string ports_text(const std::vector<std::int32_t>& ports) {
+  std::string text = ports.size() == 1 ? "port" : "ports";
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    text += (i == 0 ? " " : i + 1 == ports.size() ? " and " : ", ") + std::to_string(ports[i]);
+  return text;
+}
 
 bool is_company(const JobState& job, const JobState& other) {
   return std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), [&](const AffinityTerm& term) {
@@ -24,6 +32,7 @@ Neighbours::Neighbours(const State& state, const JobState& job, Besides besides)
   for (const AffinityTerm& term : job.spec.affinity) read_affinity(term);
   for (const AffinityTerm& term : job.spec.anti_affinity) read_anti_affinity(term);
   if (!job.spec.labels.empty()) read_excluders();
+  if (!job.spec.ports.empty()) read_ports();
 }
 
 // The number of a level; the node comes after those that are configured.
@@ -95,6 +104,13 @@ void Neighbours::read_excluders() {
   }
 }
 
+void Neighbours::read_ports() {
+  for (const PresenceIndex::Entry* entry : state_.presences().having(job_.spec.ports)) {
+    for (const auto& [node, tasks] : entry->second) ports_taken_.insert(node);
+  }
+  alone_.push_back(state_.topology().levels().size());
+}
+
 bool Neighbours::is_at(const Places& places, NodeId node, std::size_t level) const {
   const auto place = place_of(node, level);
   return place && places.contains(*place);
@@ -130,7 +146,8 @@ bool Neighbours::is_apart(NodeId node) const {
 bool Neighbours::allows(NodeId node) const { return !(apart_ && is_apart(node)) && may_stand(node); }
 
 bool Neighbours::may_stand(NodeId node) const {
-  return std::none_of(closed_levels_.begin(), closed_levels_.end(),
+  return !ports_taken_.contains(node) &&
+         std::none_of(closed_levels_.begin(), closed_levels_.end(),
                       [&](std::size_t level) { return is_at(closed_, node, level); }) &&
          std::all_of(near_.begin(), near_.end(),
                      [&](const Near& near) { return is_at(near.open, node, near.level); }) &&
@@ -226,6 +243,11 @@ std::vector<JobId> Neighbours::meant_at(NodeId node, std::size_t level) const {
                     [&](const TaskPlacement& placement) { return place_of(placement.node, level) == here; });
 }
 
+std::vector<JobId> Neighbours::with_its_ports_on(NodeId node) const {
+  return jobs_there([&](const JobState& other) { return state::share_a_port(job_.spec.ports, other.spec.ports); },
+                    [&](const TaskPlacement& placement) { return placement.node == node; });
+}
+
 std::vector<JobId> Neighbours::other_trust_domains_near(NodeId node) const {
   const std::vector<NodeId> near = state_.kept_apart_with(node);
   return jobs_there([&](const JobState& other) { return state_.queue(other.queue).trust_domain != trust_domain_; },
@@ -236,18 +258,27 @@ std::vector<JobId> Neighbours::other_trust_domains_near(NodeId node) const {
 
 std::vector<JobId> Neighbours::in_the_way(NodeId node) const {
   std::vector<JobId> jobs;
-  if (apart_) jobs = other_trust_domains_near(node);
-  for (const std::size_t level : closed_levels_) {
-    for (const JobId id : meant_at(node, level)) {
+  const auto add = [&](const std::vector<JobId>& more) {
+    for (const JobId id : more) {
       if (std::find(jobs.begin(), jobs.end(), id) == jobs.end()) jobs.push_back(id);
     }
-  }
+  };
+  if (apart_) add(other_trust_domains_near(node));
+  for (const std::size_t level : closed_levels_) add(meant_at(node, level));
+  if (!ports_taken_.empty()) add(with_its_ports_on(node));
   return jobs;
 }
 
 namespace {
 
 JobId first_of(const std::vector<JobId>& jobs) { return jobs.empty() ? JobId::none() : jobs.front(); }
+
+std::vector<std::int32_t> shared_ports(const JobSpec& one, const JobSpec& other) {
+  std::vector<std::int32_t> shared;
+  std::set_intersection(one.ports.begin(), one.ports.end(), other.ports.begin(), other.ports.end(),
+                        std::back_inserter(shared));
+  return shared;
+}
 
 }  // namespace
 
@@ -278,6 +309,13 @@ Reason Neighbours::why_closed(NodeId node) const {
       why.rule = PlaceRule::kAlone;
       return why;
     }
+  }
+  if (!job_.spec.ports.empty() && (ports_taken_.contains(node) || own_at(node, state_.topology().levels().size()))) {
+    why.code = ReasonCode::kPorts;
+    why.rule = ports_taken_.contains(node) ? PlaceRule::kJob : PlaceRule::kAlone;
+    why.job = first_of(with_its_ports_on(node));
+    why.wish = ports_text(why.job.valid() ? shared_ports(job_.spec, state_.job(why.job)->spec) : job_.spec.ports);
+    return why;
   }
   for (const std::size_t level : closed_levels_) {
     if (!is_at(closed_, node, level)) continue;

@@ -12,6 +12,8 @@
 // 4. A term that means the job itself goes for its own tasks among each other: by anti-affinity each is in another
 //    domain.
 // 5. Terms that are not required make nodes liked or disliked.
+// 6. A node where a task has a port of the job's, or is promised it, is closed, whoever's it is; and no two tasks of a
+//    job that has ports are on one node.
 // Terms know only jobs of the same trust domain. The rules are those of Kubernetes' inter-pod affinity, for a gang that
 // is placed task by task.
 
@@ -36,6 +38,9 @@ enum class Besides { kAll, kTerms, kNobody };
 // Whether the job has to be near such as that other one, and is not such itself: if that left, it would help nobody.
 bool is_company(const state::JobState& job, const state::JobState& other);
 
+// "port 8080", "ports 80, 443 and 8080"
+std::string ports_text(const std::vector<std::int32_t>& ports);
+
 class Neighbours {
  public:
   Neighbours(const state::State& state, const state::JobState& job, Besides besides = Besides::kAll);
@@ -43,7 +48,9 @@ class Neighbours {
   // Whether any node could be closed or disliked, or the job have to be together.
   bool matter() const { return apart_ || has_terms(); }
   // Whether any but trust domains matter.
-  bool has_terms() const { return !closed_.empty() || !near_.empty() || !alone_.empty() || together_ || prefers(); }
+  bool has_terms() const {
+    return !closed_.empty() || !ports_taken_.empty() || !near_.empty() || !alone_.empty() || together_ || prefers();
+  }
   bool prefers() const { return !wishes_.empty(); }
   // Few nodes are open or some are better than others: all are to be looked at.
   bool choosy() const { return !near_.empty() || prefers(); }
@@ -89,6 +96,7 @@ class Neighbours {
   void read_affinity(const AffinityTerm& term);
   void read_anti_affinity(const AffinityTerm& term);
   void read_excluders();
+  void read_ports();
   bool ours(const state::PresenceIndex::Entry& entry) const;
   bool is_at(const Places& places, NodeId node, std::size_t level) const;
   bool own_at(NodeId node, std::size_t level) const;
@@ -98,6 +106,7 @@ class Neighbours {
   template <class Counts, class StandsThere>
   std::vector<JobId> jobs_there(const Counts& counts, const StandsThere& stands_there) const;
   std::vector<JobId> meant_at(NodeId node, std::size_t level) const;
+  std::vector<JobId> with_its_ports_on(NodeId node) const;
   std::vector<JobId> other_trust_domains_near(NodeId node) const;
   std::string text_of(const AffinityTerm& term) const;
 
@@ -107,6 +116,7 @@ class Neighbours {
   bool apart_ = false;
   Places closed_;
   std::set<std::size_t> closed_levels_;
+  std::set<NodeId> ports_taken_;
   std::vector<Near> near_;
   std::vector<std::size_t> alone_;  // levels
   std::vector<Wish> wishes_;

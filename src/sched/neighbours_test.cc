@@ -255,5 +255,28 @@ TEST_CASE("an elastic group grows within its own domain") {
   CHECK_EQ(fleet.place(gang), "a1 a2");
 }
 
+TEST_CASE("a port of a node is had by one task at a time, whoever's it is, also where it is only promised") {
+  Shop shop;
+  shop.add("n1", {"b", "r1"});
+  shop.add("n2", {"b", "r1"});
+  const auto on = [&](const std::string& queue, const std::vector<std::int32_t>& ports, std::int32_t tasks = 1) {
+    JobSpec spec = shop.job(queue, tasks, 1);
+    spec.ports = ports;
+    return spec;
+  };
+  const JobId web = shop.started(on("q", {8080}));
+  CHECK_EQ(shop.nodes_of(web), "n1");
+  CHECK_EQ(shop.place(on("q", {80, 443})), "n1");
+  CHECK_EQ(shop.place(on("stranger", {443, 8080})), "n2");
+  const JobId waits = shop.started(on("q", {443}));
+  CHECK_EQ(shop.why(waits), "ports");
+  CHECK_EQ(shop.why(shop.started(on("q", {7000}, 3))), "never-fits");
+  const JobId pair = shop.started(on("q", {7001}, 2));
+  CHECK_EQ(shop.nodes_of(pair), "n1 n2");
+  CHECK(state::share_a_port({80, 443}, {1, 443}));
+  CHECK_FALSE(state::share_a_port({80, 443}, {1, 444}));
+  CHECK_FALSE(state::share_a_port({}, {}));
+}
+
 }  // namespace
 }  // namespace berth

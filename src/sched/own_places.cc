@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sched/neighbours.h"
 #include "sched/node_fit.h"
 #include "sched/place.h"
 #include "sched/topology.h"
@@ -19,10 +20,12 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-// No two tasks of the job are in one domain of the level; `term` is null where that is because it is exclusive.
+// No two tasks of the job are in one domain of the level; `term` is null where that is because it is exclusive, or has
+// ports.
 struct Apart {
   std::int32_t level = kAnywhere;
   const AffinityTerm* term = nullptr;
+  bool ports = false;
 };
 
 std::int32_t level_of(const State& state, const std::string& name) { return level_range(state, {name, {}}).required; }
@@ -30,10 +33,12 @@ std::int32_t level_of(const State& state, const std::string& name) { return leve
 std::vector<Apart> aparts_of(const State& state, const JobState& job) {
   std::vector<Apart> aparts;
   // Of one group it is known from what the empty fleet holds of it.
-  if (job.spec.exclusive && job.spec.groups.size() > 1) aparts.push_back({node_level(state), nullptr});
+  if (job.spec.exclusive && job.spec.groups.size() > 1) aparts.push_back({node_level(state), nullptr, false});
   for (const AffinityTerm& term : job.spec.anti_affinity) {
-    if (term.required && state::matches(term, job.spec.labels)) aparts.push_back({level_of(state, term.level), &term});
+    if (term.required && state::matches(term, job.spec.labels))
+      aparts.push_back({level_of(state, term.level), &term, false});
   }
+  if (!job.spec.ports.empty()) aparts.push_back({node_level(state), nullptr, true});
   return aparts;
 }
 
@@ -88,15 +93,19 @@ bool has_enough(const State& state, const std::vector<TaskAsk>& asks, const Apar
   return wanted == 0;
 }
 
-Reason never(const State& state, const Apart& apart, const Together& together) {
+Reason never(const State& state, const JobState& job, const Apart& apart, const Together& together) {
   Reason reason;
   reason.code = ReasonCode::kNeverFits;
   reason.group = static_cast<std::int32_t>(together.groups.front());
-  if (apart.term == nullptr) return reason;
+  if (apart.term == nullptr && !apart.ports) return reason;
   reason.rule = PlaceRule::kAlone;
-  for (const auto& [key, value] : apart.term->labels)
-    reason.wish += (reason.wish.empty() ? "(" : ",") + key + "=" + value;
-  reason.wish += " within one " + apart.term->level + ")";
+  if (apart.ports) {
+    reason.wish = "(all listen on " + ports_text(job.spec.ports) + ")";
+  } else {
+    for (const auto& [key, value] : apart.term->labels)
+      reason.wish += (reason.wish.empty() ? "(" : ",") + key + "=" + value;
+    reason.wish += " within one " + apart.term->level + ")";
+  }
   if (together.level != kAnywhere) reason.wish += " and have to be within one " + level_name(state, together.level);
   return reason;
 }
@@ -110,7 +119,7 @@ std::optional<Reason> too_few_places(const State& state, const JobState& job) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_ask(state, job, g, kAllModels));
   for (const Apart& apart : aparts) {
     for (const Together& together : togethers_of(state, job, apart)) {
-      if (!has_enough(state, asks, apart, together)) return never(state, apart, together);
+      if (!has_enough(state, asks, apart, together)) return never(state, job, apart, together);
     }
   }
   return std::nullopt;

@@ -88,7 +88,7 @@ inline bool is_of_room(ReasonCode code) {
 inline bool is_of_places(ReasonCode code) {
   return is_of_room(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kPoolClosed ||
          code == ReasonCode::kApart || code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance ||
-         code == ReasonCode::kNuma || code == ReasonCode::kContainers;
+         code == ReasonCode::kNuma || code == ReasonCode::kContainers || code == ReasonCode::kPorts;
 }
 // Likewise, but others may leave some.
 inline bool lacks_places(ReasonCode code) { return is_of_places(code) && !is_never(code); }

@@ -29,11 +29,15 @@ bool matches(const AffinityTerm& term, const Labels& labels) {
   return std::includes(labels.begin(), labels.end(), term.labels.begin(), term.labels.end());
 }
 
+bool share_a_port(const std::vector<std::int32_t>& some, const std::vector<std::int32_t>& others) {
+  return std::find_first_of(some.begin(), some.end(), others.begin(), others.end()) != some.end();
+}
+
 void PresenceIndex::count(QueueId queue, const JobSpec& spec, NodeId node, const PresentTasks& more) {
-  Presence presence{queue, spec.labels, {}};
+  Presence presence{queue, spec.labels, {}, spec.ports};
   std::copy_if(spec.anti_affinity.begin(), spec.anti_affinity.end(), std::back_inserter(presence.excludes),
                [](const AffinityTerm& term) { return term.required; });
-  if (presence.labels.empty() && presence.excludes.empty()) return;
+  if (presence.labels.empty() && presence.excludes.empty() && presence.ports.empty()) return;
   const auto [entry, fresh] = presences_.try_emplace(std::move(presence));
   if (fresh) list(*entry);
   PresentTasks& here = entry->second[node];
@@ -63,11 +67,13 @@ void PresenceIndex::forget(NodeId node) {
 void PresenceIndex::list(const Entry& entry) {
   for (const Label& label : entry.first.labels) add_to(by_label_, label, &entry);
   for (const AffinityTerm& term : entry.first.excludes) add_to(by_excluded_, term.labels.front(), &entry);
+  for (const std::int32_t port : entry.first.ports) add_to(by_port_, port, &entry);
 }
 
 void PresenceIndex::strike(const Entry& entry) {
   for (const Label& label : entry.first.labels) take_from(by_label_, label, &entry);
   for (const AffinityTerm& term : entry.first.excludes) take_from(by_excluded_, term.labels.front(), &entry);
+  for (const std::int32_t port : entry.first.ports) take_from(by_port_, port, &entry);
 }
 
 std::vector<const PresenceIndex::Entry*> PresenceIndex::meant_by(const AffinityTerm& term) const {
@@ -90,6 +96,18 @@ std::vector<const PresenceIndex::Entry*> PresenceIndex::excluding(const Labels& 
         return term.labels.front() == label && matches(term, labels);
       });
       if (excludes) found.push_back(entry);
+    }
+  }
+  return found;
+}
+
+std::vector<const PresenceIndex::Entry*> PresenceIndex::having(const std::vector<std::int32_t>& ports) const {
+  std::vector<const Entry*> found;
+  for (const std::int32_t port : ports) {
+    const auto list = by_port_.find(port);
+    if (list == by_port_.end()) continue;
+    for (const Entry* entry : list->second) {
+      if (std::find(found.begin(), found.end(), entry) == found.end()) found.push_back(entry);
     }
   }
   return found;

@@ -1,10 +1,10 @@
 #pragma once
-// What affinity goes by: on which nodes run tasks of jobs that have labels, or that keep others away.
+// What affinity and ports go by: on which nodes run tasks of jobs that have labels or ports, or that keep others away.
 //
-// Jobs of one queue with the same labels and the same required anti-affinity are one presence. It counts per node its
+// Jobs of one queue with the same labels, required anti-affinity and ports are one presence. It counts per node its
 // tasks that are bound there (until their attempt is over, so leaving and unknown ones count) and those that are
 // promised a place. Where that is in the topology is asked of the topology index, so a node that moves takes its tasks
-// along. Jobs without labels and anti-affinity are not in here and cost nothing.
+// along. Jobs without labels, anti-affinity and ports are not in here and cost nothing.
 
 #include <cstdint>
 #include <map>
@@ -21,6 +21,7 @@ struct Presence {
   QueueId queue;
   Labels labels;
   std::vector<AffinityTerm> excludes;  // required terms of anti-affinity
+  std::vector<std::int32_t> ports;     // ascending
   auto operator<=>(const Presence&) const = default;
 };
 
@@ -32,6 +33,8 @@ struct PresentTasks {
 
 // Whether a job with these labels is meant by the term.
 bool matches(const AffinityTerm& term, const Labels& labels);
+// Whether some port is in both; both ascending.
+bool share_a_port(const std::vector<std::int32_t>& some, const std::vector<std::int32_t>& others);
 
 class PresenceIndex {
  public:
@@ -50,6 +53,8 @@ class PresenceIndex {
   // Those that the term means; and those that keep jobs with these labels away from somewhere.
   std::vector<const Entry*> meant_by(const AffinityTerm& term) const;
   std::vector<const Entry*> excluding(const Labels& labels) const;
+  // Those that have one of these ports, each once.
+  std::vector<const Entry*> having(const std::vector<std::int32_t>& ports) const;
   bool empty() const { return presences_.empty(); }
 
   bool operator==(const PresenceIndex& other) const { return presences_ == other.presences_; }
@@ -65,6 +70,7 @@ class PresenceIndex {
   std::map<Presence, Nodes> presences_;
   Listed by_label_;     // by each of its labels
   Listed by_excluded_;  // by the first label of each of its terms
+  std::map<std::int32_t, std::vector<const Entry*>> by_port_;
 };
 
 }  // namespace berth::state

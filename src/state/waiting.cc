@@ -33,6 +33,7 @@ std::uint64_t shape_of(const JobSpec& spec) {
       .add(encode(spec.labels))
       .add(encode(spec.affinity))
       .add(encode(spec.anti_affinity));
+  for (const std::int32_t port : spec.ports) hash.add(static_cast<std::uint64_t>(port));
   return hash.digest();
 }
 

@@ -113,6 +113,7 @@ Schema job() {
        {"labels?", values("What the rules of other jobs go by.")},
        {"affinity?", terms("Near tasks of such jobs.")},
        {"anti_affinity?", terms("Away from tasks of such jobs.")},
+       {"ports?", list("Ports of its node that each task has for itself, up to 16.", integer("From 1 to 65535."))},
        {"max_unavailable?", integer("Of a service: so many replicas may be away at once by drains and updates.")}});
   add_members(job, group_members());
   return closed(job);

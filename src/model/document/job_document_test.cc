@@ -67,6 +67,7 @@ JobSpec random_job(Random& random) {
   if (random.chance(300)) spec.affinity = {{{{"app", random_word(random)}}, "node", random.chance(500)}};
   if (random.chance(300))
     spec.anti_affinity = {{{{"app", "x"}, {"tier", "front"}}, "rack", true}, {{{"app", "y"}}, "node", false}};
+  if (random.chance(300)) spec.ports = {80, static_cast<std::int32_t>(random.between(81, kLastPort))};
   if (random.chance(400)) spec.time_limit_s = random.between(1, 10'000'000);
   if (random.chance(400)) spec.estimate_s = random.between(1, 10'000'000);
   if (random.chance(500)) spec.checkpoint = {true, static_cast<std::int32_t>(random.between(10, 15)), 45, 600};
@@ -229,6 +230,10 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
        "job.yaml:1:42: groups[0].topology.preferred: this is empty; give a level of the topology, or leave it out"},
       {"deadline: 2026-12-01T00:00:00Z\nearliest_start: 2026-12-01T00:00:00Z\n",
        "job.yaml:1:11: deadline: the job may not start before that; give a deadline after its earliest_start"},
+      {"ports: [80, 0]\n", "job.yaml:1:13: ports[1]: 0 is out of range; give 1 to 65535"},
+      {"ports: [http]\n",
+       "job.yaml:1:9: ports[0]: 'http' is not an integer; give decimal digits alone, without leading zeros"},
+      {"ports: [80, 443, 80]\n", "job.yaml:1:18: ports[2]: 80 is given twice; leave one out"},
       {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 1000000"},
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},

@@ -153,6 +153,15 @@ void read_terms(const Value& value, std::vector<AffinityTerm>& terms) {
   });
 }
 
+void read_ports(const Value& value, std::vector<std::int32_t>& ports) {
+  value.each_item([&](const Value& item) {
+    const std::int32_t port = static_cast<std::int32_t>(item.integer(1, kLastPort));
+    const auto at = std::lower_bound(ports.begin(), ports.end(), port);
+    if (at != ports.end() && *at == port) return item.refuse(std::to_string(port) + " is given twice; leave one out");
+    ports.insert(at, port);
+  });
+}
+
 void read_signal(const Value& value, CheckpointContract& checkpoint) {
   const auto signal = parse_signal(value.string());
   if (!signal) return value.refuse(signal.error().message);
@@ -206,6 +215,7 @@ std::vector<Key> job_keys(JobSpec& spec, const Node*& groups, std::optional<Posi
       {"labels", [&](const Value& v) { spec.labels = labels(v); }},
       {"affinity", [&](const Value& v) { read_terms(v, spec.affinity); }},
       {"anti_affinity", [&](const Value& v) { read_terms(v, spec.anti_affinity); }},
+      {"ports", [&](const Value& v) { read_ports(v, spec.ports); }},
       {"max_unavailable", [&](const Value& v) { spec.max_unavailable = count(v, 1, kMaxTasksPerJob); }},
   };
 }

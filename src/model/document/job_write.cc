@@ -148,6 +148,11 @@ Node job_node(const JobSpec& spec) {
   set_pairs(map, "labels", spec.labels);
   set_terms(map, "affinity", spec.affinity);
   set_terms(map, "anti_affinity", spec.anti_affinity);
+  if (!spec.ports.empty()) {
+    Node list = list_node();
+    for (const std::int32_t port : spec.ports) list.items.push_back(integer_node(port));
+    map.set("ports", std::move(list));
+  }
   if (spec.max_unavailable != 0) map.set("max_unavailable", integer_node(spec.max_unavailable));
   return map;
 }

@@ -25,11 +25,12 @@ constexpr auto kDirectives = std::to_array<Directive>({
      .fewest = 1,
      .most = 1,
      .flags = "held exclusive spread service ignores-signal cannot-start",
-     .options = "queue gpus mig cpus memory tasks min-tasks model image pool class priority user key time-limit "
-                "estimate grace "
-                "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels near "
-                "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
-                "at-once runs exit fails saves leaves"},
+     .options =
+         "queue gpus mig cpus memory tasks min-tasks model image pool class priority user key time-limit "
+         "estimate grace "
+         "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels ports near "
+         "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
+         "at-once runs exit fails saves leaves"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "release", .names = "NAME", .fewest = 1, .most = 1},

@@ -1,5 +1,7 @@
 // The lines of a scenario that submit jobs and act on them.
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -51,6 +53,19 @@ Result<void> read_affinity(const Line& line, JobSpec& spec) {
     term.required = required;
   }
   return read_option(line, "labels", parse_labels, spec.labels);
+}
+
+// Bad ones, and those that are given twice, are for the product to refuse.
+Result<std::vector<std::int32_t>> parse_ports(const std::string& text) {
+  std::vector<std::int32_t> ports;
+  for (const std::string& part : split(text, ',')) {
+    const auto port = document::parse_integer(part, std::numeric_limits<std::int32_t>::min(),
+                                              std::numeric_limits<std::int32_t>::max());
+    if (!port) return port.error();
+    ports.push_back(static_cast<std::int32_t>(*port));
+  }
+  std::sort(ports.begin(), ports.end());
+  return ports;
 }
 
 // NAME:TASKSxGPUS or NAME:TASKSxGPUS@LEVEL: another group of the job, by itself within one domain of the level.
@@ -160,6 +175,7 @@ Result<JobSpec> read_job(const Line& line) {
   if (auto ok = read_kind(line, spec); !ok) return ok.error();
   if (auto ok = read_times(line, spec); !ok) return ok.error();
   if (auto ok = read_affinity(line, spec); !ok) return ok.error();
+  if (auto ok = read_option(line, "ports", parse_ports, spec.ports); !ok) return ok.error();
   if (auto ok = read_enum(line, "class", spec.job_class); !ok) return ok.error();
   if (auto ok = read_option(line, "retries", parse_retries, spec.retries); !ok) return ok.error();
   if (const std::string* queue = line.option("queue")) spec.queue = *queue;

@@ -319,6 +319,7 @@ class Checker : public Witness {
   bool in_a_domain(NodeId node, const std::string& level) const;
   std::string apart_in(const std::string& pool) const;
   bool apart_from_others(const JobView& job, NodeId node) const;
+  bool ports_free(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const;
   std::vector<NodeId> meant_by(const AffinityTerm& term, const JobView& job) const;
   bool may_stand(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const;
   bool stands_by_itself(const JobView& job) const;

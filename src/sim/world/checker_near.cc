@@ -62,9 +62,24 @@ std::vector<NodeId> Checker::meant_by(const AffinityTerm& term, const JobView& j
   return nodes;
 }
 
+// Whether no task there has a port of the job's.
+bool Checker::ports_free(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const {
+  const auto there = [&](const TaskPlacement& task) { return task.node == node; };
+  for (const std::int32_t port : job.spec.ports) {
+    if (std::any_of(own.begin(), own.end(), there)) return false;
+    for (const auto& [id, other] : jobs_) {
+      const auto& ports = other.spec.ports;
+      if (!other.running || std::find(ports.begin(), ports.end(), port) == ports.end()) continue;
+      if (std::any_of(other.placements.begin(), other.placements.end(), there)) return false;
+    }
+  }
+  return true;
+}
+
 // Whether the job's required terms, and those of the jobs that run, let one more of its tasks go there. `own` are those
 // of the tasks that start with it which stand already.
 bool Checker::may_stand(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const {
+  if (!ports_free(job, node, own)) return false;
   for (const AffinityTerm& term : job.spec.anti_affinity) {
     if (!term.required || !in_a_domain(node, term.level)) continue;
     for (const NodeId other : meant_by(term, job)) {
@@ -101,8 +116,10 @@ void Checker::check_neighbours(const JobView& job, std::span<const TaskPlacement
   for (std::size_t t = 0; t < placements.size() && !violation_; ++t) {
     const std::string where = text_of(job.id) + " on " + nodes_[placements[t].node.index()].spec.name;
     require(apart_from_others(job, placements[t].node), "P11", where + ": beside another trust domain, kept apart");
-    require(may_stand(job, placements[t].node, placements.first(t)), "P2", where + ": against affinity");
+    require(may_stand(job, placements[t].node, placements.first(t)), "P2",
+            where + ": against affinity, or a port that is taken");
   }
+  if (!job.spec.ports.empty()) count("with ports");
   const auto kept_apart = [&](const TaskPlacement& task) {
     return !apart_in(nodes_[task.node.index()].spec.pool).empty();
   };
@@ -135,7 +152,7 @@ void Checker::check_groups(const JobView& job, const std::vector<TaskPlacement>&
 // its own tasks have nothing to do with each other.
 bool Checker::stands_by_itself(const JobView& job) const {
   const auto of_its_like = [&](const AffinityTerm& term) { return term.required && is_meant(term, job.spec); };
-  return std::none_of(job.spec.affinity.begin(), job.spec.affinity.end(), of_its_like) &&
+  return job.spec.ports.empty() && std::none_of(job.spec.affinity.begin(), job.spec.affinity.end(), of_its_like) &&
          std::none_of(job.spec.anti_affinity.begin(), job.spec.anti_affinity.end(), of_its_like);
 }
 

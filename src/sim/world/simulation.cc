@@ -350,7 +350,7 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
   const bool by_itself =
       reason.rule == PlaceRule::kNear || reason.rule == PlaceRule::kAlone || reason.rule == PlaceRule::kTogether;
-  if (reason.code == ReasonCode::kAffinity && by_itself) return true;
+  if ((reason.code == ReasonCode::kAffinity || reason.code == ReasonCode::kPorts) && by_itself) return true;
   // A limit that is below what the job asks alone is for ever, too.
   if (reason.code == ReasonCode::kQueueMax) return reason.asked > reason.limit;
   return reason.code == ReasonCode::kQueueLending || reason.code == ReasonCode::kHeld;

@@ -52,7 +52,7 @@ void Simulation::choose_instance(TaskRequest& request, Random& knives) {
       knives.pick(std::vector<std::string>{"1g.5gb", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
 }
 
-// With numbers of their own, as above: NUMA policies, images, labels, terms of affinity, levels of groups.
+// With numbers of their own, as above: NUMA policies, images, ports, labels, terms of affinity, levels of groups.
 void Simulation::choose_neighbours(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
@@ -66,6 +66,13 @@ void Simulation::choose_neighbours(JobSpec& spec) {
   Random knives(seed_ ^ (steps_ << 12U));
   for (TaskGroup& group : spec.groups) {
     if (has_cut_gpus()) choose_instance(group.request, knives);
+  }
+  Random doors(seed_ ^ (steps_ << 8U));
+  if (shape_.policies && seed_ % 5 == 2 && doors.chance(200)) {
+    spec.ports = {8080};
+    if (doors.chance(300)) spec.ports.push_back(9090);
+    if (doors.chance(300)) spec.ports.erase(spec.ports.begin());
+    if (spec.ports.empty()) spec.ports = {9090};
   }
   Random apart(seed_ ^ (steps_ << 20U));
   if (!shape_.policies || !apart.chance(400)) return;
