@@ -274,7 +274,9 @@ std::optional<Change> Inquiry::evict(std::vector<Raise> raises) {
     // The quota of one GPU model is no matter where places on others are freed, and what whole nodes count is another
     // matter on other nodes.
     const bool by_node = why.dim < kDims && (why.dim >= kDimGpuEquivalent || job_.spec.exclusive);
-    const bool elsewhere = !is_quota(why) || by_node;
+    // A burst pool is lent whatever the lending limits are.
+    const bool in_burst = why.code == ReasonCode::kQueueLending && state_.has_burst_pools();
+    const bool elsewhere = !is_quota(why) || by_node || in_burst;
     if (!more && is_of_neighbours(why.code)) more = add_neighbours(change, why.node);
     if (!more && elsewhere) {
       // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.

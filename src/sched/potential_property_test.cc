@@ -192,8 +192,8 @@ struct Tree {
     return rank;
   }
 
-  // Those who were asked to leave, or to give back tasks, do so.
-  void let_leave() {
+  // Those who were asked to leave, or to give back tasks, do so. Whether anybody did.
+  bool let_leave() {
     std::vector<JobId> leaving;
     for (const JobId id : state.running()) {
       if (state.job(id)->attempt->stop && !(dawdling && random.chance(500))) leaving.push_back(id);
@@ -204,12 +204,20 @@ struct Tree {
         command(ReportTaskExited{{id, attempt.number, t, attempt.tasks[t].incarnation, ExitReason::kExited, 143, ""}});
       }
     }
+    return !leaving.empty();
   }
 
   bool anybody_on_the_way() const {
     const auto& running = state.running();
     return !state.nominated().empty() || std::any_of(running.begin(), running.end(), [&](JobId id) {
       return state.job(id)->attempt->stop.has_value();
+    });
+  }
+
+  // A promise is dropped, for one that comes with the next cycle.
+  static bool gives_way(const Plan& plan) {
+    return std::any_of(plan.decisions.begin(), plan.decisions.end(), [](const Decision& decision) {
+      return std::holds_alternative<DropNominationDecision>(decision);
     });
   }
 
@@ -235,8 +243,8 @@ struct Tree {
           if (owners.size() > owners.count(evict->claimant)) ++turmoil.beside_holds;
         }
       }
-      let_leave();
-      if (anybody_on_the_way()) continue;
+      // What was freed is given to somebody by the next cycle, also where the promise of it was dropped.
+      if (let_leave() || anybody_on_the_way() || gives_way(plan)) continue;
       const Potential after = potential();
       const bool evicted = turmoil.evictions > evicted_before;
       if (after < before) turmoil.fault = evicted ? "evictions lower the potential" : "it falls without an eviction";
