@@ -271,6 +271,7 @@ struct TinyFleet : FleetFixture {
       imagine_gone(imagined, *evict);
       // Who claims takes what backs guarantees, though with other victims a part of it might be in burst pools.
       imagined.beside_burst = !state.burst_amounts_of(imagined.job.spec, evict->placements);
+      keep_to_models(imagined.job.spec, *evict);
       check_least(*evict, imagined);
     }
   }
@@ -284,14 +285,30 @@ struct TinyFleet : FleetFixture {
     }
   }
 
-  // That it leaves may be what puts the claimant within the guarantee of a model, and so lets it reclaim from others;
-  // the solver knows what fits, not who may be stopped.
-  bool backs_reclaim(const EvictDecision& evict, std::size_t victim) const {
+  bool guarantees_models() const {
     const auto& queues = state.config().queues;
-    const bool of_model = std::any_of(queues.begin(), queues.end(),
-                                      [](const auto& one) { return !one.guaranteed.model_gpu_milli.empty(); });
-    return of_model && evict.causes[victim] == StopCause::kPreempt &&
-           std::find(evict.causes.begin(), evict.causes.end(), StopCause::kReclaim) != evict.causes.end();
+    return std::any_of(queues.begin(), queues.end(),
+                       [](const auto& one) { return !one.guaranteed.model_gpu_milli.empty(); });
+  }
+
+  static bool reclaims(const EvictDecision& evict) {
+    return std::find(evict.causes.begin(), evict.causes.end(), StopCause::kReclaim) != evict.causes.end();
+  }
+
+  // Who reclaims by the guarantee of a model takes that model; with fewer victims another might do, which the guarantee
+  // does not cover. The solver knows what fits, not who may be stopped.
+  void keep_to_models(JobSpec& spec, const EvictDecision& evict) const {
+    if (!guarantees_models() || !reclaims(evict) || spec.groups.size() > 1) return;
+    std::set<std::string> models;
+    for (const TaskPlacement& one : evict.placements) {
+      for (const std::uint8_t g : one.gpus) models.insert(state.node(one.node).spec.gpus[g].model);
+    }
+    spec.groups.front().request.gpu_models.assign(models.begin(), models.end());
+  }
+
+  // That it leaves may be what puts the claimant within the guarantee of a model, and so lets it reclaim from others.
+  bool backs_reclaim(const EvictDecision& evict, std::size_t victim) const {
+    return guarantees_models() && evict.causes[victim] == StopCause::kPreempt && reclaims(evict);
   }
 
   // Nobody could be spared, and no gang could keep one task more.
