@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "control/turn.h"
 #include "sched/blocking.h"
 #include "sched/consolidate.h"
@@ -269,6 +270,7 @@ MoveTimes move_times() {
 }
 
 int run(bool quick) {
+  take_large_pages();
   const auto begin = Clock::now();
   Scene scene(6'250);
   // With a digest of what was decided so far, which a change that is only to be faster leaves as it was.

@@ -488,8 +488,9 @@ Plan run_cycle(State& state, Timestamp now) {
   }
   // Who can neither start nor claim sleeps until something that blocks it changes.
   Probed probed = probe_lanes(state, now, cycle.work, cycle.questions, cycle.openings);
-  cycle.plan.refused.insert(cycle.plan.refused.end(), probed.refused.begin(), probed.refused.end());
   cycle.plan.jobs_asked += probed.refused.size();
+  cycle.plan.refused.insert(cycle.plan.refused.end(), std::move_iterator(probed.refused.begin()),
+                            std::move_iterator(probed.refused.end()));
   cycle.plan.lanes_probed = probed.lanes;
   cycle.plan.lanes_resumed = probed.resumed;
   // 3. Then the most deserving queue's first job, again and again; 4-6. quota, places beside the

@@ -182,10 +182,13 @@ SharedAmounts Order::counted_below(const QueueState& queue, const Candidate& nex
   const std::size_t most = most_asked(state_, asked_by(next));
   SharedAmounts sum{};
   for (const QueueId id : queue.children) {
-    const Standing& child = standings_[id.index()];
-    SharedAmounts amounts = rescaled(child.counted->amounts, child.counted->share, *least);
-    if (!child.candidate) amounts[most] = child.counted->amounts[most];
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += amounts[i];
+    Standing& child = standings_[id.index()];
+    if (child.rescaled_to.numerator != least->numerator || child.rescaled_to.denominator != least->denominator) {
+      child.rescaled_to = *least;
+      child.rescaled = rescaled(child.counted->amounts, child.counted->share, *least);
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += i == most && !child.candidate ? child.counted->amounts[i] : child.rescaled[i];
   }
   return sum;
 }
@@ -221,6 +224,7 @@ std::optional<Fraction> Order::share(QueueId queue) {
 void Order::forget_path(QueueId leaf) {
   for (QueueId id = leaf; id.valid(); id = state_.queue(id).parent) {
     Standing& standing = standings_[id.index()];
+    if (!standing.known) continue;  // forgotten already
     if (standing.ranked) {
       Contest& contest = contests_[state_.queue(id).parent.index()];
       --contest.ranked;
@@ -297,7 +301,7 @@ void Order::list_owners() {
   owners_.emplace();
   for (std::size_t i = 0; i < awake_.size(); ++i) {
     const QueueId leaf = awake_[i].key.queue;
-    for (QueueId q = leaf; q != state_.root(); q = state_.queue(q).parent) {
+    for (QueueId q = state_.standpoint_of(leaf).rules_from; q != state_.root(); q = state_.queue(q).parent) {
       if (!ranks_within(state_, q, leaf, *awake_[i].least)) continue;
       owners_->push_back(i);
       break;

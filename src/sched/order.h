@@ -117,6 +117,8 @@ class Order {
     std::uint32_t version = 0;
     std::optional<Candidate> candidate;
     std::optional<Counted> counted;  // nothing: not asked for yet
+    Fraction rescaled_to{0, 0};      // the share to which it was rescaled last; 0/0: to none yet
+    SharedAmounts rescaled{};        // what it counted then
   };
   // A child as its parent compared it; void once the child's standing has another version.
   struct Contender {

@@ -26,7 +26,9 @@ Questions::Case& Questions::case_of(const CaseKey& key, JobId id) {
   if (!fresh) return known;
   const state::JobState& job = *state_.job(id);
   known.rules_from = state_.standpoint_of(job.queue).rules_from;
-  known.least = least_amounts(state_, job.spec);
+  const auto [least, first] = least_.try_emplace(job.shape);
+  if (first) least->second = least_amounts(state_, job.spec);
+  known.least = least->second;
   known.admission = admit(state_, job, known.least);
   if (known.admission.models != 0) known.question = id_of(job, known.admission.models);
   known.alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();

@@ -48,6 +48,7 @@ class Questions {
  private:
   const state::State& state_;
   std::map<CaseKey, Case> cases_;
+  std::map<std::uint64_t, Amounts> least_;                                 // by shape
   std::map<std::tuple<std::uint64_t, ModelMask, std::uint32_t>, Id> ids_;  // by shape, models and asker
 };
 

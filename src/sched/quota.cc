@@ -273,6 +273,7 @@ std::uint64_t promised_within(const State& state, const state::JobState& job, st
 }
 
 bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts& asked) {
+  if (state.queue(queue).guaranteed.stated == 0) return false;  // most queues
   if (would_be_within(state, queue, asked)) return true;
   // Claims differ only where somebody is within because it is idle below.
   if (leaf == queue || state.queue(queue).stack.idle_usage == Amounts()) return false;

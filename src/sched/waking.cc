@@ -463,6 +463,7 @@ Probed probe_lanes(State& state, Timestamp now, PlaceWork& work, Questions& ques
   SharedCandidates candidates;
   const std::vector<Woken> lanes = lanes_to_probe(state, now, questions, probed.resumed);
   probed.lanes = lanes.size();
+  probed.refused.reserve(lanes.size());
   for (const auto& [lane, sleeper] : lanes) {
     const auto first = first_eligible(state, lane, sleeper, now);
     const QueueState& leaf = state.queue(lane.queue);
