@@ -38,7 +38,7 @@ class FieldWriter {
     } else if constexpr (std::is_same_v<T, Timestamp>) {
       put(value.ms);
     } else if constexpr (HasFields<T>) {
-      put_varint(std::tuple_size_v<decltype(T::fields())>);
+      put_varint(field_count<T>());
       for_each_field(value, [&](std::string_view, const auto& member) { put(member); });
     } else {
       put_composite(value);
@@ -181,7 +181,7 @@ class Decoder {
 
   template <class T>
   void get_struct(T& value) {
-    constexpr std::uint64_t kKnown = std::tuple_size_v<decltype(T::fields())>;
+    constexpr std::uint64_t kKnown = field_count<T>();
     const std::uint64_t count = get_varint();
     if (count > kKnown) {
       fail();

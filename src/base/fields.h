@@ -3,16 +3,18 @@
 //
 //   struct Point {
 //     int x = 0, y = 0;
-//     static constexpr auto fields() { return std::tuple(field("x", &Point::x), field("y", &Point::y)); }
+//     static constexpr auto fields() { return field_list(field("x", &Point::x), field("y", &Point::y)); }
 //   };
 //
 // The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing ones keep
 // their defaults. EnumNames<E> gives an enum its words, in the order of its values from zero.
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 namespace berth {
 
@@ -27,6 +29,22 @@ constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*mem
   return {name, member};
 }
 
+// The fields as a function that hands all of them to `use`. A closure and no std::tuple: a tuple costs the compiler ten
+// times as much, and these lists are most of what the headers of state cost.
+template <class... Fields>
+constexpr auto field_list(Fields... fields) {
+  return [=](auto&& use) constexpr->decltype(auto) { return use(fields...); };
+}
+// Both lists as one.
+template <class First, class Second>
+constexpr auto joined_fields(First first, Second second) {
+  return [=](auto&& use) constexpr->decltype(auto) {
+    return first([&](const auto&... a) -> decltype(auto) {
+      return second([&](const auto&... b) -> decltype(auto) { return use(a..., b...); });
+    });
+  };
+}
+
 template <class T>
 concept HasFields = requires {
   T::fields();
@@ -34,8 +52,12 @@ concept HasFields = requires {
 
 template <HasFields T, class Visitor>
 constexpr void for_each_field(T& object, Visitor&& visit) {
-  std::apply([&](const auto&... one) { (visit(one.name, object.*(one.member)), ...); },
-             std::remove_const_t<T>::fields());
+  std::remove_const_t<T>::fields()([&](const auto&... one) { (visit(one.name, object.*(one.member)), ...); });
+}
+
+template <HasFields T>
+constexpr std::uint64_t field_count() {
+  return T::fields()([](const auto&... one) { return std::uint64_t{sizeof...(one)}; });
 }
 
 template <class E>

@@ -31,7 +31,7 @@ struct Account {
   bool borrowed = false;
   auto operator<=>(const Account&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("queue", &Account::queue), field("user", &Account::user),
+    return field_list(field("queue", &Account::queue), field("user", &Account::user),
                       field("gpu_model", &Account::gpu_model), field("borrowed", &Account::borrowed));
   }
 };
@@ -94,7 +94,7 @@ class Meter {
     std::int64_t used_milli = 0;
     bool healthy = true;
     static constexpr auto fields() {
-      return std::tuple(field("model", &GpuCount::model), field("capacity_milli", &GpuCount::capacity_milli),
+      return field_list(field("model", &GpuCount::model), field("capacity_milli", &GpuCount::capacity_milli),
                         field("used_milli", &GpuCount::used_milli), field("healthy", &GpuCount::healthy));
     }
   };
@@ -102,14 +102,14 @@ class Meter {
     std::vector<GpuCount> gpus;
     NodeStatus status = NodeStatus::kReady;
     static constexpr auto fields() {
-      return std::tuple(field("gpus", &NodeCount::gpus), field("status", &NodeCount::status));
+      return field_list(field("gpus", &NodeCount::gpus), field("status", &NodeCount::status));
     }
   };
   struct Charge {
     bool guaranteed = false;
     std::vector<TaskPlacement> placements;
     static constexpr auto fields() {
-      return std::tuple(field("guaranteed", &Charge::guaranteed), field("placements", &Charge::placements));
+      return field_list(field("guaranteed", &Charge::guaranteed), field("placements", &Charge::placements));
     }
   };
   struct Job {
@@ -117,14 +117,14 @@ class Meter {
     std::string user;
     std::vector<Charge> charges;  // of the running attempt
     static constexpr auto fields() {
-      return std::tuple(field("queue", &Job::queue), field("user", &Job::user), field("charges", &Job::charges));
+      return field_list(field("queue", &Job::queue), field("user", &Job::user), field("charges", &Job::charges));
     }
   };
   // One GPU model's accounts; each flows in kGpu alone.
   struct Fleet {
     Series capacity, used_guaranteed, used_borrowed, idle, down;
     static constexpr auto fields() {
-      return std::tuple(field("capacity", &Fleet::capacity), field("used_guaranteed", &Fleet::used_guaranteed),
+      return field_list(field("capacity", &Fleet::capacity), field("used_guaranteed", &Fleet::used_guaranteed),
                         field("used_borrowed", &Fleet::used_borrowed), field("idle", &Fleet::idle),
                         field("down", &Fleet::down));
     }

@@ -47,7 +47,7 @@ class Series {
   void forget_intervals_before(std::int64_t hour);
 
   static constexpr auto fields() {
-    return std::tuple(field("rates", &Series::rates_), field("since", &Series::since_), field("hours", &Series::hours_),
+    return field_list(field("rates", &Series::rates_), field("since", &Series::since_), field("hours", &Series::hours_),
                       field("recent", &Series::recent_));
   }
 
@@ -55,14 +55,14 @@ class Series {
   struct Hour {
     std::int64_t hour = 0;
     Rates amounts{};
-    static constexpr auto fields() { return std::tuple(field("hour", &Hour::hour), field("amounts", &Hour::amounts)); }
+    static constexpr auto fields() { return field_list(field("hour", &Hour::hour), field("amounts", &Hour::amounts)); }
   };
   struct Interval {
     Timestamp begin;
     Timestamp end;
     Rates rates{};
     static constexpr auto fields() {
-      return std::tuple(field("begin", &Interval::begin), field("end", &Interval::end),
+      return field_list(field("begin", &Interval::begin), field("end", &Interval::end),
                         field("rates", &Interval::rates));
     }
   };

@@ -14,7 +14,7 @@ struct SavedRetired {
   JobFinished how;
   Timestamp finished;
   static constexpr auto fields() {
-    return std::tuple(field("job", &SavedRetired::job), field("how", &SavedRetired::how),
+    return field_list(field("job", &SavedRetired::job), field("how", &SavedRetired::how),
                       field("finished", &SavedRetired::finished));
   }
 };

@@ -24,7 +24,7 @@ struct GpuModelConfig {
   std::string mig = {};  // its geometry (model/mig.h): it is cut into instances, and nobody has it whole; empty: not
   bool operator==(const GpuModelConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
+    return field_list(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
                       field("memory_mib", &GpuModelConfig::memory_mib), field("watts", &GpuModelConfig::watts),
                       field("idle_watts", &GpuModelConfig::idle_watts), field("mig", &GpuModelConfig::mig));
   }
@@ -38,7 +38,7 @@ struct PoolConfig {
   std::string apart = {};  // within one domain of this topology level, or `node`, runs one trust domain; empty: any
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
+    return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
                       field("classes", &PoolConfig::classes), field("burst", &PoolConfig::burst),
                       field("apart", &PoolConfig::apart));
   }
@@ -52,7 +52,7 @@ struct ResourceAmounts {
   std::vector<std::pair<std::string, std::int64_t>> model_gpu_milli;  // sorted by model name
   bool operator==(const ResourceAmounts&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("gpu_milli", &ResourceAmounts::gpu_milli), field("cpu_milli", &ResourceAmounts::cpu_milli),
+    return field_list(field("gpu_milli", &ResourceAmounts::gpu_milli), field("cpu_milli", &ResourceAmounts::cpu_milli),
                       field("memory_mib", &ResourceAmounts::memory_mib),
                       field("model_gpu_milli", &ResourceAmounts::model_gpu_milli));
   }
@@ -71,7 +71,7 @@ struct AttainedServiceConfig {
   std::int64_t promote_after_s = 0;            // 0: never
   bool operator==(const AttainedServiceConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("thresholds_gpu_s", &AttainedServiceConfig::thresholds_gpu_s),
+    return field_list(field("thresholds_gpu_s", &AttainedServiceConfig::thresholds_gpu_s),
                       field("promote_after_s", &AttainedServiceConfig::promote_after_s));
   }
 };
@@ -86,7 +86,7 @@ struct EvictionTermsConfig {
   std::int64_t evictions_per_hour = 0;
   bool operator==(const EvictionTermsConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("min_runtime_s", &EvictionTermsConfig::min_runtime_s),
+    return field_list(field("min_runtime_s", &EvictionTermsConfig::min_runtime_s),
                       field("cooldown_s", &EvictionTermsConfig::cooldown_s),
                       field("grace_s", &EvictionTermsConfig::grace_s),
                       field("evictions_per_hour", &EvictionTermsConfig::evictions_per_hour));
@@ -110,7 +110,7 @@ struct QueueConfig {
   EvictionTermsConfig eviction;
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
                       field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
                       field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
                       field("policy", &QueueConfig::policy),
@@ -128,7 +128,7 @@ struct PriorityClassConfig {
   bool global_default = false;
   bool operator==(const PriorityClassConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &PriorityClassConfig::name), field("value", &PriorityClassConfig::value),
+    return field_list(field("name", &PriorityClassConfig::name), field("value", &PriorityClassConfig::value),
                       field("global_default", &PriorityClassConfig::global_default));
   }
 };
@@ -164,7 +164,7 @@ struct SchedulingConfig {
   bool energy = false;                  // models of which the least watts go into the same work come first
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(
+    return field_list(
         field("min_runtime_s", &SchedulingConfig::min_runtime_s),
         field("default_grace_s", &SchedulingConfig::default_grace_s),
         field("backfill_holds", &SchedulingConfig::backfill_holds),
@@ -193,7 +193,7 @@ struct ClusterConfig {
   SchedulingConfig scheduling;
   bool operator==(const ClusterConfig&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
+    return field_list(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
                       field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
                       field("queues", &ClusterConfig::queues),
                       field("priority_classes", &ClusterConfig::priority_classes),

@@ -22,7 +22,7 @@ struct ClusterConfigured {
   std::uint64_t version = 0;
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("config", &ClusterConfigured::config), field("version", &ClusterConfigured::version),
+    return field_list(field("config", &ClusterConfigured::config), field("version", &ClusterConfigured::version),
                       field("user", &ClusterConfigured::user));
   }
 };
@@ -34,7 +34,7 @@ struct NodeRegistered {
   NodeSpec spec;
   std::uint64_t lease = 0;
   static constexpr auto fields() {
-    return std::tuple(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
+    return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
                       field("lease", &NodeRegistered::lease));
   }
 };
@@ -45,7 +45,7 @@ struct NodeStatusChanged {
   std::string why;
   bool loss_deferred = false;  // unknown: taken for dead, but not given up while so many are silent
   static constexpr auto fields() {
-    return std::tuple(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
+    return field_list(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
                       field("why", &NodeStatusChanged::why), field("loss_deferred", &NodeStatusChanged::loss_deferred));
   }
 };
@@ -58,7 +58,7 @@ struct NodeCordoned {
   std::string why;    // empty: the user's own reasons
   Timestamp gone_at;  // drains: the node goes away then; 0: it stays
   static constexpr auto fields() {
-    return std::tuple(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
+    return field_list(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
                       field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user),
                       field("why", &NodeCordoned::why), field("gone_at", &NodeCordoned::gone_at));
   }
@@ -70,7 +70,7 @@ struct GpuHealthChanged {
   bool healthy = true;
   std::string why;
   static constexpr auto fields() {
-    return std::tuple(field("node", &GpuHealthChanged::node), field("gpu", &GpuHealthChanged::gpu),
+    return field_list(field("node", &GpuHealthChanged::node), field("gpu", &GpuHealthChanged::gpu),
                       field("healthy", &GpuHealthChanged::healthy), field("why", &GpuHealthChanged::why));
   }
 };
@@ -85,7 +85,7 @@ struct JobSubmitted {
   std::int32_t index = 0;        // replica or element number
   std::uint32_t generation = 0;  // replicas: the version of the service that they are made of
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
+    return field_list(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
                       field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
                       field("body_hash", &JobSubmitted::body_hash), field("parent", &JobSubmitted::parent),
                       field("index", &JobSubmitted::index), field("generation", &JobSubmitted::generation));
@@ -97,7 +97,7 @@ struct JobHoldChanged {
   bool held = false;
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobHoldChanged::job), field("held", &JobHoldChanged::held),
+    return field_list(field("job", &JobHoldChanged::job), field("held", &JobHoldChanged::held),
                       field("user", &JobHoldChanged::user));
   }
 };
@@ -107,7 +107,7 @@ struct JobPriorityChanged {
   std::int32_t priority = 0;
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobPriorityChanged::job), field("priority", &JobPriorityChanged::priority),
+    return field_list(field("job", &JobPriorityChanged::job), field("priority", &JobPriorityChanged::priority),
                       field("user", &JobPriorityChanged::user));
   }
 };
@@ -116,7 +116,7 @@ struct JobCancelRequested {
   JobId job;
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobCancelRequested::job), field("user", &JobCancelRequested::user));
+    return field_list(field("job", &JobCancelRequested::job), field("user", &JobCancelRequested::user));
   }
 };
 
@@ -131,7 +131,7 @@ struct Nominated {
   // not say it kept room of all.
   std::uint64_t within = ~std::uint64_t{0};
   static constexpr auto fields() {
-    return std::tuple(field("job", &Nominated::job), field("placements", &Nominated::placements),
+    return field_list(field("job", &Nominated::job), field("placements", &Nominated::placements),
                       field("victims", &Nominated::victims), field("cause", &Nominated::cause),
                       field("keeps", &Nominated::keeps), field("within", &Nominated::within));
   }
@@ -141,7 +141,7 @@ struct NominationDropped {
   JobId job;
   std::string why;
   static constexpr auto fields() {
-    return std::tuple(field("job", &NominationDropped::job), field("why", &NominationDropped::why));
+    return field_list(field("job", &NominationDropped::job), field("why", &NominationDropped::why));
   }
 };
 
@@ -155,7 +155,7 @@ struct AttemptStarted {
   std::int32_t master_port = 0;  // on the node of task 0; 0: it needs none, or all are taken
   bool guaranteed = false;       // within at every ancestor that states a guarantee: how usage is billed
   static constexpr auto fields() {
-    return std::tuple(field("job", &AttemptStarted::job), field("attempt", &AttemptStarted::attempt),
+    return field_list(field("job", &AttemptStarted::job), field("attempt", &AttemptStarted::attempt),
                       field("placements", &AttemptStarted::placements), field("within", &AttemptStarted::within),
                       field("master_port", &AttemptStarted::master_port),
                       field("guaranteed", &AttemptStarted::guaranteed));
@@ -170,7 +170,7 @@ struct AttemptGrown {
   std::uint64_t within = 0;
   bool guaranteed = false;
   static constexpr auto fields() {
-    return std::tuple(field("job", &AttemptGrown::job), field("attempt", &AttemptGrown::attempt),
+    return field_list(field("job", &AttemptGrown::job), field("attempt", &AttemptGrown::attempt),
                       field("placements", &AttemptGrown::placements), field("within", &AttemptGrown::within),
                       field("guaranteed", &AttemptGrown::guaranteed));
   }
@@ -185,7 +185,7 @@ struct ChargePromoted {
   std::uint64_t within = 0;
   bool guaranteed = false;
   static constexpr auto fields() {
-    return std::tuple(field("job", &ChargePromoted::job), field("attempt", &ChargePromoted::attempt),
+    return field_list(field("job", &ChargePromoted::job), field("attempt", &ChargePromoted::attempt),
                       field("charge", &ChargePromoted::charge), field("within", &ChargePromoted::within),
                       field("guaranteed", &ChargePromoted::guaranteed));
   }
@@ -197,7 +197,7 @@ struct TaskStarted {
   std::uint32_t task = 0;
   std::uint32_t incarnation = 1;
   static constexpr auto fields() {
-    return std::tuple(field("job", &TaskStarted::job), field("attempt", &TaskStarted::attempt),
+    return field_list(field("job", &TaskStarted::job), field("attempt", &TaskStarted::attempt),
                       field("task", &TaskStarted::task), field("incarnation", &TaskStarted::incarnation));
   }
 };
@@ -225,7 +225,7 @@ struct TaskExited {
   std::int32_t code = 0;  // exit status, or 128 + signal
   std::string message;
   static constexpr auto fields() {
-    return std::tuple(field("job", &TaskExited::job), field("attempt", &TaskExited::attempt),
+    return field_list(field("job", &TaskExited::job), field("attempt", &TaskExited::attempt),
                       field("task", &TaskExited::task), field("incarnation", &TaskExited::incarnation),
                       field("reason", &TaskExited::reason), field("code", &TaskExited::code),
                       field("message", &TaskExited::message));
@@ -242,7 +242,7 @@ struct StopBegan {
   Timestamp deadline;
   std::uint32_t keep = 0;  // 0: all of it stops
   static constexpr auto fields() {
-    return std::tuple(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
+    return field_list(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
                       field("cause", &StopBegan::cause), field("claimant", &StopBegan::claimant),
                       field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
   }
@@ -256,7 +256,7 @@ struct MoveOrdered {
   bool lose_work = false;   // also if it does not save when it is asked to stop
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("job", &MoveOrdered::job), field("attempt", &MoveOrdered::attempt),
+    return field_list(field("job", &MoveOrdered::job), field("attempt", &MoveOrdered::attempt),
                       field("off", &MoveOrdered::off), field("lose_work", &MoveOrdered::lose_work),
                       field("user", &MoveOrdered::user));
   }
@@ -269,7 +269,7 @@ struct MovePromised {
   std::uint32_t attempt = 0;
   std::vector<TaskPlacement> placements;
   static constexpr auto fields() {
-    return std::tuple(field("job", &MovePromised::job), field("attempt", &MovePromised::attempt),
+    return field_list(field("job", &MovePromised::job), field("attempt", &MovePromised::attempt),
                       field("placements", &MovePromised::placements));
   }
 };
@@ -279,7 +279,7 @@ struct StopCancelled {
   JobId job;
   std::uint32_t attempt = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &StopCancelled::job), field("attempt", &StopCancelled::attempt));
+    return field_list(field("job", &StopCancelled::job), field("attempt", &StopCancelled::attempt));
   }
 };
 
@@ -288,7 +288,7 @@ struct StopForced {
   JobId job;
   std::uint32_t attempt = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &StopForced::job), field("attempt", &StopForced::attempt));
+    return field_list(field("job", &StopForced::job), field("attempt", &StopForced::attempt));
   }
 };
 
@@ -297,7 +297,7 @@ struct CheckpointReported {
   std::uint32_t attempt = 0;
   std::int64_t step = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &CheckpointReported::job), field("attempt", &CheckpointReported::attempt),
+    return field_list(field("job", &CheckpointReported::job), field("attempt", &CheckpointReported::attempt),
                       field("step", &CheckpointReported::step));
   }
 };
@@ -310,7 +310,7 @@ struct AttemptEnded {
   std::int32_t code = 0;
   std::string message;
   static constexpr auto fields() {
-    return std::tuple(field("job", &AttemptEnded::job), field("attempt", &AttemptEnded::attempt),
+    return field_list(field("job", &AttemptEnded::job), field("attempt", &AttemptEnded::attempt),
                       field("outcome", &AttemptEnded::outcome), field("code", &AttemptEnded::code),
                       field("message", &AttemptEnded::message));
   }
@@ -321,7 +321,7 @@ struct JobRequeued {
   JobId job;
   Timestamp not_before;
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobRequeued::job), field("not_before", &JobRequeued::not_before));
+    return field_list(field("job", &JobRequeued::job), field("not_before", &JobRequeued::not_before));
   }
 };
 
@@ -332,7 +332,7 @@ struct JobFinished {
   std::int32_t code = 0;
   std::string message;
   static constexpr auto fields() {
-    return std::tuple(field("job", &JobFinished::job), field("outcome", &JobFinished::outcome),
+    return field_list(field("job", &JobFinished::job), field("outcome", &JobFinished::outcome),
                       field("code", &JobFinished::code), field("message", &JobFinished::message));
   }
 };
@@ -343,7 +343,7 @@ struct CycleRan {
   std::uint64_t plan_hash = 0;
   std::uint32_t decisions = 0;
   static constexpr auto fields() {
-    return std::tuple(field("plan_hash", &CycleRan::plan_hash), field("decisions", &CycleRan::decisions));
+    return field_list(field("plan_hash", &CycleRan::plan_hash), field("decisions", &CycleRan::decisions));
   }
 };
 
@@ -353,7 +353,7 @@ struct FragmentationAlarm {
   std::int64_t unusable_milli = 0;
   std::int64_t idle_milli = 0;
   static constexpr auto fields() {
-    return std::tuple(field("raised", &FragmentationAlarm::raised),
+    return field_list(field("raised", &FragmentationAlarm::raised),
                       field("unusable_milli", &FragmentationAlarm::unusable_milli),
                       field("idle_milli", &FragmentationAlarm::idle_milli));
   }
@@ -365,7 +365,7 @@ struct AttemptShrunk {
   std::uint32_t attempt = 0;
   std::uint32_t keep = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &AttemptShrunk::job), field("attempt", &AttemptShrunk::attempt),
+    return field_list(field("job", &AttemptShrunk::job), field("attempt", &AttemptShrunk::attempt),
                       field("keep", &AttemptShrunk::keep));
   }
 };
@@ -377,7 +377,7 @@ struct StartHeld {
   std::vector<TaskPlacement> placements;
   Timestamp start;
   static constexpr auto fields() {
-    return std::tuple(field("job", &StartHeld::job), field("placements", &StartHeld::placements),
+    return field_list(field("job", &StartHeld::job), field("placements", &StartHeld::placements),
                       field("start", &StartHeld::start));
   }
 };
@@ -386,14 +386,14 @@ struct StartHoldDropped {
   JobId job;
   std::string why;
   static constexpr auto fields() {
-    return std::tuple(field("job", &StartHoldDropped::job), field("why", &StartHoldDropped::why));
+    return field_list(field("job", &StartHoldDropped::job), field("why", &StartHoldDropped::why));
   }
 };
 
 // The cycle looked for more starts to hold and found none; it does not look again at once.
 struct StartsSought {
   std::int32_t held = 0;  // so many starts are held
-  static constexpr auto fields() { return std::tuple(field("held", &StartsSought::held)); }
+  static constexpr auto fields() { return field_list(field("held", &StartsSought::held)); }
 };
 
 // A service was submitted again under its name. Where replicas of the new spec differ, `generation` is one more than
@@ -406,7 +406,7 @@ struct ServiceUpdated {
   std::string key;  // as in JobSubmitted
   std::uint64_t body_hash = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &ServiceUpdated::job), field("spec", &ServiceUpdated::spec),
+    return field_list(field("job", &ServiceUpdated::job), field("spec", &ServiceUpdated::spec),
                       field("priority", &ServiceUpdated::priority), field("generation", &ServiceUpdated::generation),
                       field("key", &ServiceUpdated::key), field("body_hash", &ServiceUpdated::body_hash));
   }
@@ -420,7 +420,7 @@ struct GuaranteeChanged {
   ResourceAmounts to;
   bool restored = false;
   static constexpr auto fields() {
-    return std::tuple(field("queue", &GuaranteeChanged::queue), field("from", &GuaranteeChanged::from),
+    return field_list(field("queue", &GuaranteeChanged::queue), field("from", &GuaranteeChanged::from),
                       field("to", &GuaranteeChanged::to), field("restored", &GuaranteeChanged::restored));
   }
 };
@@ -434,7 +434,7 @@ struct MaintenancePlanned {
   std::string reason;
   std::string user;
   static constexpr auto fields() {
-    return std::tuple(field("name", &MaintenancePlanned::name), field("nodes", &MaintenancePlanned::nodes),
+    return field_list(field("name", &MaintenancePlanned::name), field("nodes", &MaintenancePlanned::nodes),
                       field("from", &MaintenancePlanned::from), field("to", &MaintenancePlanned::to),
                       field("reason", &MaintenancePlanned::reason), field("user", &MaintenancePlanned::user));
   }
@@ -442,7 +442,7 @@ struct MaintenancePlanned {
 
 struct MaintenanceBegan {
   std::string name;
-  static constexpr auto fields() { return std::tuple(field("name", &MaintenanceBegan::name)); }
+  static constexpr auto fields() { return field_list(field("name", &MaintenanceBegan::name)); }
 };
 
 // The window is over, or was cancelled: it closes its nodes no longer.
@@ -451,7 +451,7 @@ struct MaintenanceEnded {
   bool cancelled = false;
   std::string user;  // who cancelled it
   static constexpr auto fields() {
-    return std::tuple(field("name", &MaintenanceEnded::name), field("cancelled", &MaintenanceEnded::cancelled),
+    return field_list(field("name", &MaintenanceEnded::name), field("cancelled", &MaintenanceEnded::cancelled),
                       field("user", &MaintenanceEnded::user));
   }
 };
@@ -462,7 +462,7 @@ struct NodeImagesChanged {
   std::vector<std::string> pulled;   // sorted
   std::vector<std::string> dropped;  // sorted
   static constexpr auto fields() {
-    return std::tuple(field("node", &NodeImagesChanged::node), field("pulled", &NodeImagesChanged::pulled),
+    return field_list(field("node", &NodeImagesChanged::node), field("pulled", &NodeImagesChanged::pulled),
                       field("dropped", &NodeImagesChanged::dropped));
   }
 };

@@ -45,7 +45,7 @@ struct TopologyConstraint {
   std::string preferred;  // level name; empty: none
   bool operator==(const TopologyConstraint&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("required", &TopologyConstraint::required),
+    return field_list(field("required", &TopologyConstraint::required),
                       field("preferred", &TopologyConstraint::preferred));
   }
 };
@@ -69,7 +69,7 @@ struct TaskGroup {
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
   bool operator==(const TaskGroup&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
+    return field_list(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
                       field("min_count", &TaskGroup::min_count), field("request", &TaskGroup::request),
                       field("command", &TaskGroup::command), field("env", &TaskGroup::env),
                       field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image),
@@ -87,7 +87,7 @@ struct CheckpointContract {
   std::int64_t interval_s = 0;  // 0: no periodic saves
   bool operator==(const CheckpointContract&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("on_signal", &CheckpointContract::on_signal), field("signal", &CheckpointContract::signal),
+    return field_list(field("on_signal", &CheckpointContract::on_signal), field("signal", &CheckpointContract::signal),
                       field("grace_s", &CheckpointContract::grace_s),
                       field("interval_s", &CheckpointContract::interval_s));
   }
@@ -101,7 +101,7 @@ struct Dependency {
   JobId job;
   bool operator==(const Dependency&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("kind", &Dependency::kind), field("job", &Dependency::job));
+    return field_list(field("kind", &Dependency::kind), field("job", &Dependency::job));
   }
 };
 
@@ -112,7 +112,7 @@ struct AffinityTerm {
   bool required = true;
   auto operator<=>(const AffinityTerm&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("labels", &AffinityTerm::labels), field("level", &AffinityTerm::level),
+    return field_list(field("labels", &AffinityTerm::labels), field("level", &AffinityTerm::level),
                       field("required", &AffinityTerm::required));
   }
 };
@@ -147,7 +147,7 @@ struct JobSpec {
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
+    return field_list(field("name", &JobSpec::name), field("queue", &JobSpec::queue), field("user", &JobSpec::user),
                       field("kind", &JobSpec::kind), field("class", &JobSpec::job_class),
                       field("priority_class", &JobSpec::priority_class), field("groups", &JobSpec::groups),
                       field("topology", &JobSpec::topology), field("time_limit_s", &JobSpec::time_limit_s),
@@ -174,7 +174,7 @@ struct TaskPlacement {
   MigSlices slices = 0;  // of the one GPU, where it is cut: those of its instance; 0: all of them
   bool operator==(const TaskPlacement&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
+    return field_list(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
                       field("gpu_milli", &TaskPlacement::gpu_milli), field("gpus", &TaskPlacement::gpus),
                       field("cpu_milli", &TaskPlacement::cpu_milli), field("memory_mib", &TaskPlacement::memory_mib),
                       field("slices", &TaskPlacement::slices));

@@ -27,7 +27,7 @@ struct Gpu {
 
   bool operator==(const Gpu&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("uuid", &Gpu::uuid), field("model", &Gpu::model), field("memory_mib", &Gpu::memory_mib),
+    return field_list(field("uuid", &Gpu::uuid), field("model", &Gpu::model), field("memory_mib", &Gpu::memory_mib),
                       field("numa", &Gpu::numa), field("nvlink_island", &Gpu::nvlink_island),
                       field("healthy", &Gpu::healthy), field("simulated", &Gpu::simulated));
   }
@@ -37,7 +37,7 @@ struct Taint {
   std::string key;
   std::string value;
   bool operator==(const Taint&) const = default;
-  static constexpr auto fields() { return std::tuple(field("key", &Taint::key), field("value", &Taint::value)); }
+  static constexpr auto fields() { return field_list(field("key", &Taint::key), field("value", &Taint::value)); }
 };
 
 struct NodeSpec {
@@ -58,7 +58,7 @@ struct NodeSpec {
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("name", &NodeSpec::name), field("pool", &NodeSpec::pool), field("cell", &NodeSpec::cell),
+    return field_list(field("name", &NodeSpec::name), field("pool", &NodeSpec::pool), field("cell", &NodeSpec::cell),
                       field("labels", &NodeSpec::labels), field("taints", &NodeSpec::taints),
                       field("topology", &NodeSpec::topology), field("cpu_milli", &NodeSpec::cpu_milli),
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),

@@ -60,7 +60,7 @@ struct Amounts {
     all.of.fill(kUnlimited);
     return all;
   }
-  static constexpr auto fields() { return std::tuple(field("of", &Amounts::of)); }
+  static constexpr auto fields() { return field_list(field("of", &Amounts::of)); }
 };
 
 inline Amounts operator+(Amounts a, const Amounts& b) { return a += b; }
@@ -87,7 +87,7 @@ struct QuotaAmounts {
   }
   bool operator==(const QuotaAmounts&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("amounts", &QuotaAmounts::amounts), field("stated", &QuotaAmounts::stated));
+    return field_list(field("amounts", &QuotaAmounts::amounts), field("stated", &QuotaAmounts::stated));
   }
 };
 
@@ -131,7 +131,7 @@ struct TaskRequest {
   std::int64_t total_gpu_milli() const { return std::int64_t{gpus} * gpu_milli; }
   bool operator==(const TaskRequest&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("cpu_milli", &TaskRequest::cpu_milli), field("memory_mib", &TaskRequest::memory_mib),
+    return field_list(field("cpu_milli", &TaskRequest::cpu_milli), field("memory_mib", &TaskRequest::memory_mib),
                       field("gpus", &TaskRequest::gpus), field("gpu_milli", &TaskRequest::gpu_milli),
                       field("gpu_models", &TaskRequest::gpu_models), field("mig_profile", &TaskRequest::mig_profile));
   }

@@ -24,7 +24,7 @@ struct SavedNode {
   bool loss_deferred = false;
   Timestamp gone_at;
   static constexpr auto fields() {
-    return std::tuple(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
+    return field_list(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
                       field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
                       field("lease", &SavedNode::lease), field("cordon_why", &SavedNode::cordon_why),
                       field("contact_losses", &SavedNode::contact_losses),
@@ -38,7 +38,7 @@ struct SavedKey {
   std::uint64_t body_hash = 0;
   Timestamp time;
   static constexpr auto fields() {
-    return std::tuple(field("name", &SavedKey::name), field("job", &SavedKey::job),
+    return field_list(field("name", &SavedKey::name), field("job", &SavedKey::job),
                       field("body_hash", &SavedKey::body_hash), field("time", &SavedKey::time));
   }
 };
@@ -48,7 +48,7 @@ struct SavedFinished {
   Outcome outcome = Outcome::kSucceeded;
   std::int32_t code = 0;
   static constexpr auto fields() {
-    return std::tuple(field("job", &SavedFinished::job), field("outcome", &SavedFinished::outcome),
+    return field_list(field("job", &SavedFinished::job), field("outcome", &SavedFinished::outcome),
                       field("code", &SavedFinished::code));
   }
 };
@@ -58,7 +58,7 @@ struct SavedPast {
   std::vector<std::int64_t> average;
   Timestamp at;
   static constexpr auto fields() {
-    return std::tuple(field("queue", &SavedPast::queue), field("average", &SavedPast::average),
+    return field_list(field("queue", &SavedPast::queue), field("average", &SavedPast::average),
                       field("at", &SavedPast::at));
   }
 };
@@ -70,7 +70,7 @@ struct SavedGuarantee {
   std::vector<std::int64_t> idle_peak;
   Timestamp wanting_since;
   static constexpr auto fields() {
-    return std::tuple(field("queue", &SavedGuarantee::queue), field("left", &SavedGuarantee::left),
+    return field_list(field("queue", &SavedGuarantee::queue), field("left", &SavedGuarantee::left),
                       field("idle_since", &SavedGuarantee::idle_since), field("idle_peak", &SavedGuarantee::idle_peak),
                       field("wanting_since", &SavedGuarantee::wanting_since));
   }
@@ -80,7 +80,7 @@ struct SavedEvictions {
   QueueId queue;
   std::vector<Timestamp> stopped;
   static constexpr auto fields() {
-    return std::tuple(field("queue", &SavedEvictions::queue), field("stopped", &SavedEvictions::stopped));
+    return field_list(field("queue", &SavedEvictions::queue), field("stopped", &SavedEvictions::stopped));
   }
 };
 

@@ -42,7 +42,7 @@ struct Charge {
   std::uint32_t tasks = 0;
   std::optional<Amounts> burst;  // the part of the amounts that is in burst pools; such a charge is within nowhere
   static constexpr auto fields() {
-    return std::tuple(field("amounts", &Charge::amounts), field("within", &Charge::within),
+    return field_list(field("amounts", &Charge::amounts), field("within", &Charge::within),
                       field("order", &Charge::order), field("first_task", &Charge::first_task),
                       field("tasks", &Charge::tasks), field("burst", &Charge::burst));
   }
@@ -55,7 +55,7 @@ struct TaskState {
   ExitReason reason = ExitReason::kExited;
   std::int32_t code = 0;
   static constexpr auto fields() {
-    return std::tuple(field("placement", &TaskState::placement), field("phase", &TaskState::phase),
+    return field_list(field("placement", &TaskState::placement), field("phase", &TaskState::phase),
                       field("incarnation", &TaskState::incarnation), field("reason", &TaskState::reason),
                       field("code", &TaskState::code));
   }
@@ -72,7 +72,7 @@ struct Stop {
   std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
   std::vector<TaskPlacement> to;    // consolidate and move: where it starts again; kept for it
   static constexpr auto fields() {
-    return std::tuple(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
+    return field_list(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
                       field("forced", &Stop::forced), field("exited_before", &Stop::exited_before),
                       field("keep", &Stop::keep), field("to", &Stop::to));
@@ -106,7 +106,7 @@ struct AttemptState {
   // Tasks beyond these were added to the least counts and can be given back.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
   static constexpr auto fields() {
-    return std::tuple(
+    return field_list(
         field("number", &AttemptState::number), field("started", &AttemptState::started),
         field("tasks", &AttemptState::tasks), field("charges", &AttemptState::charges),
         field("master_port", &AttemptState::master_port), field("exited", &AttemptState::exited),
@@ -135,7 +135,7 @@ struct AttemptRecord {
   std::optional<Timestamp> held_start;
   std::uint64_t within = 0;  // as Charge::within: what all of it had when it ended
   static constexpr auto fields() {
-    return std::tuple(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
+    return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
                       field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
                       field("claimant", &AttemptRecord::claimant), field("code", &AttemptRecord::code),
@@ -160,7 +160,7 @@ struct Nomination {
   bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
   bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
-    return std::tuple(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
+    return field_list(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts),
                       field("within", &Nomination::within), field("keeps", &Nomination::keeps));
   }
@@ -173,7 +173,7 @@ struct StartHold {
   Timestamp worked_out;
   Timestamp first_start;  // what the first hold of this wait said
   static constexpr auto fields() {
-    return std::tuple(field("placements", &StartHold::placements), field("start", &StartHold::start),
+    return field_list(field("placements", &StartHold::placements), field("start", &StartHold::start),
                       field("worked_out", &StartHold::worked_out), field("first_start", &StartHold::first_start));
   }
 };
@@ -242,7 +242,7 @@ struct JobState {
   bool spreads_with_others() const { return spec.spread && parent.valid(); }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
-    return std::tuple(
+    return field_list(
         field("id", &JobState::id), field("queue", &JobState::queue), field("priority", &JobState::priority),
         field("phase", &JobState::phase), field("held", &JobState::held),
         field("cancel_requested", &JobState::cancel_requested), field("submitted", &JobState::submitted),

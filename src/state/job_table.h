@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"

@@ -66,7 +66,7 @@ class RunTimes {
     std::uint64_t added = 0;
     std::vector<std::uint32_t> seconds;
     static constexpr auto fields() {
-      return std::tuple(field("key", &Saved::key), field("added", &Saved::added), field("seconds", &Saved::seconds));
+      return field_list(field("key", &Saved::key), field("added", &Saved::added), field("seconds", &Saved::seconds));
     }
   };
 

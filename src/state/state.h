@@ -72,7 +72,7 @@ struct PoolState {
 struct Maintenance : MaintenancePlanned {
   bool begun = false;
   static constexpr auto fields() {
-    return std::tuple_cat(MaintenancePlanned::fields(), std::tuple(field("begun", &Maintenance::begun)));
+    return joined_fields(MaintenancePlanned::fields(), field_list(field("begun", &Maintenance::begun)));
   }
 };
 

@@ -32,7 +32,7 @@ struct PlainNode {
   std::vector<Gpu> gpus;
   std::string address;
   static constexpr auto fields() {
-    return std::tuple(field("name", &PlainNode::name), field("pool", &PlainNode::pool), field("cell", &PlainNode::cell),
+    return field_list(field("name", &PlainNode::name), field("pool", &PlainNode::pool), field("cell", &PlainNode::cell),
                       field("labels", &PlainNode::labels), field("taints", &PlainNode::taints),
                       field("topology", &PlainNode::topology), field("cpu_milli", &PlainNode::cpu_milli),
                       field("memory_mib", &PlainNode::memory_mib), field("numa_nodes", &PlainNode::numa_nodes),
@@ -44,7 +44,7 @@ struct PlainRegistration {
   PlainNode spec;
   std::uint64_t lease = 0;
   static constexpr auto fields() {
-    return std::tuple(field("node", &PlainRegistration::node), field("spec", &PlainRegistration::spec),
+    return field_list(field("node", &PlainRegistration::node), field("spec", &PlainRegistration::spec),
                       field("lease", &PlainRegistration::lease));
   }
 };

@@ -28,7 +28,7 @@ struct WindowRequest {
   std::int64_t for_s = 0;
   std::string reason;
   static constexpr auto fields() {
-    return std::tuple(field("name", &WindowRequest::name), field("nodes", &WindowRequest::nodes),
+    return field_list(field("name", &WindowRequest::name), field("nodes", &WindowRequest::nodes),
                       field("labels", &WindowRequest::labels), field("pool", &WindowRequest::pool),
                       field("from", &WindowRequest::from), field("for_s", &WindowRequest::for_s),
                       field("reason", &WindowRequest::reason));

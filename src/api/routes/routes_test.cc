@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <tuple>
 
 #include "api/http/openapi.h"
 #include "api/routes/documents.h"

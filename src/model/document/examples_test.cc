@@ -4,6 +4,7 @@
 
 #include <fstream>  // allowed: a test reads the examples
 #include <sstream>
+#include <tuple>
 
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"

@@ -16,6 +16,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "backend/fake/fake_backend.h"

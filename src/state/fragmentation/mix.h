@@ -26,7 +26,7 @@ struct Group {
   std::int64_t weight = 0;
   bool operator==(const Group&) const = default;
   static constexpr auto fields() {
-    return std::tuple(field("request", &Group::request), field("weight", &Group::weight));
+    return field_list(field("request", &Group::request), field("weight", &Group::weight));
   }
 };
 
@@ -61,7 +61,7 @@ class Mix {
     std::vector<Group> counts;  // every request that is counted
     std::vector<Group> groups;  // what others see, without the whole node
     static constexpr auto fields() {
-      return std::tuple(field("node_gpus", &Saved::node_gpus), field("regroup_at", &Saved::regroup_at),
+      return field_list(field("node_gpus", &Saved::node_gpus), field("regroup_at", &Saved::regroup_at),
                         field("counts", &Saved::counts), field("groups", &Saved::groups));
     }
   };

@@ -31,7 +31,7 @@ struct Request {
   bool is_share() const { return gpus == 1 && milli < kWholeGpu; }
   std::int64_t total_milli() const { return std::int64_t{gpus} * milli; }
   static constexpr auto fields() {
-    return std::tuple(field("cpu_milli", &Request::cpu_milli), field("gpus", &Request::gpus),
+    return field_list(field("cpu_milli", &Request::cpu_milli), field("gpus", &Request::gpus),
                       field("milli", &Request::milli), field("models", &Request::models));
   }
 };
