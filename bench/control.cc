@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "store/event_codec.h"
 #include "store/sqlite_log.h"
 
@@ -224,17 +224,17 @@ void fill_log(const fs::path& data) {
   if (!log) give_up(log.error().message);
   const std::uint64_t epoch = (*log)->take_epoch().value();
   state::State state;
-  control::TurnMemory memory;
+  control::IterationMemory memory;
   memory.skip_cycle = true;
   const auto no_cycle = [](state::State&, Timestamp) { return Plan(); };
-  const auto turn = [&](const std::vector<Command>& commands) {
-    const control::Turn done = control::run_turn(state, Timestamp{1'000'000}, commands, memory, no_cycle);
+  const auto iteration = [&](const std::vector<Command>& commands) {
+    const control::Iteration done = control::run_iteration(state, Timestamp{1'000'000}, commands, memory, no_cycle);
     std::vector<store::Record> records;
     for (const EventRecord& event : done.records) records.push_back(store::to_record(event, epoch));
     if (auto appended = (*log)->append(epoch, records.front().seq, records); !appended)
       give_up(appended.error().message);
   };
-  turn({ApplyConfig{bench_config(), "bench"}});
+  iteration({ApplyConfig{bench_config(), "bench"}});
   for (int i = 0; i < kLiveJobs;) {
     std::vector<Command> commands;
     for (int k = 0; k < 1000; ++k, ++i) {
@@ -250,7 +250,7 @@ void fill_log(const fs::path& data) {
       spec.groups.push_back(group);
       commands.emplace_back(SubmitJob{spec, ""});
     }
-    turn(commands);
+    iteration(commands);
   }
 }
 

@@ -17,7 +17,7 @@ struct Measured {
   double events = 0;
   double processor_s = 0;
   double wall_s = 0;
-  std::uint64_t turns = 0;
+  std::uint64_t iterations = 0;
 };
 
 berth::sim::SimulationShape benchmark_cluster(bool policies) {
@@ -32,7 +32,7 @@ berth::sim::SimulationShape benchmark_cluster(bool policies) {
 Measured measure(berth::sim::Simulation& simulation, std::uint64_t live_jobs, std::uint64_t events) {
   while (simulation.world().durable().jobs().size() + 10 < live_jobs && !simulation.violation()) simulation.step();
   const std::uint64_t before = simulation.world().events();
-  const std::uint64_t turns = simulation.world().turns();
+  const std::uint64_t iterations = simulation.world().iterations();
   const auto began = std::chrono::steady_clock::now();
   const std::clock_t processor_began = std::clock();
   while (simulation.world().events() - before < events && !simulation.violation()) simulation.step();
@@ -40,7 +40,7 @@ Measured measure(berth::sim::Simulation& simulation, std::uint64_t live_jobs, st
   measured.processor_s = static_cast<double>(std::clock() - processor_began) / CLOCKS_PER_SEC;
   measured.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   measured.events = static_cast<double>(simulation.world().events() - before);
-  measured.turns = simulation.world().turns() - turns;
+  measured.iterations = simulation.world().iterations() - iterations;
   measured.sound = !simulation.violation();
   if (!measured.sound) std::fprintf(stderr, "broken: %s\n", simulation.violation()->c_str());
   return measured;
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       "\"sim_events_per_s_any_policy\": %.0f, \"sim_nodes\": %zu, \"sim_queues\": %zu, \"sim_live_jobs\": %zu, "
       "\"sim_checks_from_scratch\": %llu}\n",
       plain.events / plain.processor_s, plain.events / plain.wall_s, plain.events,
-      static_cast<unsigned long long>(plain.turns), any.events / any.processor_s,
+      static_cast<unsigned long long>(plain.iterations), any.events / any.processor_s,
       simulation.world().durable().nodes().size(), simulation.world().durable().queues().size() - 1,
       simulation.world().durable().jobs().size(),
       static_cast<unsigned long long>(simulation.checker().scratch_checks()));

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "base/large_pages.h"
-#include "control/turn.h"
-#include "sched/blocking.h"
-#include "sched/consolidate.h"
+#include "control/iteration.h"
+#include "explain/pending_reason.h"
+#include "explain/why.h"
 #include "sched/cycle.h"
-#include "sched/explain.h"
-#include "sched/place.h"
-#include "sched/preempt.h"
+#include "sched/place/place.h"
+#include "sched/preempt/preempt.h"
+#include "sched/resize/consolidate.h"
 #include "sched_scene.h"
-#include "state/trial.h"
+#include "state/transaction.h"
 
 namespace berth::bench {
 namespace {
@@ -65,25 +65,25 @@ Placing placements(Scene& scene, NodeScore score) {
   std::vector<NodeId> nodes;  // of the tasks
   double total = 0;
   {  // no event is applied while a trial is under way
-    state::Trial trial(scene.state);
+    state::Transaction transaction(scene.state);
     const auto begin = Clock::now();
     const double cpu_begin = cpu_micros();
     for (const JobId id : asked) {
-      sched::PlaceWork work;
+      sched::SearchStats work;
       Reason why;
       const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
       if (placements) {
-        trial.place(id, *placements);
+        transaction.place(id, *placements);
         for (const TaskPlacement& placement : *placements) nodes.push_back(placement.node);
         ++placing.placed;
       } else {
         ++placing.refused;
       }
-      if (trial.mark() >= 200) trial.rollback_to(0);
+      if (transaction.mark() >= 200) transaction.rollback_to(0);
     }
     total = micros_since(begin);
     placing.cpu_us_per_job = (cpu_micros() - cpu_begin) / kJobs;
-    trial.rollback_to(0);
+    transaction.rollback_to(0);
   }
   for (const NodeId node : nodes) scene.placed.add(std::uint64_t{node.value()});
   placing.us_per_task = total / static_cast<double>(nodes.size());
@@ -118,7 +118,7 @@ GangPlacing place_gang512(Scene& scene) {
   std::vector<double> times;
   GangPlacing placing;
   for (int i = 0; i < 101; ++i) {
-    sched::PlaceWork work;
+    sched::SearchStats work;
     Reason why;
     const auto begin = Clock::now();
     placing.fits = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why).has_value();
@@ -129,7 +129,7 @@ GangPlacing place_gang512(Scene& scene) {
   return placing;
 }
 
-struct TurnWork {
+struct IterationWork {
   double us = 0;
   double cpu_us = 0;
   std::uint64_t asked = 0;
@@ -137,16 +137,16 @@ struct TurnWork {
 };
 
 // Turns until nothing more follows by itself.
-TurnWork come_to_rest(Scene& scene, const std::vector<Command>& commands) {
-  TurnWork work;
+IterationWork come_to_rest(Scene& scene, const std::vector<Command>& commands) {
+  IterationWork work;
   const auto begin = Clock::now();
   const double cpu_begin = cpu_micros();
-  auto turn = control::run_turn(scene.state, scene.now, commands, scene.memory, sched::run_cycle);
+  auto iteration = control::run_iteration(scene.state, scene.now, commands, scene.memory, sched::run_cycle);
   while (true) {
-    work.asked += turn.plan.jobs_asked;
-    work.decided += turn.plan.decisions.size();
-    if (!turn.again) break;
-    turn = control::run_turn(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
+    work.asked += iteration.plan.scheduling_attempts;
+    work.decided += iteration.plan.decisions.size();
+    if (!iteration.again) break;
+    iteration = control::run_iteration(scene.state, scene.now, {}, scene.memory, sched::run_cycle);
   }
   work.us = micros_since(begin);
   work.cpu_us = cpu_micros() - cpu_begin;
@@ -170,7 +170,7 @@ Steady steady_cycles(Scene& scene, int count) {
     std::vector<Command> commands = scene.exits_of(scene.some_running());
     const Shape shape = scene.draw();
     commands.emplace_back(SubmitJob{scene.spec_of(shape, scene.some_leaf()), ""});
-    const TurnWork work = come_to_rest(scene, commands);
+    const IterationWork work = come_to_rest(scene, commands);
     steady.us.push_back(work.us);
     steady.cpu_us.push_back(work.cpu_us);
     steady.asked += static_cast<double>(work.asked) / count;
@@ -188,7 +188,7 @@ std::vector<double> why_times(Scene& scene, int count) {
   for (int i = 0; i < count; ++i) {
     const JobId id = waiting[scene.random.below(waiting.size())];
     const auto begin = Clock::now();
-    sched::explain(scene.state, id, scene.now);
+    explain::why(scene.state, id, scene.now);
     times.push_back(micros_since(begin));
   }
   return times;
@@ -203,8 +203,8 @@ double page_reasons_us(Scene& scene) {
   std::vector<double> times;
   for (int i = 0; i < 11; ++i) {
     const auto begin = Clock::now();
-    sched::BlockingOfMany blocking(scene.state, scene.now);
-    for (const state::JobState* job : page) blocking(*job);
+    explain::PendingReasons pending_reason(scene.state, scene.now);
+    for (const state::JobState* job : page) pending_reason(*job);
     times.push_back(micros_since(begin));
   }
   return percentile(times, 0.5);
@@ -213,14 +213,14 @@ double page_reasons_us(Scene& scene) {
 // The victims for a gang of 512 GPUs whose owner wants its guarantee back.
 double reclaim_us(Scene& scene) {
   scene.lend_all_of_owner();
-  const JobId claimant = scene.submit(scene.gang512("owner"));
+  const JobId preemptor = scene.submit(scene.gang512("owner"));
   scene.now = scene.now + 3'600'000;
   std::vector<double> times;
   for (int i = 0; i < 11; ++i) {
-    sched::PlaceWork work;
+    sched::SearchStats work;
     const std::set<JobId> nobody;
     const auto begin = Clock::now();
-    const auto decision = sched::find_victims({scene.state, scene.now, nobody, 4096}, claimant, work);
+    const auto decision = sched::find_victims({scene.state, scene.now, nobody, 4096}, preemptor, work);
     times.push_back(micros_since(begin));
     if (!decision) std::fprintf(stderr, "nothing to reclaim was found\n");
     if (decision && i == 0) std::fprintf(stderr, "reclaim: %zu victims\n", decision->victims.size());
@@ -244,19 +244,20 @@ MoveTimes move_times() {
   gang.groups.front().count = 8;
   while (scene.start(scene.submit(gang))) continue;  // until no more than seven nodes are empty
   scene.begin_all();
-  scene.config.scheduling.moves_per_hour = 10'000;
+  scene.config.scheduling.consolidations_per_hour = 10'000;
   scene.apply_config();
   scene.submit(gang);
   scene.now = scene.now + 3'600'000;
   MoveTimes found;
-  const auto median_us = [&](std::set<JobId> spoken_for) {
+  const auto median_us = [&](std::set<JobId> already_victims) {
     std::vector<double> times;
     for (int i = 0; i < 11; ++i) {
-      state::Trial trial(scene.state);
-      sched::PlaceWork work;
+      state::Transaction transaction(scene.state);
+      sched::SearchStats work;
       const std::set<JobId> nobody;
       const auto begin = Clock::now();
-      const auto decision = sched::find_moves({scene.state, trial, scene.now, work, spoken_for, nobody}, Plan());
+      const auto decision =
+          sched::find_moves({scene.state, transaction, scene.now, work, already_victims, nobody}, Plan());
       times.push_back(micros_since(begin));
       found.moves = std::max(found.moves, decision ? decision->moves.size() : 0);
     }

@@ -13,10 +13,10 @@
 
 #include "control/batch.h"
 #include "control/commit.h"
-#include "control/settle.h"
+#include "control/reconcile.h"
 #include "model/plan.h"
 #include "model/reason.h"
-#include "sched/place.h"
+#include "sched/place/place.h"
 
 namespace berth::bench {
 
@@ -113,7 +113,7 @@ std::optional<control::Reply> Scene::command(const Command& command) {
   control::Batch batch(state, now);
   auto reply = control::handle(batch, command);
   if (!reply) std::fprintf(stderr, "refused: %s\n", reply.error().message.c_str());
-  control::settle(batch);
+  control::reconcile(batch);
   return reply ? std::optional(*reply) : std::nullopt;
 }
 
@@ -140,7 +140,7 @@ const std::string& Scene::some_leaf(bool for_places) {
 }
 
 bool Scene::start(JobId id) {
-  sched::PlaceWork work;
+  sched::SearchStats work;
   Reason why;
   auto placements = sched::place(state, *state.job(id), sched::kAllModels, work, why);
   if (!placements) {
@@ -151,7 +151,7 @@ bool Scene::start(JobId id) {
   plan.decisions.emplace_back(StartDecision{id, std::move(*placements)});
   control::Batch batch(state, now);
   control::commit(batch, plan);
-  control::settle(batch);
+  control::reconcile(batch);
   return true;
 }
 
@@ -287,14 +287,14 @@ void Scene::guarantee_and_hold() {
   for (QueueConfig& queue : config.queues) {
     if (const auto sum = of_branch.find(queue.path); sum != of_branch.end()) queue.guaranteed.gpu_milli = sum->second;
   }
-  config.scheduling.hold_after_s = 0;
+  config.scheduling.backfill_after_s = 0;
   close_branches();
 }
 
 std::vector<JobId> Scene::leaving() const {
   std::vector<JobId> jobs;
-  for (const JobId claimant : state.nominated()) {
-    for (const JobId victim : state.job(claimant)->nomination->victims) {
+  for (const JobId preemptor : state.nominated()) {
+    for (const JobId victim : state.job(preemptor)->nomination->victims) {
       const state::JobState* job = state.job(victim);
       if (job != nullptr && job->attempt && job->attempt->stopping()) jobs.push_back(victim);
     }

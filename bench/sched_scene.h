@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "base/timestamp.h"
 #include "control/handle.h"
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "model/cluster_config.h"
 #include "model/command.h"
 #include "model/job.h"
@@ -28,7 +28,7 @@ struct Scene {
   Mix mix;
   ClusterConfig config;
   std::vector<std::string> leaves;
-  control::TurnMemory memory;
+  control::IterationMemory memory;
   std::size_t node_bytes = 0;
   bool all_save = false;  // on signal, those that are submitted from now on
   Hasher placed;          // where placements went that were taken back

@@ -32,6 +32,7 @@ function(berth_test name)
     target_link_libraries(berth_doctest_main PUBLIC doctest::doctest)
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)  # for tests/support
   target_link_libraries(${name} PRIVATE berth_options berth_doctest_main ${ARG_LINK})
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)

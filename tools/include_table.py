@@ -114,7 +114,7 @@ def check_tree(source, rows, groups):
         count += 1
         path, text = file.relative_to(source).as_posix(), file.read_text()
         is_test = path.endswith("_test.cc")
-        table = {name: cells + (groups["pure"] if is_test else []) for name, cells in rows.items()}
+        table = {name: cells + ([*groups["pure"], "support"] if is_test else []) for name, cells in rows.items()}
         found += [(path, *violation) for violation in check_includes(path, text, table)]
         if not is_test:
             found += [(path, *violation) for violation in check_purity(path, text, groups)]

@@ -15,8 +15,8 @@
 #include "control/handle.h"
 #include "model/advice.h"
 #include "model/command.h"
-#include "model/driven.h"
 #include "model/event.h"
+#include "model/gpu_utilization.h"
 #include "model/reason.h"
 #include "state/state.h"
 
@@ -110,9 +110,9 @@ struct View {
   Timestamp now;
   // What refuses a job that waits, for the rows of one list; nothing: nothing does, or the work would be too much.
   std::function<std::optional<ReasonCode>(const state::JobState&)> blocking = {};
-  std::function<Driven()> driven = {};  // what was measured of GPUs; nothing: nobody measures
+  std::function<GpuUtilization()> gpu_utilization = {};  // what was measured of GPUs; nothing: nobody measures
 
-  Driven measured() const { return driven ? driven() : Driven(); }
+  GpuUtilization measured() const { return gpu_utilization ? gpu_utilization() : GpuUtilization(); }
 };
 
 struct ServerFacts {

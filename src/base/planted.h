@@ -29,8 +29,8 @@ enum class Bug {
   kEffectsBeforeAppend,   // the turn: the world is told before the log
   kPromotionNotBilled,    // billing: a promoted attempt is billed as borrowed on
   kLostIsIdle,            // billing: the GPUs of a lost node are billed as idle
-  kHoldNotTold,           // state: a start that is held no longer wakes nobody who slept behind it
-  kSleepersNotTold,       // sched: what a claimant leaves that starts elsewhere wakes nobody
+  kReservationNotTold,    // state: a start that is held no longer wakes nobody who slept behind it
+  kParkedNotRequeued,     // sched: what a claimant leaves that starts elsewhere wakes nobody
   kGrowsTooFar,           // sched: an elastic gang grows beyond its count
   kShrinkNotBooked,       // state: what a gang gives back stays charged to its queues
   kUpdateAllAtOnce,       // control: an update replaces replicas beyond the limit of those away

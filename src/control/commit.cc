@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "base/codec.h"
 #include "base/hash.h"
-#include "control/settle.h"
+#include "control/reconcile.h"
 #include "state/grace.h"
 
 namespace berth::control {
@@ -55,7 +55,7 @@ void on(Batch& batch, const StartDecision& start) {
     event.master_port = free_master_port(batch.state().node(start.placements.front().node));
   }
   batch.emit(std::move(event));
-  let_off_victims(batch, start.job, victims);
+  cancel_evictions_for(batch, start.job, victims);
 }
 
 void on(Batch& batch, const GrowDecision& grow) {
@@ -69,28 +69,28 @@ void on(Batch& batch, const GrowDecision& grow) {
   batch.emit(std::move(event));
 }
 
-void stop(Batch& batch, JobId id, StopCause cause, JobId claimant, std::uint32_t keep) {
+void stop(Batch& batch, JobId id, StopCause cause, JobId preemptor, std::uint32_t keep) {
   const JobState& job = *batch.state().job(id);
   const Timestamp deadline = batch.now() + state::grace_left_ms(batch.state(), job, batch.now());
-  batch.emit(StopBegan{id, job.attempt->number, cause, claimant, deadline, keep});
+  batch.emit(StopBegan{id, job.attempt->number, cause, preemptor, deadline, keep});
 }
 
 void on(Batch& batch, const EvictDecision& evict) {
   const bool partly = std::any_of(evict.keeps.begin(), evict.keeps.end(), [](std::uint32_t keep) { return keep > 0; });
-  batch.emit(Nominated{evict.claimant, evict.placements, evict.victims, evict.cause,
+  batch.emit(Nominated{evict.preemptor, evict.placements, evict.victims, evict.cause,
                        partly ? evict.keeps : std::vector<std::uint32_t>(), evict.within});
   for (std::size_t i = 0; i < evict.victims.size(); ++i) {
-    stop(batch, evict.victims[i], evict.causes[i], evict.claimant, evict.keeps[i]);
+    stop(batch, evict.victims[i], evict.causes[i], evict.preemptor, evict.keeps[i]);
   }
 }
 
 void on(Batch& batch, const MoveDecision& decision) {
   std::vector<JobId> leaving;
   for (const Move& move : decision.moves) leaving.push_back(move.job);
-  batch.emit(Nominated{decision.claimant, decision.placements, leaving, StopCause::kConsolidate, {}, decision.within});
+  batch.emit(Nominated{decision.preemptor, decision.placements, leaving, StopCause::kConsolidate, {}, decision.within});
   for (const Move& move : decision.moves) {
-    stop(batch, move.job, StopCause::kConsolidate, decision.claimant, 0);
-    batch.emit(MovePromised{move.job, batch.state().job(move.job)->attempt->number, move.to});
+    stop(batch, move.job, StopCause::kConsolidate, decision.preemptor, 0);
+    batch.emit(MoveNominated{move.job, batch.state().job(move.job)->attempt->number, move.to});
   }
 }
 
@@ -99,14 +99,16 @@ void on(Batch& batch, const StopDecision& decision) { stop(batch, decision.job, 
 void on(Batch& batch, const DropNominationDecision& drop) {
   const std::vector<JobId> victims = batch.state().job(drop.job)->nomination->victims;
   batch.emit(NominationDropped{drop.job, drop.why});
-  let_off_victims(batch, drop.job, victims);
+  cancel_evictions_for(batch, drop.job, victims);
 }
 
 void on(Batch&, const SpawnDecision&) {}
 
-void on(Batch& batch, const HoldDecision& hold) { batch.emit(StartHeld{hold.job, hold.placements, hold.start}); }
+void on(Batch& batch, const ReserveDecision& hold) {
+  batch.emit(ReservationMade{hold.job, hold.placements, hold.start});
+}
 
-void on(Batch& batch, const DropHoldDecision& drop) { batch.emit(StartHoldDropped{drop.job, drop.why}); }
+void on(Batch& batch, const DropReservationDecision& drop) { batch.emit(ReservationDropped{drop.job, drop.why}); }
 
 void on(Batch& batch, const SeekDecision& seek) { batch.emit(StartsSought{seek.held}); }
 
@@ -121,22 +123,22 @@ std::uint64_t plan_hash(const Plan& plan) {
     if (const auto* start = std::get_if<StartDecision>(&decision)) add(hash.add(start->job.value()), start->placements);
     if (const auto* grow = std::get_if<GrowDecision>(&decision)) add(hash.add(grow->job.value()), grow->placements);
     if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
-      add(hash.add(evict->claimant.value()), evict->placements);
+      add(hash.add(evict->preemptor.value()), evict->placements);
       for (const JobId victim : evict->victims) hash.add(victim.value());
       for (const std::uint32_t keep : evict->keeps) hash.add(std::uint64_t{keep});
       hash.add(evict->within);
     }
     if (const auto* moves = std::get_if<MoveDecision>(&decision)) {
-      add(hash.add(moves->claimant.value()), moves->placements);
+      add(hash.add(moves->preemptor.value()), moves->placements);
       for (const Move& move : moves->moves) add(hash.add(move.job.value()), move.to);
       hash.add(moves->within);
     }
     if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
     if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());
-    if (const auto* hold = std::get_if<HoldDecision>(&decision)) {
+    if (const auto* hold = std::get_if<ReserveDecision>(&decision)) {
       add(hash.add(hold->job.value()).add(encode(hold->start)), hold->placements);
     }
-    if (const auto* gone = std::get_if<DropHoldDecision>(&decision)) hash.add(gone->job.value());
+    if (const auto* gone = std::get_if<DropReservationDecision>(&decision)) hash.add(gone->job.value());
     if (const auto* seek = std::get_if<SeekDecision>(&decision)) hash.add(static_cast<std::uint64_t>(seek->held));
   }
   return hash.digest();

@@ -9,7 +9,7 @@
 
 #include "control/commit.h"
 #include "control/handle.h"
-#include "control/settle.h"
+#include "control/reconcile.h"
 #include "model/cluster_config.h"
 #include "state/state.h"
 
@@ -64,7 +64,7 @@ struct HandDrivenFleet {
   Result<Reply> try_command(const Command& command) {
     Batch batch(state, now);
     auto reply = handle(batch, command);
-    settle(batch);
+    reconcile(batch);
     return reply;
   }
   Reply command(const Command& command) {
@@ -89,7 +89,7 @@ struct HandDrivenFleet {
     Plan plan;
     plan.decisions.push_back(std::move(decision));
     commit(batch, plan);
-    settle(batch);
+    reconcile(batch);
   }
   JobId start(const JobSpec& spec, const std::string& node, std::uint8_t first) {
     const JobId id = submit(spec);
@@ -101,7 +101,7 @@ struct HandDrivenFleet {
   void pass(std::int64_t seconds) {
     now = now + seconds * 1000;
     Batch batch(state, now);
-    settle(batch);
+    reconcile(batch);
   }
 
   // Whether what the job started with is inside the guarantee of that queue above it.

@@ -341,7 +341,7 @@ Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
   return Reply{.job = command.job, .unchanged = unchanged};
 }
 
-Result<Reply> on(Batch& batch, const MoveJob& command, const FindElsewhere& elsewhere = {}) {
+Result<Reply> on(Batch& batch, const MoveJob& command, const FindMoveTarget& move_target = {}) {
   const JobState* job = batch.state().job(command.job);
   if (job == nullptr) return no_such_job(command.job, batch.state());
   std::vector<NodeId> off;
@@ -350,7 +350,7 @@ Result<Reply> on(Batch& batch, const MoveJob& command, const FindElsewhere& else
     if (node == nullptr) return no_such_node(name);
     off.push_back(node->id);
   }
-  return move_job(batch, *job, std::move(off), command, elsewhere);
+  return move_job(batch, *job, std::move(off), command, move_target);
 }
 
 // --- nodes ---
@@ -557,8 +557,8 @@ Result<void> check_node(const state::State& state, const NodeSpec& spec) {
   return {};
 }
 
-Result<Reply> handle(Batch& batch, const Command& command, const FindElsewhere& elsewhere) {
-  if (const auto* move = std::get_if<MoveJob>(&command)) return on(batch, *move, elsewhere);
+Result<Reply> handle(Batch& batch, const Command& command, const FindMoveTarget& move_target) {
+  if (const auto* move = std::get_if<MoveJob>(&command)) return on(batch, *move, move_target);
   return std::visit([&](const auto& one) { return on(batch, one); }, command);
 }
 

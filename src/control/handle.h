@@ -27,12 +27,13 @@ struct Reply {
 };
 
 // Places for a running job that are free now, on none of the nodes `off`, or why there are none. It is handed in,
-// because control and sched do not know each other; in production it is sched::find_elsewhere. The state is as before.
-using FindElsewhere =
+// because control and sched do not know each other; in production it is explain::find_move_target. The state is as
+// before.
+using FindMoveTarget =
     std::function<Result<std::vector<TaskPlacement>>(state::State&, JobId, const std::vector<NodeId>& off, Timestamp)>;
 
-// Without `elsewhere` nobody is moved.
-Result<Reply> handle(Batch& batch, const Command& command, const FindElsewhere& elsewhere = {});
+// Without `move_target` no job is moved.
+Result<Reply> handle(Batch& batch, const Command& command, const FindMoveTarget& move_target = {});
 
 // Whether a node like this may register.
 Result<void> check_node(const state::State& state, const NodeSpec& spec);

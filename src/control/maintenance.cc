@@ -107,7 +107,7 @@ Result<Reply> cancel_maintenance(Batch& batch, const CancelMaintenance& command)
   return Reply{.job = {}, .name = command.name};
 }
 
-void settle_maintenance(Batch& batch) {
+void reconcile_maintenance(Batch& batch) {
   while (batch.state().next_maintenance() <= batch.now()) {
     const std::string name = batch.state().maintenance_times().begin()->second;
     if (batch.state().maintenance().find(name)->second.begun)

@@ -1,7 +1,8 @@
 #pragma once
 // Maintenance windows: from then to then nothing runs on these nodes.
 //
-// 1. Before the window only such jobs start there as are gone by then (sched/node_fit.h). Those that run there and are
+// 1. Before the window only such jobs start there as are gone by then (sched/place/node_fit.h). Those that run there
+// and are
 //    not are asked to leave one grace of theirs before it begins, so that they are gone when it does; a service keeps
 //    who must serve until others can.
 // 2. While it lasts the nodes take no tasks. At its end they take tasks again by themselves, unless they are cordoned.
@@ -17,6 +18,6 @@ Result<Reply> plan_maintenance(Batch& batch, const PlanMaintenance& command);
 Result<Reply> cancel_maintenance(Batch& batch, const CancelMaintenance& command);
 
 // Windows begin and end that are due.
-void settle_maintenance(Batch& batch);
+void reconcile_maintenance(Batch& batch);
 
 }  // namespace berth::control

@@ -114,9 +114,9 @@ Reply reply_of(const State& state, const JobState& job, bool unchanged) {
 }  // namespace
 
 Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> off, const MoveJob& command,
-                       const FindElsewhere& elsewhere) {
+                       const FindMoveTarget& move_target) {
   const State& state = batch.state();
-  if (!elsewhere) return Error{ErrorCode::kUnsupported, "this scheduler moves nobody"};
+  if (!move_target) return Error{ErrorCode::kUnsupported, "this scheduler moves nobody"};
   if (moves_off(job, off)) return reply_of(state, job, true);
   if (auto ok = check_runs(state, job); !ok) return ok.error();
   const std::vector<NodeId> here = nodes_of(job);
@@ -135,12 +135,12 @@ Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> of
                     " is out of contact (" + std::string(name_of(state.node(node).status)) + ")");
   }
   if (auto ok = check_loses_nothing(state, job, command.lose_work, batch.now()); !ok) return ok.error();
-  auto to = elsewhere(batch.working_state(), job.id, off, batch.now());
+  auto to = move_target(batch.working_state(), job.id, off, batch.now());
   if (!to) return to.error();
   const std::uint32_t attempt = job.attempt->number;
   batch.emit(MoveOrdered{job.id, attempt, std::move(off), command.lose_work, command.user});
   batch.emit(StopBegan{job.id, attempt, StopCause::kMove, JobId::none(), batch.now() + state.grace_ms(job)});
-  batch.emit(MovePromised{job.id, attempt, std::move(*to)});
+  batch.emit(MoveNominated{job.id, attempt, std::move(*to)});
   return reply_of(state, job, false);
 }
 

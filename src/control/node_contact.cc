@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
-#include "control/settle.h"
+#include "control/reconcile.h"
 #include "model/document/quantity.h"
 
 namespace berth::control {

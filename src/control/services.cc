@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/planted.h"
-#include "control/settle.h"
+#include "control/reconcile.h"
 #include "state/replicas.h"
 
 namespace berth::control {
@@ -109,7 +109,7 @@ JobSpec replica_spec(const JobSpec& service, std::int32_t index) {
   return spec;
 }
 
-void settle_service(Batch& batch, JobId id) {
+void reconcile_service(Batch& batch, JobId id) {
   keep_count(batch, id);
   roll(batch, id);
   for (const JobId child : replicas_of(batch.state(), id)) drain_replica(batch, child);

@@ -19,6 +19,6 @@ bool same_replicas(const JobSpec& before, const JobSpec& after);
 // What a replica of the service runs.
 JobSpec replica_spec(const JobSpec& service, std::int32_t index);
 
-void settle_service(Batch& batch, JobId service);
+void reconcile_service(Batch& batch, JobId service);
 
 }  // namespace berth::control

@@ -11,8 +11,8 @@
 #include "api/http/server.h"
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
-#include "daemon/driven_sampler.h"
 #include "daemon/exit_code.h"
+#include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
@@ -208,8 +208,8 @@ class Daemon::Impl {
       spdlog::warn("what is done with the GPUs is not measured: {}", nvml.error().message);
       return;
     }
-    sampler_ = std::make_unique<DrivenSampler>(std::move(*nvml), machine_.node.name, *reader_, clock_,
-                                               std::chrono::milliseconds(options_.sample_gpus_ms));
+    sampler_ = std::make_unique<GpuUtilizationSampler>(std::move(*nvml), machine_.node.name, *reader_, clock_,
+                                                       std::chrono::milliseconds(options_.sample_gpus_ms));
   }
 
   Result<void> serve() {
@@ -248,7 +248,7 @@ class Daemon::Impl {
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;
-  std::unique_ptr<DrivenSampler> sampler_;
+  std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<http::Server> server_;
 };

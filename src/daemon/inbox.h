@@ -18,7 +18,7 @@ namespace berth::daemon {
 
 using Answer = std::function<void(Result<control::Reply>)>;
 
-struct Letter {
+struct QueuedRequest {
   Command command;
   Answer answer;  // empty for reports
 };
@@ -28,13 +28,13 @@ class Inbox {
   static constexpr std::size_t kMost = 100'000;  // requests beyond are refused; reports never are
 
   // False when the inbox is full or closed.
-  bool put(Letter letter) {
+  bool put(QueuedRequest queued) {
     bool enough = false;
     {
       const std::lock_guard lock(mutex_);
-      if (closed_ || (letter.answer && letters_.size() >= kMost)) return false;
-      letters_.push_back(std::move(letter));
-      enough = letters_.size() >= wanted_;
+      if (closed_ || (queued.answer && requests_.size() >= kMost)) return false;
+      requests_.push_back(std::move(queued));
+      enough = requests_.size() >= wanted_;
     }
     if (enough) ready_.notify_one();
     return true;
@@ -43,19 +43,20 @@ class Inbox {
   // Waits until there is something, `until`, or a close; then up to `linger` for those who are expected beside, so that
   // clients who write whenever they are answered share one sync: as many as came last time, and, unless too many were
   // expected then, as many as wait already when those are about to be answered.
-  std::vector<Letter> take(std::chrono::steady_clock::time_point until, std::chrono::steady_clock::duration linger) {
+  std::vector<QueuedRequest> take(std::chrono::steady_clock::time_point until,
+                                  std::chrono::steady_clock::duration linger) {
     std::unique_lock lock(mutex_);
-    const std::size_t expected = came_ + (came_as_expected_ ? letters_.size() : 0);
-    ready_.wait_until(lock, until, [&] { return closed_ || woken_ || !letters_.empty(); });
-    if (!letters_.empty()) {
+    const std::size_t expected = came_ + (came_as_expected_ ? requests_.size() : 0);
+    ready_.wait_until(lock, until, [&] { return closed_ || woken_ || !requests_.empty(); });
+    if (!requests_.empty()) {
       wanted_ = expected;
-      ready_.wait_for(lock, linger, [&] { return closed_ || letters_.size() >= expected; });
+      ready_.wait_for(lock, linger, [&] { return closed_ || requests_.size() >= expected; });
       wanted_ = 1;
-      came_ = letters_.size();
+      came_ = requests_.size();
       came_as_expected_ = came_ >= expected;
     }
     woken_ = false;
-    return std::exchange(letters_, {});
+    return std::exchange(requests_, {});
   }
 
   void wake() {
@@ -74,13 +75,13 @@ class Inbox {
   }
   std::size_t size() const {
     const std::lock_guard lock(mutex_);
-    return letters_.size();
+    return requests_.size();
   }
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable ready_;
-  std::vector<Letter> letters_;
+  std::vector<QueuedRequest> requests_;
   bool closed_ = false;
   bool woken_ = false;
   std::size_t wanted_ = 1;  // so many are worth waking the loop for

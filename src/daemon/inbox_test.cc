@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Letter letter() {
+QueuedRequest queued() {
   return {CancelJob{}, [](const Result<control::Reply>&) {}};
 }
 
@@ -18,15 +18,15 @@ constexpr std::chrono::minutes kLong{5};
 
 TEST_CASE("who writes whenever he is answered shares the next write with those who waited meanwhile") {
   Inbox inbox;
-  inbox.put(letter());
-  inbox.put(letter());
+  inbox.put(queued());
+  inbox.put(queued());
   CHECK(inbox.take(Clock::now(), kLong).size() == 2);
-  inbox.put(letter());  // these came while those two were written
-  inbox.put(letter());
+  inbox.put(queued());  // these came while those two were written
+  inbox.put(queued());
   std::thread answered([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that a take that does not wait is caught
-    inbox.put(letter());
-    inbox.put(letter());
+    inbox.put(queued());
+    inbox.put(queued());
   });
   CHECK(inbox.take(Clock::now() + kLong, kLong).size() == 4);
   answered.join();
@@ -34,23 +34,23 @@ TEST_CASE("who writes whenever he is answered shares the next write with those w
 
 TEST_CASE("those who do not come are waited for no longer than a linger, and not again") {
   Inbox inbox;
-  for (int i = 0; i < 3; ++i) inbox.put(letter());
+  for (int i = 0; i < 3; ++i) inbox.put(queued());
   CHECK(inbox.take(Clock::now(), Clock::duration::zero()).size() == 3);
-  inbox.put(letter());
+  inbox.put(queued());
   CHECK(inbox.take(Clock::now(), std::chrono::milliseconds(1)).size() == 1);
-  inbox.put(letter());
+  inbox.put(queued());
   CHECK(inbox.take(Clock::now(), kLong).size() == 1);  // one came last time, so one is enough
 }
 
 TEST_CASE("a close ends the waiting, and nothing comes in after it") {
   Inbox inbox;
-  for (int i = 0; i < 2; ++i) inbox.put(letter());
+  for (int i = 0; i < 2; ++i) inbox.put(queued());
   CHECK(inbox.take(Clock::now(), kLong).size() == 2);
-  inbox.put(letter());
+  inbox.put(queued());
   std::thread closing([&] { inbox.close(); });
   CHECK(inbox.take(Clock::now() + kLong, kLong).size() == 1);
   closing.join();
-  CHECK_FALSE(inbox.put(letter()));
+  CHECK_FALSE(inbox.put(queued()));
 }
 
 }  // namespace

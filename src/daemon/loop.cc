@@ -10,8 +10,8 @@
 #include "control/effects.h"
 #include "daemon/exit_code.h"
 #include "daemon/history_codec.h"
+#include "explain/move_refusal.h"
 #include "sched/cycle.h"
-#include "sched/elsewhere.h"
 #include "store/event_codec.h"
 
 namespace berth::daemon {
@@ -65,14 +65,14 @@ void Loop::run() {
       const std::int64_t due_in = std::clamp<std::int64_t>(wake_at_ - read_clock(), 0, kLongestWait.count());
       until = std::min(until, Clock::now() + std::chrono::milliseconds(due_in));
     }
-    turn(inbox_.take(until, std::min(append_took_ / 2, kLongestLinger)));
+    iteration(inbox_.take(until, std::min(append_took_ / 2, kLongestLinger)));
   }
 }
 
-void Loop::turn(std::vector<Letter> letters) {
+void Loop::iteration(std::vector<QueuedRequest> requests) {
   std::vector<Command> commands;
-  commands.reserve(letters.size());
-  for (Letter& letter : letters) commands.push_back(std::move(letter.command));
+  commands.reserve(requests.size());
+  for (QueuedRequest& queued : requests) commands.push_back(std::move(queued.command));
   const Clock::time_point began = Clock::now();
   memory_.skip_cycle = began < next_cycle_;
   Clock::duration cycle_took{};
@@ -82,34 +82,35 @@ void Loop::turn(std::vector<Letter> letters) {
     cycle_took = Clock::now() - cycle_began;
     return plan;
   };
-  control::Turn turn = control::run_turn(state_, read_clock(), commands, memory_, cycle, sched::find_elsewhere);
+  control::Iteration iteration =
+      control::run_iteration(state_, read_clock(), commands, memory_, cycle, explain::find_move_target);
   if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
-  again_ = turn.again;
-  wake_at_ = turn.wake_at;
+  again_ = iteration.again;
+  wake_at_ = iteration.wake_at;
   DurableBatch batch;
-  if (turn.cycle_ran) batch.work.cycle = work_of(turn.plan, microseconds(cycle_took));
-  if (!turn.records.empty()) {
+  if (iteration.cycle_ran) batch.work.cycle = work_of(iteration.plan, microseconds(cycle_took));
+  if (!iteration.records.empty()) {
     const Clock::time_point append_began = Clock::now();
-    append(turn);
+    append(iteration);
     append_took_ = Clock::now() - append_began;
     batch.work.append_us = microseconds(append_took_);
   }
-  std::vector<Effect> effects = control::effects_of(state_, turn.records);
+  std::vector<Effect> effects = control::effects_of(state_, iteration.records);
   batch.vital_signs = vital_signs(state_);
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (letters[i].answer) batch.answers.emplace_back(std::move(letters[i].answer), std::move(turn.replies[i]));
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].answer) batch.answers.emplace_back(std::move(requests[i].answer), std::move(iteration.replies[i]));
   }
-  batch.records = std::move(turn.records);
+  batch.records = std::move(iteration.records);
   if (!batch.records.empty() || !batch.answers.empty() || batch.work.cycle) reader_.push(std::move(batch));
   backend_.perform(effects);
 }
 
-void Loop::append(const control::Turn& turn) {
+void Loop::append(const control::Iteration& iteration) {
   std::vector<store::Record> records;
-  records.reserve(turn.records.size());
-  for (const EventRecord& record : turn.records) records.push_back(store::to_record(record, epoch_));
+  records.reserve(iteration.records.size());
+  for (const EventRecord& record : iteration.records) records.push_back(store::to_record(record, epoch_));
   std::vector<store::HistoryRow> retired;
-  for (const control::Retired& one : turn.retired) retired.push_back(to_history(one));
+  for (const control::Retired& one : iteration.retired) retired.push_back(to_history(one));
   const auto appended = log_.append(epoch_, records.front().seq, records, retired);
   if (appended) return;
   spdlog::critical("the event log cannot be written: {}. Nothing acknowledged is lost; jobs go on running. Ending.",

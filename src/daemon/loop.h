@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "backend/backend.h"
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "daemon/inbox.h"
 #include "daemon/reader.h"
 #include "daemon/server_clock.h"
@@ -33,8 +33,8 @@ class Loop {
 
  private:
   void run();
-  void turn(std::vector<Letter> letters);
-  void append(const control::Turn& turn);
+  void iteration(std::vector<QueuedRequest> requests);
+  void append(const control::Iteration& iteration);
   Timestamp read_clock() { return std::max(state_.now(), clock_.now()); }
 
   state::State state_;
@@ -44,7 +44,7 @@ class Loop {
   Reader& reader_;
   backend::Backend& backend_;
   ServerClock& clock_;
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
   Timestamp wake_at_;
   bool again_ = true;
   std::chrono::steady_clock::time_point next_cycle_{};

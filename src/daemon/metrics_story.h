@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "daemon/scheduler_metrics.h"
 #include "daemon/state_gauges.h"
-#include "sched/blocking.h"
+#include "explain/pending_reason.h"
 #include "sched/cycle.h"
-#include "sched/fleet_fixture.h"
+#include "support/fleet_fixture.h"
 
 namespace berth::daemon {
 
@@ -28,16 +28,16 @@ class MetricsStory {
 
   control::Reply run(const Command& command) {
     const std::vector<Command> commands{command};
-    control::Turn turn = take_turn(commands);
-    const auto reply = turn.replies.front();
+    control::Iteration iteration = take_iteration(commands);
+    const auto reply = iteration.replies.front();
     REQUIRE_MESSAGE(reply.has_value(), (reply ? "" : reply.error().message));
-    settle(turn);
+    reconcile(iteration);
     return *reply;
   }
   void after(std::int64_t seconds) {
     now.ms += seconds * 1000;
-    control::Turn turn = take_turn({});
-    settle(turn);
+    control::Iteration iteration = take_iteration({});
+    reconcile(iteration);
   }
 
   JobId submit(const JobSpec& spec) { return run(SubmitJob{spec, ""}).job; }
@@ -56,8 +56,8 @@ class MetricsStory {
   // The value of a series, as it is printed; empty where there is none.
   std::string operator[](const std::string& series) {
     telemetry::Exposition out;
-    sched::BlockingOfMany blocking(folded, now);
-    add_gauges(api::View{folded, now, std::ref(blocking), [this] { return driven; }}, out);
+    explain::PendingReasons pending_reason(folded, now);
+    add_gauges(api::View{folded, now, std::ref(pending_reason), [this] { return gpu_utilization; }}, out);
     metrics.add_to(out);
     const std::string text = "\n" + out.take();
     const std::size_t at = text.find("\n" + series + " ");
@@ -72,31 +72,31 @@ class MetricsStory {
   state::State working;
   state::State folded;
   SchedulerMetrics metrics{folded};
-  Driven driven;  // as if it had been measured
+  GpuUtilization gpu_utilization;  // as if it had been measured
   Timestamp now{1'000'000};
   std::uint64_t nodes_scored = 0;  // by all cycles
 
  private:
-  control::Turn take_turn(const std::vector<Command>& commands) {
-    control::Turn turn = control::run_turn(working, now, commands, memory_, [&](state::State& state, Timestamp at) {
-      return sched::run_cycle(state, at);
-    });
-    nodes_scored += turn.plan.nodes_scored;
-    TurnWork work;
-    if (turn.cycle_ran) work.cycle = work_of(turn.plan, 1500);
-    if (!turn.records.empty()) work.append_us = 700;
-    metrics.on_turn(work);
-    for (const EventRecord& record : turn.records) {
+  control::Iteration take_iteration(const std::vector<Command>& commands) {
+    control::Iteration iteration =
+        control::run_iteration(working, now, commands, memory_,
+                               [&](state::State& state, Timestamp at) { return sched::run_cycle(state, at); });
+    nodes_scored += iteration.plan.nodes_scored;
+    IterationWork work;
+    if (iteration.cycle_ran) work.cycle = work_of(iteration.plan, 1500);
+    if (!iteration.records.empty()) work.append_us = 700;
+    metrics.on_iteration(work);
+    for (const EventRecord& record : iteration.records) {
       metrics.on_event(record, folded);
       folded.apply(record);
     }
-    return turn;
+    return iteration;
   }
-  void settle(const control::Turn& first) {
-    for (bool again = first.again; again;) again = take_turn({}).again;
+  void reconcile(const control::Iteration& first) {
+    for (bool again = first.again; again;) again = take_iteration({}).again;
   }
 
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
 };
 
 }  // namespace berth::daemon

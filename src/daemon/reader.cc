@@ -79,13 +79,13 @@ void Reader::run() {
 void Reader::fold(const DurableBatch& batch) {
   {
     const std::lock_guard lock(state_mutex_);
-    if (metrics_) metrics_->on_turn(batch.work);
+    if (metrics_) metrics_->on_iteration(batch.work);
     for (const EventRecord& record : batch.records) {
       if (metrics_) metrics_->on_event(record, state_);
       meter_.apply(record);
       state_.apply(record);
     }
-    state_.clear_unsettled();
+    state_.clear_unreconciled();
     state_.clear_roomier();
     if (batch.vital_signs != 0) BERTH_CHECK(vital_signs(state_) == batch.vital_signs);
   }

@@ -31,7 +31,7 @@ struct DurableBatch {
   std::vector<EventRecord> records;
   std::vector<std::pair<Answer, Result<control::Reply>>> answers;
   std::uint64_t vital_signs = 0;  // 0: not stated (recovery)
-  TurnWork work = {};
+  IterationWork work = {};
 };
 
 class Reader {

@@ -65,7 +65,10 @@ bool serves(const State& state, const JobState& job) {
 }  // namespace
 
 CycleWork work_of(const Plan& plan, std::int64_t took_us) {
-  CycleWork work{.jobs_asked = plan.jobs_asked, .nodes_scored = plan.nodes_scored, .refused = {}, .took_us = took_us};
+  CycleWork work{.scheduling_attempts = plan.scheduling_attempts,
+                 .nodes_scored = plan.nodes_scored,
+                 .refused = {},
+                 .took_us = took_us};
   for (const auto& [job, reason] : plan.refused) ++work.refused[reason.code];
   return work;
 }
@@ -150,7 +153,7 @@ void SchedulerMetrics::on(const StopBegan& event, const State& before, Timestamp
 void SchedulerMetrics::on(const StopCancelled& event, const State& before, Timestamp) {
   const JobState& job = *before.job(event.job);
   if (!job.attempt->stopping()) return;
-  ++count_of(queue_of(job).let_off, job.attempt->stop->cause);
+  ++count_of(queue_of(job).cancel_eviction, job.attempt->stop->cause);
   progress_[event.job].asked.reset();
 }
 
@@ -187,11 +190,11 @@ void SchedulerMetrics::on(const JobFinished& event, const State& before, Timesta
   if (event.outcome == Outcome::kSucceeded) counts.completion_ms.observe(now - job.submitted);
 }
 
-void SchedulerMetrics::on_turn(const TurnWork& work) {
+void SchedulerMetrics::on_iteration(const IterationWork& work) {
   if (work.append_us) append_us_.observe(*work.append_us);
   if (!work.cycle) return;
   ++cycles_;
-  jobs_asked_ += work.cycle->jobs_asked;
+  scheduling_attempts_ += work.cycle->scheduling_attempts;
   nodes_scored_ += work.cycle->nodes_scored;
   for (const auto& [code, times] : work.cycle->refused) count_of(refused_, code) += times;
   cycle_us_.observe(work.cycle->took_us);
@@ -244,7 +247,7 @@ void SchedulerMetrics::add_stops(Exposition& out) const {
   };
   add_by_cause("berth_evictions_total", "Running attempts that were asked to leave, by why.", &QueueCounts::evictions);
   add_by_cause("berth_let_off_total", "Of those that were asked to leave, the ones that were let off before they left.",
-               &QueueCounts::let_off);
+               &QueueCounts::cancel_eviction);
   out.begin("berth_lost_gpu_seconds_total", MetricType::kCounter,
             "GPU time since the last checkpoint of attempts whose jobs have to run again, by why they ended.");
   for (const auto& [queue, counts] : queues_) {
@@ -277,7 +280,7 @@ void SchedulerMetrics::add_times(Exposition& out) const {
 void SchedulerMetrics::add_loop(Exposition& out) const {
   out.add_single("berth_cycles_total", MetricType::kCounter, "Scheduling cycles.", whole(cycles_));
   out.add_single("berth_jobs_asked_total", MetricType::kCounter, "Times that a cycle asked whether a job could start.",
-                 whole(jobs_asked_));
+                 whole(scheduling_attempts_));
   out.begin("berth_refusals_total", MetricType::kCounter,
             "Times that a cycle refused a job, which stands for all of its queue and shape, by what refused it.");
   for_each_of<ReasonCode>([&](ReasonCode code) {

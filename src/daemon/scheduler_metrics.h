@@ -23,7 +23,7 @@
 namespace berth::daemon {
 
 struct CycleWork {
-  std::uint64_t jobs_asked = 0;
+  std::uint64_t scheduling_attempts = 0;
   std::uint64_t nodes_scored = 0;
   std::map<ReasonCode, std::uint64_t> refused;  // of the jobs asked
   std::int64_t took_us = 0;
@@ -31,7 +31,7 @@ struct CycleWork {
 CycleWork work_of(const Plan& plan, std::int64_t took_us);
 
 // What one turn of the loop cost, for whoever counts it.
-struct TurnWork {
+struct IterationWork {
   std::optional<CycleWork> cycle;
   std::optional<std::int64_t> append_us;
 };
@@ -43,7 +43,7 @@ class SchedulerMetrics {
 
   // An event that the state is about to fold; `before` is the state without it.
   void on_event(const EventRecord& record, const state::State& before);
-  void on_turn(const TurnWork& work);
+  void on_iteration(const IterationWork& work);
 
   void add_to(telemetry::Exposition& out) const;
 
@@ -64,7 +64,7 @@ class SchedulerMetrics {
   struct QueueCounts {
     QueueCounts();
     Counts<StopCause> evictions{};
-    Counts<StopCause> let_off{};
+    Counts<StopCause> cancel_eviction{};
     std::uint64_t grown = 0;
     std::uint64_t shrunk = 0;
     std::map<std::string_view, std::int64_t> lost;  // by cause; thousandths of a GPU times milliseconds
@@ -112,7 +112,7 @@ class SchedulerMetrics {
   std::optional<Ended> ended_;
   std::map<StopCause, telemetry::Histogram> leaving_ms_;
   std::uint64_t cycles_ = 0;
-  std::uint64_t jobs_asked_ = 0;
+  std::uint64_t scheduling_attempts_ = 0;
   std::uint64_t nodes_scored_ = 0;
   Counts<ReasonCode> refused_{};
   telemetry::Histogram cycle_us_;

@@ -10,11 +10,11 @@
 #include "daemon/history_codec.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
-#include "sched/advice.h"
-#include "sched/blocking.h"
-#include "sched/capacity.h"
-#include "sched/explain.h"
-#include "sched/explain_queue.h"
+#include "explain/advice/advice.h"
+#include "explain/capacity/capacity.h"
+#include "explain/pending_reason.h"
+#include "explain/queue_position.h"
+#include "explain/why.h"
 #include "store/event_codec.h"
 #include "telemetry/exposition.h"
 
@@ -22,7 +22,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::size_t kLanesOfMetrics = 2048;  // a scrape looks at all jobs, not at one page of them
+constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape looks at all jobs, not at one page of them
 
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
   auto retired = to_retired(row);
@@ -40,7 +40,7 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             const LogCheck& log_check, ServerClock& clock, const DrivenSampler* sampler,
+                             const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
                              api::ServerFacts facts, std::string output_kept)
     : inbox_(inbox),
       reader_(reader),
@@ -60,21 +60,21 @@ void DaemonService::submit(Command command, std::function<void(Result<control::R
 
 void DaemonService::read(const std::function<void(const api::View&)>& look) {
   reader_.read([&](state::State& state, const billing::Meter&) {
-    sched::BlockingOfMany blocking(state, now(state));
-    look(api::View{state, now(state), std::ref(blocking), [this] { return measured(); }});
+    explain::PendingReasons pending_reason(state, now(state));
+    look(api::View{state, now(state), std::ref(pending_reason), [this] { return measured(); }});
   });
 }
 
 api::Explained DaemonService::explain(JobId job) {
   api::Explained explained;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    const sched::Explanation explanation = sched::explain(state, job, now(state));
+    const explain::Explanation explanation = explain::why(state, job, now(state));
     explained.code = name_of(explanation.reason.code);
     explained.never = is_never(explanation.reason.code);
     explained.summary = explanation.summary;
     explained.details = explanation.details;
-    for (const sched::Change& change : explanation.changes) {
-      explained.changes.push_back({std::string(name_of(change.kind)), sched::would_start(change)});
+    for (const explain::Remedy& change : explanation.changes) {
+      explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
     }
   });
   return explained;
@@ -82,7 +82,7 @@ api::Explained DaemonService::explain(JobId job) {
 
 namespace {
 
-api::CapacityReport::Kind to_kind(const state::State& state, const sched::NodeKind& from) {
+api::CapacityReport::Kind to_kind(const state::State& state, const explain::NodeKind& from) {
   api::CapacityReport::Kind kind;
   kind.pool = state.pools()[from.pool].name;
   kind.gpu_model = from.model;
@@ -93,7 +93,7 @@ api::CapacityReport::Kind to_kind(const state::State& state, const sched::NodeKi
   kind.containers = from.containers;
   kind.nodes = from.nodes;
   kind.releasable = from.releasable();
-  for (const sched::IdleNode& idle : from.idle) {
+  for (const explain::IdleNode& idle : from.idle) {
     const state::NodeState& node = state.node(idle.node);
     kind.idle.push_back({node.spec.name, idle.since, std::string(name_of(idle.kept_for)), idle.job, node.cordoned});
   }
@@ -108,8 +108,8 @@ api::CapacityReport DaemonService::capacity(std::int64_t idle_for_s) {
   reader_.read([&](state::State& state, const billing::Meter&) {
     report.time = now(state);
     report.seq = state.last_seq();
-    const sched::Capacity found = sched::capacity_of(state, report.time, idle_for_s * 1000);
-    for (const sched::NodeKind& kind : found.kinds) report.kinds.push_back(to_kind(state, kind));
+    const explain::Capacity found = explain::capacity_of(state, report.time, idle_for_s * 1000);
+    for (const explain::NodeKind& kind : found.kinds) report.kinds.push_back(to_kind(state, kind));
     report.complete = found.complete;
   });
   return report;
@@ -120,7 +120,7 @@ api::AdviceReport DaemonService::advice() {
   reader_.read([&](state::State& state, const billing::Meter&) {
     report.time = now(state);
     report.seq = state.last_seq();
-    sched::AdviceReport found = sched::advise(state, report.time, measured());
+    explain::AdviceReport found = explain::advise(state, report.time, measured());
     report.items = std::move(found.items);
     report.left_out = std::move(found.left_out);
     report.complete = found.complete;
@@ -131,7 +131,8 @@ api::AdviceReport DaemonService::advice() {
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {
   Result<std::vector<std::string>> lines = not_found("no such queue '" + path.substr(0, 200) + "'");
   reader_.read([&](state::State& state, const billing::Meter&) {
-    if (const state::QueueState* queue = state.queue_at(path)) lines = sched::explain_share(state, *queue, now(state));
+    if (const state::QueueState* queue = state.queue_at(path))
+      lines = explain::explain_share(state, *queue, now(state));
   });
   return lines;
 }
@@ -288,8 +289,8 @@ std::string DaemonService::metrics() {
   telemetry::Exposition out;
   add_server(facts(), out);
   reader_.read_metrics([&](state::State& state, const SchedulerMetrics& metrics) {
-    sched::BlockingOfMany blocking(state, now(state), kLanesOfMetrics);
-    add_gauges(api::View{state, now(state), std::ref(blocking), [this] { return measured(); }}, out);
+    explain::PendingReasons pending_reason(state, now(state), kClassesOfMetrics);
+    add_gauges(api::View{state, now(state), std::ref(pending_reason), [this] { return measured(); }}, out);
     metrics.add_to(out);
   });
   return out.take();

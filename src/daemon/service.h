@@ -7,7 +7,7 @@
 
 #include "api/service.h"
 #include "backend/backend.h"
-#include "daemon/driven_sampler.h"
+#include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
 #include "daemon/reader.h"
@@ -19,8 +19,8 @@ namespace berth::daemon {
 class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                const LogCheck& log_check, ServerClock& clock, const DrivenSampler* sampler, api::ServerFacts facts,
-                std::string output_kept);
+                const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
+                api::ServerFacts facts, std::string output_kept);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -42,7 +42,7 @@ class DaemonService final : public api::Service {
 
  private:
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
-  Driven measured() const { return sampler_ == nullptr ? Driven() : sampler_->of_last_hour(); }
+  GpuUtilization measured() const { return sampler_ == nullptr ? GpuUtilization() : sampler_->of_last_hour(); }
 
   Inbox& inbox_;
   Reader& reader_;
@@ -50,7 +50,7 @@ class DaemonService final : public api::Service {
   backend::Backend& backend_;
   const LogCheck& log_check_;
   ServerClock& clock_;
-  const DrivenSampler* sampler_;  // none where nothing is measured
+  const GpuUtilizationSampler* sampler_;  // none where nothing is measured
   api::ServerFacts facts_;
   const std::string output_kept_;  // how long, of a finished job; in words
 };

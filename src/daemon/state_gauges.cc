@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/routes/views.h"
-#include "sched/capacity.h"
+#include "explain/capacity/capacity.h"
 
 namespace berth::daemon {
 
@@ -72,20 +72,20 @@ void add_gpus(const State& state, Exposition& out) {
 }
 
 // A ratio with five places.
-Decimal ratio_of(const DrivenSum& sum) { return {sum.milli_percent(), 5}; }
+Decimal ratio_of(const GpuUtilizationSum& sum) { return {sum.milli_percent(), 5}; }
 
 // Of the GPUs that are measured, each by itself and those that were allocated together.
-void add_driven(const api::View& view, Exposition& out) {
-  const Driven driven = view.measured();
-  std::map<std::pair<std::string_view, std::string_view>, DrivenSum> allocated;
+void add_gpu_utilization(const api::View& view, Exposition& out) {
+  const GpuUtilization gpu_utilization = view.measured();
+  std::map<std::pair<std::string_view, std::string_view>, GpuUtilizationSum> allocated;
   out.begin("berth_gpu_driven_ratio", MetricType::kGauge,
             "The part of the last hour in which the driver saw the GPU at work; only GPUs that are measured.");
   for (const NodeState& node : view.state.nodes()) {
-    if (node.status == NodeStatus::kLost || driven.gpus.empty()) continue;
+    if (node.status == NodeStatus::kLost || gpu_utilization.gpus.empty()) continue;
     const std::string& pool = view.state.pools()[node.pool].name;
     for (const Gpu& gpu : node.spec.gpus) {
-      const auto found = driven.gpus.find(gpu.uuid);
-      if (found == driven.gpus.end()) continue;
+      const auto found = gpu_utilization.gpus.find(gpu.uuid);
+      if (found == gpu_utilization.gpus.end()) continue;
       out.add({{"pool", pool}, {"model", gpu.model}, {"node", node.spec.name}, {"gpu", gpu.uuid}},
               ratio_of(found->second.all));
       allocated[{pool, gpu.model}] += found->second.allocated;
@@ -127,10 +127,10 @@ struct Scaling {
 // Nodes of several sizes may be of one pool and model: what is wanted is alternatives, of which the one counts that
 // starts the most jobs, and of these the one of the fewest nodes.
 void add_capacity(const api::View& view, Exposition& out) {
-  const sched::FurtherEffort effort{.asks = 50, .nodes_scored = 100'000};
-  const sched::Capacity capacity = sched::capacity_of(view.state, view.now, sched::kIdleForMs, effort);
+  const explain::ScaleUpEffort effort{.asks = 50, .nodes_scored = 100'000};
+  const explain::Capacity capacity = explain::capacity_of(view.state, view.now, explain::kIdleForMs, effort);
   std::map<std::pair<std::string_view, std::string_view>, Scaling> sums;
-  for (const sched::NodeKind& kind : capacity.kinds) {
+  for (const explain::NodeKind& kind : capacity.kinds) {
     Scaling& sum = sums[{view.state.pools()[kind.pool].name, kind.model}];
     sum.releasable += static_cast<std::int64_t>(kind.releasable());
     if (!kind.wanted) continue;
@@ -301,7 +301,7 @@ void add_gauges(const api::View& view, Exposition& out) {
   const State& state = view.state;
   const std::vector<const QueueState*> queues = queues_by_path(state);
   add_gpus(state, out);
-  add_driven(view, out);
+  add_gpu_utilization(view, out);
   add_nodes(state, out);
   add_capacity(view, out);
   add_fragmentation(state, out);
@@ -310,7 +310,7 @@ void add_gauges(const api::View& view, Exposition& out) {
   out.add_single("berth_nominated_jobs", MetricType::kGauge, "Jobs that are promised places which others are leaving.",
                  whole(state.nominated().size()));
   out.add_single("berth_held_starts", MetricType::kGauge, "Blocked jobs for which places are held until their start.",
-                 whole(state.start_holds().size()));
+                 whole(state.reservations().size()));
   out.add_single("berth_last_event_seq", MetricType::kGauge, "The last event that these gauges reflect.",
                  whole(state.last_seq()));
 }

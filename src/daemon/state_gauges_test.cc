@@ -42,12 +42,12 @@ TEST_CASE("how much GPUs are driven is told of those that are measured, and toge
     return "berth_gpu_driven_ratio{pool=\"default\",model=\"H100\",node=\"n1\",gpu=\"" + uuid + "\"}";
   };
   CHECK_EQ(story[mean], "");
-  story.driven.gpus["n1-0"] = {{.percents = 100, .samples = 4, .minutes = 1}, {}};
+  story.gpu_utilization.gpus["n1-0"] = {{.percents = 100, .samples = 4, .minutes = 1}, {}};
   CHECK_EQ(story[gpu("n1-0")], "0.25");
   CHECK_EQ(story[gpu("n1-1")], "");
   CHECK_EQ(story[mean], "");  // nobody had it
-  story.driven.gpus["n1-1"] = {{.percents = 100, .samples = 4, .minutes = 1}, {90, 3, 1}};
-  story.driven.gpus["n1-2"] = {{.percents = 0, .samples = 4, .minutes = 1}, {0, 3, 1}};
+  story.gpu_utilization.gpus["n1-1"] = {{.percents = 100, .samples = 4, .minutes = 1}, {90, 3, 1}};
+  story.gpu_utilization.gpus["n1-2"] = {{.percents = 0, .samples = 4, .minutes = 1}, {0, 3, 1}};
   CHECK_EQ(story[gpu("n1-2")], "0");
   CHECK_EQ(story[mean], "0.15");
 }

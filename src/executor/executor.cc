@@ -21,11 +21,11 @@
 
 #include "base/hash.h"
 #include "executor/descriptor.h"
-#include "executor/doorbell.h"
 #include "executor/launch_check.h"
+#include "executor/notify_pipe.h"
+#include "executor/orphans.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
-#include "executor/survivors.h"
 
 namespace berth::executor {
 
@@ -123,7 +123,7 @@ class Executor::Impl {
   std::vector<Observation> observe();
   Result<void> renew_lease() { return replace_state_file(options_.run_dir + "/lease", ""); }
   std::vector<TaskKey> known() const;
-  int wait_fd() const { return doorbell_.get(); }
+  int wait_fd() const { return notify_pipe_.get(); }
   const Capabilities& capabilities() const { return capabilities_; }
 
  private:
@@ -144,7 +144,7 @@ class Executor::Impl {
 
   ExecutorOptions options_;
   Descriptor lock_;
-  Descriptor doorbell_;
+  Descriptor notify_pipe_;
   CgroupPlaces places_;
   Capabilities capabilities_;
   mutable std::mutex mutex_;  // over everything below
@@ -155,10 +155,10 @@ class Executor::Impl {
 
 Result<void> Executor::Impl::prepare() {
   if (auto made = make_directories(tasks_dir(), 0700); !made) return made;
-  const std::string doorbell = options_.run_dir + "/doorbell";
-  if (auto made = make_doorbell(doorbell); !made) return made;
-  doorbell_ = listen_to_doorbell(doorbell);
-  if (!doorbell_.is_open()) return system_error("open", doorbell, errno);
+  const std::string notify_pipe = options_.run_dir + "/doorbell";
+  if (auto made = make_notify_pipe(notify_pipe); !made) return made;
+  notify_pipe_ = watch_notify_pipe(notify_pipe);
+  if (!notify_pipe_.is_open()) return system_error("open", notify_pipe, errno);
   find_capabilities();
   adopt();
   return renew_lease();
@@ -224,7 +224,7 @@ Result<void> Executor::Impl::make_task_directory(const TaskLaunch& launch) {
 
 Result<void> Executor::Impl::fill_task_directory(const std::string& directory, const TaskLaunch& launch) {
   if (auto made = make_directories(directory + "/commands", 0700); !made) return made;
-  if (auto made = make_doorbell(directory + "/doorbell"); !made) return made;
+  if (auto made = make_notify_pipe(directory + "/doorbell"); !made) return made;
   if (!open_lock(directory + "/lock").is_open()) return system_error("open", directory + "/lock", errno);
   return replace_state_file(directory + "/launch.json", encode(LaunchRecord{launch, random_token(), places_}));
 }
@@ -284,7 +284,7 @@ Result<void> Executor::Impl::command(const TaskKey& key, const Command& command)
   std::snprintf(name, sizeof name, "/commands/%020lld-%06llu.json", static_cast<long long>(wall_clock_ms()),
                 static_cast<unsigned long long>(commands_given_++));
   auto given = replace_state_file(directory + name, encode(command));
-  ring_doorbell(directory + "/doorbell");
+  notify(directory + "/doorbell");
   return given;
 }
 
@@ -302,7 +302,7 @@ Result<void> Executor::Impl::forget(const TaskKey& key) {
 
 std::vector<Observation> Executor::Impl::observe() {
   const std::lock_guard guard(mutex_);
-  silence_doorbell(doorbell_);
+  drain_notify_pipe(notify_pipe_);
   reap_spawned();
   std::vector<Observation> seen;
   for (auto& [key, task] : tasks_) {
@@ -361,7 +361,7 @@ void Executor::Impl::bury(Task& task, const Descriptor& lock) {
     return record_lost(task, ExitReason::kStartFailed, "its supervisor could not start: " + (said ? *said : ""));
   }
   const bool same_boot = supervisor && supervisor->boot == boot_id();
-  if (same_boot && kill_survivors(task.directory) > 0) return;
+  if (same_boot && kill_orphans(task.directory) > 0) return;
   if (supervisor) remove_task_cgroups(supervisor->cgroups);
   record_lost(task, ExitReason::kSupervisorLost,
               same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted");

@@ -25,7 +25,7 @@
 
 #include "executor/checkpoint_watch.h"
 #include "executor/descriptor.h"
-#include "executor/doorbell.h"
+#include "executor/notify_pipe.h"
 #include "executor/process.h"
 #include "executor/rank.h"
 #include "executor/record.h"
@@ -105,8 +105,8 @@ class Supervisor {
   void end_ranks(std::int64_t grace_ms);
   void signal_ranks(int signo);
   bool is_running() const;
-  std::vector<ProcessSeen> list_survivors() const;
-  void kill_survivors();
+  std::vector<ProcessSeen> list_orphans() const;
+  void kill_orphans();
   void sweep();
 
   Exited describe_exit() const;
@@ -120,7 +120,7 @@ class Supervisor {
   TaskCgroups cgroups_;
   int own_oom_score_ = 0;
   Descriptor signals_;
-  Descriptor doorbell_;
+  Descriptor notify_pipe_;
   TaskLogWriter output_;
   TaskLogWriter errors_;
   CheckpointWatch checkpoints_;
@@ -145,7 +145,7 @@ Supervisor::Supervisor(std::string task_dir, LaunchRecord record)
       token_(std::move(record.token)),
       cgroups_(name_task_cgroups(record.places, to_string(launch_.key))),
       own_oom_score_(read_own_oom_score()),
-      doorbell_(listen_to_doorbell(task_dir_ + "/doorbell")),
+      notify_pipe_(watch_notify_pipe(task_dir_ + "/doorbell")),
       output_(launch_.log_dir, LogStream::kStdout, launch_.max_log_bytes, launch_.log_segments,
               static_cast<int>(launch_.rank_env.size())),
       errors_(launch_.log_dir, LogStream::kStderr, launch_.max_log_bytes, launch_.log_segments,
@@ -220,7 +220,7 @@ void Supervisor::record_started() {
   for (const auto& rank : ranks_) record.ranks.push_back(rank.process);
   const auto recorded = replace_state_file(task_dir_ + "/started.json", encode(record));
   if (!recorded) errors_.say(recorded.error().message);
-  ring_doorbell(run_dir_ + "/doorbell");
+  notify(run_dir_ + "/doorbell");
 }
 
 void Supervisor::attend() {
@@ -243,7 +243,7 @@ std::int64_t Supervisor::ms_until_next_look() const {
 }
 
 void Supervisor::wait_for_event(std::int64_t timeout_ms) {
-  std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}, {doorbell_.get(), POLLIN, 0}};
+  std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}, {notify_pipe_.get(), POLLIN, 0}};
   for (const auto& rank : ranks_) {
     if (rank.output.is_open()) waited.push_back({rank.output.get(), POLLIN, 0});
     if (rank.errors.is_open()) waited.push_back({rank.errors.get(), POLLIN, 0});
@@ -300,7 +300,7 @@ void Supervisor::copy_stream(Descriptor& from, TaskLogWriter& to, int rank) {
 }
 
 void Supervisor::obey_commands() {
-  silence_doorbell(doorbell_);
+  drain_notify_pipe(notify_pipe_);
   const std::string directory = task_dir_ + "/commands/";
   for (const auto& name : list_commands(directory)) {
     const auto command = read_command(directory + name);
@@ -328,7 +328,7 @@ void Supervisor::look_at_checkpoint() {
                                 Timestamp{wall_clock_ms()}};
   const auto recorded = replace_state_file(task_dir_ + "/checkpoint.json", encode(record));
   if (!recorded) return errors_.say(recorded.error().message);
-  ring_doorbell(run_dir_ + "/doorbell");
+  notify(run_dir_ + "/doorbell");
 }
 
 void Supervisor::keep_time_limit() {
@@ -358,7 +358,7 @@ void Supervisor::keep_lease() {
 }
 
 void Supervisor::keep_grace() {
-  if (kill_at_ms_ && now_ms() >= *kill_at_ms_) kill_survivors();
+  if (kill_at_ms_ && now_ms() >= *kill_at_ms_) kill_orphans();
 }
 
 void Supervisor::stop(ExitReason reason, std::int64_t grace_ms, const std::string& message) {
@@ -390,31 +390,31 @@ bool Supervisor::is_running() const {
   return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.ended; });
 }
 
-std::vector<ProcessSeen> Supervisor::list_survivors() const {
+std::vector<ProcessSeen> Supervisor::list_orphans() const {
   const auto all = see_all_processes();
-  auto survivors = descendants_of(::getpid(), all);
+  auto orphans = descendants_of(::getpid(), all);
   const auto members = list_cgroup_members(cgroups_);
   for (const auto& process : all) {
     const bool dead = process.state == 'Z' || process.state == 'X';
-    if (!dead && std::binary_search(members.begin(), members.end(), process.pid)) survivors.push_back(process);
+    if (!dead && std::binary_search(members.begin(), members.end(), process.pid)) orphans.push_back(process);
   }
-  return survivors;
+  return orphans;
 }
 
-void Supervisor::kill_survivors() {
+void Supervisor::kill_orphans() {
   kill_cgroup_members(cgroups_);
-  for (const auto& process : list_survivors()) signal_process(process, SIGKILL);
+  for (const auto& process : list_orphans()) signal_process(process, SIGKILL);
 }
 
 // Whatever the ranks left behind ends with them, however it detached itself: it is our descendant or in the cgroup.
 void Supervisor::sweep() {
-  while (!list_survivors().empty()) {
-    kill_survivors();
+  while (!list_orphans().empty()) {
+    kill_orphans();
     wait_for_event(kSweepEveryMs);
     hear_signals();
     copy_output();
     reap();
-    if (!list_survivors().empty()) sleep_ms(kSweepEveryMs);
+    if (!list_orphans().empty()) sleep_ms(kSweepEveryMs);
   }
   reap();
 }
@@ -481,7 +481,7 @@ void Supervisor::record_exit() {
     if (recorded || recorded.error().code == ErrorCode::kNotFound) break;
     sleep_ms(kRetryEveryMs);
   }
-  ring_doorbell(run_dir_ + "/doorbell");
+  notify(run_dir_ + "/doorbell");
 }
 
 // Leaves the control plane: its session, its terminal, its descriptors, and being its child.

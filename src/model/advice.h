@@ -1,6 +1,6 @@
 #pragma once
 // A piece of advice: a usual pitfall of a shared GPU cluster that this one is in (docs/advice.md). The rules are in
-// sched/advice.h.
+// explain/advice/advice.h.
 
 #include <string>
 
@@ -17,7 +17,7 @@ enum class AdviceCode {
   kGuaranteesNotBacked,
   kCeilingBoundsNothing,
   kAsksStrandGpus,
-  kGpusUnderdriven,
+  kGpusUnderutilized,
   kGangByHand,
   kNodesWithoutPlace,
   kTopologyNotConfigured,
@@ -38,7 +38,7 @@ constexpr Pitfall pitfall_of(AdviceCode code) {
     case AdviceCode::kGuaranteesNotBacked:
     case AdviceCode::kCeilingBoundsNothing:
     case AdviceCode::kAsksStrandGpus:
-    case AdviceCode::kGpusUnderdriven:
+    case AdviceCode::kGpusUnderutilized:
       return Pitfall::kLimitsTooHigh;
     case AdviceCode::kGangByHand:
       return Pitfall::kForgettingGang;

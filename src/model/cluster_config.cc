@@ -286,7 +286,7 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
                                                         {"resize_interval", scheduling.resize_interval_s},
                                                         {"cooldown", scheduling.cooldown_s},
                                                         {"preempt_max_loss", scheduling.preempt_max_loss_s},
-                                                        {"hold_after", scheduling.hold_after_s}};
+                                                        {"hold_after", scheduling.backfill_after_s}};
   for (const auto& [key, seconds] : times) {
     if (seconds < 0 || seconds > kYearS)
       return invalid("scheduling." + std::string(key) + " must be between 0s and 365d");
@@ -297,13 +297,14 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
     std::int64_t most;
     const char* zero;
   };
-  const Number numbers[] = {{"holds", scheduling.backfill_holds, 1000, ""},
-                            {"fragmentation_alert", scheduling.fragmentation_alert_percent, 100, " (no alert)"},
-                            {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
-                            {"mass_loss", scheduling.mass_loss_percent, 100, " (never)"},
-                            {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
-                            {"moves_per_hour", scheduling.moves_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},
-                            {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
+  const Number numbers[] = {
+      {"holds", scheduling.backfill_reservations, 1000, ""},
+      {"fragmentation_alert", scheduling.fragmentation_alert_percent, 100, " (no alert)"},
+      {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
+      {"mass_loss", scheduling.mass_loss_percent, 100, " (never)"},
+      {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
+      {"moves_per_hour", scheduling.consolidations_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},
+      {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
   for (const Number& one : numbers) {
     if (one.number < 0 || one.number > one.most) {
       return invalid("scheduling." + std::string(one.key) + " must be between 0" + one.zero + " and " +

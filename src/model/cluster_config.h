@@ -142,24 +142,24 @@ inline constexpr std::int64_t kMostEvictionsPerHour = 100'000;
 inline constexpr std::int64_t kMostWatts = 100'000;  // of one GPU
 
 struct SchedulingConfig {
-  std::int64_t min_runtime_s = 0;         // a gang is not reclaimed or preempted earlier than this after its start
-  std::int64_t default_grace_s = 30;      // R82
-  std::int64_t backfill_holds = 1;        // blocked jobs per pool that get a hold
-  std::int64_t victims_per_cycle = 4096;  // budget of one cycle's evictions, in gangs
+  std::int64_t min_runtime_s = 0;          // a gang is not reclaimed or preempted earlier than this after its start
+  std::int64_t default_grace_s = 30;       // R82
+  std::int64_t backfill_reservations = 1;  // blocked jobs per pool that get a hold
+  std::int64_t victims_per_cycle = 4096;   // budget of one cycle's evictions, in gangs
   bool reclaim = true;
   bool preempt = true;
   std::int64_t usage_half_life_s = 0;  // past usage counts in the order, half of it after so long; 0: it does not count
   std::int64_t deadline_slack_s = 600;  // a job is urgent so long before the last moment at which it could start
   NodeScore score = NodeScore::kBestFit;
   std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
-  std::int64_t resize_interval_s = 60;  // an elastic gang grows no sooner than this after its size last changed
-  std::int64_t hold_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
-  std::int64_t flap_losses = 3;         // a node that lost contact so often within the window is cordoned; 0: never
+  std::int64_t resize_interval_s = 60;      // an elastic gang grows no sooner than this after its size last changed
+  std::int64_t backfill_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
+  std::int64_t flap_losses = 3;             // a node that lost contact so often within the window is cordoned; 0: never
   std::int64_t flap_window_s = 3600;
-  std::int64_t mass_loss_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
-  std::int64_t cooldown_s = 0;          // min_runtime_s of a gang that was reclaimed or preempted the last time
-  std::int64_t evictions_per_hour = 0;  // gangs that reclaim and preemption stop, at most; 0: no limit
-  std::int64_t moves_per_hour = 0;      // jobs that are moved so that others fit, at most; 0: none
+  std::int64_t mass_loss_percent = 50;       // with so many nodes silent at once none is given up; 0: each by itself
+  std::int64_t cooldown_s = 0;               // min_runtime_s of a gang that was reclaimed or preempted the last time
+  std::int64_t evictions_per_hour = 0;       // gangs that reclaim and preemption stop, at most; 0: no limit
+  std::int64_t consolidations_per_hour = 0;  // jobs that are moved so that others fit, at most; 0: none
   std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
   bool energy = false;                  // models of which the least watts go into the same work come first
   bool operator==(const SchedulingConfig&) const = default;
@@ -167,19 +167,20 @@ struct SchedulingConfig {
     return field_list(
         field("min_runtime_s", &SchedulingConfig::min_runtime_s),
         field("default_grace_s", &SchedulingConfig::default_grace_s),
-        field("backfill_holds", &SchedulingConfig::backfill_holds),
+        field("backfill_holds", &SchedulingConfig::backfill_reservations),
         field("victims_per_cycle", &SchedulingConfig::victims_per_cycle), field("reclaim", &SchedulingConfig::reclaim),
         field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
         field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
         field("resize_interval_s", &SchedulingConfig::resize_interval_s),
-        field("hold_after_s", &SchedulingConfig::hold_after_s), field("flap_losses", &SchedulingConfig::flap_losses),
-        field("flap_window_s", &SchedulingConfig::flap_window_s),
+        field("hold_after_s", &SchedulingConfig::backfill_after_s),
+        field("flap_losses", &SchedulingConfig::flap_losses), field("flap_window_s", &SchedulingConfig::flap_window_s),
         field("mass_loss_percent", &SchedulingConfig::mass_loss_percent),
         field("cooldown_s", &SchedulingConfig::cooldown_s),
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
-        field("moves_per_hour", &SchedulingConfig::moves_per_hour), field("energy", &SchedulingConfig::energy));
+        field("moves_per_hour", &SchedulingConfig::consolidations_per_hour),
+        field("energy", &SchedulingConfig::energy));
   }
 };
 

@@ -177,7 +177,7 @@ struct AttemptGrown {
 };
 
 // This charge of a running attempt is now within at these depths: room appeared in the guarantee of some ancestors, or
-// was taken there by who is within further down, or a guarantee was lowered (control/stacks.h).
+// was taken there by who is within further down, or a guarantee was lowered (control/guarantee_accounting.h).
 struct ChargePromoted {
   JobId job;
   std::uint32_t attempt = 0;
@@ -238,12 +238,12 @@ struct StopBegan {
   JobId job;
   std::uint32_t attempt = 0;
   StopCause cause = StopCause::kUser;
-  JobId claimant;  // reclaim, preempt and consolidate: for whom
+  JobId preemptor;  // reclaim, preempt and consolidate: for whom
   Timestamp deadline;
   std::uint32_t keep = 0;  // 0: all of it stops
   static constexpr auto fields() {
     return field_list(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
-                      field("cause", &StopBegan::cause), field("claimant", &StopBegan::claimant),
+                      field("cause", &StopBegan::cause), field("claimant", &StopBegan::preemptor),
                       field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
   }
 };
@@ -264,13 +264,13 @@ struct MoveOrdered {
 
 // A job that was asked to stop so that another fits, or by an operator's order, starts again at these places when it
 // has left: they are kept for it until then.
-struct MovePromised {
+struct MoveNominated {
   JobId job;
   std::uint32_t attempt = 0;
   std::vector<TaskPlacement> placements;
   static constexpr auto fields() {
-    return field_list(field("job", &MovePromised::job), field("attempt", &MovePromised::attempt),
-                      field("placements", &MovePromised::placements));
+    return field_list(field("job", &MoveNominated::job), field("attempt", &MoveNominated::attempt),
+                      field("placements", &MoveNominated::placements));
   }
 };
 
@@ -372,21 +372,21 @@ struct AttemptShrunk {
 
 // A blocked job is promised a start at `start` on these places, which are not free yet; whoever uses them until then
 // must be gone by then. A later one for the same job replaces the earlier.
-struct StartHeld {
+struct ReservationMade {
   JobId job;
   std::vector<TaskPlacement> placements;
   Timestamp start;
   static constexpr auto fields() {
-    return field_list(field("job", &StartHeld::job), field("placements", &StartHeld::placements),
-                      field("start", &StartHeld::start));
+    return field_list(field("job", &ReservationMade::job), field("placements", &ReservationMade::placements),
+                      field("start", &ReservationMade::start));
   }
 };
 
-struct StartHoldDropped {
+struct ReservationDropped {
   JobId job;
   std::string why;
   static constexpr auto fields() {
-    return field_list(field("job", &StartHoldDropped::job), field("why", &StartHoldDropped::why));
+    return field_list(field("job", &ReservationDropped::job), field("why", &ReservationDropped::why));
   }
 };
 
@@ -472,8 +472,8 @@ using Event =
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
-                 AttemptShrunk, StartHeld, StartHoldDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
-                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MovePromised, MoveOrdered, NodeImagesChanged>;
+                 AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -26,7 +26,7 @@ struct GrowDecision {
 };
 // Stop the victims for the claimant and promise it the places.
 struct EvictDecision {
-  JobId claimant;
+  JobId preemptor;
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
   std::vector<StopCause> causes;             // of each victim: reclaim or preempt
@@ -40,7 +40,7 @@ struct Move {
   std::vector<TaskPlacement> to;
 };
 struct MoveDecision {
-  JobId claimant;
+  JobId preemptor;
   std::vector<TaskPlacement> placements;
   std::vector<Move> moves;
   std::uint64_t within = ~std::uint64_t{0};  // as in Nominated
@@ -61,12 +61,12 @@ struct SpawnDecision {
 };
 
 // Promise a blocked job a start at that time on those places.
-struct HoldDecision {
+struct ReserveDecision {
   JobId job;
   std::vector<TaskPlacement> placements;
   Timestamp start;
 };
-struct DropHoldDecision {
+struct DropReservationDecision {
   JobId job;
   std::string why;
 };
@@ -77,18 +77,18 @@ struct SeekDecision {
 };
 
 using Decision = std::variant<StartDecision, GrowDecision, EvictDecision, StopDecision, DropNominationDecision,
-                              SpawnDecision, HoldDecision, DropHoldDecision, SeekDecision, MoveDecision>;
+                              SpawnDecision, ReserveDecision, DropReservationDecision, SeekDecision, MoveDecision>;
 
 struct Plan {
   std::vector<Decision> decisions;
   std::vector<std::pair<JobId, Reason>> refused;  // asked and not started; stands for all of its queue and shape
   std::uint64_t starts_worked_out = 0;            // searches for the earliest start of a blocked job
-  Timestamp ask_again_at = Timestamp::never();    // then a refused job may claim victims that are too young now
-  std::uint64_t jobs_asked = 0;                   // work counters, for tests and metrics
+  Timestamp reevaluate_at = Timestamp::never();   // then a refused job may claim victims that are too young now
+  std::uint64_t scheduling_attempts = 0;          // work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;
-  std::uint64_t lanes_probed = 0;   // lanes whose first job was looked at because they were awake or something changed
-  std::uint64_t lanes_resumed = 0;  // lanes that were sent back to sleep without that
-  std::uint64_t lanes_walked = 0;   // lanes that were looked at to find whom a start could be held for
+  std::uint64_t classes_probed = 0;  // lanes whose first job was looked at because they were awake or something changed
+  std::uint64_t classes_resumed = 0;  // lanes that were sent back to sleep without that
+  std::uint64_t classes_walked = 0;   // lanes that were looked at to find whom a start could be held for
 };
 
 }  // namespace berth

@@ -10,30 +10,30 @@
 namespace berth {
 
 enum class ReasonCode {
-  kNone,             // nothing blocks it; it starts in the next cycle
-  kHeld,             // held by a user
-  kEarliestStart,    // not before a time it asked for, or its back-off
-  kDependency,       // waits for another job
-  kDependencyNever,  // the job it depends on ended in a way that rules it out
-  kQueueMax,         // a ceiling on the way to the root
-  kQueueLending,     // what is idle is not lent to this queue
-  kPoolClosed,       // no pool it may use
-  kGpusBusy,         // fits the fleet, not what is free now
-  kFragmented,       // enough is free in total, not where a gang or a node's worth is needed
-  kTopology,         // enough is free, not within the required domain
-  kNeverFits,        // no node or fleet like this can ever hold it
-  kWaitsForVictims,  // nominated; victims are leaving
-  kBehindHold,       // would delay a job that is promised a start
-  kBehindHead,       // strict queue: the head of the queue goes first
-  kArrayLimit,       // the array's own concurrency limit
-  kUserLimit,        // a per-user limit
-  kParent,           // runs through its replicas or elements
-  kApart,            // another trust domain runs where its pool keeps them apart
-  kAffinity,         // it has to be near jobs, or away from jobs, and no free place is
-  kMaintenance,      // a maintenance window begins before it would be gone
-  kNuma,             // it would fit, were it not for the NUMA policy of its tasks
-  kContainers,       // it has an image, and the nodes that run containers can never hold it; others could
-  kPorts,            // it would fit, but somebody there has a port that it listens on
+  kNone,                   // nothing blocks it; it starts in the next cycle
+  kHeld,                   // held by a user
+  kEarliestStart,          // not before a time it asked for, or its back-off
+  kDependency,             // waits for another job
+  kDependencyNever,        // the job it depends on ended in a way that rules it out
+  kQuotaMax,               // a ceiling on the way to the root
+  kQuotaLentOut,           // what is idle is not lent to this queue
+  kNoEligibleNode,         // no pool it may use
+  kInsufficientResources,  // fits the fleet, not what is free now
+  kFragmented,             // enough is free in total, not where a gang or a node's worth is needed
+  kTopology,               // enough is free, not within the required domain
+  kNeverFits,              // no node or fleet like this can ever hold it
+  kWaitsForVictims,        // nominated; victims are leaving
+  kWouldDelayReservation,  // would delay a job that is promised a start
+  kBehindQueueHead,        // strict queue: the head of the queue goes first
+  kArrayLimit,             // the array's own concurrency limit
+  kUserLimit,              // a per-user limit
+  kParent,                 // runs through its replicas or elements
+  kTrustDomain,            // another trust domain runs where its pool keeps them apart
+  kAffinity,               // it has to be near jobs, or away from jobs, and no free place is
+  kMaintenance,            // a maintenance window begins before it would be gone
+  kNuma,                   // it would fit, were it not for the NUMA policy of its tasks
+  kContainers,             // it has an image, and the nodes that run containers can never hold it; others could
+  kPorts,                  // it would fit, but somebody there has a port that it listens on
 };
 BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
                  "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
@@ -42,8 +42,8 @@ BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "de
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
-  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever || code == ReasonCode::kPoolClosed ||
-         code == ReasonCode::kContainers;
+  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever ||
+         code == ReasonCode::kNoEligibleNode || code == ReasonCode::kContainers;
 }
 
 // Which of the rules about places it is that refuses, where a code has several.

@@ -1,13 +1,50 @@
 #pragma once
-// The scheduling cycle: the page to read first. State in, plan out; the state is used as scratch paper (state/trial.h)
-// and is as it was when the function returns.
+// The scheduling cycle: the page to read first. `run_cycle` takes the state and the time and returns a plan. It uses
+// the state as scratch paper: everything is tried in a transaction (state/transaction.h), and the state is as before
+// when the function returns.
+
+#include <cstddef>
+#include <set>
+#include <vector>
 
 #include "base/timestamp.h"
+#include "model/ids.h"
 #include "model/plan.h"
+#include "sched/backfill/earliest_start.h"
+#include "sched/place/place.h"
+#include "sched/preempt/eviction_limits.h"
+#include "sched/requeue/cycle_cache.h"
+#include "sched/requeue/verdicts.h"
 #include "state/state.h"
+#include "state/transaction.h"
 
 namespace berth::sched {
 
+// Returns what one cycle decides, in the order of its decisions.
 Plan run_cycle(state::State& state, Timestamp now);
+
+// One cycle while it runs: the transaction, the plan so far, and what its steps tell each other.
+struct Cycle {
+  Cycle(state::State& s, Timestamp t) : state(s), now(t), transaction(s), verdicts(s) {}
+
+  state::State& state;
+  Timestamp now;
+  state::Transaction transaction;
+  Plan plan;
+  SearchStats work;
+
+  std::set<JobId> victims;            // jobs that this cycle evicts, shrinks or moves
+  std::size_t evicted = 0;            // number of those that stop as a whole
+  StoppedBelow stopped_below;         // the same number, by queue
+  std::vector<ExpectedEnd> starting;  // expected ends of the jobs that this cycle starts
+  std::set<JobId> decided;            // jobs that this cycle starts or nominates
+  std::set<JobId> withdrawn;          // jobs whose nomination this cycle serves or withdraws
+  std::vector<JobId> deferred;        // preemptors that would be preempted at once by a pending job
+  bool cancels_evictions = false;     // a nominated job starts elsewhere: its victims go on
+  bool refused_at_places = false;     // quota has refused a job the places that it found
+
+  Verdicts verdicts;
+  CycleCache cache;
+};
 
 }  // namespace berth::sched

@@ -4,8 +4,8 @@
 
 #include "control/commit.h"
 #include "control/handle.h"
-#include "control/settle.h"
-#include "sched/explain.h"
+#include "control/reconcile.h"
+#include "explain/why.h"
 
 namespace berth {
 namespace {
@@ -44,7 +44,7 @@ struct Cluster {
     control::Batch batch(state, now);
     auto reply = control::handle(batch, command);
     REQUIRE_MESSAGE(reply.has_value(), (reply ? "" : reply.error().message));
-    control::settle(batch);
+    control::reconcile(batch);
     return *reply;
   }
 
@@ -55,7 +55,7 @@ struct Cluster {
     CHECK_EQ(state.digest(), before);
     CHECK_EQ(state.audit().value_or(""), "");
     control::commit(batch, plan);
-    control::settle(batch);
+    control::reconcile(batch);
     CHECK_EQ(state.audit().value_or(""), "");
     return plan;
   }
@@ -85,11 +85,11 @@ struct Cluster {
 };
 
 // The borrower has all GPUs, and the owner was promised his half of them.
-struct ClaimedCluster : Cluster {
+struct PreemptedCluster : Cluster {
   JobId borrower = submit("b", 1, 8);
   JobId owner;
 
-  ClaimedCluster() {
+  PreemptedCluster() {
     cycle();
     owner = submit("a", 1, 4, true);
     cycle();
@@ -109,12 +109,12 @@ TEST_CASE("a gang borrows idle guarantees and gives them back when the owner ret
   REQUIRE_EQ(plan.decisions.size(), 1);
   CHECK_EQ(std::get<EvictDecision>(plan.decisions[0]).victims, std::vector<JobId>{borrower});
   CHECK(cluster.state.job(borrower)->phase == JobPhase::kStopping);
-  CHECK(sched::explain(cluster.state, owner, cluster.now).reason.code == ReasonCode::kWaitsForVictims);
+  CHECK(explain::why(cluster.state, owner, cluster.now).reason.code == ReasonCode::kWaitsForVictims);
   cluster.exit(borrower, 0);
   CHECK(cluster.state.job(borrower)->phase == JobPhase::kPending);
   cluster.cycle();
   CHECK(cluster.state.job(owner)->phase == JobPhase::kRunning);
-  CHECK(sched::explain(cluster.state, borrower, cluster.now).reason.code == ReasonCode::kGpusBusy);
+  CHECK(explain::why(cluster.state, borrower, cluster.now).reason.code == ReasonCode::kInsufficientResources);
   cluster.exit(owner, 0);
   CHECK_EQ(cluster.state.job(owner), nullptr);
   cluster.cycle();
@@ -135,14 +135,14 @@ TEST_CASE("a gang that is within its guarantee is not reclaimed") {
 }
 
 TEST_CASE("a victim whose claimant went away is let off") {
-  ClaimedCluster cluster;
+  PreemptedCluster cluster;
   cluster.command(CancelJob{cluster.owner, "ann"});
   CHECK(cluster.state.job(cluster.borrower)->phase == JobPhase::kRunning);
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
 TEST_CASE("a promise ends when its node registers again with a promised GPU failed") {
-  ClaimedCluster cluster;
+  PreemptedCluster cluster;
   const std::uint8_t promised = cluster.state.job(cluster.owner)->nomination->placements.front().gpus.front();
   NodeSpec spec = cluster.state.node(NodeId(0)).spec;
   spec.gpus[promised].healthy = false;
@@ -153,7 +153,7 @@ TEST_CASE("a promise ends when its node registers again with a promised GPU fail
 }
 
 TEST_CASE("a promised node that registers again with other labels or taints is not taken") {
-  ClaimedCluster cluster;
+  PreemptedCluster cluster;
   NodeSpec spec = cluster.state.node(NodeId(0)).spec;
   SUBCASE("as it was") {}
   SUBCASE("another label") { spec.labels = {{"disk", "slow"}}; }
@@ -167,7 +167,7 @@ TEST_CASE("a promised node that registers again with other labels or taints is n
 }
 
 TEST_CASE("a saved and loaded state is the same state") {
-  ClaimedCluster cluster;
+  PreemptedCluster cluster;
   auto loaded = state::State::load(cluster.state.save());
   REQUIRE(loaded.has_value());
   CHECK_EQ(loaded->digest(), cluster.state.digest());

@@ -5,20 +5,20 @@
 #include <set>
 
 #include "base/random.h"
-#include "sched/blocking.h"
-#include "sched/counterfactual.h"
-#include "sched/exact_solver.h"
-#include "sched/fleet_fixture.h"
-#include "sched/place.h"
+#include "explain/find_remedy.h"
+#include "explain/pending_reason.h"
+#include "sched/place/place.h"
 #include "state/estimate.h"
+#include "support/exact_solver.h"
+#include "support/fleet_fixture.h"
 
 namespace berth {
 namespace {
 
-using sched::Change;
-using sched::ChangeKind;
 using sched::exactly_can_start;
 using sched::Imagined;
+using sched::Remedy;
+using sched::RemedyKind;
 
 int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
 
@@ -43,12 +43,12 @@ struct TinyFleet : FleetFixture {
     for (std::int64_t i = 0; i < jobs; ++i) {
       now = now + 1000;
       ids.push_back(submit(random_job()));
-      if (random.chance(600)) settle_cycles();
+      if (random.chance(600)) reconcile_cycles();
     }
   }
 
   // Cycles until nothing more is decided. The decisions of the last one that evicted are kept.
-  void settle_cycles() {
+  void reconcile_cycles() {
     for (int i = 0; i < 10; ++i) {
       Plan plan = cycle();
       if (plan.decisions.empty()) return;
@@ -108,7 +108,7 @@ struct TinyFleet : FleetFixture {
     }
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
     if (cut) config.gpu_models.front().mig = "a100-40gb";
-    config.scheduling.backfill_holds = 0;  // the solver knows nothing of what is held for others
+    config.scheduling.backfill_reservations = 0;  // the solver knows nothing of what is held for others
     choose_terms(config, agreed);
     return config;
   }
@@ -167,7 +167,7 @@ struct TinyFleet : FleetFixture {
     if (random.chance(250)) spec.topology.required = level();
     if (random.chance(100) && spec.topology.required != "node")
       spec.topology.preferred = levels && spec.topology.required != "rack" ? "rack" : "node";
-    choose_neighbours(spec);
+    choose_for_affinity(spec);
     for (TaskGroup& one : spec.groups) {
       if (sockets.chance(250)) one.numa = static_cast<NumaPolicy>(sockets.below(4));
       if (sockets.chance(100)) one.node_selector = {{"disk", "fast"}};
@@ -193,7 +193,7 @@ struct TinyFleet : FleetFixture {
     spec.exclusive = false;
   }
 
-  void choose_neighbours(JobSpec& spec) {
+  void choose_for_affinity(JobSpec& spec) {
     const bool levels = !state.config().topology_levels.empty();
     const auto level = [&]() -> std::string {
       return !levels || random.chance(400) ? "node" : random.chance(600) ? "rack" : "block";
@@ -257,7 +257,7 @@ struct TinyFleet : FleetFixture {
       if (evict == nullptr) continue;
       ++evictions;
       Imagined imagined = all;
-      imagined.job = *state.job(evict->claimant);
+      imagined.job = *state.job(evict->preemptor);
       // What it is promised passes what others keep back, which may be more when the victims have left.
       Imagined promised = imagined;
       for (const auto& queue : state.queues()) {
@@ -335,7 +335,7 @@ struct TinyFleet : FleetFixture {
     return known ? state::expected_end(state, job, now) : Timestamp::never();
   }
 
-  Imagined imagine(JobId id, const Change& change) const {
+  Imagined imagine(JobId id, const Remedy& change) const {
     Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
     for (const sched::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
@@ -343,7 +343,7 @@ struct TinyFleet : FleetFixture {
     for (const sched::Raise& raise : change.raises) {
       (raise.lending ? imagined.lending : imagined.max)[{raise.queue, raise.dim}] = raise.to;
     }
-    if (change.kind == ChangeKind::kWait) {
+    if (change.kind == RemedyKind::kWait) {
       for (const JobId other : state.running()) {
         const state::AttemptState& attempt = *state.job(other)->attempt;
         if (known_end(*state.job(other)) <= change.at)
@@ -372,19 +372,19 @@ struct TinyFleet : FleetFixture {
 };
 
 // The change with one part left out or one unit less of it; each of them must not be enough.
-std::vector<Change> weaker(const Change& change) {
-  std::vector<Change> all;
+std::vector<Remedy> weaker(const Remedy& change) {
+  std::vector<Remedy> all;
   const auto without = [&](auto parts) {
     for (std::size_t i = 0; i < (change.*parts).size(); ++i) {
-      Change less = change;
+      Remedy less = change;
       (less.*parts).erase((less.*parts).begin() + static_cast<std::ptrdiff_t>(i));
       all.push_back(less);
     }
   };
-  without(&Change::victims);
-  without(&Change::nodes);
-  without(&Change::raises);
-  without(&Change::shrinks);
+  without(&Remedy::victims);
+  without(&Remedy::nodes);
+  without(&Remedy::raises);
+  without(&Remedy::shrinks);
   for (std::size_t i = 0; i < change.shrinks.size(); ++i) {
     all.push_back(change);
     if (++all.back().shrinks[i].keep == all.back().shrinks[i].tasks) all.pop_back();  // the same as without it
@@ -393,18 +393,18 @@ std::vector<Change> weaker(const Change& change) {
     all.push_back(change);
     --all.back().raises[i].to;
   }
-  const bool counts = change.kind == ChangeKind::kTasks || change.kind == ChangeKind::kCpus ||
-                      change.kind == ChangeKind::kMemory || change.kind == ChangeKind::kGpus;
+  const bool counts = change.kind == RemedyKind::kTasks || change.kind == RemedyKind::kCpus ||
+                      change.kind == RemedyKind::kMemory || change.kind == RemedyKind::kGpus;
   if (counts) {
-    const std::int64_t unit = change.kind == ChangeKind::kGpus && change.from % kMilli == 0 ? kMilli : 1;
+    const std::int64_t unit = change.kind == RemedyKind::kGpus && change.from % kMilli == 0 ? kMilli : 1;
     all.push_back(change);
     all.back().to += unit;
   }
-  if (change.kind == ChangeKind::kWait) {
+  if (change.kind == RemedyKind::kWait) {
     all.push_back(change);
     all.back().at.ms -= 1;
   }
-  if (change.kind == ChangeKind::kProfile) {
+  if (change.kind == RemedyKind::kProfile) {
     const MigGeometry& geometry = *mig_geometry("a100-40gb");
     for (const MigProfile& profile : geometry.profiles) {
       const std::int64_t milli = geometry.milli_of(profile);
@@ -417,7 +417,7 @@ std::vector<Change> weaker(const Change& change) {
   return all;
 }
 
-bool lacks_a_fitting_fleet(ReasonCode code) { return sched::is_of_room(code) || code == ReasonCode::kNeverFits; }
+bool lacks_a_fitting_fleet(ReasonCode code) { return sched::is_room_reason(code) || code == ReasonCode::kNeverFits; }
 
 }  // namespace
 
@@ -430,7 +430,7 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
   std::int64_t evictions = 0;
   for (int i = 0; i < instances(); ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i));
-    fleet.settle_cycles();
+    fleet.reconcile_cycles();
     evictions += fleet.evictions;
     shrinks += fleet.shrinks;
     for (const JobId id : fleet.ids) {
@@ -438,8 +438,8 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
       if (job == nullptr || job->attempt || job->nomination) continue;
       ++waiting;
       const bool could = exactly_can_start(fleet.state, {*job, {}, {}, {}, {}, {}, false});
-      sched::PlaceWork work;
-      const auto why = sched::blocking(fleet.state, *job, fleet.now, work);
+      sched::SearchStats work;
+      const auto why = explain::pending_reason(fleet.state, *job, fleet.now, work);
       const bool refused = why.has_value();
       if (refused && fleet.state.nominated().empty() && lacks_a_fitting_fleet(why->code)) {
         const bool never = is_never(why->code);
@@ -472,14 +472,14 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
   std::int64_t of_several_groups = 0;
   for (int i = 0; i < instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 3'000'000'000);
-    fleet.settle_cycles();
+    fleet.reconcile_cycles();
     if (!fleet.state.nominated().empty()) continue;
-    sched::PlaceWork work;
+    sched::SearchStats work;
     std::map<JobId, ReasonCode> told;
     for (const JobId id : fleet.ids) {
       const state::JobState& job = *fleet.state.job(id);
       if (job.attempt) continue;
-      if (const auto why = sched::blocking(fleet.state, job, fleet.now, work)) told[id] = why->code;
+      if (const auto why = explain::pending_reason(fleet.state, job, fleet.now, work)) told[id] = why->code;
     }
     const std::set<JobId> running = fleet.state.running();
     for (const JobId id : running) fleet.exit(id, 0);
@@ -489,7 +489,7 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
       const bool never = !sched::place(fleet.state, job, sched::kAllModels, work, why) && is_never(why.code);
       told_never += never;
       of_several_groups += never && job.spec.groups.size() > 1;
-      if (never && sched::is_of_room(code) && !fleet.needs_others(job.spec))
+      if (never && sched::is_room_reason(code) && !fleet.needs_others(job.spec))
         fleet.fault("job " + std::to_string(id.value()) + " was told to wait");
     }
     for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
@@ -500,21 +500,21 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
 }
 
 TEST_CASE("a change that is told starts the job, and with any part of it left out it does not start") {
-  std::map<ChangeKind, std::int64_t> told;
+  std::map<RemedyKind, std::int64_t> told;
   for (int i = 0; i < instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 1'000'000'000);
-    fleet.settle_cycles();
+    fleet.reconcile_cycles();
     const std::uint64_t before = fleet.state.digest();
     for (const JobId id : fleet.ids) {
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
-      const auto changes = sched::smallest_changes(fleet.state, id, fleet.now);
+      const auto changes = sched::smallest_remedies(fleet.state, id, fleet.now);
       bool evicting = false;
-      for (const Change& change : changes) {
+      for (const Remedy& change : changes) {
         ++told[change.kind];
-        evicting = evicting || change.kind == ChangeKind::kEvict;
+        evicting = evicting || change.kind == RemedyKind::kEvict;
         if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + change.text);
-        for (const Change& less : weaker(change)) {
+        for (const Remedy& less : weaker(change)) {
           if (sched::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
           const bool exact =
               fleet.judged_without_others(job->spec) && fleet.judged_without_others(sched::changed(*job, less).spec);
@@ -522,7 +522,7 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
             fleet.fault("exactly, less is enough than " + change.text);
         }
       }
-      Change everybody;
+      Remedy everybody;
       for (const JobId other : fleet.state.running()) {
         if (fleet.state.job(other)->phase == JobPhase::kRunning) everybody.victims.push_back(other);
       }
@@ -534,11 +534,11 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
     for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);
     if (!fleet.faults.empty()) break;
   }
-  for (const ChangeKind kind :
-       {ChangeKind::kWait, ChangeKind::kUncordon, ChangeKind::kModel, ChangeKind::kTolerate, ChangeKind::kShareNodes,
-        ChangeKind::kGpus, ChangeKind::kTasks, ChangeKind::kCpus, ChangeKind::kQuota, ChangeKind::kEvict,
-        ChangeKind::kGroupLevel, ChangeKind::kNoTerm, ChangeKind::kNuma, ChangeKind::kNoImage, ChangeKind::kProfile,
-        ChangeKind::kOtherPorts}) {
+  for (const RemedyKind kind :
+       {RemedyKind::kWait, RemedyKind::kUncordon, RemedyKind::kModel, RemedyKind::kTolerate, RemedyKind::kShareNodes,
+        RemedyKind::kGpus, RemedyKind::kTasks, RemedyKind::kCpus, RemedyKind::kQuota, RemedyKind::kEvict,
+        RemedyKind::kGroupLevel, RemedyKind::kNoTerm, RemedyKind::kNuma, RemedyKind::kNoImage, RemedyKind::kProfile,
+        RemedyKind::kOtherPorts}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sched/explain.h"
-#include "sched/fleet_fixture.h"
+#include "explain/why.h"
+#include "support/fleet_fixture.h"
 
 namespace berth {
 namespace {
@@ -50,7 +50,7 @@ TEST_CASE("a gang of several groups is told what all of them lack, or which of t
     spec.groups[1].request.gpus = actors;
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    return sched::explain(fleet.state, job, fleet.now).summary;
+    return explain::why(fleet.state, job, fleet.now).summary;
   };
   JobSpec small = FleetFixture::job("a", 1, 3);
   small.groups[0].request.gpu_models = {"A100"};
@@ -79,7 +79,7 @@ TEST_CASE("groups that an empty fleet holds one by one but not together are told
   const auto told = [&](const JobSpec& spec) {
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    return sched::explain(fleet.state, job, fleet.now).summary;
+    return explain::why(fleet.state, job, fleet.now).summary;
   };
   const std::string never = "no set of nodes in this fleet can hold it, even if all were empty";
   JobSpec of_cpu = pair;
@@ -111,7 +111,7 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
     if (within) spec.topology.required = "node";
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    const auto verdict = sched::explain(fleet.state, job, fleet.now);
+    const auto verdict = explain::why(fleet.state, job, fleet.now);
     fleet.command(CancelJob{job, "op"});
     if (fleet.runs(job)) fleet.exit(job, 0);
     return name_of(verdict.reason.code);
@@ -157,7 +157,7 @@ TEST_CASE("two of three groups that never have room beside each other are enough
     spec.exclusive = !level.empty();
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    const auto verdict = sched::explain(fleet.state, job, fleet.now);
+    const auto verdict = explain::why(fleet.state, job, fleet.now);
     if (fleet.runs(job)) fleet.exit(job, 0);
     return name_of(verdict.reason.code);
   };
@@ -200,7 +200,7 @@ TEST_CASE("a job that waits for a cordoned node is told so in the first line") {
   fleet.command(CordonNode{"n1", true, false, "op"});
   const JobId job = fleet.submit(FleetFixture::job("a", 1, 4));
   fleet.cycle();
-  const auto told = sched::explain(fleet.state, job, fleet.now).summary;
+  const auto told = explain::why(fleet.state, job, fleet.now).summary;
   CHECK_MESSAGE(told.find("1 node that could is cordoned") != std::string::npos, told);
   fleet.command(CordonNode{"n1", false, false, "op"});
   fleet.cycle();
@@ -248,12 +248,12 @@ TEST_CASE("a job that wants a node for itself claims one from who borrows it") {
   REQUIRE(fleet.runs(borrower));
   JobSpec alone = FleetFixture::job("a", 1, 1);
   alone.exclusive = true;
-  const JobId claimant = fleet.submit(alone);
+  const JobId preemptor = fleet.submit(alone);
   fleet.cycle();
   REQUIRE(fleet.state.job(borrower)->attempt->stop.has_value());
   fleet.exit(borrower, 143);
   fleet.cycle();
-  CHECK(fleet.runs(claimant));
+  CHECK(fleet.runs(preemptor));
 }
 
 }  // namespace

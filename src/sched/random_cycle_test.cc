@@ -5,13 +5,13 @@
 #include <map>
 #include <set>
 
-#include "sched/blocking.h"
-#include "sched/order.h"
-#include "sched/place.h"
-#include "sched/quota.h"
-#include "sched/random_fleet.h"
-#include "sched/share.h"
-#include "state/trial.h"
+#include "explain/pending_reason.h"
+#include "sched/place/place.h"
+#include "sched/queue/order.h"
+#include "sched/queue/quota.h"
+#include "sched/queue/share.h"
+#include "state/transaction.h"
+#include "support/random_fleet.h"
 
 namespace berth {
 namespace {
@@ -24,7 +24,7 @@ struct LinearOrder {
   const State& state;
   Timestamp now;
   std::set<JobId> asked = {};
-  std::set<state::LaneKey> refused = {};
+  std::set<state::EquivalenceKey> refused = {};
 
   const JobState* head(QueueId id) const {
     const state::QueueState& queue = state.queue(id);
@@ -76,7 +76,7 @@ struct LinearOrder {
   }
   void refuse(const JobState& job) {
     const state::QueueState& leaf = state.queue(job.queue);
-    for (const auto& [shape, jobs] : leaf.lanes) {
+    for (const auto& [shape, jobs] : leaf.eq_classes) {
       if (leaf.policy == QueuePolicy::kStrict || shape == job.shape) refused.insert({leaf.id, shape});
     }
   }
@@ -90,12 +90,12 @@ TEST_CASE("a cycle decides the same whether refused lanes slept or all are asked
   for_each_step({.first = 200, .end = 300, .steps = 25, .arrivals = 3}, [&](Fleet& fleet) {
     auto woken = State::load(fleet.state.save());
     REQUIRE(woken.has_value());
-    REQUIRE_EQ(woken->waits().awake_count() >= fleet.state.waits().awake_count(), true);
-    slept += woken->waits().awake_count() - fleet.state.waits().awake_count();
-    const Plan with_sleep = sched::run_cycle(fleet.state, fleet.now);
+    REQUIRE_EQ(woken->waits().active_count() >= fleet.state.waits().active_count(), true);
+    slept += woken->waits().active_count() - fleet.state.waits().active_count();
+    const Plan with_wait_cause = sched::run_cycle(fleet.state, fleet.now);
     const Plan without = sched::run_cycle(*woken, fleet.now);
-    REQUIRE_EQ(control::plan_hash(with_sleep), control::plan_hash(without));
-    REQUIRE_EQ(with_sleep.ask_again_at.ms, without.ask_again_at.ms);
+    REQUIRE_EQ(control::plan_hash(with_wait_cause), control::plan_hash(without));
+    REQUIRE_EQ(with_wait_cause.reevaluate_at.ms, without.reevaluate_at.ms);
     REQUIRE_EQ(fleet.state.audit().value_or(""), "");
     decisions += without.decisions.size();
   });
@@ -113,16 +113,16 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
         fleet.command(SubmitJob{spec, ""});
       }
     }
-    sched::BlockingOfMany of_many(fleet.state, fleet.now);
+    sched::PendingReasons of_many(fleet.state, fleet.now);
     for (const JobId id : pending_of(fleet.state)) {
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;
-      sched::PlaceWork work;
-      const auto alone = sched::blocking(fleet.state, job, fleet.now, work);
+      sched::SearchStats work;
+      const auto alone = explain::pending_reason(fleet.state, job, fleet.now, work);
       const auto row = of_many(job);
       CAPTURE(id.value());
-      if (row == ReasonCode::kBehindHold) {  // a list does not look for places beside the hold
-        REQUIRE((!alone || alone->code == ReasonCode::kBehindHold));
+      if (row == ReasonCode::kWouldDelayReservation) {  // a list does not look for places beside the hold
+        REQUIRE((!alone || alone->code == ReasonCode::kWouldDelayReservation));
         continue;
       }
       REQUIRE_EQ(row.has_value(), alone.has_value());
@@ -136,7 +136,7 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
       if (fleet.random.chance(300)) fleet.command(CancelJob{id, "ann"});
     }
   });
-  for (const ReasonCode code : {ReasonCode::kGpusBusy, ReasonCode::kQueueMax, ReasonCode::kBehindHead,
+  for (const ReasonCode code : {ReasonCode::kInsufficientResources, ReasonCode::kQuotaMax, ReasonCode::kBehindQueueHead,
                                 ReasonCode::kUserLimit, ReasonCode::kNeverFits}) {
     CAPTURE(name_of(code));
     CHECK_GT(told[code], 0);
@@ -155,7 +155,7 @@ TEST_CASE("jobs are asked in the order that its definition gives, whatever start
       fleet.live();
       for (int i = 0; i < 8; ++i) fleet.command(SubmitJob{fleet.random_spec(), ""});
       fleet.state.pass_deadlines(fleet.now);
-      state::Trial trial(fleet.state);
+      state::Transaction transaction(fleet.state);
       sched::Order order(fleet.state, fleet.now);
       LinearOrder linear{fleet.state, fleet.now};
       while (const JobState* expected = linear.head(fleet.state.root())) {
@@ -165,10 +165,10 @@ TEST_CASE("jobs are asked in the order that its definition gives, whatever start
         REQUIRE(next.has_value());
         REQUIRE_EQ(next->value(), expected->id.value());
         linear.asked.insert(expected->id);
-        sched::PlaceWork work;
+        sched::SearchStats work;
         const auto placements = sched::try_place(fleet.state, *expected, sched::kAllModels, sched::Pools::kAny, work);
         if (placements && fleet.random.chance(600)) {
-          trial.place(expected->id, *placements);
+          transaction.place(expected->id, *placements);
           ++started;
         } else {
           order.refuse();

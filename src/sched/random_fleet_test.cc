@@ -1,12 +1,12 @@
 // Placement and the node index, on fleets that live at random.
 
-#include "sched/random_fleet.h"
+#include "support/random_fleet.h"
 
 #include <doctest/doctest.h>
 
-#include "sched/linear_search.h"
-#include "sched/place.h"
-#include "state/trial.h"
+#include "sched/place/place.h"
+#include "state/transaction.h"
+#include "support/linear_search.h"
 
 namespace berth {
 namespace {
@@ -35,7 +35,7 @@ TEST_CASE("the index places every job where a scan of all nodes would") {
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;
       const sched::ModelMask models = fleet.random.chance(800) ? sched::kAllModels : 0b011U;
-      sched::PlaceWork work;
+      sched::SearchStats work;
       Reason why;
       const auto fast = sched::place(fleet.state, job, models, work, why);
       const auto slow = sched::place_slow(fleet.state, job, models);
@@ -58,9 +58,9 @@ TEST_CASE("the index places every job where a scan of all nodes would") {
 TEST_CASE("the node index kept up by events and trials equals one built from scratch") {
   for_each_step({.first = 100, .end = 130, .steps = 30}, [&](Fleet& fleet) {
     REQUIRE_EQ(fleet.state.audit().value_or(""), "");
-    state::Trial trial(fleet.state);
+    state::Transaction transaction(fleet.state);
     for (const JobId id : fleet.state.running()) {
-      if (fleet.random.chance(300)) trial.remove(id);
+      if (fleet.random.chance(300)) transaction.remove(id);
     }
     std::int64_t indexed = 0;
     const auto& index = fleet.state.node_index();
@@ -71,7 +71,7 @@ TEST_CASE("the node index kept up by events and trials equals one built from scr
       }
     }
     REQUIRE_EQ(indexed, available_on(fleet.state));
-    trial.rollback_to(0);
+    transaction.rollback_to(0);
     REQUIRE_EQ(fleet.state.audit().value_or(""), "");
   });
 }
@@ -101,7 +101,7 @@ TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
   spec.groups[0].request.gpus = 8;
   spec.groups[0].command = {"true"};
   const JobId id = fleet.command(SubmitJob{spec, ""})->job;
-  sched::PlaceWork work;
+  sched::SearchStats work;
   Reason why;
   const auto placed = sched::place(fleet.state, *fleet.state.job(id), sched::kAllModels, work, why);
   REQUIRE(placed.has_value());

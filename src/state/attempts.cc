@@ -32,8 +32,8 @@ bool any_growth_beside(const State& state, QueueId leaf) {
 
 // Whether a start is held for somebody on the queue's side of the tree. When others there have more, it may come to
 // borrow, and who could reclaim from it then passes the hold.
-bool any_hold_beside(const State& state, QueueId leaf) {
-  return std::any_of(state.start_holds().begin(), state.start_holds().end(),
+bool any_reservation_beside(const State& state, QueueId leaf) {
+  return std::any_of(state.reservations().begin(), state.reservations().end(),
                      [&](JobId id) { return side_of(state, state.job(id)->queue) == side_of(state, leaf); });
 }
 
@@ -41,12 +41,12 @@ bool any_hold_beside(const State& state, QueueId leaf) {
 
 // Others may have a claim to what gangs have grown by, or to what is held, on the side of the tree that has more now.
 void State::has_more(QueueId leaf) {
-  if (any_hold_beside(*this, leaf)) {
-    waits_.ease_holds();
+  if (any_reservation_beside(*this, leaf)) {
+    waits_.mark_reservations_freed();
     ++opportunity_;
   }
   if (!any_growth_beside(*this, leaf)) return;
-  waits_.wake_all();
+  waits_.activate_all();
   ++opportunity_;
 }
 
@@ -66,7 +66,7 @@ void State::on(const Nominated& event) {
   has_more(job.queue);
   waits_.mark_changed();  // others may claim elsewhere what they could not claim there
   ++opportunity_;
-  drop_start_hold(job);
+  drop_reservation(job);
   job.nomination = std::move(nomination);
   nominated_.insert(job.id);
 }
@@ -85,16 +85,16 @@ void State::drop_nomination(JobState& job) {
 void State::on(const NominationDropped& event) {
   JobState& job = existing(event.job);
   drop_nomination(job);
-  unsettled_.insert(nominated_.begin(), nominated_.end());  // a limit may be too low for others, too
-  const std::int64_t pause_ms = pause_after_promises_ms(++job.lost_promises);
-  if (pause_ms > 0) job.claims_from = now_ + pause_ms;
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a limit may be too low for others, too
+  const std::int64_t pause_ms = pause_after_lost_nominations_ms(++job.lost_nominations);
+  if (pause_ms > 0) job.evicts_from = now_ + pause_ms;
   if (job.in_pending) {
     strike_pending(job);
-    job.shape = lane_of(job);
+    job.shape = eq_class_of(job);
     list_pending(job);
-    waits_.wake({job.queue, job.shape});
+    waits_.activate({job.queue, job.shape});
   }
-  unsettled_.insert(event.job);
+  unreconciled_.insert(event.job);
   ++opportunity_;
 }
 
@@ -128,7 +128,7 @@ void State::on(const AttemptStarted& event) {
   BERTH_CHECK(job.phase == JobPhase::kPending);
   BERTH_CHECK(event.attempt == job.attempts + 1);
   if (job.nomination) {
-    waits_.wake_all();  // others may have a claim to what it has taken from those whom they could not stop
+    waits_.activate_all();  // others may have a claim to what it has taken from those whom they could not stop
     ++opportunity_;
   }
   // What a queue keeps of its guarantee is less when some of it is used, and others may have what is not kept.
@@ -137,8 +137,8 @@ void State::on(const AttemptStarted& event) {
   }
   drop_nomination(job);
   remove_pending(job);
-  job.lost_promises = 0;
-  job.claims_from = {};
+  job.lost_nominations = 0;
+  job.evicts_from = {};
   job.attempts = event.attempt;
   job.phase = JobPhase::kRunning;
   job.expected_s = estimate(*this, job).seconds;
@@ -147,8 +147,8 @@ void State::on(const AttemptStarted& event) {
   attempt.started = now_;
   attempt.resized = now_;
   attempt.master_port = event.master_port;
-  if (job.start_hold) attempt.held_start = job.start_hold->first_start;
-  drop_start_hold(job);
+  if (job.reservation) attempt.held_start = job.reservation->first_start;
+  drop_reservation(job);
   const Charge charge = charge_of(*this, job, event.placements, event.within);
   bind_tasks(job, event.placements, +1);
   for (const TaskPlacement& placement : event.placements) {
@@ -177,7 +177,7 @@ void State::on(const AttemptStarted& event) {
   reset_timer(job);
   notify_dependents(job.id);
   if (!job.parent.valid()) return;
-  unsettled_.insert(job.parent);
+  unreconciled_.insert(job.parent);
   JobState& parent = existing(job.parent);
   if (parent.attempts > 0) return;
   parent.attempts = 1;  // a service or array has started when its first part has
@@ -203,8 +203,8 @@ void State::on(const AttemptGrown& event) {
   note_usage(job.queue);
   touch_load(job.queue);
   reset_departure(job);
-  wake_claimants(queue(job.queue), job.priority);
-  waits_.wake_all();  // other queues may have a claim to growth, now that there is more of it
+  activate_preemptors(queue(job.queue), job.priority);
+  waits_.activate_all();  // other queues may have a claim to growth, now that there is more of it
   ++opportunity_;
 }
 
@@ -258,7 +258,7 @@ void State::on(const AttemptShrunk& event) {
     if (!queue(q).borrowed.empty()) roomier_.insert(q);
   }
   reset_timer(job);
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
   ++opportunity_;
 }
 
@@ -283,7 +283,7 @@ void State::on(const TaskStarted& event) {
   TaskState& task = existing(event.job).attempt->tasks[event.task];
   BERTH_CHECK(task.phase == TaskPhase::kBound);
   task.phase = TaskPhase::kRunning;
-  unsettle_service(existing(event.job));
+  mark_service_unreconciled(existing(event.job));
 }
 
 void State::on(const TaskExited& event) {
@@ -302,7 +302,7 @@ void State::on(const TaskExited& event) {
                             (event.message.empty() ? std::string(name_of(event.reason)) : event.message);
   }
   node_mut(task.placement.node).tasks.erase({job.id, event.task});
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
 }
 
 void State::on(const StopBegan& event) {
@@ -312,26 +312,26 @@ void State::on(const StopBegan& event) {
   if (event.keep == 0) job.attempt->signalled = true;
   Stop stop;
   stop.cause = event.cause;
-  stop.claimant = event.claimant;
+  stop.preemptor = event.preemptor;
   stop.began = now_;
   stop.deadline = event.deadline;
   stop.exited_before = job.attempt->exited;
   stop.keep = event.keep;
   job.attempt->stop = stop;
   job.attempt->grace_used_ms = grace_used_ms(*this, job, now_);
-  job.attempt->let_off_at = now_;
+  job.attempt->eviction_cancelled_at = now_;
   running_table_.set(job);
   const bool evicted = event.keep == 0 && (event.cause == StopCause::kReclaim || event.cause == StopCause::kPreempt);
   if (evicted && config_.scheduling.evictions_per_hour > 0) evictions_.note(now_);
   for (QueueId q = limits_evictions(job.queue); evicted && q.valid(); q = next_limit(q))
     queue_mut(q).evictions.note(now_);
-  if (event.cause == StopCause::kConsolidate && config_.scheduling.moves_per_hour > 0) moves_.note(now_);
+  if (event.cause == StopCause::kConsolidate && config_.scheduling.consolidations_per_hour > 0) moves_.note(now_);
   reset_timer(job);
   reset_departure(job);
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
 }
 
-void State::on(const MovePromised& event) {
+void State::on(const MoveNominated& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.attempt->stopping());
   BERTH_CHECK(job.attempt->stop->to.empty());
@@ -345,7 +345,7 @@ void State::on(const StopCancelled& event) {
   job.phase = JobPhase::kRunning;
   AttemptState& attempt = *job.attempt;
   attempt.grace_used_ms += now_ - attempt.stop->began;
-  attempt.let_off_at = now_;
+  attempt.eviction_cancelled_at = now_;
   evictions_.forget(attempt.stop->began);
   for (QueueId q = limits_evictions(job.queue); q.valid(); q = next_limit(q))
     queue_mut(q).evictions.forget(attempt.stop->began);
@@ -353,8 +353,8 @@ void State::on(const StopCancelled& event) {
   running_table_.set(job);
   reset_timer(job);
   reset_departure(job);
-  unsettled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
-  unsettle_service(job);
+  unreconciled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
+  mark_service_unreconciled(job);
   ++opportunity_;
 }
 
@@ -372,7 +372,7 @@ void State::on(const CheckpointReported& event) {
   running_table_.set(job);
   if (job.attempt->stop) {
     job.attempt->stop->acknowledged = true;
-    unsettled_.insert(job.id);
+    unreconciled_.insert(job.id);
   }
 }
 
@@ -386,7 +386,7 @@ void State::release_attempt(JobState& job) {
     const bool last_here = i + 1 == attempt.tasks.size() || attempt.tasks[i + 1].placement.node != node_id;
     if (!last_here) continue;
     refresh_in_indexes(node_id);
-    ease(node_id);
+    mark_freed(node_id);
   }
   if (attempt.master_port != 0) node_mut(attempt.tasks.front().placement.node).ports.erase(attempt.master_port);
   for (std::uint32_t i = planted(Bug::kForgottenCharge) ? 1 : 0; i < attempt.charges.size(); ++i) {
@@ -425,7 +425,7 @@ void State::on(const AttemptEnded& event) {
   record.outcome = event.outcome;
   if (attempt.stopping()) {
     record.cause = attempt.stop->cause;
-    record.claimant = attempt.stop->claimant;
+    record.preemptor = attempt.stop->preemptor;
   }
   record.code = event.code;
   record.message = event.message;
@@ -455,7 +455,7 @@ void State::on(const AttemptEnded& event) {
   running_.erase(job.id);
   elastic_.erase(job.id);
   reset_timer(job);
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
   ++opportunity_;
 }
 
@@ -480,25 +480,25 @@ void State::estimate_the_waiting() {
   jobs_.for_each([&](JobState& job) {
     if (!job.attempt && job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
   });
-  waits_.ease_holds();
+  waits_.mark_reservations_freed();
 }
 
 void State::on(const JobRequeued& event) {
   JobState& job = existing(event.job);
   job.not_before = event.not_before;
-  job.shape = lane_of(job);
+  job.shape = eq_class_of(job);
   if (job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
   if (!planted(Bug::kPendingLost)) enter_line(job);
   touch_load(job.queue);  // not when its attempt ended: then it did not wait yet
   reset_timer(job);
-  unsettle_service(job);  // which may be at another version by now
+  mark_service_unreconciled(job);  // which may be at another version by now
 }
 
 void State::on(const JobFinished& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(!job.attempt.has_value());
   drop_nomination(job);
-  drop_start_hold(job);
+  drop_reservation(job);
   remove_pending(job);
   touch_load(job.queue);
   count_submitted(job, -1);
@@ -514,10 +514,10 @@ void State::on(const JobFinished& event) {
     children_[parent->id].erase(job.id);
     const bool replaced = parent->spec.kind == JobKind::kService && event.outcome == Outcome::kCancelled;
     if (event.outcome != Outcome::kSucceeded && !replaced) ++parent->children_failed;
-    unsettled_.insert(parent->id);
+    unreconciled_.insert(parent->id);
   }
   children_.erase(job.id);
-  unsettled_.erase(job.id);
+  unreconciled_.erase(job.id);
   finished_.insert(event.job, {event.outcome, event.code});
   jobs_.erase(event.job);
   notify_dependents(event.job);

@@ -1,7 +1,7 @@
 // State::audit: every sum and index recomputed from the primary facts, and compared.
 
+#include "state/guarantee_decay.h"
 #include "state/state.h"
-#include "state/use_or_lose.h"
 
 namespace berth::state {
 
@@ -63,10 +63,10 @@ std::optional<std::string> State::audit() const {
   std::map<Timestamp, std::size_t> by_minute;
   std::set<JobId> elastic;
   std::set<JobId> nominated;
-  std::set<JobId> start_holds;
+  std::set<JobId> reservations;
   PresenceIndex presences;
   ReplicaPlaces replicas;
-  SharePromises promises;
+  NominatedShares promises;
   std::optional<std::string> wrong;
   const auto promise = [&](const JobState& job, const TaskPlacement& placement) {
     NodeSums& sums = nodes[placement.node.index()];
@@ -153,8 +153,8 @@ std::optional<std::string> State::audit() const {
           queues[q.index()].nominated_within += job.nomination->amounts;
       }
     }
-    if (job.start_hold) {
-      start_holds.insert(job.id);
+    if (job.reservation) {
+      reservations.insert(job.id);
       if (job.nomination || job.attempt) wrong = "job " + std::to_string(job.id.value()) + ": held for and placed";
     }
     if (job.in_pending) {
@@ -167,7 +167,7 @@ std::optional<std::string> State::audit() const {
     if (job.in_pending) ++by_minute[whole_minute(job.waiting_since)];
     const bool waits =
         job.phase == JobPhase::kPending && !job.attempt && !job.held && job.open_dependencies == 0 && !job.is_parent();
-    if (waits != job.in_pending && !unsettled_.contains(job.id)) {
+    if (waits != job.in_pending && !unreconciled_.contains(job.id)) {
       wrong = "job " + std::to_string(job.id.value()) + ": waits but is on no list, or the reverse";
     }
   });
@@ -184,7 +184,7 @@ std::optional<std::string> State::audit() const {
   }
   if (by_status != nodes_by_status_ || deferred != deferred_losses_) return "the count of nodes by status differs";
   if (elastic != elastic_) return "the set of elastic jobs differs";
-  if (start_holds != start_holds_) return "the set of jobs that places are held for differs";
+  if (reservations != reservations_) return "the set of jobs that places are held for differs";
   if (nominated != nominated_) return "the set of nominated jobs differs";
   std::vector<std::pair<std::multiset<ClosedSpan>, std::int32_t>> closed(nodes_.size());
   for (const auto& [window_name, window] : maintenance_) {
@@ -213,11 +213,11 @@ std::optional<std::string> State::audit() const {
         return name + "free share of GPU " + std::to_string(g) + " differs";
       if (sums.milli[g] > kMilli) return name + "GPU " + std::to_string(g) + " bound over capacity";
       if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
-      if (node.gpus[g].promised_domain != sums.promised[g].promised_domain ||
+      if (node.gpus[g].nominated_domain != sums.promised[g].nominated_domain ||
           node.gpus[g].promised_to_several != sums.promised[g].promised_to_several)
         return name + "whose shares are promised differs";
       if (node.gpus[g].slices != sums.promised[g].slices ||
-          node.gpus[g].promised_slices != sums.promised[g].promised_slices)
+          node.gpus[g].nominated_slices != sums.promised[g].nominated_slices)
         return name + "slices of GPU " + std::to_string(g) + " differ";
     }
   }
@@ -232,7 +232,7 @@ std::optional<std::string> State::audit() const {
   ImageIndex images;
   for (const NodeState& node : nodes_) images.enter(node.id, node.spec.images);
   if (!(images_ == images)) return "the index of images differs";
-  if (!(share_promises_ == promises)) return "whose shares of GPUs are promised differs";
+  if (!(nominated_shares_ == promises)) return "whose shares of GPUs are promised differs";
   if (!(replica_places_ == replicas)) return "the index of where replicas are differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {
@@ -252,12 +252,12 @@ std::optional<std::string> State::audit() const {
     if (borrowed_of != sums.borrowed_of || queue.stack.entitled.size() != sums.entitled ||
         !(queue.stack.idle_usage == sums.idle) || !(queue.stack.within_above == sums.within_above))
       return name + "what of its stack may move differs";
-    std::size_t in_lanes = 0;
-    for (const auto& [shape, lane] : queue.lanes) in_lanes += lane.size();
-    if (in_lanes != sums.pending) return name + "the lanes of the waiting differ";
-    for (const auto& [shape, lane] : queue.lanes) {
-      const LaneKey key{queue.id, shape};
-      if (waits_.is_awake(key) == waits_.sleeps(key)) return name + "a lane is neither awake nor asleep";
+    std::size_t in_eq_classes = 0;
+    for (const auto& [shape, eq_class] : queue.eq_classes) in_eq_classes += eq_class.size();
+    if (in_eq_classes != sums.pending) return name + "the lanes of the waiting differ";
+    for (const auto& [shape, eq_class] : queue.eq_classes) {
+      const EquivalenceKey key{queue.id, shape};
+      if (waits_.is_active(key) == waits_.is_parked(key)) return name + "a lane is neither awake nor asleep";
     }
     if (queue.running != sums.running) return name + "the list of running jobs differs";
     if (queue.pending.size() != sums.pending || queue.pending_below != sums.pending_below)

@@ -37,14 +37,14 @@ std::int64_t back_off_ms(const JobState& job) {
   return std::min(kMostMs, kFirstMs << doublings);
 }
 
-std::int64_t pause_after_promises_ms(std::uint32_t lost) {
+std::int64_t pause_after_lost_nominations_ms(std::uint32_t lost) {
   return lost < 2 ? 0 : kLostPromiseMs << std::min<std::uint32_t>(lost - 2, 20);
 }
 
-Timestamp may_claim_from(const JobState& job) {
+Timestamp may_evict_from(const JobState& job) {
   const auto last = std::find_if(job.past.rbegin(), job.past.rend(), is_own_end);
-  if (last == job.past.rend() || was_long(*last)) return job.claims_from;
-  return std::max(job.claims_from, last->ended + kPausesPerClaim * back_off_ms(job));
+  if (last == job.past.rend() || was_long(*last)) return job.evicts_from;
+  return std::max(job.evicts_from, last->ended + kPausesPerClaim * back_off_ms(job));
 }
 
 }  // namespace berth::state

@@ -17,9 +17,9 @@ namespace berth::state {
 std::int64_t back_off_ms(const JobState& job);
 
 // The pause after so many promises were lost in a row.
-std::int64_t pause_after_promises_ms(std::uint32_t lost);
+std::int64_t pause_after_lost_nominations_ms(std::uint32_t lost);
 
 // From when on the waiting job may stop others; 0: at any time.
-Timestamp may_claim_from(const JobState& job);
+Timestamp may_evict_from(const JobState& job);
 
 }  // namespace berth::state

@@ -24,7 +24,7 @@ TEST_CASE("the pause doubles with each short run of one's own, up to five minute
   for (const std::int64_t pause_s : {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}) {
     add_run(job, 3 * kSecondMs, Outcome::kFailed);
     CHECK(back_off_ms(job) == pause_s * kSecondMs);
-    CHECK(may_claim_from(job) == job.past.back().ended + 16 * pause_s * kSecondMs);
+    CHECK(may_evict_from(job) == job.past.back().ended + 16 * pause_s * kSecondMs);
   }
 }
 
@@ -32,11 +32,11 @@ TEST_CASE("what berth or a lost node ended is no end of one's own") {
   JobState job;
   add_run(job, kSecondMs, Outcome::kPreempted);
   add_run(job, kSecondMs, Outcome::kNodeLost);
-  CHECK(may_claim_from(job) == Timestamp{});
+  CHECK(may_evict_from(job) == Timestamp{});
   add_run(job, kSecondMs, Outcome::kFailed);
   const Timestamp failed = job.past.back().ended;
   add_run(job, kMinuteMs, Outcome::kPreempted);
-  CHECK(may_claim_from(job) == failed + 16 * kSecondMs);
+  CHECK(may_evict_from(job) == failed + 16 * kSecondMs);
 }
 
 TEST_CASE("who has run for ten minutes may stop others at once and begins again with the first pause") {
@@ -45,21 +45,22 @@ TEST_CASE("who has run for ten minutes may stop others at once and begins again 
   add_run(job, kSecondMs, Outcome::kFailed);
   add_run(job, 10 * kMinuteMs, Outcome::kFailed);
   CHECK(back_off_ms(job) == kSecondMs);
-  CHECK(may_claim_from(job) == Timestamp{});
+  CHECK(may_evict_from(job) == Timestamp{});
   add_run(job, kSecondMs, Outcome::kFailed);
   CHECK(back_off_ms(job) == 2 * kSecondMs);
 }
 
 TEST_CASE("who loses promises claims again at once the first time, then after pauses that double without end") {
-  CHECK(pause_after_promises_ms(1) == 0);
+  CHECK(pause_after_lost_nominations_ms(1) == 0);
   std::int64_t pause_ms = 10 * kSecondMs;
-  for (std::uint32_t lost = 2; lost < 20; ++lost, pause_ms *= 2) CHECK(pause_after_promises_ms(lost) == pause_ms);
-  CHECK(pause_after_promises_ms(1'000'000) > 100 * 86'400 * kSecondMs);
+  for (std::uint32_t lost = 2; lost < 20; ++lost, pause_ms *= 2)
+    CHECK(pause_after_lost_nominations_ms(lost) == pause_ms);
+  CHECK(pause_after_lost_nominations_ms(1'000'000) > 100 * 86'400 * kSecondMs);
   JobState job;
-  job.claims_from = Timestamp{5 * kMinuteMs};
-  CHECK(may_claim_from(job) == job.claims_from);
+  job.evicts_from = Timestamp{5 * kMinuteMs};
+  CHECK(may_evict_from(job) == job.evicts_from);
   add_run(job, kSecondMs, Outcome::kFailed);
-  CHECK(may_claim_from(job) == std::max(job.claims_from, job.past.back().ended + 16 * kSecondMs));
+  CHECK(may_evict_from(job) == std::max(job.evicts_from, job.past.back().ended + 16 * kSecondMs));
 }
 
 }  // namespace berth::state

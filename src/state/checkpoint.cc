@@ -4,8 +4,8 @@
 
 #include "base/codec.h"
 #include "base/planted.h"
+#include "state/guarantee_decay.h"
 #include "state/state.h"
-#include "state/use_or_lose.h"
 
 namespace berth::state {
 
@@ -190,7 +190,7 @@ Result<State> State::load(std::string_view bytes) {
   }
   state.configure_queues(state.config_);
   state.configure_pools();
-  state.configure_standpoints();
+  state.configure_quota_paths();
   state.configure_topology();
   std::vector<SavedNode> nodes;
   in.get(nodes);
@@ -245,8 +245,8 @@ Result<State> State::load(std::string_view bytes) {
         state.charge_queues(stored, stored.attempt->charges[c], c, +1);
       }
     }
-    if (stored.start_hold) {
-      for (const TaskPlacement& placement : stored.start_hold->placements) {
+    if (stored.reservation) {
+      for (const TaskPlacement& placement : stored.reservation->placements) {
         if (placement.node.index() >= state.nodes_.size()) return damaged;
       }
     }
@@ -340,7 +340,7 @@ Result<State> State::load(std::string_view bytes) {
     queue.guarantee_use.wanting_since = saved.wanting_since;
     state.set_guarantee_due(queue, guarantee_due(queue).at);
   }
-  state.unsettled_.clear();
+  state.unreconciled_.clear();
   state.roomier_.clear();
   return state;
 }

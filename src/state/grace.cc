@@ -15,10 +15,10 @@ Timestamp grace_ends(const State& state, const AttemptState& attempt) {
   return ends;
 }
 
-bool goes_on_without(const JobState& job, JobId claimant) {
+bool goes_on_without(const JobState& job, JobId preemptor) {
   if (!job.attempt || !job.attempt->stop) return false;
   const Stop& stop = *job.attempt->stop;
-  if (stop.claimant != claimant || stop.acknowledged || stop.forced) return false;
+  if (stop.preemptor != preemptor || stop.acknowledged || stop.forced) return false;
   // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on, and so does who
   // moves: it may have begun to save, and has its new places.
   if (stop.keep > 0 || (stop.cause != StopCause::kReclaim && stop.cause != StopCause::kPreempt)) return false;
@@ -28,7 +28,7 @@ bool goes_on_without(const JobState& job, JobId claimant) {
 std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
   const std::int64_t used = std::min(attempt.grace_used_ms, state.grace_ms(job));
-  return std::max<std::int64_t>(0, used - (now - attempt.let_off_at));
+  return std::max<std::int64_t>(0, used - (now - attempt.eviction_cancelled_at));
 }
 
 std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now) {

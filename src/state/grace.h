@@ -10,7 +10,7 @@ Timestamp grace_ends(const State& state, const AttemptState& attempt);  // it ha
 
 // Whether the job goes on when the claimant for which it was asked to stop wants its places no more: all of it was
 // asked, for that claimant alone, and it has not begun to leave.
-bool goes_on_without(const JobState& job, JobId claimant);
+bool goes_on_without(const JobState& job, JobId preemptor);
 
 // What is left of the attempt's grace, in milliseconds, if a claimant asks it to stop. What it used before it was let
 // off comes back as time passes: who claims one after the other, each let it off for places that came free elsewhere,

@@ -63,7 +63,7 @@ struct TaskState {
 
 struct Stop {
   StopCause cause = StopCause::kUser;
-  JobId claimant;
+  JobId preemptor;
   Timestamp began;
   Timestamp deadline;
   bool acknowledged = false;
@@ -72,7 +72,7 @@ struct Stop {
   std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
   std::vector<TaskPlacement> to;    // consolidate and move: where it starts again; kept for it
   static constexpr auto fields() {
-    return field_list(field("cause", &Stop::cause), field("claimant", &Stop::claimant), field("began", &Stop::began),
+    return field_list(field("cause", &Stop::cause), field("claimant", &Stop::preemptor), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
                       field("forced", &Stop::forced), field("exited_before", &Stop::exited_before),
                       field("keep", &Stop::keep), field("to", &Stop::to));
@@ -96,7 +96,7 @@ struct AttemptState {
   std::uint32_t shrinks = 0;            // so often it has shrunk: what grows later is another incarnation
   std::optional<Timestamp> held_start;  // when the first hold of its wait said that it would start
   std::int64_t grace_used_ms = 0;       // of what it was given, up to then
-  Timestamp let_off_at;                 // when it was let off; while it is asked to stop, when that began
+  Timestamp eviction_cancelled_at;      // when it was let off; while it is asked to stop, when that began
 
   bool all_exited() const { return exited == tasks.size(); }
   // It gives back its last tasks and goes on with the others.
@@ -115,7 +115,7 @@ struct AttemptState {
         field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
         field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks),
         field("held_start", &AttemptState::held_start), field("grace_used_ms", &AttemptState::grace_used_ms),
-        field("let_off_at", &AttemptState::let_off_at));
+        field("let_off_at", &AttemptState::eviction_cancelled_at));
   }
 };
 
@@ -127,7 +127,7 @@ struct AttemptRecord {
   Timestamp ended;
   Outcome outcome = Outcome::kSucceeded;
   std::optional<StopCause> cause;
-  JobId claimant;
+  JobId preemptor;
   std::int32_t code = 0;
   std::string message;
   std::int64_t checkpoint_step = 0;
@@ -138,7 +138,7 @@ struct AttemptRecord {
     return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
                       field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
-                      field("claimant", &AttemptRecord::claimant), field("code", &AttemptRecord::code),
+                      field("claimant", &AttemptRecord::preemptor), field("code", &AttemptRecord::code),
                       field("message", &AttemptRecord::message),
                       field("checkpoint_step", &AttemptRecord::checkpoint_step),
                       field("gpus_on", &AttemptRecord::gpus_on), field("held_start", &AttemptRecord::held_start),
@@ -167,14 +167,15 @@ struct Nomination {
 };
 
 // Places that are held for a blocked job until its expected start (backfill).
-struct StartHold {
+struct BackfillReservation {
   std::vector<TaskPlacement> placements;
   Timestamp start;
   Timestamp worked_out;
   Timestamp first_start;  // what the first hold of this wait said
   static constexpr auto fields() {
-    return field_list(field("placements", &StartHold::placements), field("start", &StartHold::start),
-                      field("worked_out", &StartHold::worked_out), field("first_start", &StartHold::first_start));
+    return field_list(
+        field("placements", &BackfillReservation::placements), field("start", &BackfillReservation::start),
+        field("worked_out", &BackfillReservation::worked_out), field("first_start", &BackfillReservation::first_start));
   }
 };
 
@@ -204,13 +205,13 @@ struct JobState {
   std::vector<AttemptRecord> past;
   JobSpec spec;
   std::int64_t expected_s = 0;  // its estimate when submitted, last started, or when anything was first known; 0: none
-  std::optional<StartHold> start_hold;
-  Timestamp in_line_since;          // while it is in the line: since when
-  std::int64_t waited_ms = 0;       // in the line, before that
-  std::int64_t past_service = 0;    // of ended attempts, in thousandths of a GPU times milliseconds
-  std::uint32_t generation = 0;     // services: how often their replicas changed; replicas: of which version they are
-  std::uint32_t lost_promises = 0;  // since it last started: of the places that it was promised
-  Timestamp claims_from;            // for that it may stop nobody before then (state/back_off.h)
+  std::optional<BackfillReservation> reservation;
+  Timestamp in_line_since;        // while it is in the line: since when
+  std::int64_t waited_ms = 0;     // in the line, before that
+  std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
+  std::uint32_t generation = 0;   // services: how often their replicas changed; replicas: of which version they are
+  std::uint32_t lost_nominations = 0;  // since it last started: of the places that it was promised
+  Timestamp evicts_from;               // for that it may stop nobody before then (state/back_off.h)
 
   // Indexes, rebuilt on load.
   std::int32_t open_dependencies = 0;
@@ -253,10 +254,10 @@ struct JobState {
         field("children_failed", &JobState::children_failed), field("key", &JobState::key),
         field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
         field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
-        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::start_hold),
+        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::reservation),
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
-        field("lost_promises", &JobState::lost_promises), field("claims_from", &JobState::claims_from));
+        field("lost_promises", &JobState::lost_nominations), field("claims_from", &JobState::evicts_from));
   }
 };
 

@@ -22,9 +22,9 @@ void State::relist_waiting() {
   for (const JobId id : waiting) strike_pending(existing(id));
   for (const JobId id : waiting) {
     JobState& job = existing(id);
-    job.shape = lane_of(job);
+    job.shape = eq_class_of(job);
     list_pending(job);
-    waits_.wake({job.queue, job.shape});
+    waits_.activate({job.queue, job.shape});
   }
 }
 
@@ -59,9 +59,10 @@ void State::on(const MaintenancePlanned& event) {
     for (const auto& [job, task] : node(id).tasks) there.insert(job);
   }
   for (const JobId id : there) reset_departure(existing(id));
-  for (const JobId id : nominated_) unsettled_.insert(id);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
   if (first) relist_waiting();
-  if (!start_holds_.empty()) waits_.ease_holds();  // whose nodes are cleared before the start keeps nobody away
+  if (!reservations_.empty())
+    waits_.mark_reservations_freed();  // whose nodes are cleared before the start keeps nobody away
   ++opportunity_;
 }
 
@@ -74,9 +75,9 @@ void State::on(const MaintenanceBegan& event) {
   for (const NodeId id : window.nodes) {
     ++node_mut(id).maintained;
     refresh_in_indexes(id);
-    for (const auto& [job, task] : node(id).tasks) unsettled_.insert(job);
+    for (const auto& [job, task] : node(id).tasks) unreconciled_.insert(job);
   }
-  for (const JobId id : nominated_) unsettled_.insert(id);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
   ++opportunity_;
 }
 
@@ -91,13 +92,13 @@ void State::on(const MaintenanceEnded& event) {
     node.maintenance.erase(node.maintenance.find({window.from, window.to}));
     if (window.begun) --node.maintained;
     refresh_in_indexes(id);
-    ease(id);
+    mark_freed(id);
     for (const auto& [job, task] : node.tasks) there.insert(job);
   }
   for (const JobId id : there) reset_departure(existing(id));
   if (maintenance_.empty()) relist_waiting();
   // What could not be claimed on closed nodes may be claimed again.
-  waits_.wake_all();
+  waits_.activate_all();
   ++opportunity_;
 }
 

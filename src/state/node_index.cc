@@ -12,7 +12,7 @@ namespace {
 
 std::uint64_t packed(const GpuSlot& gpu) {
   const std::uint64_t slices = gpu.unavailable_slices();
-  const TrustDomainId taken_by = gpu.sharers > 0 ? gpu.share_domain : gpu.promised_domain;
+  const TrustDomainId taken_by = gpu.sharers > 0 ? gpu.share_domain : gpu.nominated_domain;
   const auto domain = static_cast<std::uint64_t>(taken_by.value());
   return slices << 48 | static_cast<std::uint64_t>(gpu.model.value()) << 32 |
          static_cast<std::uint64_t>(gpu.available_milli()) << 16 | domain;

@@ -10,7 +10,7 @@
 //
 // Labels are no part of the class: a fleet where each node carries its own name as a label would have as many classes
 // as nodes. Whoever selects by label filters the members. Nor are images, of which each node may have others: who would
-// rather be where its image is looks for it among the members (sched/image_holders.h).
+// rather be where its image is looks for it among the members (sched/place/image_holders.h).
 
 #include <array>
 #include <cstdint>

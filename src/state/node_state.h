@@ -24,18 +24,18 @@ struct GpuSlot {
   GpuModelId model;
   std::int16_t free_milli = 1000;
   std::int16_t nominated_milli = 0;
-  std::int16_t sharers = 0;       // bound shares
-  TrustDomainId share_domain;     // of the sharers, while there are any (P11)
-  TrustDomainId promised_domain;  // of those who are promised shares of it, while there are any; of several the first
+  std::int16_t sharers = 0;        // bound shares
+  TrustDomainId share_domain;      // of the sharers, while there are any (P11)
+  TrustDomainId nominated_domain;  // of those who are promised shares of it, while there are any; of several the first
   bool promised_to_several = false;  // trust domains: it takes shares of none of them
   bool healthy = true;
-  MigSlices slices = 0;               // bound, of a GPU that is cut
-  std::uint64_t promised_slices = 0;  // byte s: how often slice s is promised or set aside
+  MigSlices slices = 0;                // bound, of a GPU that is cut
+  std::uint64_t nominated_slices = 0;  // byte s: how often slice s is promised or set aside
 
   MigSlices unavailable_slices() const {
     MigSlices promised = 0;
-    for (std::uint32_t s = 0; s < 8 && promised_slices >> 8 * s != 0; ++s) {
-      if ((promised_slices >> 8 * s & 0xFFU) != 0) promised |= static_cast<MigSlices>(1U << s);
+    for (std::uint32_t s = 0; s < 8 && nominated_slices >> 8 * s != 0; ++s) {
+      if ((nominated_slices >> 8 * s & 0xFFU) != 0) promised |= static_cast<MigSlices>(1U << s);
     }
     return slices | (planted(Bug::kNominationIgnored) ? MigSlices{0} : promised);
   }
@@ -44,7 +44,7 @@ struct GpuSlot {
     for (std::uint32_t s = 0; s < 8; ++s) {
       if ((bits >> s & 1U) == 0) continue;
       const std::uint64_t one = std::uint64_t{1} << 8 * s;
-      promised_slices = sign > 0 ? promised_slices + one : promised_slices - one;
+      nominated_slices = sign > 0 ? nominated_slices + one : nominated_slices - one;
     }
   }
 
@@ -56,7 +56,7 @@ struct GpuSlot {
 
   // Whether shares of it are promised to others than the domain.
   bool promised_away_from(TrustDomainId domain) const {
-    return promised_domain.valid() && (promised_domain != domain || promised_to_several);
+    return nominated_domain.valid() && (nominated_domain != domain || promised_to_several);
   }
 
   std::int32_t available_milli() const {

@@ -11,7 +11,7 @@ GpuModelId State::model_id(const std::string& name) {
   if (const auto known = gpu_model_named(name)) return *known;
   BERTH_CHECK(models_.size() < kMaxGpuModels);
   models_.push_back({name});
-  waits_.wake_all();  // those who name it did not wait for it
+  waits_.activate_all();  // those who name it did not wait for it
   return GpuModelId(static_cast<std::uint16_t>(models_.size() - 1));
 }
 
@@ -123,21 +123,21 @@ void State::on(const NodeRegistered& event) {
     install_node(node);
     presences_.forget(node.id);
     replica_places_.forget(node.id);
-    share_promises_.forget(node.id);
+    nominated_shares_.forget(node.id);
     if (!fresh) count_again(node);
-    for (const JobId id : nominated_) unsettled_.insert(id);  // a GPU promised to somebody may have failed
+    for (const JobId id : nominated_) unreconciled_.insert(id);  // a GPU promised to somebody may have failed
   }
   count_capacity(node, +1);
   install_in_indexes(node);
-  ease(node.id);
+  mark_freed(node.id);
   // A node that came back busy, or stands elsewhere now, frees nothing, yet may be what somebody could claim.
-  if (!fresh) waits_.wake_all();
+  if (!fresh) waits_.activate_all();
   ++opportunity_;
 }
 
 // Of a node that is like one that is known only what is counted by node is new, and that stands at the end everywhere.
-void State::add_for_a_trial(const NodeSpec& spec) {
-  BERTH_CHECK(trials_ > 0);
+void State::add_for_a_transaction(const NodeSpec& spec) {
+  BERTH_CHECK(transactions_ > 0);
   NodeState node;
   node.id = NodeId(static_cast<std::uint32_t>(nodes_.size()));
   node.spec = spec;
@@ -148,7 +148,7 @@ void State::add_for_a_trial(const NodeSpec& spec) {
   install_in_indexes(nodes_.back());
 }
 
-void State::remove_after_a_trial() {
+void State::remove_after_a_transaction() {
   BERTH_CHECK(nodes_.back().holders == 0);
   count_capacity(nodes_.back(), -1);
   --nodes_by_status_[static_cast<std::size_t>(NodeStatus::kReady)];
@@ -188,9 +188,9 @@ void State::on(const NodeStatusChanged& event) {
     deferred_losses_.insert(node.id);
   }
   install_in_indexes(node);
-  ease(node.id);
-  for (const auto& [job, task] : node.tasks) unsettled_.insert(job);
-  for (const JobId id : nominated_) unsettled_.insert(id);
+  mark_freed(node.id);
+  for (const auto& [job, task] : node.tasks) unreconciled_.insert(job);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
   ++opportunity_;
 }
 
@@ -198,7 +198,7 @@ void State::on(const NodeStatusChanged& event) {
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
   refresh_in_indexes(id);
-  ease(id);
+  mark_freed(id);
 }
 
 void State::on(const NodeCordoned& event) {
@@ -209,10 +209,10 @@ void State::on(const NodeCordoned& event) {
   node.gone_at = event.cordoned ? event.gone_at : Timestamp();
   if (!event.cordoned) node.contact_losses.clear();
   for (const auto& [job, task] : node.tasks) {
-    unsettled_.insert(job);
+    unreconciled_.insert(job);
     reset_timer(existing(job));
   }
-  for (const JobId id : nominated_) unsettled_.insert(id);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
   ++opportunity_;
 }
 
@@ -223,8 +223,8 @@ void State::on(const GpuHealthChanged& event) {
   node.spec.gpus[event.gpu].healthy = event.healthy;
   count_capacity(node, +1);
   install_in_indexes(node);
-  ease(node.id);
-  for (const JobId id : nominated_) unsettled_.insert(id);
+  mark_freed(node.id);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
   ++opportunity_;
 }
 
@@ -243,7 +243,7 @@ void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> place
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
     refresh_in_indexes(placements[i].node);
-    if (sign < 0) ease(placements[i].node);
+    if (sign < 0) mark_freed(placements[i].node);
   }
 }
 
@@ -253,7 +253,7 @@ void State::nominate_tasks(const JobState& job, std::span<const TaskPlacement> p
     const bool last_here = i + 1 == placements.size() || placements[i + 1].node != placements[i].node;
     if (!last_here) continue;
     refresh_in_indexes(placements[i].node);
-    if (sign < 0) ease(placements[i].node);
+    if (sign < 0) mark_freed(placements[i].node);
   }
 }
 
@@ -269,7 +269,7 @@ void bind_slices(GpuSlot& gpu, MigSlices slices, int sign) {
 void State::bind_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   node.holders += sign;
-  if (sign < 0 && node.holders == 0 && trials_ == 0) node.idle_since = now_;
+  if (sign < 0 && node.holders == 0 && transactions_ == 0) node.idle_since = now_;
   count_tenant(node, job.queue, sign);
   presences_.bind(job.queue, job.spec, node.id, sign);
   if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);
@@ -303,7 +303,7 @@ void State::count_tenant(NodeState& node, QueueId queue, int sign) {
   mine->second += sign;
   if (mine->second != 0) return;
   node.tenants.erase(mine);
-  for (const NodeId other : kept_apart_with(node.id)) ease(other);
+  for (const NodeId other : kept_apart_with(node.id)) mark_freed(other);
 }
 
 std::vector<NodeId> State::kept_apart_with(NodeId id) const {
@@ -332,7 +332,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     if (const MigGeometry* mig = models_[gpu.model.index()].mig)
       gpu.promise_slices(mig->taken_by(placement.slices), sign);
     else if (placement.gpu_milli < kMilli)
-      share_promises_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
+      nominated_shares_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }
 }
 

@@ -51,7 +51,7 @@ struct UserUsage {
   bool operator==(const UserUsage&) const = default;
 };
 
-// How a queue uses its guarantee (state/use_or_lose.h).
+// How a queue uses its guarantee (state/guarantee_decay.h).
 struct GuaranteeUse {
   Timestamp idle_since = Timestamp::never();     // it asks for no more than half of it since then
   Amounts idle_peak;                             // the most that it has asked for in that time
@@ -59,8 +59,8 @@ struct GuaranteeUse {
   Timestamp due = Timestamp::never();            // an index: when it changes if nothing else does
 };
 
-// What may come to lie within a queue's guarantee or has to leave it for others (control/stacks.h), so that nobody has
-// to look at all that runs there.
+// What may come to lie within a queue's guarantee or has to leave it for others (control/guarantee_accounting.h), so
+// that nobody has to look at all that runs there.
 struct Stack {
   std::map<Amounts, std::set<BorrowedKey>> borrowed_of;  // all outside burst pools, alike in what they count
   std::set<BorrowedKey> entitled;                        // starts that borrow here and are within at their child
@@ -84,12 +84,12 @@ struct QueueState {
   QueueId id;
   QueueId parent;
   std::uint32_t depth = 0;
-  std::uint32_t standpoint = 0;  // State::standpoint_of
+  std::uint32_t quota_path = 0;  // State::quota_path_of
   std::string path;              // "" for the root
   bool removed = false;
   std::vector<QueueId> children;
   std::vector<QueueId> keepers;  // those of the children that limit what they lend
-  QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/use_or_lose.h)
+  QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/guarantee_decay.h)
   QuotaAmounts configured;
   std::int64_t use_or_lose_ms = 0;  // never: 0
   Amounts max = Amounts::unlimited();
@@ -105,26 +105,26 @@ struct QueueState {
   std::int64_t promote_after_ms = 0;             // never: 0
   EvictionTerms eviction;
 
-  PastUsage past;                                       // kept only while the configuration gives it a half-life
-  Amounts usage;                                        // of everything bound below, terminating included
-  Amounts within_usage;                                 // the part that is within this queue's guarantee
-  Amounts nominated;                                    // promised to claimants below
-  Amounts nominated_within;                             // the part for which room of this queue's guarantee is kept
-  Amounts burst_usage;                                  // the part of `usage` that is in burst pools
-  Amounts demand;                                       // what waits below, at least; only with use_or_lose
-  GuaranteeUse guarantee_use;                           // likewise
-  std::set<BorrowedKey> borrowed;                       // charges below that are not within here
-  Stack stack;                                          // of those that may move, where a guarantee is configured
-  std::set<PendingKey> pending;                         // leaves: jobs that wait
-  std::map<std::uint64_t, std::set<PendingKey>> lanes;  // the same jobs by shape: what one cannot have, all cannot
-  std::map<std::string, UserUsage, std::less<>> users;  // only where one user's part is limited
-  std::int64_t pending_below = 0;                       // jobs that wait in the whole subtree
+  PastUsage past;                  // kept only while the configuration gives it a half-life
+  Amounts usage;                   // of everything bound below, terminating included
+  Amounts within_usage;            // the part that is within this queue's guarantee
+  Amounts nominated;               // promised to claimants below
+  Amounts nominated_within;        // the part for which room of this queue's guarantee is kept
+  Amounts burst_usage;             // the part of `usage` that is in burst pools
+  Amounts demand;                  // what waits below, at least; only with guarantee_decay
+  GuaranteeUse guarantee_use;      // likewise
+  std::set<BorrowedKey> borrowed;  // charges below that are not within here
+  Stack stack;                     // of those that may move, where a guarantee is configured
+  std::set<PendingKey> pending;    // leaves: jobs that wait
+  std::map<std::uint64_t, std::set<PendingKey>> eq_classes;  // the same jobs by shape: what one cannot have, all cannot
+  std::map<std::string, UserUsage, std::less<>> users;       // only where one user's part is limited
+  std::int64_t pending_below = 0;                            // jobs that wait in the whole subtree
   std::int64_t running_below = 0;
   EvictionRate evictions;                           // of gangs below it, where its terms limit their rate
   std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
   // What fills the guarantee.
-  Amounts within_or_promised() const { return within_usage + nominated_within; }
+  Amounts within_or_nominated() const { return within_usage + nominated_within; }
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {
     return max_jobs_per_user != kUnlimited || max_gpu_milli_per_user != kUnlimited ||

@@ -166,8 +166,8 @@ void State::on(const GuaranteeChanged& event) {
   forget_guarantee_use(queue);
   touched_loads_.insert(queue.id);
   roomier_.insert(queue.id);
-  configure_standpoints();
-  waits_.wake_all();
+  configure_quota_paths();
+  waits_.activate_all();
   ++opportunity_;
 }
 
@@ -190,17 +190,17 @@ void State::on(const ClusterConfigured& event) {
   }
   configure_queues(event.config);
   configure_pools();
-  configure_standpoints();
+  configure_quota_paths();
   configure_topology();
   recount_capacity();
   recount_charges();
   for (const JobId id : waiting) {
     JobState& job = existing(id);
-    job.shape = lane_of(job);
+    job.shape = eq_class_of(job);
     job.urgent = urgent_from(job.spec) <= now_;
     job.level = level_of(queue(job.queue), job, now_);
     list_pending(job);
-    waits_.wake({job.queue, job.shape});
+    waits_.activate({job.queue, job.shape});
   }
   for (QueueState& queue : queues_) {
     queue.demand = {};
@@ -214,8 +214,8 @@ void State::on(const ClusterConfigured& event) {
   for (QueueState& queue : queues_) {
     queue.past = remembers ? PastUsage{queue.past.average, shared_part(queue.usage), now_} : PastUsage();
   }
-  unsettled_.insert(nominated_.begin(), nominated_.end());  // a ceiling may be below what was promised
-  waits_.wake_all();
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a ceiling may be below what was promised
+  waits_.activate_all();
   ++opportunity_;
 }
 
@@ -294,7 +294,7 @@ std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
     if (queue(q).guaranteed.stated == 0) continue;
     const std::uint64_t bit = std::uint64_t{1} << queue(q).depth;
-    Amounts filled = queue(q).within_or_promised();
+    Amounts filled = queue(q).within_or_nominated();
     if (own != nullptr && (own->within & bit) != 0) filled -= own->amounts;
     if (inside_guarantee(filled, amounts, queue(q).guaranteed)) mask |= bit;
   }
@@ -389,7 +389,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
       else
         unstack(q.borrowed, key);
       if (index == 0) --q.running_below;
-      ease(id);
+      mark_freed(id);
     }
   }
 }
@@ -435,7 +435,7 @@ void State::nominate_queues(const JobState& job, const Amounts& amounts, std::ui
     } else {
       queue.nominated -= amounts;
       if (is_within) queue.nominated_within -= amounts;
-      ease(id);
+      mark_freed(id);
     }
   }
 }

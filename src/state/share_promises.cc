@@ -4,22 +4,22 @@
 
 namespace berth::state {
 
-void SharePromises::count(NodeId node, std::uint8_t index, TrustDomainId domain, int sign, GpuSlot& gpu) {
+void NominatedShares::count(NodeId node, std::uint8_t index, TrustDomainId domain, int sign, GpuSlot& gpu) {
   const auto entry = shares_.try_emplace({node, index, domain}).first;
   entry->second += sign;
   BERTH_CHECK(entry->second >= 0);
   if (entry->second == 0) shares_.erase(entry);
-  gpu.promised_domain = TrustDomainId();
+  gpu.nominated_domain = TrustDomainId();
   gpu.promised_to_several = false;
   for (auto at = shares_.lower_bound({node, index, TrustDomainId(0)}); at != shares_.end(); ++at) {
     const auto& [of_node, of_gpu, of_domain] = at->first;
     if (of_node != node || of_gpu != index) break;
-    gpu.promised_to_several = gpu.promised_domain.valid();
-    if (!gpu.promised_to_several) gpu.promised_domain = of_domain;
+    gpu.promised_to_several = gpu.nominated_domain.valid();
+    if (!gpu.promised_to_several) gpu.nominated_domain = of_domain;
   }
 }
 
-void SharePromises::forget(NodeId node) {
+void NominatedShares::forget(NodeId node) {
   shares_.erase(shares_.lower_bound({node, 0, TrustDomainId(0)}),
                 shares_.lower_bound({NodeId(node.value() + 1), 0, TrustDomainId(0)}));
 }

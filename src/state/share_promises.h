@@ -11,14 +11,14 @@
 
 namespace berth::state {
 
-class SharePromises {
+class NominatedShares {
  public:
   // One share more or less; the GPU is told.
   void count(NodeId node, std::uint8_t index, TrustDomainId domain, int sign, GpuSlot& gpu);
   // What is there is about to be counted anew.
   void forget(NodeId node);
 
-  bool operator==(const SharePromises&) const = default;
+  bool operator==(const NominatedShares&) const = default;
 
  private:
   using Key = std::tuple<NodeId, std::uint8_t, TrustDomainId>;

@@ -9,7 +9,7 @@ constexpr TrustDomainId kRed(1);
 constexpr TrustDomainId kBlue(2);
 
 TEST_CASE("a GPU takes shares of the one domain that is promised some, and of none if two are") {
-  SharePromises promises;
+  NominatedShares promises;
   GpuSlot gpu;
   CHECK(gpu.takes_shares_of(kBlue));
   promises.count(NodeId(3), 1, kRed, +1, gpu);
@@ -26,21 +26,21 @@ TEST_CASE("a GPU takes shares of the one domain that is promised some, and of no
   CHECK_FALSE(gpu.takes_shares_of(kRed));
   promises.count(NodeId(3), 1, kBlue, -1, gpu);
   CHECK(gpu.takes_shares_of(kRed));
-  CHECK(promises == SharePromises());
+  CHECK(promises == NominatedShares());
 }
 
 TEST_CASE("what is taken back leaves the GPU as it was before") {
-  SharePromises promises;
+  NominatedShares promises;
   GpuSlot gpu;
   promises.count(NodeId(0), 0, kBlue, +1, gpu);
   promises.count(NodeId(0), 0, kRed, +1, gpu);
   promises.count(NodeId(0), 0, kRed, -1, gpu);
-  CHECK(gpu.promised_domain == kBlue);
+  CHECK(gpu.nominated_domain == kBlue);
   CHECK_FALSE(gpu.promised_to_several);
 }
 
 TEST_CASE("GPUs and nodes are told apart") {
-  SharePromises promises;
+  NominatedShares promises;
   GpuSlot first;
   GpuSlot second;
   GpuSlot elsewhere;
@@ -49,7 +49,7 @@ TEST_CASE("GPUs and nodes are told apart") {
   promises.count(NodeId(1), 0, kBlue, +1, elsewhere);
   CHECK(first.takes_shares_of(kRed));
   CHECK(second.takes_shares_of(kBlue));
-  SharePromises only_elsewhere;
+  NominatedShares only_elsewhere;
   GpuSlot fresh;
   only_elsewhere.count(NodeId(1), 0, kBlue, +1, fresh);
   promises.forget(NodeId(0));

@@ -11,7 +11,7 @@ State::State() {
   queue_paths_.emplace("", QueueId(0));
   trust_domains_.emplace_back();  // the domain of those that name none
   queues_[0].trust_domain = TrustDomainId(0);
-  configure_standpoints();
+  configure_quota_paths();
 }
 
 namespace {
@@ -37,13 +37,13 @@ bool offers_victims(const Event& event) {
 
 void State::apply(const EventRecord& record) {
   BERTH_CHECK(record.seq == last_seq_ + 1);
-  BERTH_CHECK(trials_ == 0);  // what it gives back would not be told to the sleepers
+  BERTH_CHECK(transactions_ == 0);  // what it gives back would not be told to the sleepers
   last_seq_ = record.seq;
   now_ = std::max(now_, record.time);
   std::visit([this](const auto& event) { on(event); }, record.event);
   note_loads();
   if (!changes_nothing_held(record.event)) waits_.mark_changed();
-  if (offers_victims(record.event)) waits_.ease_victims();
+  if (offers_victims(record.event)) waits_.mark_victims_available();
 }
 
 const NodeState* State::node_named(std::string_view name) const {

@@ -6,7 +6,7 @@
 //    contradicts itself. Damaged logs are caught before (hash chain, decoder), never here.
 // 2. Equal event sequences give equal states, on every machine (P7, P10); `digest()` compares them.
 // 3. Nothing here decides. What may follow from the state is computed by sched and control.
-// 4. Trials (state/trial.h) change nodes and queues tentatively and take everything back.
+// 4. Trials (state/transaction.h) change nodes and queues tentatively and take everything back.
 
 #include <algorithm>
 #include <array>
@@ -32,13 +32,13 @@
 #include "state/node_state.h"
 #include "state/presence_index.h"
 #include "state/queue_state.h"
-#include "state/replica_places.h"
+#include "state/quota_path.h"
+#include "state/replica_spread.h"
 #include "state/run_times.h"
 #include "state/running_table.h"
 #include "state/share_promises.h"
-#include "state/standpoint.h"
 #include "state/topology_index.h"
-#include "state/wait_lists.h"
+#include "state/wait_index.h"
 
 namespace berth::state {
 
@@ -132,7 +132,7 @@ class State {
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
   // What the queue sees on its way to the root; equal ones have equal `QueueState::standpoint`.
-  const Standpoint& standpoint_of(QueueId id) const { return standpoints_[queue(id).standpoint]; }
+  const QuotaPath& quota_path_of(QueueId id) const { return quota_paths_[queue(id).quota_path]; }
   QueueId root() const { return QueueId(0); }
   const std::vector<PoolState>& pools() const { return pools_; }
   const std::vector<GpuModelState>& gpu_models() const { return models_; }
@@ -183,10 +183,10 @@ class State {
   const RunningTable& running_table() const { return running_table_; }  // the same, as searches look at them
   const std::set<JobId>& elastic() const { return elastic_; }           // those of them that may grow and shrink
   const std::set<JobId>& nominated() const { return nominated_; }
-  const std::set<JobId>& start_holds() const { return start_holds_; }  // jobs that places are held for
+  const std::set<JobId>& reservations() const { return reservations_; }  // jobs that places are held for
   // When starts to hold were last looked for and fewer found than there are holds, since one became free.
   std::optional<Timestamp> starts_sought() const { return starts_sought_; }
-  const std::set<JobId>& unsettled() const { return unsettled_; }  // touched since control last looked
+  const std::set<JobId>& unreconciled() const { return unreconciled_; }  // touched since control last looked
   const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
   const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
   const std::set<QueueId>& roomier() const { return roomier_; }                   // queues whose guarantee gained room
@@ -195,12 +195,12 @@ class State {
   const std::set<std::pair<Timestamp, JobId>>& probations() const { return probations_; }
   // Moves jobs whose timer is due by `now` to the unsettled.
   void release_due_timers(Timestamp now);
-  void clear_unsettled() { unsettled_.clear(); }
+  void clear_unreconciled() { unreconciled_.clear(); }
   void clear_roomier() { roomier_.clear(); }
 
-  // Which waiting jobs are worth asking; the cycle keeps it (sched/waking.h).
-  const WaitLists& waits() const { return waits_; }
-  WaitLists& waits() { return waits_; }
+  // Which waiting jobs are worth asking; the cycle keeps it (sched/requeue/requeue.h).
+  const WaitIndex& waits() const { return waits_; }
+  WaitIndex& waits() { return waits_; }
 
   // Jobs whose deadline is near at `now` are listed as urgent from here on, and those that have waited long enough in a
   // queue that orders by attained service as promoted. The cycle and explanations call it, so that
@@ -260,7 +260,7 @@ class State {
   std::optional<std::string> audit() const;
 
  private:
-  friend class Trial;
+  friend class Transaction;
 
   void on(const ClusterConfigured& event);
   void on(const NodeRegistered& event);
@@ -288,15 +288,15 @@ class State {
   void on(const CycleRan& event);
   void on(const FragmentationAlarm& event);
   void on(const AttemptShrunk& event);
-  void on(const StartHeld& event);
-  void on(const StartHoldDropped& event);
+  void on(const ReservationMade& event);
+  void on(const ReservationDropped& event);
   void on(const StartsSought& event);
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
   void on(const MaintenancePlanned& event);
   void on(const MaintenanceBegan& event);
   void on(const MaintenanceEnded& event);
-  void on(const MovePromised& event);
+  void on(const MoveNominated& event);
   void on(const MoveOrdered&) {}
   void on(const NodeImagesChanged& event);
 
@@ -319,11 +319,11 @@ class State {
   void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);
   // Something became freer, for good: what a trial gives back it takes again.
-  void ease(QueueId queue) {
-    if (trials_ == 0) waits_.ease(queue);
+  void mark_freed(QueueId queue) {
+    if (transactions_ == 0) waits_.mark_freed(queue);
   }
-  void ease(NodeId node) {
-    if (trials_ == 0) waits_.ease(node);
+  void mark_freed(NodeId node) {
+    if (transactions_ == 0) waits_.mark_freed(node);
   }
   void note_usage(QueueId queue);  // after a change of what is bound below it
   void count_demand(const JobState& job, int sign);
@@ -336,12 +336,12 @@ class State {
   void reset_departure(JobState& job);
   void release_attempt(JobState& job);
   void cut_charges(JobState& job, std::uint32_t keep);
-  void wake_claimants(const QueueState& leaf, std::int32_t priority);
+  void activate_preemptors(const QueueState& leaf, std::int32_t priority);
   void drop_nomination(JobState& job);
   void has_more(QueueId leaf);
-  void drop_start_hold(JobState& job);
+  void drop_reservation(JobState& job);
 
-  std::uint64_t lane_of(const JobState& job) const;
+  std::uint64_t eq_class_of(const JobState& job) const;
   void list_pending(const JobState& job);
   void strike_pending(const JobState& job);
   void insert_pending(JobState& job);
@@ -354,7 +354,7 @@ class State {
   void notify_dependents(JobId id);
   void index_job(JobState& job);
   void remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash);
-  void unsettle_service(const JobState& replica);
+  void mark_service_unreconciled(const JobState& replica);
   void put_on_probation(const JobState& replica);
   void forget_old_keys();
   void learn_run_time(const JobState& job, Outcome outcome);
@@ -365,7 +365,7 @@ class State {
   void configure_limits(QueueState& queue, const QueueConfig& config);
   void configure_eviction(QueueState& queue, const EvictionTermsConfig& terms);
   void configure_pools();
-  void configure_standpoints();
+  void configure_quota_paths();
   GpuModelId model_id(const std::string& name);
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
@@ -376,8 +376,8 @@ class State {
   void recount_capacity();
   void count_capacity(const NodeState& node, int sign);
   void set_status(NodeState& node, NodeStatus status);
-  void add_for_a_trial(const NodeSpec& spec);
-  void remove_after_a_trial();  // the last node
+  void add_for_a_transaction(const NodeSpec& spec);
+  void remove_after_a_transaction();  // the last node
   void count_again(const NodeState& node);
   void recount_charges();
 
@@ -396,14 +396,14 @@ class State {
   TopologyIndex topology_;
   PresenceIndex presences_;
   ReplicaPlaces replica_places_;
-  SharePromises share_promises_;
+  NominatedShares nominated_shares_;
   ImageIndex images_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
   EvictionRate evictions_;  // kept while their rate is limited
   EvictionRate moves_;      // likewise
   std::vector<QueueState> queues_;
-  std::vector<Standpoint> standpoints_;
+  std::vector<QuotaPath> quota_paths_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
   std::vector<PoolState> pools_;
   std::vector<GpuModelState> models_;
@@ -421,9 +421,9 @@ class State {
   RunningTable running_table_;
   std::set<JobId> elastic_;
   std::set<JobId> nominated_;
-  std::set<JobId> start_holds_;
+  std::set<JobId> reservations_;
   std::optional<Timestamp> starts_sought_;
-  std::set<JobId> unsettled_;
+  std::set<JobId> unreconciled_;
   std::map<JobId, std::set<JobId>> children_;
   std::set<std::pair<Timestamp, JobId>> timers_;
   std::set<std::pair<Timestamp, JobId>> probations_;
@@ -432,7 +432,7 @@ class State {
   std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
   std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
   std::map<Timestamp, std::size_t> waits_by_minute_;  // so many that wait have waited since then
-  WaitLists waits_;
+  WaitIndex waits_;
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
   std::set<std::pair<Timestamp, JobId>> departures_;
@@ -440,7 +440,7 @@ class State {
   Timestamp asked_until_;
   std::set<std::pair<Timestamp, QueueId>> guarantee_times_;
   std::set<QueueId> touched_loads_;  // leaves
-  std::uint32_t trials_ = 0;         // that are under way
+  std::uint32_t transactions_ = 0;   // that are under way
   std::uint64_t opportunity_ = 0;
 };
 

@@ -38,7 +38,7 @@ void State::on(const JobSubmitted& event) {
   JobState& stored = jobs_.insert(event.job, std::move(job));
   learn_mix(stored);
   index_job(stored);
-  unsettled_.insert(event.job);
+  unreconciled_.insert(event.job);
 }
 
 void State::remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash) {
@@ -58,9 +58,9 @@ void State::put_on_probation(const JobState& replica) {
 }
 
 // One of its replicas serves again, so that another may leave.
-void State::unsettle_service(const JobState& replica) {
+void State::mark_service_unreconciled(const JobState& replica) {
   const JobState* parent = jobs_.find(replica.parent);
-  if (parent != nullptr && parent->spec.kind == JobKind::kService) unsettled_.insert(parent->id);
+  if (parent != nullptr && parent->spec.kind == JobKind::kService) unreconciled_.insert(parent->id);
 }
 
 void State::on(const ServiceUpdated& event) {
@@ -70,7 +70,7 @@ void State::on(const ServiceUpdated& event) {
   job.priority = event.priority;
   job.generation = event.generation;
   remember_key(event.spec.user, event.key, event.job, event.body_hash);
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
 }
 
 void State::forget_old_keys() {
@@ -85,12 +85,12 @@ void State::on(const JobHoldChanged& event) {
   job.held = event.held;
   if (job.held) {
     remove_pending(job);
-    drop_start_hold(job);
+    drop_reservation(job);
     ++opportunity_;  // it may have been the head of a strict queue
   } else {
     enter_line(job);
   }
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
 }
 
 void State::on(const JobPriorityChanged& event) {
@@ -100,15 +100,15 @@ void State::on(const JobPriorityChanged& event) {
   job.priority = event.priority;
   if (job.attempt) list_running(job, +1);
   enter_line(job);
-  if (job.start_hold) waits_.ease_holds();                  // of higher priority than the owner now may pass
-  unsettled_.insert(nominated_.begin(), nominated_.end());  // a victim may stand above its claimant now
+  if (job.reservation) waits_.mark_reservations_freed();       // of higher priority than the owner now may pass
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a victim may stand above its claimant now
   ++opportunity_;
 }
 
 void State::on(const JobCancelRequested& event) {
   JobState& job = existing(event.job);
   job.cancel_requested = true;
-  unsettled_.insert(job.id);
+  unreconciled_.insert(job.id);
 }
 
 fragmentation::Request State::request_of(const TaskRequest& request) const {

@@ -48,7 +48,7 @@ Timestamp State::urgent_from(const JobSpec& spec) const {
 
 // Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone,
 // and who gave way before, and so may not stop everybody, apart from those who did not.
-std::uint64_t State::lane_of(const JobState& job) const {
+std::uint64_t State::eq_class_of(const JobState& job) const {
   std::uint64_t shape = shape_of(job.spec);
   // While windows are planned, one job may be gone before when another is not.
   if (!maintenance_.empty()) {
@@ -62,7 +62,7 @@ std::uint64_t State::lane_of(const JobState& job) const {
                 .digest();
   }
   if (job.has_given_way()) shape = Hasher().add(shape).add(std::string_view("has given way")).digest();
-  if (may_claim_from(job).ms > 0) shape = Hasher().add(shape).add(job.id.value()).digest();
+  if (may_evict_from(job).ms > 0) shape = Hasher().add(shape).add(job.id.value()).digest();
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (queue(q).limits_users()) return Hasher().add(shape).add(job.spec.user).digest();
   }
@@ -72,7 +72,7 @@ std::uint64_t State::lane_of(const JobState& job) const {
 void State::list_pending(const JobState& job) {
   QueueState& leaf = queue_mut(job.queue);
   leaf.pending.insert(pending_key(job));
-  leaf.lanes[job.shape].insert(pending_key(job));
+  leaf.eq_classes[job.shape].insert(pending_key(job));
   if (job.spec.deadline && !job.urgent) deadlines_.emplace(urgent_from(job.spec), job.id);
   if (const Timestamp due = promoted_from(leaf, job); !due.is_never()) promotions_.emplace(due, job.id);
 }
@@ -80,11 +80,11 @@ void State::list_pending(const JobState& job) {
 void State::strike_pending(const JobState& job) {
   QueueState& leaf = queue_mut(job.queue);
   BERTH_CHECK(leaf.pending.erase(pending_key(job)) == 1);
-  const auto lane = leaf.lanes.find(job.shape);
-  lane->second.erase(pending_key(job));
+  const auto eq_class = leaf.eq_classes.find(job.shape);
+  eq_class->second.erase(pending_key(job));
   waits_.forget_head({job.queue, job.shape});
-  if (lane->second.empty()) {
-    leaf.lanes.erase(lane);
+  if (eq_class->second.empty()) {
+    leaf.eq_classes.erase(eq_class);
     waits_.forget({job.queue, job.shape});
   }
   if (job.spec.deadline && !job.urgent) BERTH_CHECK(deadlines_.erase({urgent_from(job.spec), job.id}) == 1);
@@ -106,14 +106,14 @@ void State::insert_pending(JobState& job) {
     return;
   }
   job.in_pending = true;
-  job.shape = lane_of(job);
+  job.shape = eq_class_of(job);
   job.urgent = urgent_from(job.spec) <= now_;
   job.level = level_of(queue(job.queue), job, now_);
   list_pending(job);
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) ++queue_mut(q).pending_below;
   count_wait(job, +1);
   count_demand(job, +1);
-  waits_.wake({job.queue, job.shape});
+  waits_.activate({job.queue, job.shape});
   ++opportunity_;
 }
 
@@ -140,14 +140,14 @@ void State::pass_deadlines(Timestamp now) {
     strike_pending(job);
     job.urgent = true;
     list_pending(job);
-    waits_.wake({job.queue, job.shape});
+    waits_.activate({job.queue, job.shape});
   }
   while (!promotions_.empty() && promotions_.begin()->first <= now) {
     JobState& job = existing(promotions_.begin()->second);
     strike_pending(job);
     job.level = 0;
     list_pending(job);
-    waits_.wake({job.queue, job.shape});
+    waits_.activate({job.queue, job.shape});
   }
 }
 
@@ -167,11 +167,11 @@ void State::reset_timer(JobState& job) {
 
 void State::release_due_timers(Timestamp now) {
   for (; !probations_.empty() && probations_.begin()->first <= now; probations_.erase(probations_.begin())) {
-    if (const JobState* replica = jobs_.find(probations_.begin()->second)) unsettle_service(*replica);
+    if (const JobState* replica = jobs_.find(probations_.begin()->second)) mark_service_unreconciled(*replica);
   }
   for (; !departures_.empty() && departures_.begin()->first <= now; departures_.erase(departures_.begin())) {
     existing(departures_.begin()->second).departure = Timestamp::never();
-    unsettled_.insert(departures_.begin()->second);
+    unreconciled_.insert(departures_.begin()->second);
   }
   std::vector<JobId> due;
   for (const auto& [when, id] : timers_) {
@@ -179,12 +179,12 @@ void State::release_due_timers(Timestamp now) {
     due.push_back(id);
   }
   for (const JobId id : due) {
-    unsettled_.insert(id);
+    unreconciled_.insert(id);
     JobState& job = existing(id);
     if (job.attempt) continue;  // the event that follows moves its timer
     timers_.erase({job.timer, id});
     job.timer = Timestamp::never();
-    if (job.in_pending) waits_.wake({job.queue, job.shape});
+    if (job.in_pending) waits_.activate({job.queue, job.shape});
     ++opportunity_;
   }
 }
@@ -204,14 +204,14 @@ void State::list_running(JobState& job, int sign) {
   if (equals->second.empty()) leaf.running.erase(equals);
   // Growth is claimed by equals, too.
   const bool from_equals = !leaf.service_thresholds.empty() || (job.attempt && job.attempt->charges.size() > 1);
-  if (sign > 0) wake_claimants(leaf, from_equals ? job.priority : job.priority + 1);
+  if (sign > 0) activate_preemptors(leaf, from_equals ? job.priority : job.priority + 1);
 }
 
 // Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one. He may
 // have been promised his places before they came, so that no later cycle would be run for them.
-void State::wake_claimants(const QueueState& leaf, std::int32_t priority) {
+void State::activate_preemptors(const QueueState& leaf, std::int32_t priority) {
   if (leaf.pending.empty() || -leaf.pending.begin()->negated_priority < priority) return;
-  for (const auto& [shape, jobs] : leaf.lanes) waits_.wake({leaf.id, shape});
+  for (const auto& [shape, jobs] : leaf.eq_classes) waits_.activate({leaf.id, shape});
   ++opportunity_;
 }
 
@@ -246,7 +246,7 @@ void State::notify_dependents(JobId id) {
     JobState& job = existing(dependent);
     count_open_dependencies(job);
     enter_line(job);
-    unsettled_.insert(dependent);
+    unreconciled_.insert(dependent);
   }
 }
 
@@ -264,33 +264,33 @@ void State::index_job(JobState& job) {
     reset_departure(job);
   }
   if (job.nomination) nominated_.insert(job.id);
-  if (job.start_hold) start_holds_.insert(job.id);
+  if (job.reservation) reservations_.insert(job.id);
   insert_pending(job);
   reset_timer(job);
 }
 
-void State::on(const StartHeld& event) {
+void State::on(const ReservationMade& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kPending && !job.nomination);
-  const Timestamp first = job.start_hold ? job.start_hold->first_start : event.start;
-  if (job.start_hold) {  // what the earlier one kept back may be used
-    waits_.ease_holds();
+  const Timestamp first = job.reservation ? job.reservation->first_start : event.start;
+  if (job.reservation) {  // what the earlier one kept back may be used
+    waits_.mark_reservations_freed();
     ++opportunity_;
   }
-  job.start_hold = StartHold{event.placements, event.start, now_, first};
-  start_holds_.insert(job.id);
+  job.reservation = BackfillReservation{event.placements, event.start, now_, first};
+  reservations_.insert(job.id);
 }
 
-void State::drop_start_hold(JobState& job) {
-  if (!job.start_hold) return;
-  job.start_hold.reset();
-  start_holds_.erase(job.id);
+void State::drop_reservation(JobState& job) {
+  if (!job.reservation) return;
+  job.reservation.reset();
+  reservations_.erase(job.id);
   starts_sought_.reset();
-  if (!planted(Bug::kHoldNotTold)) waits_.ease_holds();
+  if (!planted(Bug::kReservationNotTold)) waits_.mark_reservations_freed();
   ++opportunity_;
 }
 
-void State::on(const StartHoldDropped& event) { drop_start_hold(existing(event.job)); }
+void State::on(const ReservationDropped& event) { drop_reservation(existing(event.job)); }
 
 void State::on(const StartsSought&) { starts_sought_ = now_; }
 

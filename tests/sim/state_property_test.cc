@@ -11,8 +11,8 @@
 
 #include "base/random.h"
 #include "control/handle.h"
+#include "explain/move_refusal.h"
 #include "sched/cycle.h"
-#include "sched/elsewhere.h"
 #include "sim/world/simulation.h"
 #include "store/event_codec.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 void live(Simulation& simulation, std::uint64_t steps) {
   while (simulation.steps() < steps && !simulation.violation()) simulation.step();
-  simulation.world().settle();
+  simulation.world().reconcile();
 }
 
 SimulationShape small() {
@@ -126,7 +126,7 @@ TEST_CASE("a refused command changes nothing") {
     for (const Command& command : commands) {
       const std::uint64_t before = working.digest();
       control::Batch batch(working, simulation.world().now());
-      const auto reply = control::handle(batch, command, sched::find_elsewhere);
+      const auto reply = control::handle(batch, command, explain::find_move_target);
       RC_ASSERT(reply.has_value() || working.digest() == before);
       RC_ASSERT(reply.has_value() || batch.records().empty());
     }
@@ -148,7 +148,7 @@ class ShuffledLife {
     config.queues.clear();
     for (const char* path : {"a", "a/x", "a/y", "b", "b/x", "b/y", "c"}) add_queue(config, path);
     for (int p = 0; p < kJobs; ++p) config.priority_classes.push_back({"p" + std::to_string(p), 10 * p + 1, false});
-    config.scheduling.backfill_holds = 0;
+    config.scheduling.backfill_reservations = 0;
     std::vector<Command> nodes;
     for (int n = 0; n < 4; ++n) nodes.emplace_back(RegisterNode{node(n)});
     std::vector<Command> first;
@@ -160,10 +160,10 @@ class ShuffledLife {
     mix(nodes);
     mix(first);
     mix(second);
-    turn({ApplyConfig{config, "operator"}});
-    turn(nodes);
-    turn(first);
-    turn(second);
+    iteration({ApplyConfig{config, "operator"}});
+    iteration(nodes);
+    iteration(first);
+    iteration(second);
     return told();
   }
 
@@ -212,10 +212,10 @@ class ShuffledLife {
     for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[shuffle_.below(i)]);
   }
 
-  void turn(const std::vector<Command>& commands) {
+  void iteration(const std::vector<Command>& commands) {
     now_ = now_ + 60'000;
-    const auto turn = control::run_turn(state_, now_, commands, memory_, sched::run_cycle);
-    for (const auto& reply : turn.replies) REQUIRE_MESSAGE(reply, (reply ? "" : reply.error().message));
+    const auto iteration = control::run_iteration(state_, now_, commands, memory_, sched::run_cycle);
+    for (const auto& reply : iteration.replies) REQUIRE_MESSAGE(reply, (reply ? "" : reply.error().message));
   }
 
   std::map<std::string, std::string> told() const {
@@ -223,7 +223,7 @@ class ShuffledLife {
     state_.jobs().for_each([&](const state::JobState& one) {
       std::string what = "waits";
       if (one.attempt) what = "runs " + std::to_string(one.attempt->charges.front().within);
-      if (one.attempt && one.attempt->stop) what = "leaves for " + state_.job(one.attempt->stop->claimant)->spec.name;
+      if (one.attempt && one.attempt->stop) what = "leaves for " + state_.job(one.attempt->stop->preemptor)->spec.name;
       if (one.nomination) what = "is promised";
       told[one.spec.name] = what;
     });
@@ -233,7 +233,7 @@ class ShuffledLife {
   Random random_;
   Random shuffle_;
   state::State state_;
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
   Timestamp now_{1000};
 };
 

@@ -19,7 +19,7 @@
 #include "api/http/authenticator.h"
 #include "api/http/dispatch.h"
 #include "api/routes/routes.h"
-#include "control/turn.h"
+#include "control/iteration.h"
 
 namespace berth::api {
 
@@ -80,12 +80,12 @@ class FakeService : public Service {
   Result<control::Reply> run(const Command& command) {
     now.ms += 1000;
     const std::vector<Command> commands{command};
-    auto first = control::run_turn(state, now, commands, memory_, first_fit_cycle, first_fit_elsewhere);
+    auto first = control::run_iteration(state, now, commands, memory_, first_fit_cycle, first_fit_elsewhere);
     take(first);
     for (bool again = first.cycle_ran; again;) {
-      auto turn = control::run_turn(state, now, {}, memory_, first_fit_cycle);
-      again = !turn.plan.decisions.empty();
-      take(turn);
+      auto iteration = control::run_iteration(state, now, {}, memory_, first_fit_cycle);
+      again = !iteration.plan.decisions.empty();
+      take(iteration);
     }
     return first.replies.front();
   }
@@ -107,7 +107,7 @@ class FakeService : public Service {
     answer(run(command));
   }
   void read(const std::function<void(const View&)>& look) override {
-    look(View{state, now, {}, [this] { return driven; }});
+    look(View{state, now, {}, [this] { return gpu_utilization; }});
   }
   Explained explain(JobId) override {
     return {"gpus-busy",
@@ -211,25 +211,25 @@ class FakeService : public Service {
   std::vector<PastJob> past;
   std::map<std::uint64_t, Watcher> watchers;
   Seq archived_below = 0;
-  Driven driven;
+  GpuUtilization gpu_utilization;
   bool full = false;
 
  private:
   std::uint32_t tasks_of(JobId id) const { return static_cast<std::uint32_t>(state.job(id)->attempt->tasks.size()); }
 
-  void take(control::Turn& turn) {
-    state.clear_unsettled();
-    for (control::Retired& retired : turn.retired) {
+  void take(control::Iteration& iteration) {
+    state.clear_unreconciled();
+    for (control::Retired& retired : iteration.retired) {
       past.push_back({std::move(retired.job), retired.how.outcome, retired.how.code, retired.how.message,
                       retired.finished, past.size() + 1});
     }
-    for (const EventRecord& record : turn.records) {
+    for (const EventRecord& record : iteration.records) {
       log.push_back(record);
       for (const auto& [id, watcher] : watchers) watcher(record);
     }
   }
 
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
   std::uint64_t next_watcher_ = 1;
 };
 

@@ -52,7 +52,7 @@ Schema estimate() {
                  {"alike_in?", word_of<Likeness>("In what those jobs are like this one.")}});
 }
 
-Schema start_hold() {
+Schema reservation() {
   return object("A start that is held for the waiting job.",
                 {{"start", time("When it is expected to start at the latest.")},
                  {"first_start", time("What the first hold of this wait said.")}});
@@ -152,7 +152,7 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Placement"] = placement();
   schemas["Nomination"] = nomination();
   schemas["Estimate"] = estimate();
-  schemas["StartHold"] = start_hold();
+  schemas["StartHold"] = reservation();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
   schemas["DrivenUse"] =

@@ -200,7 +200,7 @@ json::object stop_view(const JobSpec& spec, const state::Stop& stop, const Names
                     {"deadline", to_iso8601(stop.deadline)},
                     {"acknowledged", stop.acknowledged},
                     {"forced", stop.forced}};
-  if (stop.claimant.valid()) view["claimant"] = stop.claimant.value();
+  if (stop.preemptor.valid()) view["claimant"] = stop.preemptor.value();
   if (stop.keep > 0) view["keep"] = stop.keep;
   json::array to;
   for (std::size_t i = 0; i < stop.to.size(); ++i) to.push_back(placement_view(spec, i, stop.to[i], names));
@@ -231,9 +231,10 @@ json::object estimate_view(const state::Estimate& estimate) {
   return view;
 }
 
-json::object driven_view(const DrivenJob& driven) {
-  return {
-      {"pct", from_thousandths(driven.sum.milli_percent())}, {"gpus", driven.gpus}, {"minutes", driven.sum.minutes}};
+json::object gpu_utilization_view(const JobGpuUtilization& gpu_utilization) {
+  return {{"pct", from_thousandths(gpu_utilization.sum.milli_percent())},
+          {"gpus", gpu_utilization.gpus},
+          {"minutes", gpu_utilization.sum.minutes}};
 }
 
 json::array tasks_view(const JobState& job, const Names& names) {
@@ -257,7 +258,7 @@ std::int64_t slip_s(Timestamp started, Timestamp held) {
   return std::max<std::int64_t>(0, (started - held + 999) / 1000);
 }
 
-json::object hold_view(const state::StartHold& hold) {
+json::object reservation_view(const state::BackfillReservation& hold) {
   return {{"start", to_iso8601(hold.start)}, {"first_start", to_iso8601(hold.first_start)}};
 }
 
@@ -280,7 +281,7 @@ json::object attempt_view(const AttemptRecord& record, const Names& names) {
     view["slip_s"] = slip_s(record.started, *record.held_start);
   }
   if (record.cause) view["cause"] = text(name_of(*record.cause));
-  if (record.claimant.valid()) view["claimant"] = record.claimant.value();
+  if (record.preemptor.valid()) view["claimant"] = record.preemptor.value();
   return view;
 }
 
@@ -325,8 +326,9 @@ ShownJob show_row(const View& view, const JobState& job) {
 ShownJob show_by_itself(const View& view, const JobState& job) {
   ShownJob shown = show_row(view, job);
   if (!job.attempt) return shown;
-  const Driven driven = view.measured();
-  if (const DrivenJob* measured = driven.of(job.id, job.attempt->number)) shown.driven = *measured;
+  const GpuUtilization gpu_utilization = view.measured();
+  if (const JobGpuUtilization* measured = gpu_utilization.of(job.id, job.attempt->number))
+    shown.gpu_utilization = *measured;
   return shown;
 }
 
@@ -359,7 +361,7 @@ json::object job_in_full(const ShownJob& shown) {
   json::object view = job_summary(shown);
   const JobState& job = shown.job;
   if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
-  if (job.start_hold) view["start_hold"] = hold_view(*job.start_hold);
+  if (job.reservation) view["start_hold"] = reservation_view(*job.reservation);
   if (job.attempt && job.attempt->held_start) view["slip_s"] = slip_s(job.attempt->started, *job.attempt->held_start);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
   const bool asks_gpus = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
@@ -368,7 +370,7 @@ json::object job_in_full(const ShownJob& shown) {
                                [](const auto& node) { return node.second.simulated_gpus; })) {
     view["simulated_gpus"] = true;
   }
-  if (shown.driven) view["driven"] = driven_view(*shown.driven);
+  if (shown.gpu_utilization) view["driven"] = gpu_utilization_view(*shown.gpu_utilization);
   view["tasks"] = tasks_view(job, shown.names);
   json::array past;
   for (const AttemptRecord& record : job.past) past.push_back(attempt_view(record, shown.names));

@@ -30,7 +30,7 @@ constexpr std::string_view kAdmin = "admin";
 // --- submit ---
 
 // A job belongs to whoever submits it, unless an admin names somebody else.
-Result<void> settle_user(JobSpec& spec, const std::string& subject) {
+Result<void> reconcile_user(JobSpec& spec, const std::string& subject) {
   if (spec.user.empty()) spec.user = subject;
   if (spec.user == subject || subject == kAdmin) return {};
   return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject + "' only"};
@@ -50,7 +50,7 @@ void submit_job(Service& service, const Request& request, const Responder& respo
     responder.fail(spec.error());
     return;
   }
-  if (auto ok = settle_user(*spec, request.subject); !ok) {
+  if (auto ok = reconcile_user(*spec, request.subject); !ok) {
     responder.fail(ok.error());
     return;
   }

@@ -34,8 +34,8 @@ NodePage nodes_after(const View& view, const std::string& after, std::size_t lim
   std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->spec.name < b->spec.name; });
   NodePage page{.nodes = {}, .seq = view.state.last_seq(), .more = nodes.size() > limit};
   if (page.more) nodes.resize(limit);
-  const Driven driven = view.measured();
-  for (const state::NodeState* node : nodes) page.nodes.push_back(show_node(view.state, *node, driven));
+  const GpuUtilization gpu_utilization = view.measured();
+  for (const state::NodeState* node : nodes) page.nodes.push_back(show_node(view.state, *node, gpu_utilization));
   return page;
 }
 

@@ -194,9 +194,9 @@ TEST_CASE("what was measured of GPUs stands with their node and the job that has
   World world;
   const Client client(world.service);
   CHECK_FALSE(client.json("/v1/jobs/1").as_object().contains("driven"));
-  world.service.driven.gpus["GPU-1"] = {{.percents = 25, .samples = 6, .minutes = 1}, {}};
-  world.service.driven.jobs[JobId(1)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
-  world.service.driven.jobs[JobId(2)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
+  world.service.gpu_utilization.gpus["GPU-1"] = {{.percents = 25, .samples = 6, .minutes = 1}, {}};
+  world.service.gpu_utilization.jobs[JobId(1)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
+  world.service.gpu_utilization.jobs[JobId(2)] = {.attempt = 1, .gpus = 4, .sum = {25, 6, 1}};
   const auto document = client.json("/openapi.json");
   const auto& schemas = document.at("components").at("schemas").as_object();
   SchemaCheck check(schemas);
@@ -208,7 +208,7 @@ TEST_CASE("what was measured of GPUs stands with their node and the job that has
   CHECK_EQ(node.at("gpus").at(1).at("driven_pct"), 4.166);
   CHECK_FALSE(node.at("gpus").at(0).as_object().contains("driven_pct"));
   CHECK_EQ(check.fault(node, schemas.at("Node")), "");
-  world.service.driven.jobs[JobId(1)].attempt = 2;
+  world.service.gpu_utilization.jobs[JobId(1)].attempt = 2;
   CHECK_FALSE(client.json("/v1/jobs/1").as_object().contains("driven"));
 }
 

@@ -71,8 +71,8 @@ json::object gpu_view(const ShownNode& shown, std::size_t index) {
                     {"nominated", from_thousandths(slot.nominated_milli)},
                     {"jobs", std::move(jobs)}};
   if (slot.slices != 0) view["slices"] = slices_text(slot.slices);
-  if (const DrivenSum& driven = shown.driven[index]; driven.measured())
-    view["driven_pct"] = from_thousandths(driven.milli_percent());
+  if (const GpuUtilizationSum& gpu_utilization = shown.gpu_utilization[index]; gpu_utilization.measured())
+    view["driven_pct"] = from_thousandths(gpu_utilization.milli_percent());
   return view;
 }
 
@@ -150,11 +150,12 @@ std::int64_t dominant_share(const State& state, const QueueState& queue) {
   return largest;
 }
 
-ShownNode show_node(const State& state, const NodeState& node, const Driven& driven) {
-  ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}, .driven = {}};
+ShownNode show_node(const State& state, const NodeState& node, const GpuUtilization& gpu_utilization) {
+  ShownNode shown{.node = node, .domains = {}, .jobs_on_gpu = {}, .gpu_utilization = {}};
   for (const Gpu& gpu : node.spec.gpus) {
-    const auto measured = driven.gpus.find(gpu.uuid);
-    shown.driven.push_back(measured == driven.gpus.end() ? DrivenSum() : measured->second.all);
+    const auto measured = gpu_utilization.gpus.find(gpu.uuid);
+    shown.gpu_utilization.push_back(measured == gpu_utilization.gpus.end() ? GpuUtilizationSum()
+                                                                           : measured->second.all);
   }
   for (const DomainId id : state.topology().of_node(node.id)) {
     const std::string& path = state.topology().domain(id).path;

@@ -47,7 +47,8 @@ struct ShownJob {
   std::optional<Timestamp> finished;
   state::Estimate estimate;  // of its run time, while it lives
   Names names;
-  std::optional<DrivenJob> driven = {};  // of its attempt, as far as it was measured; only where one job is shown
+  std::optional<JobGpuUtilization> gpu_utilization =
+      {};  // of its attempt, as far as it was measured; only where one job is shown
 };
 
 // A service or array runs when one of its children does.
@@ -75,9 +76,10 @@ struct ShownNode {
   state::NodeState node;
   std::vector<std::string> domains;  // outermost first
   std::vector<std::vector<JobId>> jobs_on_gpu;
-  std::vector<DrivenSum> driven;  // by GPU
+  std::vector<GpuUtilizationSum> gpu_utilization;  // by GPU
 };
-ShownNode show_node(const state::State& state, const state::NodeState& node, const Driven& driven = {});
+ShownNode show_node(const state::State& state, const state::NodeState& node,
+                    const GpuUtilization& gpu_utilization = {});
 boost::json::object node_view(const ShownNode& shown);
 // The same with the names of its images, if it runs containers; they are too many for a list of nodes.
 boost::json::object node_view_with_images(const ShownNode& shown);

@@ -125,9 +125,10 @@ TEST_CASE("nodes and job: how much GPUs are driven, where it is measured") {
   CHECK_NE(node.out.find("GPU  STATE   DRIVEN  JOBS"), std::string::npos);
   CHECK_NE(node.out.find("  0  in use      4%  7"), std::string::npos);
   CHECK_NE(node.out.find("  1  free         -"), std::string::npos);
-  const auto line = [](const std::string& driven) {
-    return outcome_of(JobViewOptions{{}, "7"},
-                      {ok(R"({"id":7,"phase":"running","tasks":[{"task":0,"gpus":["a","b"]}])" + driven + "}")})
+  const auto line = [](const std::string& gpu_utilization) {
+    return outcome_of(
+               JobViewOptions{{}, "7"},
+               {ok(R"({"id":7,"phase":"running","tasks":[{"task":0,"gpus":["a","b"]}])" + gpu_utilization + "}")})
         .out;
   };
   CHECK_NE(

@@ -88,15 +88,15 @@ std::string children_words(const Json& children) {
 }
 
 // "4% of its 2 GPUs in the last 60min"
-std::string driven_words(const Json& job) {
+std::string utilization_words(const Json& job) {
   if (!has(job, "driven")) return "";
-  const Json& driven = at(job, "driven");
+  const Json& gpu_utilization = at(job, "driven");
   std::size_t held = 0;
   for (const Json& task : items(job, "tasks")) held += items(task, "gpus").size();
   const std::string gpus = counted(std::to_string(held), "GPU");
-  const std::string measured = show(driven, "gpus");
-  return percent_text(driven, "pct") + " of " + (measured == std::to_string(held) ? "" : measured + " of ") + "its " +
-         gpus + " in the last " + show(driven, "minutes") + "min";
+  const std::string measured = show(gpu_utilization, "gpus");
+  return percent_text(gpu_utilization, "pct") + " of " + (measured == std::to_string(held) ? "" : measured + " of ") +
+         "its " + gpus + " in the last " + show(gpu_utilization, "minutes") + "min";
 }
 
 std::string heading(const Json& job, Timestamp now) {
@@ -117,7 +117,7 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "asks for", asks(spec) + (is_true(job, "simulated_gpus") ? " (simulated GPUs)" : ""));
     fact(out, "command", command_words(spec));
   }
-  fact(out, "driven", driven_words(job));
+  fact(out, "driven", utilization_words(job));
   fact(out, "time limit", show(spec, "time_limit"));
   if (has(job, "start_hold")) {
     const Json& hold = at(job, "start_hold");
@@ -172,7 +172,7 @@ std::string waited(const std::string& from, const std::string& until) {
   return begin && end && *end - *begin >= 1000 ? ", after a wait of " + span_text(*end - *begin) : "";
 }
 
-std::string ending(const Json& attempt) {
+std::string expected_end(const Json& attempt) {
   std::string words = show(attempt, "outcome");
   if (has(attempt, "cause")) words += " (" + stop_words(attempt) + ")";
   if (integer(attempt, "code") != 0) words += ", exit code " + show(attempt, "code");
@@ -223,7 +223,7 @@ std::string story_of(const Json& job) {
     const std::string places = where(at(attempt, "gpus_on"));
     story.tell(show(attempt, "started"), number + " started" + (places.empty() ? "" : " on " + places) +
                                              waited(waits_from, show(attempt, "started")));
-    story.tell(show(attempt, "ended"), number + " ended: " + ending(attempt));
+    story.tell(show(attempt, "ended"), number + " ended: " + expected_end(attempt));
     waits_from = show(attempt, "ended");
   }
   const std::string phase = show(job, "phase");

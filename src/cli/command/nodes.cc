@@ -121,7 +121,7 @@ std::string gpu_state(const Json& gpu) {
 }
 
 // Of the last hour.
-std::string driven(const Json& gpu) { return has(gpu, "driven_pct") ? percent_text(gpu, "driven_pct") : "-"; }
+std::string gpu_utilization(const Json& gpu) { return has(gpu, "driven_pct") ? percent_text(gpu, "driven_pct") : "-"; }
 
 // What a node that runs containers has, one image a line.
 std::string images_text(const Json& node) {
@@ -145,7 +145,7 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
                {"NUMA", Align::kRight},
                {"UUID", Align::kLeft, true}});
   for (const Json& gpu : items(node, "gpus")) {
-    table.add({show(gpu, "index"), gpu_state(gpu), driven(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
+    table.add({show(gpu, "index"), gpu_state(gpu), gpu_utilization(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
   return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);

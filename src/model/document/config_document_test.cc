@@ -118,7 +118,7 @@ scheduling: {min_runtime: 10m, grace: 30s, holds: 2, reclaim: true, preempt: fal
   CHECK_EQ(config->queues[1].guaranteed.gpu_milli, 500);
   CHECK_EQ(config->queues[2].path, "research/vision");
   CHECK_EQ(config->scheduling.min_runtime_s, 600);
-  CHECK_EQ(config->scheduling.backfill_holds, 2);
+  CHECK_EQ(config->scheduling.backfill_reservations, 2);
   CHECK_FALSE(config->scheduling.preempt);
 }
 

@@ -244,8 +244,8 @@ class ConfigReader {
     value.map({
         {"min_runtime", [&](const Value& v) { scheduling.min_runtime_s = v.duration_s(); }},
         {"grace", [&](const Value& v) { scheduling.default_grace_s = v.duration_s(); }},
-        {"holds", [&](const Value& v) { scheduling.backfill_holds = v.integer(0, 1000); }},
-        {"hold_after", [&](const Value& v) { scheduling.hold_after_s = v.duration_s(); }},
+        {"holds", [&](const Value& v) { scheduling.backfill_reservations = v.integer(0, 1000); }},
+        {"hold_after", [&](const Value& v) { scheduling.backfill_after_s = v.duration_s(); }},
         {"victims_per_cycle", [&](const Value& v) { scheduling.victims_per_cycle = v.integer(0, 1'000'000); }},
         {"reclaim", [&](const Value& v) { scheduling.reclaim = v.boolean(); }},
         {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
@@ -260,7 +260,8 @@ class ConfigReader {
         {"cooldown", [&](const Value& v) { scheduling.cooldown_s = v.duration_s(); }},
         {"evictions_per_hour",
          [&](const Value& v) { scheduling.evictions_per_hour = v.integer(0, kMostEvictionsPerHour); }},
-        {"moves_per_hour", [&](const Value& v) { scheduling.moves_per_hour = v.integer(0, kMostEvictionsPerHour); }},
+        {"moves_per_hour",
+         [&](const Value& v) { scheduling.consolidations_per_hour = v.integer(0, kMostEvictionsPerHour); }},
         {"preempt_max_loss", [&](const Value& v) { scheduling.preempt_max_loss_s = v.duration_s(); }},
         {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
     });

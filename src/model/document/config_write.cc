@@ -118,11 +118,11 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.default_grace_s != plain.default_grace_s) {
     map.set("grace", plain_node(duration_text(scheduling.default_grace_s)));
   }
-  if (all || scheduling.backfill_holds != plain.backfill_holds) {
-    map.set("holds", integer_node(scheduling.backfill_holds));
+  if (all || scheduling.backfill_reservations != plain.backfill_reservations) {
+    map.set("holds", integer_node(scheduling.backfill_reservations));
   }
-  if (all || scheduling.hold_after_s != plain.hold_after_s) {
-    map.set("hold_after", plain_node(duration_text(scheduling.hold_after_s)));
+  if (all || scheduling.backfill_after_s != plain.backfill_after_s) {
+    map.set("hold_after", plain_node(duration_text(scheduling.backfill_after_s)));
   }
   if (all || scheduling.victims_per_cycle != plain.victims_per_cycle) {
     map.set("victims_per_cycle", integer_node(scheduling.victims_per_cycle));
@@ -155,8 +155,8 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.evictions_per_hour != plain.evictions_per_hour) {
     map.set("evictions_per_hour", integer_node(scheduling.evictions_per_hour));
   }
-  if (all || scheduling.moves_per_hour != plain.moves_per_hour) {
-    map.set("moves_per_hour", integer_node(scheduling.moves_per_hour));
+  if (all || scheduling.consolidations_per_hour != plain.consolidations_per_hour) {
+    map.set("moves_per_hour", integer_node(scheduling.consolidations_per_hour));
   }
   if (all || scheduling.preempt_max_loss_s != plain.preempt_max_loss_s) {
     map.set("preempt_max_loss", plain_node(duration_text(scheduling.preempt_max_loss_s)));

@@ -15,22 +15,22 @@ constexpr std::array<std::string_view, kSizeBuckets> kNames = {
 
 }  // namespace
 
-const char* name_of(Ending ending) {
-  switch (ending) {
-    case Ending::kCompleted:
+const char* name_of(ExpectedEnd expected_end) {
+  switch (expected_end) {
+    case ExpectedEnd::kCompleted:
       return "completed";
-    case Ending::kRunning:
+    case ExpectedEnd::kRunning:
       return "running";
-    case Ending::kWaiting:
+    case ExpectedEnd::kWaiting:
       return "waiting";
-    case Ending::kRefused:
+    case ExpectedEnd::kRefused:
       return "refused";
   }
   return "?";
 }
 
 std::optional<std::int64_t> completion_ms(const JobOutcome& job) {
-  if (job.ending != Ending::kCompleted || !job.finish_ms) return std::nullopt;
+  if (job.expected_end != ExpectedEnd::kCompleted || !job.finish_ms) return std::nullopt;
   return checked_subtract(*job.finish_ms, job.submit_ms);
 }
 
@@ -41,13 +41,13 @@ std::optional<std::int64_t> waiting_ms(const JobOutcome& job) {
 }
 
 std::optional<std::int64_t> waiting_at_least_ms(const JobOutcome& job, std::int64_t end_ms) {
-  switch (job.ending) {
-    case Ending::kCompleted:
+  switch (job.expected_end) {
+    case ExpectedEnd::kCompleted:
       return waiting_ms(job);
-    case Ending::kRunning:
-    case Ending::kWaiting:
+    case ExpectedEnd::kRunning:
+    case ExpectedEnd::kWaiting:
       return std::max<std::int64_t>(0, checked_subtract(checked_subtract(end_ms, job.submit_ms), job.done_ms));
-    case Ending::kRefused:
+    case ExpectedEnd::kRefused:
       return std::nullopt;
   }
   return std::nullopt;

@@ -15,14 +15,14 @@
 
 namespace berth::sim {
 
-enum class Ending {
+enum class ExpectedEnd {
   kCompleted,
   kRunning,  // still running when the run ended
   kWaiting,  // still waiting when the run ended
   kRefused,  // never let in: it could not fit, or was tried once and dropped
 };
 
-const char* name_of(Ending ending);
+const char* name_of(ExpectedEnd expected_end);
 
 struct JobOutcome {
   std::string id;
@@ -41,7 +41,7 @@ struct JobOutcome {
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
   std::int64_t moves = 0;
-  Ending ending = Ending::kWaiting;
+  ExpectedEnd expected_end = ExpectedEnd::kWaiting;
 };
 
 std::optional<std::int64_t> waiting_ms(const JobOutcome& job);

@@ -19,7 +19,7 @@ struct FleetSample {
   std::int64_t running_jobs = 0;
 };
 
-// Taken after each arrival: the load that has arrived so far, and what of it is running.
+// NodeDelta after each arrival: the load that has arrived so far, and what of it is running.
 struct ArrivalSample {
   std::int64_t arrived_gpu_milli = 0;
   std::int64_t allocated_gpu_milli = 0;

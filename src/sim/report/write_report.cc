@@ -150,9 +150,9 @@ Result<void> prepare_report(const std::string& folder) {
       return Error{ErrorCode::kIo, "--report " + folder + ": " + name + " is a folder there"};
     }
   }
-  const fs::path trial = fs::path(folder) / ".trial.unfinished";
-  const bool writable = std::ofstream(trial, std::ios::binary | std::ios::trunc).is_open();
-  fs::remove(trial, failed);
+  const fs::path transaction = fs::path(folder) / ".trial.unfinished";
+  const bool writable = std::ofstream(transaction, std::ios::binary | std::ios::trunc).is_open();
+  fs::remove(transaction, failed);
   if (!writable) return Error{ErrorCode::kIo, "--report " + folder + ": the folder cannot be written to"};
   return {};
 }

@@ -38,10 +38,10 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
 }
 
 // The job whose held start, if there is one, is over with the event.
-JobId job_without_hold(const Event& event) {
+JobId job_without_reservation(const Event& event) {
   if (const auto* nominated = std::get_if<Nominated>(&event)) return nominated->job;
   if (const auto* started = std::get_if<AttemptStarted>(&event)) return started->job;
-  if (const auto* unheld = std::get_if<StartHoldDropped>(&event)) return unheld->job;
+  if (const auto* unheld = std::get_if<ReservationDropped>(&event)) return unheld->job;
   if (const auto* put_off = std::get_if<JobHoldChanged>(&event); put_off != nullptr && put_off->held)
     return put_off->job;
   if (const auto* finished = std::get_if<JobFinished>(&event)) return finished->job;
@@ -115,7 +115,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   const auto line = [&](const std::string& text) { say(stamp(record.time) + text); };
   const auto name = [&](JobId job) { return name_of_job(job); };
   const Event& event = record.event;
-  told_holds_.erase(job_without_hold(event));
+  told_reservations_.erase(job_without_reservation(event));
   if (const auto* e = std::get_if<NodeStatusChanged>(&event)) {
     line("node " + durable.node(e->node).spec.name + " is " + std::string(name_of(e->status)) +
          (e->loss_deferred ? ", " + e->why : ""));
@@ -142,7 +142,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     std::string nodes;
     for (const NodeId node : ordered->off) nodes += (nodes.empty() ? "" : ", ") + durable.node(node).spec.name;
     line(name(ordered->job) + " is to leave " + nodes + (ordered->lose_work ? ", work or not" : ""));
-  } else if (const auto* moves = std::get_if<MovePromised>(&event)) {
+  } else if (const auto* moves = std::get_if<MoveNominated>(&event)) {
     line(name(moves->job) + " moves to " + places_text(moves->placements));
   } else if (const auto* e5 = std::get_if<NominationDropped>(&event)) {
     line(name(e5->job) + " loses its promise: " + e5->why);
@@ -162,7 +162,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     const std::string what =
         e9->keep == 0 ? " is asked to stop: " : " is asked to give back all but " + tasks_text(e9->keep) + ": ";
     line(name(e9->job) + what + std::string(name_of(e9->cause)) +
-         (e9->claimant.valid() ? " for " + name(e9->claimant) : "") + ", grace " +
+         (e9->preemptor.valid() ? " for " + name(e9->preemptor) : "") + ", grace " +
          duration_text(e9->deadline - record.time));
   } else if (const auto* e10 = std::get_if<StopCancelled>(&event)) {
     line(name(e10->job) + " is let off");
@@ -179,11 +179,12 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") + ": " +
          document::milli_text(e16->unusable_milli) + " of " + document::milli_text(e16->idle_milli) +
          " idle GPUs are expected to be of no use");
-  } else if (const auto* held = std::get_if<StartHeld>(&event)) {
+  } else if (const auto* held = std::get_if<ReservationMade>(&event)) {
     const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBegin.ms) +
                              " on " + places_text(held->placements);
-    if (std::exchange(told_holds_[held->job], told) != told) line(told);  // worked out again, it is often the same
-  } else if (const auto* unheld = std::get_if<StartHoldDropped>(&event)) {
+    if (std::exchange(told_reservations_[held->job], told) != told)
+      line(told);  // worked out again, it is often the same
+  } else if (const auto* unheld = std::get_if<ReservationDropped>(&event)) {
     line(name(unheld->job) + " is held no start any more: " + unheld->why);
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +

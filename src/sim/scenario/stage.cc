@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "sched/explain.h"
-#include "sched/explain_queue.h"
+#include "explain/queue_position.h"
+#include "explain/why.h"
 
 namespace berth::sim {
 
@@ -77,7 +77,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
 
 void Stage::ask(Command command) {
   world_.send(std::move(command));
-  world_.settle();
+  world_.reconcile();
 }
 
 // The answer is told before what followed from the command.
@@ -114,7 +114,7 @@ Stage::Done Stage::run(const Line& line) {
 Stage::Done Stage::die(const Line& line) {
   if (line.has("from-checkpoint")) world_.save_checkpoint();
   world_.restart();
-  world_.settle();
+  world_.reconcile();
   world_.advance_to(world_.now());
   say("the control plane is back");
   return {};
@@ -169,14 +169,14 @@ void Stage::list_jobs() {
 void Stage::list_queues() {
   for (const state::QueueState& queue : world_.durable().queues()) {
     if (queue.removed || queue.id == world_.durable().root()) continue;
-    std::string line = queue.path + ": " + sched::amount_text(kDimGpu, queue.usage[kDimGpu]) + " GPUs used, " +
-                       sched::amount_text(kDimGpu, queue.within_usage[kDimGpu]) + " within";
+    std::string line = queue.path + ": " + explain::amount_text(kDimGpu, queue.usage[kDimGpu]) + " GPUs used, " +
+                       explain::amount_text(kDimGpu, queue.within_usage[kDimGpu]) + " within";
     if (queue.guaranteed.states(kDimGpu)) {
-      line += ", guaranteed " + sched::amount_text(kDimGpu, queue.guaranteed.amounts[kDimGpu]);
+      line += ", guaranteed " + explain::amount_text(kDimGpu, queue.guaranteed.amounts[kDimGpu]);
       if (!(queue.configured == queue.guaranteed))
-        line += " of " + sched::amount_text(kDimGpu, queue.configured.amounts[kDimGpu]);
+        line += " of " + explain::amount_text(kDimGpu, queue.configured.amounts[kDimGpu]);
     }
-    if (queue.max[kDimGpu] != kUnlimited) line += ", max " + sched::amount_text(kDimGpu, queue.max[kDimGpu]);
+    if (queue.max[kDimGpu] != kUnlimited) line += ", max " + explain::amount_text(kDimGpu, queue.max[kDimGpu]);
     say(line + "; " + std::to_string(queue.pending_below) + " waiting");
   }
 }
@@ -184,7 +184,7 @@ void Stage::list_queues() {
 Stage::Done Stage::explain_share(const Line& line) {
   const state::QueueState* queue = world_.durable().queue_at(line.names.front());
   if (queue == nullptr) return invalid("no queue " + shown(line.names.front()));
-  for (const std::string& one : sched::explain_share(world_.durable(), *queue, world_.now())) say(one);
+  for (const std::string& one : explain::explain_share(world_.durable(), *queue, world_.now())) say(one);
   return {};
 }
 

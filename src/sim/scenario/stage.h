@@ -70,14 +70,14 @@ class Stage : private Witness {
   void on_records(std::span<const EventRecord> records, const state::State& durable) override;
   void on_effect(const Effect&, const state::State&) override {}
   void on_answer(const Answer& answer) override;
-  void on_turn_end(const state::State&, Timestamp, bool) override {}
+  void on_iteration_end(const state::State&, Timestamp, bool) override {}
 
   static Result<Behaviour> read_behaviour(const Line& line);
 
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
-  std::map<JobId, std::string> told_holds_;  // what was told of each start that is held
+  std::map<JobId, std::string> told_reservations_;  // what was told of each start that is held
   struct Charge {
     std::size_t first_task = 0;
     std::uint64_t within = 0;

@@ -92,7 +92,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
       {"min-runtime", &rules.min_runtime_s},
       {"grace", &rules.default_grace_s},
       {"half-life", &rules.usage_half_life_s},
-      {"hold-after", &rules.hold_after_s},
+      {"hold-after", &rules.backfill_after_s},
       {"deadline-slack", &rules.deadline_slack_s},
       {"flap-window", &rules.flap_window_s},
       {"cooldown", &rules.cooldown_s},
@@ -106,9 +106,9 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
       {"fragmentation-alert", &rules.fragmentation_alert_percent},
       {"flap-losses", &rules.flap_losses},
       {"evictions-per-hour", &rules.evictions_per_hour},
-      {"moves-per-hour", &rules.moves_per_hour},
+      {"moves-per-hour", &rules.consolidations_per_hour},
       {"victims-per-cycle", &rules.victims_per_cycle},
-      {"holds", &rules.backfill_holds},
+      {"holds", &rules.backfill_reservations},
       {"mass-loss", &rules.mass_loss_percent},
   };
   for (const auto& [key, field] : numbers) {
@@ -308,7 +308,7 @@ Stage::Done Stage::on_nodes(const Line& line) {
   bool changed = false;
   for (const std::string& name : *names) changed |= act_on_node(line, name);
   if (!changed) say("nothing changes");
-  world_.settle();
+  world_.reconcile();
   world_.advance_to(world_.now());
   return {};
 }

@@ -6,11 +6,11 @@
 #include <tuple>
 #include <utility>
 
+#include "explain/advice/advice.h"
+#include "explain/capacity/capacity.h"
+#include "explain/why.h"
 #include "model/document/quantity.h"
 #include "model/name.h"
-#include "sched/advice.h"
-#include "sched/capacity.h"
-#include "sched/explain.h"
 #include "sim/scenario/stage.h"
 
 namespace berth::sim {
@@ -261,7 +261,7 @@ Stage::Done Stage::submit(const Line& line) {
   behaviours_.insert_or_assign(spec->name, *behaviour);
   submitting_ = spec->name;
   world_.send(SubmitJob{*spec, key == nullptr ? "" : *key});
-  world_.settle();
+  world_.reconcile();
   if (!std::exchange(submitting_, {}).empty()) {
     behaviours_.erase(spec->name);
     if (before) behaviours_.emplace(spec->name, *before);
@@ -309,29 +309,29 @@ Stage::Done Stage::why(const Line& line) {
   const auto job = job_named(line.names.front());
   if (!job) return job.error();
   if (world_.durable().job(*job) == nullptr) return invalid(line.names.front() + " is finished");
-  const sched::Explanation explanation = sched::explain(world_.working(), *job, world_.now());
+  const explain::Explanation explanation = explain::why(world_.working(), *job, world_.now());
   say(std::string(name_of(explanation.reason.code)) + (is_never(explanation.reason.code) ? " (never): " : ": ") +
       explanation.summary);
   if (line.has("details")) {
     for (const std::string& detail : explanation.details) say("  " + detail);
-    for (const sched::Change& change : explanation.changes) say("  " + sched::would_start(change));
+    for (const explain::Remedy& change : explanation.changes) say("  " + explain::would_start(change));
   }
   return {};
 }
 
 Stage::Done Stage::tell_capacity(const Line& line) {
-  std::int64_t idle_for_s = sched::kIdleForMs / 1000;
+  std::int64_t idle_for_s = explain::kIdleForMs / 1000;
   if (auto ok = read_option(line, "idle-for", parse_seconds, idle_for_s); !ok) return ok;
   const state::State& state = world_.working();
-  const sched::Capacity capacity = sched::capacity_of(world_.working(), world_.now(), idle_for_s * 1000);
-  for (const sched::NodeKind& kind : capacity.kinds) {
+  const explain::Capacity capacity = explain::capacity_of(world_.working(), world_.now(), idle_for_s * 1000);
+  for (const explain::NodeKind& kind : capacity.kinds) {
     say(state.pools()[kind.pool].name + ", " +
         (kind.gpus == 0 ? "no GPUs" : std::to_string(kind.gpus) + " " + kind.model) + ": " +
         std::to_string(kind.releasable()) + " of " + std::to_string(kind.nodes) + " nodes could go");
-    for (const sched::IdleNode& idle : kind.idle) {
+    for (const explain::IdleNode& idle : kind.idle) {
       say("  " + state.node(idle.node).spec.name + " is idle since " + duration_text(idle.since - kBegin) +
-          (idle.kept_for == sched::KeptFor::kNothing ? " and could go"
-                                                     : " and stays: " + std::string(name_of(idle.kept_for))) +
+          (idle.kept_for == explain::KeptFor::kNothing ? " and could go"
+                                                       : " and stays: " + std::string(name_of(idle.kept_for))) +
           (idle.job.valid() ? ", " + name_of_job(idle.job) : ""));
     }
     if (!kind.wanted) continue;
@@ -345,7 +345,7 @@ Stage::Done Stage::tell_capacity(const Line& line) {
 }
 
 void Stage::tell_advice() {
-  const sched::AdviceReport report = sched::advise(world_.working(), world_.now(), {});
+  const explain::AdviceReport report = explain::advise(world_.working(), world_.now(), {});
   for (const Advice& one : report.items) {
     say(std::string(name_of(one.severity)) + " " + std::string(name_of(one.code)) + ", " +
         std::string(name_of(one.about)) + (one.name.empty() ? "" : " " + one.name) + ": " + one.text);

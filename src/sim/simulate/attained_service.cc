@@ -188,8 +188,8 @@ Plan AttainedService::run_cycle(state::State&, Timestamp now) {
   Plan plan;
   if (line_.empty()) return plan;
   promote_due(now);
-  plan.ask_again_at = next_demotion(now);
-  if (!promotions_.empty()) plan.ask_again_at = std::min(plan.ask_again_at, promotions_.begin()->first);
+  plan.reevaluate_at = next_demotion(now);
+  if (!promotions_.empty()) plan.reevaluate_at = std::min(plan.reevaluate_at, promotions_.begin()->first);
   Thought thought(*this, now);
   std::set<std::uint32_t> refused;  // lanes, since the last job was asked to leave
   for (const auto& [level, submitted, id] : line_) {
@@ -198,7 +198,7 @@ Plan AttainedService::run_cycle(state::State&, Timestamp now) {
     const WorkloadJob& job = job_at(id);
     std::vector<placement::Choice> choices;
     std::vector<JobId> victims;
-    ++plan.jobs_asked;
+    ++plan.scheduling_attempts;
     if (!thought.place(job, level, choices, victims)) {
       refused.insert(lane);
       continue;

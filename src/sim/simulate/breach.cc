@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "sched/fit.h"
-#include "sched/quota.h"
-#include "state/trial.h"
+#include "sched/queue/quota.h"
+#include "sched/start.h"
+#include "state/transaction.h"
 
 namespace berth::sim {
 
@@ -14,7 +14,7 @@ namespace {
 using state::JobState;
 using state::QueueState;
 using state::State;
-using state::Trial;
+using state::Transaction;
 
 bool is_below(const State& state, QueueId queue, QueueId top) {
   while (queue.valid() && queue != top) queue = state.queue(queue).parent;
@@ -26,31 +26,31 @@ bool is_below(const State& state, QueueId queue, QueueId top) {
 void add_entitled(const State& state, QueueId id, const QueueState& top, std::vector<JobId>& jobs) {
   const QueueState& queue = state.queue(id);
   for (const QueueId child : queue.children) add_entitled(state, child, top, jobs);
-  for (const auto& [shape, lane] : queue.lanes) {
-    const auto first = std::find_if(lane.begin(), lane.end(),
+  for (const auto& [shape, eq_class] : queue.eq_classes) {
+    const auto first = std::find_if(eq_class.begin(), eq_class.end(),
                                     [&](const state::PendingKey& key) { return !state.job(key.job)->nomination; });
-    if (first == lane.end()) continue;
+    if (first == eq_class.end()) continue;
     const Amounts asked = sched::least_amounts(state, state.job(first->job)->spec);
     if (inside_guarantee(top.usage + top.nominated, asked, top.guaranteed)) jobs.push_back(first->job);
   }
 }
 
 // Whoever has been asked to leave as a whole.
-void remove_leaving(const State& state, Trial& trial) {
+void remove_leaving(const State& state, Transaction& transaction) {
   const std::vector<JobId> running(state.running().begin(), state.running().end());
   for (const JobId id : running) {
-    if (state.job(id)->attempt->stopping()) trial.remove(id);
+    if (state.job(id)->attempt->stopping()) transaction.remove(id);
   }
 }
 
 // Whoever borrows on another side of the tree, and has not been asked to leave.
-void remove_borrowers(const State& state, QueueId queue, Trial& trial) {
+void remove_borrowers(const State& state, QueueId queue, Transaction& transaction) {
   const std::vector<JobId> running(state.running().begin(), state.running().end());
   for (const JobId id : running) {
     const JobState& job = *state.job(id);
     const QueueId theirs = sched::below_common_ancestor(state, queue, job.queue).victim;
     if (!theirs.valid() || job.attempt->stopping()) continue;
-    if ((job.attempt->charges.front().within >> state.queue(theirs).depth & 1U) == 0) trial.remove(id);
+    if ((job.attempt->charges.front().within >> state.queue(theirs).depth & 1U) == 0) transaction.remove(id);
   }
 }
 
@@ -58,16 +58,16 @@ enum class Service { kOwed, kComes, kImpossible };
 
 // What is free when those have left who are leaving anyway needs no claim: it is taken then.
 Service service_of(State& state, QueueId queue, JobId id) {
-  sched::PlaceWork work;
+  sched::SearchStats work;
   Reason why;
-  Trial trial(state);
-  remove_leaving(state, trial);
-  if (sched::fit_now(state, *state.job(id), work, why)) return Service::kComes;
-  remove_borrowers(state, queue, trial);
-  return sched::fit_now(state, *state.job(id), work, why) ? Service::kOwed : Service::kImpossible;
+  Transaction transaction(state);
+  remove_leaving(state, transaction);
+  if (sched::start_now(state, *state.job(id), work, why)) return Service::kComes;
+  remove_borrowers(state, queue, transaction);
+  return sched::start_now(state, *state.job(id), work, why) ? Service::kOwed : Service::kImpossible;
 }
 
-bool anybody_is_promised(const State& state, QueueId queue) {
+bool any_nomination_of(const State& state, QueueId queue) {
   for (const JobId id : state.nominated()) {
     if (is_below(state, state.job(id)->queue, queue)) return true;
   }
@@ -79,7 +79,7 @@ bool anybody_is_promised(const State& state, QueueId queue) {
 Breach breach_of(State& state, QueueId queue) {
   std::vector<JobId> entitled;
   add_entitled(state, queue, state.queue(queue), entitled);
-  bool comes = anybody_is_promised(state, queue);
+  bool comes = any_nomination_of(state, queue);
   for (const JobId id : entitled) {
     const Service service = service_of(state, queue, id);
     if (service == Service::kOwed) return Breach::kUnserved;

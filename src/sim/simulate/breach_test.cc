@@ -12,8 +12,8 @@ struct Fleet : control::HandDrivenFleet {
     command(RegisterNode{node("n1")});
     command(RegisterNode{node("n2")});
   }
-  void evict(JobId claimant, const std::string& node, std::uint8_t first, JobId victim) {
-    decide(EvictDecision{claimant, {place(claimant, node, first)}, {victim}, {StopCause::kReclaim}, {0}, {}});
+  void evict(JobId preemptor, const std::string& node, std::uint8_t first, JobId victim) {
+    decide(EvictDecision{preemptor, {place(preemptor, node, first)}, {victim}, {StopCause::kReclaim}, {0}, {}});
   }
   void lend_all() {
     start(job("guest", 8), "n1", 0);
@@ -35,8 +35,8 @@ TEST_CASE("who is promised places waits for those who leave") {
   Fleet fleet;
   const JobId guest = fleet.start(Fleet::job("guest", 8), "n1", 0);
   fleet.start(Fleet::job("guest", 8), "n2", 0);
-  const JobId claimant = fleet.submit(Fleet::job("owner", 4));
-  fleet.evict(claimant, "n1", 0, guest);
+  const JobId preemptor = fleet.submit(Fleet::job("owner", 4));
+  fleet.evict(preemptor, "n1", 0, guest);
   CHECK(fleet.breach() == Breach::kLeaving);
 }
 
@@ -44,8 +44,8 @@ TEST_CASE("what a victim leaves beside its claimant needs no claim; it is taken 
   Fleet fleet;
   const JobId guest = fleet.start(Fleet::job("guest", 8), "n1", 0);
   fleet.start(Fleet::job("other", 8), "n2", 0);
-  const JobId claimant = fleet.submit(Fleet::job("owner", 4));
-  fleet.evict(claimant, "n1", 0, guest);
+  const JobId preemptor = fleet.submit(Fleet::job("owner", 4));
+  fleet.evict(preemptor, "n1", 0, guest);
   fleet.submit(Fleet::job("owner", 4));
   CHECK(fleet.breach() == Breach::kLeaving);
 }
@@ -55,8 +55,8 @@ TEST_CASE("a claim is owed, too, where those who leave make room for a part of i
   const JobId leaving = fleet.start(Fleet::job("guest", 4), "n1", 0);
   fleet.start(Fleet::job("guest", 4), "n1", 4);
   fleet.start(Fleet::job("other", 8), "n2", 0);
-  const JobId claimant = fleet.submit(Fleet::job("owner", 2));
-  fleet.evict(claimant, "n1", 0, leaving);
+  const JobId preemptor = fleet.submit(Fleet::job("owner", 2));
+  fleet.evict(preemptor, "n1", 0, leaving);
   fleet.submit(Fleet::job("owner", 6));
   CHECK(fleet.breach() == Breach::kUnserved);
 }

@@ -288,16 +288,16 @@ TEST_CASE("every order may name all five parts of a policy") {
         7);
   const PolicySpec own =
       read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
-  CHECK(own.scheduling.backfill_holds == 3);
-  CHECK(own.scheduling.moves_per_hour == 0);
-  CHECK(read("order: berth\nconsolidation: {moves_per_hour: 7}\n").scheduling.moves_per_hour == 7);
+  CHECK(own.scheduling.backfill_reservations == 3);
+  CHECK(own.scheduling.consolidations_per_hour == 0);
+  CHECK(read("order: berth\nconsolidation: {moves_per_hour: 7}\n").scheduling.consolidations_per_hour == 7);
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
   CHECK(own.scheduling.score == NodeScore::kFragmentation);
   CHECK(read("order: berth\nscore: BestFit\n").scheduling.score == NodeScore::kBestFit);
   CHECK(read("order: berth\n").scheduling.score == SchedulingConfig().score);
-  CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_holds == 0);
-  CHECK(read("order: berth\nbackfill: {holds: 2, hold_after_s: 60}\n").scheduling.hold_after_s == 60);
+  CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_reservations == 0);
+  CHECK(read("order: berth\nbackfill: {holds: 2, hold_after_s: 60}\n").scheduling.backfill_after_s == 60);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Plan LinePolicy::run_cycle(state::State&, Timestamp) {
     if (found != open.end()) {
       const WorkloadJob& job = world_.workload.jobs[index];
       std::vector<placement::Choice> choices;
-      ++plan.jobs_asked;
+      ++plan.scheduling_attempts;
       if (place_gang(job, *score_, world_.view, choices)) {
         plan.decisions.emplace_back(start_decision(id, job, choices));
         taken.emplace_back(&job, std::move(choices));

@@ -133,10 +133,10 @@ class PolicyReader {
   }
   void read_backfill() {
     if (is_berth() && root_.IsMap() && root_["backfill"] && root_["backfill"].IsMap())
-      return read_holds(root_["backfill"]);
+      return read_reservations(root_["backfill"]);
     const auto word = text("backfill");
     if (is_berth()) {
-      if (word) read_holds(*word);
+      if (word) read_reservations(*word);
     } else if (spec_.order == PolicyOrder::kAttainedService) {
       spec_.head_blocks = false;
       if (word.value_or("any") != "any") say("backfill: attained service always lets go first whoever fits");
@@ -145,22 +145,22 @@ class PolicyReader {
       if (word && *word != "none" && *word != "any") say("backfill is neither none nor any");
     }
   }
-  void read_holds(const YAML::Node& map) {
+  void read_reservations(const YAML::Node& map) {
     check_keys(map, "backfill", {"holds", "hold_after_s"});
-    if (map["holds"]) read_holds(map["holds"].IsScalar() ? map["holds"].Scalar() : "?");
+    if (map["holds"]) read_reservations(map["holds"].IsScalar() ? map["holds"].Scalar() : "?");
     if (map["hold_after_s"]) {
-      spec_.scheduling.hold_after_s = whole(map["hold_after_s"], "backfill.hold_after_s", kMostSeconds).value_or(0);
+      spec_.scheduling.backfill_after_s = whole(map["hold_after_s"], "backfill.hold_after_s", kMostSeconds).value_or(0);
     }
   }
   // Without holds whoever fits goes first; the product has no line whose head blocks all others.
-  void read_holds(const std::string& word) {
-    constexpr std::int64_t kMostHolds = 1000;
+  void read_reservations(const std::string& word) {
+    constexpr std::int64_t kMostReservations = 1000;
     const auto holds = word == "any" ? std::optional<std::int64_t>(0) : parse_whole(word);
-    if (!holds || *holds > kMostHolds) {
-      say("backfill: with order berth it is how many blocked jobs hold nodes, up to " + std::to_string(kMostHolds) +
-          ", or any, which is 0: whoever fits may go first");
+    if (!holds || *holds > kMostReservations) {
+      say("backfill: with order berth it is how many blocked jobs hold nodes, up to " +
+          std::to_string(kMostReservations) + ", or any, which is 0: whoever fits may go first");
     }
-    spec_.scheduling.backfill_holds = holds.value_or(0);
+    spec_.scheduling.backfill_reservations = holds.value_or(0);
   }
   void read_preemption() {
     const bool stated = root_.IsMap() && root_["preemption"];
@@ -198,7 +198,7 @@ class PolicyReader {
       return say("consolidation is none or, with order berth alone, which moves jobs, {moves_per_hour: 100}");
     check_keys(map, "consolidation", {"moves_per_hour"});
     if (!map["moves_per_hour"]) return say("consolidation says nothing: {moves_per_hour: 100}");
-    spec_.scheduling.moves_per_hour =
+    spec_.scheduling.consolidations_per_hour =
         whole(map["moves_per_hour"], "consolidation.moves_per_hour", kMostEvictionsPerHour).value_or(0);
   }
   void read_energy() {

@@ -10,7 +10,7 @@
 #include "backend/fake/fake_backend.h"
 #include "billing/meter.h"
 #include "control/effects.h"
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "sim/simulate/cycle_policy.h"
 #include "sim/simulate/recorder.h"
 #include "state/state.h"
@@ -19,7 +19,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr int kMostTurnsAtOnce = 10'000;
+constexpr int kMostIterationsAtOnce = 10'000;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -52,15 +52,16 @@ class ControlPlane {
       if (order_.policy.attained_service) order_leaves_by(*order_.policy.attained_service, config);
     }
     const std::vector<Command> commands = {ApplyConfig{std::move(config), "simulate"}};
-    const control::Turn turn = run_turn({}, commands, WithCycle::kNo);
-    if (!turn.replies.front()) return turn.replies.front().error();
+    const control::Iteration iteration = run_iteration({}, commands, WithCycle::kNo);
+    if (!iteration.replies.front()) return iteration.replies.front().error();
     return {};
   }
 
-  control::Turn run_turn(Timestamp now, const std::vector<Command>& commands, WithCycle with_cycle) {
+  control::Iteration run_iteration(Timestamp now, const std::vector<Command>& commands, WithCycle with_cycle) {
     memory_.skip_cycle = with_cycle == WithCycle::kNo;
-    return control::run_turn(state_, now, commands, memory_,
-                             [this](state::State& state, Timestamp when) { return policy_->run_cycle(state, when); });
+    return control::run_iteration(state_, now, commands, memory_, [this](state::State& state, Timestamp when) {
+      return policy_->run_cycle(state, when);
+    });
   }
 
   // Every event of a turn comes here; submissions must have been noted before.
@@ -128,7 +129,7 @@ class ControlPlane {
   const RunOrder& order_;
   std::unique_ptr<CyclePolicy> policy_;
   state::State state_;
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
   billing::Meter meter_;
 };
 
@@ -152,7 +153,7 @@ class ClockRun {
     if (auto started = plane_.start(); !started) return started.error();
     for (const NodeSpec& node : plane_.order().workload.nodes) fleet_.add_node(node, now_);
     while (true) {
-      if (auto settled = settle(); !settled) return settled.error();
+      if (auto settled = reconcile(); !settled) return settled.error();
       recorder_.sample(now_.ms, [this](std::size_t place) { return plane_.why_breached(place); });
       const Timestamp next = std::min({next_submission(), fleet_.next_due(), wake_at_});
       if (next.is_never()) break;
@@ -197,35 +198,35 @@ class ClockRun {
   }
 
   // Job ids are given to accepted submissions in their order.
-  void note_submissions(const control::Turn& turn) {
+  void note_submissions(const control::Iteration& iteration) {
     for (std::size_t i = 0; i < submitted_.size(); ++i) {
-      if (turn.replies[reports_ + i]) {
+      if (iteration.replies[reports_ + i]) {
         plane_.submissions().add(submitted_[i]);
       } else {
-        recorder_.refuse(submitted_[i], turn.replies[reports_ + i].error().message);
+        recorder_.refuse(submitted_[i], iteration.replies[reports_ + i].error().message);
         through();
       }
     }
   }
 
-  void fold(const control::Turn& turn) {
-    for (const EventRecord& record : turn.records) {
+  void fold(const control::Iteration& iteration) {
+    for (const EventRecord& record : iteration.records) {
       plane_.fold(record);
       progress_.on_record(record);
       recorder_.on_record(record);
       if (std::holds_alternative<JobFinished>(record.event)) through();
     }
-    for (const Effect& effect : control::effects_of(plane_.state(), turn.records)) fleet_.perform(effect, now_);
+    for (const Effect& effect : control::effects_of(plane_.state(), iteration.records)) fleet_.perform(effect, now_);
   }
 
   // Commands and cycle are two turns, because a policy must see the commands' events before it plans.
-  Result<void> settle() {
-    for (int turns = 0; turns < kMostTurnsAtOnce; ++turns) {
+  Result<void> reconcile() {
+    for (int iterations = 0; iterations < kMostIterationsAtOnce; ++iterations) {
       fleet_.advance(now_);
-      const control::Turn commands = plane_.run_turn(now_, commands_due(), WithCycle::kNo);
+      const control::Iteration commands = plane_.run_iteration(now_, commands_due(), WithCycle::kNo);
       note_submissions(commands);
       fold(commands);
-      const control::Turn cycle = plane_.run_turn(now_, {}, WithCycle::kYes);
+      const control::Iteration cycle = plane_.run_iteration(now_, {}, WithCycle::kYes);
       fold(cycle);
       fleet_.advance(now_);
       wake_at_ = cycle.wake_at;
@@ -256,7 +257,7 @@ class OrderRun {
     if (auto started = plane_.start(); !started) return started.error();
     std::vector<Command> nodes;
     for (const NodeSpec& node : plane_.order().workload.nodes) nodes.emplace_back(RegisterNode{node});
-    fold(plane_.run_turn({}, nodes, WithCycle::kNo));
+    fold(plane_.run_iteration({}, nodes, WithCycle::kNo));
     result_.asked = workload().asked;
     for (const std::size_t index : arrivals) {
       const auto job = static_cast<std::uint32_t>(index);
@@ -279,8 +280,8 @@ class OrderRun {
  private:
   const Workload& workload() const { return plane_.order().workload; }
 
-  void fold(const control::Turn& turn) {
-    for (const EventRecord& record : turn.records) plane_.fold(record);
+  void fold(const control::Iteration& iteration) {
+    for (const EventRecord& record : iteration.records) plane_.fold(record);
   }
 
   // Tried once: whoever did not start in the cycle after its submission is cancelled. Returns why a job did not start.
@@ -288,14 +289,15 @@ class OrderRun {
     const WorkloadJob& job = workload().jobs[index];
     arrived_ += job.gpu_milli;
     if (!job.fits_empty_fleet) return "would not fit the empty fleet";
-    const control::Turn submitted = plane_.run_turn({}, {SubmitJob{spec_of(workload(), job), {}}}, WithCycle::kNo);
+    const control::Iteration submitted =
+        plane_.run_iteration({}, {SubmitJob{spec_of(workload(), job), {}}}, WithCycle::kNo);
     const auto& reply = submitted.replies.front();
     if (!reply) return reply.error().message;
     plane_.submissions().add(index);
     fold(submitted);
-    fold(plane_.run_turn({}, {}, WithCycle::kYes));
+    fold(plane_.run_iteration({}, {}, WithCycle::kYes));
     if (plane_.state().job(reply->job)->attempt) return std::nullopt;
-    fold(plane_.run_turn({}, {CancelJob{reply->job, "simulate"}}, WithCycle::kNo));
+    fold(plane_.run_iteration({}, {CancelJob{reply->job, "simulate"}}, WithCycle::kNo));
     return "no room when it came";
   }
 

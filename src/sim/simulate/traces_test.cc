@@ -27,7 +27,7 @@ std::vector<Event> logged_events() {
   ClusterConfig config = default_cluster_config();
   config.queues.front().guaranteed.gpu_milli = 500;
   config.queues.front().policy = QueuePolicy::kStrict;
-  config.scheduling.backfill_holds = 4;
+  config.scheduling.backfill_reservations = 4;
   NodeSpec node;
   node.name = "n1";
   node.cpu_milli = 8000;

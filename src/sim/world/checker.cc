@@ -493,7 +493,7 @@ void Checker::check_deadlines(Timestamp now) {
   }
 }
 
-void Checker::on_turn_end(const state::State&, Timestamp now, bool quiet) {
+void Checker::on_iteration_end(const state::State&, Timestamp now, bool quiet) {
   check_deadlines(now);
   check_windows(now);
   check_restored(now);
@@ -513,7 +513,7 @@ void Checker::on_turn_end(const state::State&, Timestamp now, bool quiet) {
             text_of(id) + " has given its tasks back and they stay on the books");
   }
   for (const JobId id : on_notice_) {
-    require(promised_elsewhere(id, jobs_.at(id).stop->claimant), "P5",
+    require(nominated_elsewhere(id, jobs_.at(id).stop->preemptor), "P5",
             text_of(id) + " is not let off though its claimant is gone");
   }
   for (const JobId id : cancelling_) {

@@ -35,7 +35,7 @@ class Checker : public Witness {
   void on_records(std::span<const EventRecord> records, const state::State& durable) override;
   void on_effect(const Effect& effect, const state::State& durable) override;
   void on_answer(const Answer& answer) override;
-  void on_turn_end(const state::State& durable, Timestamp now, bool quiet) override;
+  void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) override;
 
   // `quiet`: the last turn left nothing that could start at once.
   void check_from_scratch(const state::State& durable, const billing::Meter& meter, Timestamp now, bool quiet);
@@ -110,7 +110,7 @@ class Checker : public Witness {
   };
   struct StopView {
     StopCause cause = StopCause::kUser;
-    JobId claimant;
+    JobId preemptor;
     Timestamp began;
     Timestamp deadline;
     bool acknowledged = false;
@@ -153,7 +153,7 @@ class Checker : public Witness {
     std::vector<ChargeView> charges;
     std::optional<StopView> stop;
     std::int64_t grace_used_ms = 0;  // before it was let off
-    Timestamp let_off;
+    Timestamp cancel_eviction;
     std::optional<NominationView> nomination;
     std::vector<TaskPlacement> moved_to;  // it has left to start there
     std::vector<NodeId> ordered_off;      // its attempt was ordered to leave these nodes
@@ -172,16 +172,16 @@ class Checker : public Witness {
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
     Timestamp held_start;
-    std::int64_t ran_ms = 0;         // in ended attempts
-    bool evicted_last = false;       // for a claimant, moves left out
-    Timestamp runs_since;            // moves left out
-    std::optional<Timestamp> moved;  // when its last attempt ended for a move
-    std::uint64_t stood = 0;         // within, with all it had, when its last attempt ended
-    std::int64_t past_service = 0;   // as far as it is booked, in milli-GPU x ms
-    std::int32_t own_ends = 0;       // in a row, since its last long run, which counts as one
-    std::int32_t lost_promises = 0;  // since it last started
-    Timestamp lost_claims_from;      // for that it stops nobody before then
-    Timestamp claims_from;           // it may stop others from then on
+    std::int64_t ran_ms = 0;            // in ended attempts
+    bool evicted_last = false;          // for a claimant, moves left out
+    Timestamp runs_since;               // moves left out
+    std::optional<Timestamp> moved;     // when its last attempt ended for a move
+    std::uint64_t stood = 0;            // within, with all it had, when its last attempt ended
+    std::int64_t past_service = 0;      // as far as it is booked, in milli-GPU x ms
+    std::int32_t own_ends = 0;          // in a row, since its last long run, which counts as one
+    std::int32_t lost_nominations = 0;  // since it last started
+    Timestamp lost_nominations_from;    // for that it stops nobody before then
+    Timestamp evicts_from;              // it may stop others from then on
   };
   struct WindowView {
     std::vector<NodeId> nodes;
@@ -252,9 +252,9 @@ class Checker : public Witness {
     fragmentation_alarm_ = event.raised;
   }
   void on(const AttemptShrunk& event);
-  void on(const StartHeld& event);
-  void on(const StartHoldDropped& event);
-  void on(const MovePromised& event);
+  void on(const ReservationMade& event);
+  void on(const ReservationDropped& event);
+  void on(const MoveNominated& event);
   void on(const MoveOrdered& event);
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
@@ -297,7 +297,7 @@ class Checker : public Witness {
   void check_instance(const JobView& job, const TaskPlacement& placement, const GpuView& gpu);
   void promise_of_queues(const JobView& job, int sign);
   void check_kept_room(const JobView& job);
-  void drop_hold(JobView& job);
+  void drop_reservation(JobView& job);
   void integrate(QueueView& queue);
   Amounts amounts_of(const std::vector<TaskPlacement>& placements) const;
   std::uint64_t within_of(const JobView& job, const ChargeView& charge, std::uint64_t stood = 0) const;
@@ -305,17 +305,17 @@ class Checker : public Witness {
   static bool is_of(const QuotaAmounts& floor, const Amounts& asked);
   bool fits_guarantee(const QueueView& queue, const Amounts& used, const Amounts& asked) const;
   std::pair<std::uint32_t, std::uint32_t> siblings(std::uint32_t a, std::uint32_t b) const;
-  bool promised_elsewhere(JobId victim, JobId claimant) const;
+  bool nominated_elsewhere(JobId victim, JobId preemptor) const;
   bool has_no_more(std::uint32_t one, std::uint32_t other) const;
-  Amounts others_within(std::uint32_t queue, const JobView& claimant, std::optional<std::uint32_t> child) const;
-  bool lies_within(std::uint32_t side, const JobView& claimant) const;
+  Amounts others_within(std::uint32_t queue, const JobView& preemptor, std::optional<std::uint32_t> child) const;
+  bool within_guarantee(std::uint32_t side, const JobView& preemptor) const;
   void check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within);
 
   void check_counts(const JobView& job, const std::vector<TaskPlacement>& placements);
   void check_topology(const JobView& job, const std::vector<TaskPlacement>& placements);
   void check_numa(const JobView& job, const TaskPlacement& placement);
   void check_groups(const JobView& job, const std::vector<TaskPlacement>& placements);
-  void check_neighbours(const JobView& job, std::span<const TaskPlacement> placements);
+  void check_affinity_rules(const JobView& job, std::span<const TaskPlacement> placements);
   bool near(NodeId a, NodeId b, const std::string& level) const;
   bool in_a_domain(NodeId node, const std::string& level) const;
   std::string apart_in(const std::string& pool) const;
@@ -326,7 +326,7 @@ class Checker : public Witness {
   bool stands_by_itself(const JobView& job) const;
   bool is_open(const JobView& job, std::size_t node) const;
   std::vector<std::string> domain_of(const NodeSpec& node, const std::string& level) const;
-  bool promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const;
+  bool nominated_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const;
   std::int64_t leaving_milli(NodeId node, std::uint8_t gpu) const;
   void check_place(const JobView& job, const TaskPlacement& placement, bool promised);
   void check_max(const JobView& job, const Amounts& amounts);
@@ -344,7 +344,7 @@ class Checker : public Witness {
   void check_shrink(const JobView& victim, const StopBegan& event);
   static std::uint32_t borrowed_from(const JobView& job, std::uint32_t depth);
   std::int64_t service_of(const JobView& job) const;
-  bool outserved(const JobView& victim, const JobView& claimant) const;
+  bool outserved(const JobView& victim, const JobView& preemptor) const;
   void check_promotions(const QueueView& queue);
   void check_deadlines(Timestamp now);
   void check_sums(const state::State& durable);

@@ -8,7 +8,7 @@ namespace berth::sim {
 
 namespace {
 
-bool evicts_for_claimant(StopCause cause) { return cause == StopCause::kReclaim || cause == StopCause::kPreempt; }
+bool evicts_for_preemptor(StopCause cause) { return cause == StopCause::kReclaim || cause == StopCause::kPreempt; }
 
 // So many tasks of the victim stay.
 std::size_t kept(const Nominated& event, JobId victim) {
@@ -48,7 +48,7 @@ void Checker::on(const JobHoldChanged& event) {
   JobView* job = live(event.job, "a hold");
   if (job == nullptr) return;
   job->held = event.held;
-  if (job->held) drop_hold(*job);
+  if (job->held) drop_reservation(*job);
 }
 void Checker::on(const JobPriorityChanged& event) {
   if (JobView* job = live(event.job, "a priority")) job->priority = event.priority;
@@ -103,7 +103,7 @@ void Checker::on(const Nominated& event) {
   for (const JobId victim : event.victims) {
     job->nomination->keeps[victim] = static_cast<std::uint32_t>(kept(event, victim));
   }
-  drop_hold(*job);
+  drop_reservation(*job);
   promise_of_queues(*job, +1);
   check_kept_room(*job);
 }
@@ -115,10 +115,10 @@ void Checker::check_kept_room(const JobView& job) {
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
     const bool kept = (job.nomination->within >> queues_[q].depth & 1U) != 0;
     if (!kept) count("promised and will borrow");
-    const bool lies_within = fits_guarantee(queues_[q], others_within(q, job, child), job.nomination->amounts);
-    require(kept || !lies_within, "P3",
+    const bool within_guarantee = fits_guarantee(queues_[q], others_within(q, job, child), job.nomination->amounts);
+    require(kept || !within_guarantee, "P3",
             "no room is kept in '" + queues_[q].path + "' for " + text_of(job.id) + ", which will lie within there");
-    require(!kept || lies_within, "P3",
+    require(!kept || within_guarantee, "P3",
             "room is kept in '" + queues_[q].path + "' for " + text_of(job.id) + ", which will borrow there");
     child = kept ? std::optional(q) : std::nullopt;
   }
@@ -130,29 +130,29 @@ void Checker::on(const NominationDropped& event) {
   if (job == nullptr) return;
   drop_nomination(*job);
   // The first time nothing follows; then it stops nobody for 10 s, 20 s, 40 s ...
-  if (++job->lost_promises < 2) return;
-  job->lost_claims_from = now_ + (std::int64_t{10'000} << std::min(job->lost_promises - 2, 20));
+  if (++job->lost_nominations < 2) return;
+  job->lost_nominations_from = now_ + (std::int64_t{10'000} << std::min(job->lost_nominations - 2, 20));
 }
 
-void Checker::on(const StartHeld& event) {
+void Checker::on(const ReservationMade& event) {
   count("start held");
   JobView* job = live(event.job, "a held start");
   if (job == nullptr) return;
   require(!job->running && !job->nomination, "P5", "a start is held for " + text_of(event.job) + ", which has places");
   require(event.start >= now_, "P5", "a start is held for " + text_of(event.job) + " in the past");
   check_counts(*job, event.placements);
-  drop_hold(*job);
+  drop_reservation(*job);
   for (const TaskPlacement& placement : event.placements) job->held_nodes.insert(placement.node.index());
   job->held_start = event.start;
 }
 
-void Checker::on(const StartHoldDropped& event) {
+void Checker::on(const ReservationDropped& event) {
   count("held start dropped");
-  if (JobView* job = live(event.job, "a dropped hold")) drop_hold(*job);
+  if (JobView* job = live(event.job, "a dropped hold")) drop_reservation(*job);
 }
 
 // Who waited behind it alone has to be asked again.
-void Checker::drop_hold(JobView& job) {
+void Checker::drop_reservation(JobView& job) {
   if (job.held_nodes.empty()) return;
   job.held_nodes.clear();
   less_is_kept_ = true;
@@ -176,13 +176,13 @@ void Checker::on(const AttemptStarted& event) {
   require(event.attempt == job->attempts + 1, "P9", "attempts of " + text_of(event.job) + " do not follow each other");
   require(!job->held && !job->cancelled && job->not_before <= now_ && dependencies_met(*job), "P6",
           text_of(event.job) + " starts though it is held, cancelled, too early or depends on another");
-  job->lost_promises = 0;
-  job->lost_claims_from = {};
+  job->lost_nominations = 0;
+  job->lost_nominations_from = {};
   check_no_life(event.job, "starts");
   check_counts(*job, event.placements);
-  check_neighbours(*job, event.placements);
+  check_affinity_rules(*job, event.placements);
   if (violation_) return;
-  drop_hold(*job);
+  drop_reservation(*job);
   const std::uint64_t stood = job->nomination && job->nomination->has_moved() ? job->stood : 0;
   drop_nomination(*job);
   ChargeView one;
@@ -245,7 +245,7 @@ void Checker::on(const AttemptGrown& event) {
   require(event.within == within_of(*job, one), "P3", "growth is marked against the stack");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " grows as guaranteed though it is not, or the reverse");
-  check_neighbours(*job, event.placements);
+  check_affinity_rules(*job, event.placements);
   require(!job->stop, "P2", text_of(event.job) + " grows while it is asked to stop");
   one.within = event.within;
   one.guaranteed = event.guaranteed;
@@ -352,7 +352,7 @@ void Checker::note_own_end(JobView& job) {
   const bool was_long = now_ - job.started >= 600'000;
   job.own_ends = was_long ? 1 : job.own_ends + 1;
   const std::int64_t pause_ms = std::min<std::int64_t>(300'000, std::int64_t{1000} << std::min(job.own_ends - 1, 16));
-  job.claims_from = was_long ? Timestamp() : now_ + 16 * pause_ms;
+  job.evicts_from = was_long ? Timestamp() : now_ + 16 * pause_ms;
 }
 
 void Checker::on(const AttemptEnded& event) {
@@ -373,9 +373,9 @@ void Checker::on(const AttemptEnded& event) {
   if (job->stopping() && is_move(job->stop->cause))
     job->moved = now_;
   else
-    job->evicted_last = job->stopping() && evicts_for_claimant(job->stop->cause);
+    job->evicted_last = job->stopping() && evicts_for_preemptor(job->stop->cause);
   if (job->stopping() && !job->cancelled) {
-    require(!evicts_for_claimant(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
+    require(!evicts_for_preemptor(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
   }
   job->ran_ms += now_ - job->started;
@@ -415,7 +415,7 @@ void Checker::on(const JobFinished& event) {
           text_of(event.job) + " is given up though it was interrupted through no fault of its own");
   require(event.outcome != Outcome::kCancelled || job->cancelled, "P8", text_of(event.job) + " is cancelled by nobody");
   drop_nomination(*job);
-  drop_hold(*job);
+  drop_reservation(*job);
   cancelling_.erase(event.job);
   finished_.emplace(event.job, event.outcome);
   jobs_.erase(event.job);

@@ -112,7 +112,7 @@ bool Checker::may_stand(const JobView& job, NodeId node, std::span<const TaskPla
 }
 
 // Called before the placements are bound.
-void Checker::check_neighbours(const JobView& job, std::span<const TaskPlacement> placements) {
+void Checker::check_affinity_rules(const JobView& job, std::span<const TaskPlacement> placements) {
   for (std::size_t t = 0; t < placements.size() && !violation_; ++t) {
     const std::string where = text_of(job.id) + " on " + nodes_[placements[t].node.index()].spec.name;
     require(apart_from_others(job, placements[t].node), "P11", where + ": beside another trust domain, kept apart");
@@ -160,10 +160,10 @@ bool Checker::stands_by_itself(const JobView& job) const {
 bool Checker::is_open(const JobView& job, std::size_t node) const {
   const NodeId id(static_cast<std::uint32_t>(node));
   if (!apart_from_others(job, id)) return false;
-  const bool any_promise = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+  const bool any_nomination = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     return !one.second.promised().empty() || (one.first != job.id && !one.second.held_nodes.empty());
   });
-  if (any_promise && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
+  if (any_nomination && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
   return may_stand(job, id, {});
 }
 

@@ -60,7 +60,7 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
 }
 
 // Whether a share of the GPU is promised to a job of another trust domain.
-bool Checker::promised_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
+bool Checker::nominated_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     const JobView& other = one.second;
     const auto promised = other.promised();
@@ -76,7 +76,7 @@ bool Checker::promised_to_others(const JobView& job, NodeId node, std::uint8_t g
 std::int64_t Checker::leaving_milli(NodeId node, std::uint8_t gpu) const {
   std::int64_t milli = 0;
   for (const auto& [id, job] : jobs_) {
-    if (!job.stop || !promised_elsewhere(id, job.stop->claimant)) continue;
+    if (!job.stop || !nominated_elsewhere(id, job.stop->preemptor)) continue;
     for (std::size_t t = job.stop->keep; t < job.placements.size(); ++t) {
       const TaskPlacement& placement = job.placements[t];
       const bool there = std::find(placement.gpus.begin(), placement.gpus.end(), gpu) != placement.gpus.end();
@@ -144,7 +144,7 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
     check_instance(job, placement, gpu);
     require(!share || gpu.domain == queues_[job.queue].domain, "P11",
             where + ": shares a GPU with another trust domain");
-    require(!share || gpu.nominated == 0 || !promised_to_others(job, placement.node, index), "P5",
+    require(!share || gpu.nominated == 0 || !nominated_to_others(job, placement.node, index), "P5",
             where + ": shares a GPU of which another trust domain is promised a share");
     require(share || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
     require(request.gpu_models.empty() || job.spec.exclusive ||

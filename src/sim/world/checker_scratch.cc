@@ -380,7 +380,7 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
 
 // P3: a job inside the guarantees of all its queues that fits beside what is not borrowed is promised a place.
 void Checker::check_claim(const JobView& job, Timestamp now) {
-  if (!config_.scheduling.reclaim || models_.size() != 1 || std::max(job.claims_from, job.lost_claims_from) > now)
+  if (!config_.scheduling.reclaim || models_.size() != 1 || std::max(job.evicts_from, job.lost_nominations_from) > now)
     return;
   const bool needs_others = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(),
                                         [](const AffinityTerm& term) { return term.required; });

@@ -8,8 +8,8 @@
 
 namespace berth::sim {
 
-bool Checker::promised_elsewhere(JobId victim, JobId claimant) const {
-  const auto found = jobs_.find(claimant);
+bool Checker::nominated_elsewhere(JobId victim, JobId preemptor) const {
+  const auto found = jobs_.find(preemptor);
   if (found == jobs_.end() || !found->second.nomination) return false;
   const auto& victims = found->second.nomination->victims;
   return std::find(victims.begin(), victims.end(), victim) != victims.end();
@@ -23,14 +23,14 @@ std::int64_t Checker::service_of(const JobView& job) const {
 
 // The victim can save and has passed a threshold that the claimant has not, or the claimant was promoted. How long it
 // waited in the line the checker does not know: at most since its submission, but for the time that it ran.
-bool Checker::outserved(const JobView& victim, const JobView& claimant) const {
+bool Checker::outserved(const JobView& victim, const JobView& preemptor) const {
   const auto& order = queues_[victim.queue].attained_service;
-  if (!order || victim.priority != claimant.priority || !victim.spec.checkpoint.on_signal) return false;
-  const std::int64_t waited_ms = now_ - claimant.submitted - claimant.ran_ms;
+  if (!order || victim.priority != preemptor.priority || !victim.spec.checkpoint.on_signal) return false;
+  const std::int64_t waited_ms = now_ - preemptor.submitted - preemptor.ran_ms;
   if (order->promote_after_s > 0 && waited_ms >= order->promote_after_s * 1000) return true;
   return std::any_of(order->thresholds_gpu_s.begin(), order->thresholds_gpu_s.end(), [&](std::int64_t gpu_s) {
     const std::int64_t threshold = gpu_s * kMilli * 1000;
-    return service_of(victim) >= threshold && service_of(claimant) < threshold;
+    return service_of(victim) >= threshold && service_of(preemptor) < threshold;
   });
 }
 
@@ -82,31 +82,31 @@ void Checker::check_rates(const JobView& victim) {
 
 void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const std::string who = text_of(victim.id);
-  if (!promised_elsewhere(victim.id, event.claimant)) return breach("P5", who + " is evicted without a nomination");
+  if (!nominated_elsewhere(victim.id, event.preemptor)) return breach("P5", who + " is evicted without a nomination");
   if (event.keep == 0) {
     require(now_ - victim.runs_since >= minimum_ms(victim), "P5", who + " is evicted before its minimum run time");
     check_rates(victim);
   }
-  const JobView& claimant = jobs_.at(event.claimant);
-  require(claimant.claims_from <= now_, "P5",
-          who + " is evicted for " + text_of(claimant.id) + ", which has just come to its own end");
-  require(claimant.lost_claims_from <= now_, "P5",
-          who + " is evicted for " + text_of(claimant.id) + ", which has lost promises again and again");
-  const StopCause justified = claimant.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
+  const JobView& preemptor = jobs_.at(event.preemptor);
+  require(preemptor.evicts_from <= now_, "P5",
+          who + " is evicted for " + text_of(preemptor.id) + ", which has just come to its own end");
+  require(preemptor.lost_nominations_from <= now_, "P5",
+          who + " is evicted for " + text_of(preemptor.id) + ", which has lost promises again and again");
+  const StopCause justified = preemptor.queue == victim.queue ? StopCause::kPreempt : StopCause::kReclaim;
   require(event.cause == justified, "P5",
           who + " is stopped by " + std::string(name_of(event.cause)) + ", and only " +
               std::string(name_of(justified)) + " could be right");
-  if (claimant.queue == victim.queue) {
-    const bool by_service = event.keep == 0 && outserved(victim, claimant);
+  if (preemptor.queue == victim.queue) {
+    const bool by_service = event.keep == 0 && outserved(victim, preemptor);
     if (by_service) count("stop: outserved");
     const bool higher =
-        victim.priority < claimant.priority || by_service || (event.keep > 0 && victim.priority == claimant.priority);
+        victim.priority < preemptor.priority || by_service || (event.keep > 0 && victim.priority == preemptor.priority);
     require(higher && config_.scheduling.preempt, "P5",
             who + " is preempted by a job of no higher priority and no lower level");
     return;
   }
   require(config_.scheduling.reclaim, "P5", who + " is reclaimed though reclaim is off");
-  const auto [mine, theirs] = siblings(claimant.queue, victim.queue);
+  const auto [mine, theirs] = siblings(preemptor.queue, victim.queue);
   const std::uint32_t depth = queues_[theirs].depth;
   const bool borrowed =
       event.keep > 0 ? event.keep >= borrowed_from(victim, depth) : (victim.charges.front().within >> depth & 1U) == 0;
@@ -114,33 +114,34 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
   const bool by_share = event.keep > 0 && has_no_more(mine, theirs);
   if (by_share) count("stop: growth of who has more");
   require(
-      by_share || lies_within(mine, claimant), "P3",
-      who + " is reclaimed for " + text_of(claimant.id) + ", which does not lie within '" + queues_[mine].path + "'");
+      by_share || within_guarantee(mine, preemptor), "P3",
+      who + " is reclaimed for " + text_of(preemptor.id) + ", which does not lie within '" + queues_[mine].path + "'");
 }
 
 // What others have of the guarantee when the claimant's victims have left. Where it lies within at the child, without
 // what is within at the queue only because it is idle, and of the child no more than fits beside it: the rest gives
 // way.
-Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, std::optional<std::uint32_t> child) const {
-  const Amounts& asked = claimant.nomination->amounts;
-  const auto promised_to_others = [&](std::uint32_t q) {
-    const bool own = (claimant.nomination->within >> queues_[q].depth & 1U) != 0;
+Amounts Checker::others_within(std::uint32_t queue, const JobView& preemptor,
+                               std::optional<std::uint32_t> child) const {
+  const Amounts& asked = preemptor.nomination->amounts;
+  const auto nominated_to_others = [&](std::uint32_t q) {
+    const bool own = (preemptor.nomination->within >> queues_[q].depth & 1U) != 0;
     return own ? queues_[q].nominated_within - asked : queues_[q].nominated_within;
   };
-  Amounts others = promised_to_others(queue);
+  Amounts others = nominated_to_others(queue);
   Amounts of_child;
-  if (child) of_child = promised_to_others(*child);
+  if (child) of_child = nominated_to_others(*child);
   const std::uint32_t depth = queues_[queue].depth;
   for (const auto& [id, other] : jobs_) {
     std::uint32_t way = other.queue, below = other.queue;
     for (; queues_[way].depth > depth; way = queues_[way].parent) below = way;
     if (way != queue) continue;
-    const auto victim = claimant.nomination->keeps.find(id);
+    const auto victim = preemptor.nomination->keeps.find(id);
     for (const ChargeView& one : other.charges) {
       const bool idle = other.queue != queue && (one.within >> (depth + 1) & 1U) == 0;
       if ((one.within >> depth & 1U) == 0 || (child && idle)) continue;
       std::uint32_t stay = one.first + one.tasks;
-      if (victim != claimant.nomination->keeps.end()) stay = std::min(stay, victim->second);
+      if (victim != preemptor.nomination->keeps.end()) stay = std::min(stay, victim->second);
       if (stay <= one.first) continue;
       const auto tasks = other.placements.begin();
       const Amounts amounts = amounts_of({tasks + one.first, tasks + stay});
@@ -158,11 +159,11 @@ Amounts Checker::others_within(std::uint32_t queue, const JobView& claimant, std
 }
 
 // From its own queue up to this one.
-bool Checker::lies_within(std::uint32_t side, const JobView& claimant) const {
+bool Checker::within_guarantee(std::uint32_t side, const JobView& preemptor) const {
   std::optional<std::uint32_t> child;
-  for (std::uint32_t queue = claimant.queue;; queue = queues_[queue].parent) {
-    const Amounts& asked = claimant.nomination->amounts;
-    const bool within = fits_guarantee(queues_[queue], others_within(queue, claimant, child), asked);
+  for (std::uint32_t queue = preemptor.queue;; queue = queues_[queue].parent) {
+    const Amounts& asked = preemptor.nomination->amounts;
+    const bool within = fits_guarantee(queues_[queue], others_within(queue, preemptor, child), asked);
     if (queue == side) return within;
     child = within ? std::optional(queue) : std::nullopt;
   }
@@ -205,8 +206,8 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kConsolidate:
       // What it used of its grace before it was let off comes back as fast as it was used.
       job->grace_used_ms =
-          std::max<std::int64_t>(0, std::min(job->grace_used_ms, grace_ms(*job)) - (now_ - job->let_off));
-      job->let_off = now_;
+          std::max<std::int64_t>(0, std::min(job->grace_used_ms, grace_ms(*job)) - (now_ - job->cancel_eviction));
+      job->cancel_eviction = now_;
       require(event.deadline == now_ + std::max<std::int64_t>(0, grace_ms(*job) - job->grace_used_ms), "P5",
               text_of(event.job) + " is given another grace than it has left");
       if (event.cause == StopCause::kConsolidate)
@@ -252,32 +253,32 @@ void Checker::on(const StopBegan& event) {
       break;
   }
   if (event.keep > 0) check_shrink(*job, event);
-  job->stop = StopView{event.cause, event.claimant, now_, event.deadline, false, false, job->over_count, event.keep};
+  job->stop = StopView{event.cause, event.preemptor, now_, event.deadline, false, false, job->over_count, event.keep};
   deadlines_.emplace(event.deadline, job->id);
 }
 
 // Only who loses nothing moves, not for a job of lower priority, and no more than the rate.
 void Checker::check_move(const JobView& job, const StopBegan& event) {
   const std::string who = text_of(job.id);
-  if (!promised_elsewhere(job.id, event.claimant)) return breach("P5", who + " moves for nobody");
-  const JobView& claimant = jobs_.at(event.claimant);
+  if (!nominated_elsewhere(job.id, event.preemptor)) return breach("P5", who + " moves for nobody");
+  const JobView& preemptor = jobs_.at(event.preemptor);
   const auto parent = jobs_.find(job.parent);
   const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
   require(event.keep == 0 && (job.spec.checkpoint.on_signal || replica), "P5", who + " moves and loses its work");
   if (replica) check_disruption(job);
   require(now_ - job.runs_since >= minimum_ms(job), "P5", who + " moves before its minimum run time");
   require(!job.moved || now_ - job.started >= 3'600'000, "P5", who + " moves again within an hour");
-  require(job.priority <= claimant.priority, "P5", who + " moves for a job of lower priority");
+  require(job.priority <= preemptor.priority, "P5", who + " moves for a job of lower priority");
   constexpr std::int64_t kHourMs = 3'600'000;
   require(std::count_if(moves_.begin(), moves_.end(), [&](Timestamp when) { return now_ - when < kHourMs; }) <
-              config_.scheduling.moves_per_hour,
+              config_.scheduling.consolidations_per_hour,
           "P5", who + " is one more than may move within an hour");
-  if (config_.scheduling.moves_per_hour > 0) moves_.push_back(now_);
+  if (config_.scheduling.consolidations_per_hour > 0) moves_.push_back(now_);
   std::int64_t moved = 0;
   std::int64_t started = 0;
-  for (const JobId id : claimant.nomination->victims) moved += gpu_milli_of(jobs_.at(id).placements);
-  started = gpu_milli_of(claimant.nomination->placements);
-  require(moved <= started, "P5", "more GPUs move for " + text_of(claimant.id) + " than it starts on");
+  for (const JobId id : preemptor.nomination->victims) moved += gpu_milli_of(jobs_.at(id).placements);
+  started = gpu_milli_of(preemptor.nomination->placements);
+  require(moved <= started, "P5", "more GPUs move for " + text_of(preemptor.id) + " than it starts on");
 }
 
 // Only what runs, is no session, and loses nothing by it or was said to.
@@ -303,7 +304,7 @@ void Checker::on(const MoveOrdered& event) {
 void Checker::check_order(const JobView& job, const StopBegan& event) {
   const std::string who = text_of(job.id);
   require(!job.ordered_off.empty(), "P5", who + " is asked to move by nobody");
-  require(event.keep == 0 && !event.claimant.valid(), "P5", who + " moves by order, and for somebody");
+  require(event.keep == 0 && !event.preemptor.valid(), "P5", who + " moves by order, and for somebody");
   require(event.deadline == now_ + grace_ms(job), "P5", who + " is given another grace than its own to move");
   check_disruption(job);
 }
@@ -338,7 +339,7 @@ std::int64_t Checker::gpu_milli_of(std::span<const TaskPlacement> placements) {
 }
 
 // The places are free now, beside all that runs and is promised.
-void Checker::on(const MovePromised& event) {
+void Checker::on(const MoveNominated& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a move");
   if (job == nullptr) return;
   count("move");
@@ -469,7 +470,7 @@ void Checker::on(const StopCancelled& event) {
       job->stopping() && !job->stop->forced && !job->stop->acknowledged && job->over_count == job->stop->over_before,
       "P5", text_of(event.job) + " is let off though it has begun to leave");
   job->grace_used_ms += now_ - job->stop->began;
-  job->let_off = now_;
+  job->cancel_eviction = now_;
   require(!is_move(job->stop->cause), "P5", text_of(event.job) + " moves and is let off");
   forget(evictions_, job->stop->began);
   for (std::uint32_t q = job->queue; q != 0; q = queues_[q].parent) forget(queues_[q].evictions, job->stop->began);

@@ -25,7 +25,7 @@ Replay replay(const store::Log& log) {
       }
     }
     state.apply(*event);
-    state.clear_unsettled();
+    state.clear_unreconciled();
     state.clear_roomier();
     return true;
   });

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "sched/explain.h"
+#include "explain/why.h"
 #include "sim/world/replay.h"
 #include "store/hash_chain.h"
 
@@ -35,7 +35,7 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
   while (world_.durable().config_version() == 0) {  // some contradict themselves and are refused
     config_ = random_config();
     world_.send(ApplyConfig{config_, "operator"});
-    world_.settle();
+    world_.reconcile();
   }
   build_nodes();
 }
@@ -196,7 +196,7 @@ void Simulation::touch_a_node() {
       if (shape_.exact) break;
       config_ = random_config();  // refused when it would strand jobs; then the old leaves hold
       world_.send(ApplyConfig{config_, "operator"});
-      world_.settle();
+      world_.reconcile();
       config_ = world_.durable().config();
       leaves_.clear();
       for (const state::QueueState& queue : world_.durable().queues()) {
@@ -291,7 +291,7 @@ void Simulation::pass_time() {
     ms = random_.between(1, 10) * 60 * kSecond;
   }
   if (shape_.exact) ms = random_.between(0, 10) * 100;
-  world_.settle();
+  world_.reconcile();
   world_.advance_to(world_.now() + ms);
 }
 
@@ -319,7 +319,7 @@ void Simulation::step() {
 
 void Simulation::check_now() {
   checked_at_ = world_.events();
-  world_.settle();
+  world_.reconcile();
   world_.compare_states();
   checker_.check_from_scratch(world_.durable(), world_.meter(), world_.now(), true);
 }
@@ -333,27 +333,27 @@ std::optional<std::string> Simulation::violation() const {
 
 bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if (job.is_parent()) return true;  // judged by its children
-  const auto explanation = sched::explain(world_.working(), job.id, world_.now());
+  const auto explanation = explain::why(world_.working(), job.id, world_.now());
   const Reason& reason = explanation.reason;
   if (is_never(reason.code)) return true;
   // The one that it waits for is judged itself.
-  if (reason.code == ReasonCode::kBehindHead || reason.code == ReasonCode::kDependency) return true;
+  if (reason.code == ReasonCode::kBehindQueueHead || reason.code == ReasonCode::kDependency) return true;
   // That several groups never fit together is not seen by the reason, which looks at one at a time; nor that no domain
   // of the level that it asks has those in it that it must be near.
   const auto required = [](const AffinityTerm& term) { return term.required; };
   const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
   const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology ||
                          reason.code == ReasonCode::kNuma;
-  const bool wants_nodes = job.spec.exclusive && reason.code == ReasonCode::kGpusBusy;
+  const bool wants_nodes = job.spec.exclusive && reason.code == ReasonCode::kInsufficientResources;
   if ((in_pieces || wants_nodes) && job.spec.groups.size() > 1) return true;
-  if (near && (in_pieces || reason.code == ReasonCode::kGpusBusy)) return true;
+  if (near && (in_pieces || reason.code == ReasonCode::kInsufficientResources)) return true;
   // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
   const bool by_itself =
       reason.rule == PlaceRule::kNear || reason.rule == PlaceRule::kAlone || reason.rule == PlaceRule::kTogether;
   if ((reason.code == ReasonCode::kAffinity || reason.code == ReasonCode::kPorts) && by_itself) return true;
   // A limit that is below what the job asks alone is for ever, too.
-  if (reason.code == ReasonCode::kQueueMax) return reason.asked > reason.limit;
-  return reason.code == ReasonCode::kQueueLending || reason.code == ReasonCode::kHeld;
+  if (reason.code == ReasonCode::kQuotaMax) return reason.asked > reason.limit;
+  return reason.code == ReasonCode::kQuotaLentOut || reason.code == ReasonCode::kHeld;
 }
 
 void Simulation::heal_and_converge() {
@@ -364,12 +364,12 @@ void Simulation::heal_and_converge() {
     world_.fleet().boot_node(node, world_.now());
     world_.fleet().regain_contact(node, world_.now());
   }
-  world_.settle();
+  world_.reconcile();
   for (const std::string& node : node_names_) {  // that have come and gone too often, too
     world_.send(CordonNode{node, false, false, "operator"});
     for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
   }
-  world_.settle();
+  world_.reconcile();
   std::vector<JobId> services;
   std::vector<JobId> held;
   world_.durable().jobs().for_each([&](const state::JobState& job) {
@@ -378,7 +378,7 @@ void Simulation::heal_and_converge() {
   });
   for (const JobId job : services) world_.send(CancelJob{job, "ann"});
   for (const JobId job : held) world_.send(HoldJob{job, false, "ann"});
-  world_.settle();
+  world_.reconcile();
   // Every job's work is finite; what takes turns on one GPU for months is cut short by the checks below.
   for (int day = 0; day < 60 && world_.durable().jobs().size() > 0 && !violation(); ++day) {
     world_.advance_to(world_.now() + 24 * kHour);
@@ -396,7 +396,7 @@ void Simulation::heal_and_converge() {
     } else if (job.nomination) {
       complain(name + " still waits for victims");
     } else if (!waits_for_a_reason(job)) {
-      complain(name + " waits: " + sched::explain(world_.working(), job.id, world_.now()).summary);
+      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.now()).summary);
     }
   });
   if (world_.fleet().live_count() > 0) complain("something still runs on the fleet");

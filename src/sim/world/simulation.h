@@ -51,7 +51,7 @@ class Simulation {
   JobSpec random_job();
   void random_requests(JobSpec& spec);
   void choose_instance(TaskRequest& request, Random& knives);
-  void choose_neighbours(JobSpec& spec);
+  void choose_for_affinity(JobSpec& spec);
   backend::TaskScript script_of(const StartTask& start) const;
 
   void submit();

@@ -60,7 +60,7 @@ void Simulation::build_nodes() {
     node_names_.push_back(spec.name);
     world_.fleet().add_node(spec, world_.now());
   }
-  world_.settle();
+  world_.reconcile();
 }
 
 void Simulation::add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli,
@@ -126,7 +126,7 @@ void Simulation::choose_policies(ClusterConfig& config) {
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
-  config.scheduling.hold_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
+  config.scheduling.backfill_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
   if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
   for (PoolConfig& pool : config.pools) {
@@ -143,7 +143,7 @@ void Simulation::choose_policies(ClusterConfig& config) {
     queue.attained_service = {{first_gpu_s, first_gpu_s * 10}, apart.chance(700) ? apart.between(60, 7200) : 0};
   }
   Random moving(seed_ ^ 0x307e5ULL);
-  if (moving.chance(400)) config.scheduling.moves_per_hour = moving.between(1, 200);
+  if (moving.chance(400)) config.scheduling.consolidations_per_hour = moving.between(1, 200);
   Random drawing(seed_ ^ 0xe4e46ULL);
   config.scheduling.energy = drawing.chance(300);
   for (GpuModelConfig& model : config.gpu_models) model.watts = drawing.between(0, 700);

@@ -53,7 +53,7 @@ void Simulation::choose_instance(TaskRequest& request, Random& knives) {
 }
 
 // With numbers of their own, as above: NUMA policies, images, ports, labels, terms of affinity, levels of groups.
-void Simulation::choose_neighbours(JobSpec& spec) {
+void Simulation::choose_for_affinity(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
     if (shape_.policies && seed_ % 4 == 0 && sockets.chance(300))
@@ -123,7 +123,7 @@ JobSpec Simulation::random_job() {
     spec.topology.required = random_.pick(std::vector<std::string>{"block", "rack", "rack", "node"});
   if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
     spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
-  choose_neighbours(spec);
+  choose_for_affinity(spec);
   if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
   if (random_.chance(100)) {
     if (const auto other = some_job()) {

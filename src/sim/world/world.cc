@@ -5,8 +5,8 @@
 
 #include "base/planted.h"
 #include "control/effects.h"
+#include "explain/move_refusal.h"
 #include "sched/cycle.h"
-#include "sched/elsewhere.h"
 #include "store/event_codec.h"
 
 namespace berth::sim {
@@ -34,10 +34,10 @@ std::uint64_t World::send(Command command) {
   return next_ticket_++;
 }
 
-void World::settle() {
-  constexpr int kMostTurnsAtOnce = 1000;
-  for (int turns = 0; turns < kMostTurnsAtOnce; ++turns) {
-    turn();
+void World::reconcile() {
+  constexpr int kMostIterationsAtOnce = 1000;
+  for (int iterations = 0; iterations < kMostIterationsAtOnce; ++iterations) {
+    iteration();
     fleet_.advance(now_);
     if (!again_ && inbox_.empty() && !fleet_.has_reports() && wake_at_ > now_) return;
   }
@@ -50,7 +50,7 @@ void World::advance_to(Timestamp when) {
     if (next > when || violation_) break;
     now_ = std::max(now_, next);
     fleet_.advance(now_);
-    settle();
+    reconcile();
   }
   now_ = when;
 }
@@ -68,7 +68,7 @@ void World::make_durable(std::span<const EventRecord> records) {
     meter_.apply(record);
     if (audits_) audit_after(record);
   }
-  durable_.clear_unsettled();
+  durable_.clear_unreconciled();
   durable_.clear_roomier();
   if (witness_ != nullptr) witness_->on_records(records, durable_);
 }
@@ -97,8 +97,8 @@ void World::forget_old_exits(std::span<const Letter> letters, std::span<const Re
   }
 }
 
-void World::turn() {
-  ++turns_;
+void World::iteration() {
+  ++iterations_;
   std::vector<Letter> letters;
   for (Command& report : fleet_.take_reports()) letters.push_back({0, std::move(report)});
   std::move(inbox_.begin(), inbox_.end(), std::back_inserter(letters));
@@ -107,31 +107,32 @@ void World::turn() {
   commands.reserve(letters.size());
   for (const Letter& letter : letters) commands.push_back(letter.command);
 
-  control::Turn turn = control::run_turn(working_, now_, commands, memory_, sched::run_cycle, sched::find_elsewhere);
-  again_ = turn.again;
-  wake_at_ = turn.wake_at;
-  if (turn.cycle_ran) last_plan_ = std::move(turn.plan);
+  control::Iteration iteration =
+      control::run_iteration(working_, now_, commands, memory_, sched::run_cycle, explain::find_move_target);
+  again_ = iteration.again;
+  wake_at_ = iteration.wake_at;
+  if (iteration.cycle_ran) last_plan_ = std::move(iteration.plan);
 
   const Death death = std::exchange(death_, Death::kNone);
-  if (planted(Bug::kEffectsBeforeAppend)) perform(control::effects_of(working_, turn.records));
-  if (!turn.records.empty()) {
+  if (planted(Bug::kEffectsBeforeAppend)) perform(control::effects_of(working_, iteration.records));
+  if (!iteration.records.empty()) {
     if (death == Death::kBeforeAppend) return restart();
     if (death == Death::kInAppendNothingKept) log_.fail_append(1, store::FailedAppend::kNothingKept);
     if (death == Death::kInAppendAllKept) log_.fail_append(1, store::FailedAppend::kAllKept);
-    if (!append(turn.records)) return restart();
+    if (!append(iteration.records)) return restart();
     if (death == Death::kAfterAppend) return restart();
-    make_durable(turn.records);
+    make_durable(iteration.records);
   }
-  std::vector<Effect> effects = control::effects_of(working_, turn.records);
+  std::vector<Effect> effects = control::effects_of(working_, iteration.records);
   if (death == Death::kAmongEffects) effects.resize(effects.size() / 2);
   perform(effects);
   if (death == Death::kAmongEffects) return restart();
-  forget_old_exits(letters, turn.replies);
+  forget_old_exits(letters, iteration.replies);
   if (witness_ != nullptr) {
     for (std::size_t i = 0; i < letters.size(); ++i) {
-      if (letters[i].ticket != 0) witness_->on_answer({letters[i].ticket, turn.replies[i]});
+      if (letters[i].ticket != 0) witness_->on_answer({letters[i].ticket, iteration.replies[i]});
     }
-    witness_->on_turn_end(durable_, now_, !again_ && wake_at_ > now_);
+    witness_->on_iteration_end(durable_, now_, !again_ && wake_at_ > now_);
   }
 }
 

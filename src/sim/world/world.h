@@ -1,10 +1,11 @@
 #pragma once
 // The whole control plane in virtual time: the same turn as the daemon's, with the log in memory and the fake fleet.
 //
-// One turn, in this order: the reports and commands that have arrived -> control::run_turn -> append -> the durable
-// state folds the records -> replies and effects. The process can be made to die at each of the arrows; a restart
-// throws the working state away, folds the log again (from its checkpoint, if there is one) and derives the effects
-// again. The durable state survives like a reader in another process and must equal what the restart folded (P10).
+// One turn, in this order: the reports and commands that have arrived -> control::run_iteration -> append -> the
+// durable state folds the records -> replies and effects. The process can be made to die at each of the arrows; a
+// restart throws the working state away, folds the log again (from its checkpoint, if there is one) and derives the
+// effects again. The durable state survives like a reader in another process and must equal what the restart folded
+// (P10).
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,7 @@
 #include "backend/fake/fake_backend.h"
 #include "billing/meter.h"
 #include "control/handle.h"
-#include "control/turn.h"
+#include "control/iteration.h"
 #include "model/command.h"
 #include "model/effect.h"
 #include "model/event.h"
@@ -41,7 +42,7 @@ class Witness {
   virtual void on_effect(const Effect& effect, const state::State& durable) = 0;
   virtual void on_answer(const Answer& answer) = 0;
   // After each turn that no death cut short. `quiet`: nothing more would start without something happening.
-  virtual void on_turn_end(const state::State& durable, Timestamp now, bool quiet) = 0;
+  virtual void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) = 0;
 };
 
 class World {
@@ -65,7 +66,7 @@ class World {
   // Puts a command into the inbox; its answer carries the ticket.
   std::uint64_t send(Command command);
   // Runs turns at the present time until nothing more follows.
-  void settle();
+  void reconcile();
   // Moves time, with turns whenever something is due.
   void advance_to(Timestamp when);
 
@@ -79,7 +80,7 @@ class World {
   const std::optional<std::string>& violation() const { return violation_; }
   std::uint64_t events() const { return durable_.last_seq(); }
   std::uint64_t restarts() const { return restarts_; }
-  std::uint64_t turns() const { return turns_; }
+  std::uint64_t iterations() const { return iterations_; }
   const Plan& last_plan() const { return last_plan_; }
 
  private:
@@ -87,7 +88,7 @@ class World {
     std::uint64_t ticket = 0;  // 0: a report of the fleet
     Command command;
   };
-  void turn();
+  void iteration();
   bool append(std::span<const EventRecord> records);
   void make_durable(std::span<const EventRecord> records);
   void audit_after(const EventRecord& record);
@@ -102,7 +103,7 @@ class World {
   store::MemoryLog log_;
   std::uint64_t epoch_ = 0;
   backend::FakeBackend fleet_;
-  control::TurnMemory memory_;
+  control::IterationMemory memory_;
   Timestamp now_{0};
   Timestamp wake_at_ = Timestamp::never();
   bool again_ = true;
@@ -114,7 +115,7 @@ class World {
   std::uint64_t audited_ = 0;
   Plan last_plan_;
   std::uint64_t restarts_ = 0;
-  std::uint64_t turns_ = 0;
+  std::uint64_t iterations_ = 0;
   std::optional<std::string> violation_;
 };
 

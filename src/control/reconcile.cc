@@ -1,0 +1,475 @@
+#include "control/reconcile.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/planted.h"
+#include "control/guarantee_accounting.h"
+#include "control/maintenance.h"
+#include "control/services.h"
+#include "state/back_off.h"
+#include "state/grace.h"
+#include "state/guarantee_decay.h"
+#include "state/replicas.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::AttemptState;
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
+
+bool is_eviction(StopCause cause) {
+  return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
+}
+
+struct ExpectedEnd {
+  Outcome outcome = Outcome::kSucceeded;
+  bool again = false;  // the job goes back to its queue
+  bool back_off = false;
+};
+
+bool lost_with_its_node(const AttemptState& attempt) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [](const state::TaskState& task) {
+    return task.reason == ExitReason::kNodeLost || task.reason == ExitReason::kSupervisorLost;
+  });
+}
+
+bool any_task(const AttemptState& attempt, ExitReason reason) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(),
+                     [&](const state::TaskState& task) { return task.reason == reason; });
+}
+
+// How an attempt ended whose every task is over, and whether the job is tried again.
+ExpectedEnd expected_end_of(const State& state, const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const JobState* parent = state.job(job.parent);
+  const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
+  if (job.cancel_requested || (attempt.stopping() && attempt.stop->cause == StopCause::kUser))
+    return {Outcome::kCancelled};
+  if (attempt.stopping() && is_eviction(attempt.stop->cause)) {
+    return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
+  }
+  if (lost_with_its_node(attempt)) return {Outcome::kNodeLost, true};
+  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) ||
+      any_task(attempt, ExitReason::kTimeLimit)) {
+    return {Outcome::kTimeLimit, replica, replica};
+  }
+  if (attempt.failure_code == 0) {
+    if (attempt.signalled) return {Outcome::kPreempted, true};  // let off, but it had saved and left already
+    return {Outcome::kSucceeded, replica, replica};
+  }
+  // Let off, but berth's own signal had reached it before it could catch signals.
+  if (attempt.signalled && attempt.failure_code == 128 + job.spec.checkpoint.signal) return {Outcome::kPreempted, true};
+  const Outcome outcome = any_task(attempt, ExitReason::kStartFailed) ? Outcome::kStartFailed : Outcome::kFailed;
+  const bool again = replica || job.failures < job.spec.retries;
+  return {outcome, again, again};
+}
+
+bool still_there(const State& state, const std::vector<TaskPlacement>& placements) {
+  return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& placement) {
+    const state::NodeState& node = state.node(placement.node);
+    return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
+                                             [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+  });
+}
+
+// Who has left to start elsewhere is promised its places as who waits, before anybody else can take them.
+void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop) {
+  const JobState& job = *batch.state().job(id);
+  if (!stop || stop->to.empty()) return;
+  if (!job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), stop->to)) return;
+  std::uint64_t within = 1;
+  if (!batch.state().burst_amounts_of(job.spec, stop->to)) {
+    within =
+        job.past.back().within | batch.state().within_mask(job.queue, batch.state().amounts_of(job.spec, stop->to));
+  }
+  batch.emit(Nominated{id, stop->to, {}, stop->cause, {}, within});
+}
+
+void end_attempt(Batch& batch, const JobState& job) {
+  const ExpectedEnd expected_end = expected_end_of(batch.state(), job);
+  const AttemptState& attempt = *job.attempt;
+  const JobId id = job.id;
+  const std::optional<state::Stop> stop = attempt.stop;  // the attempt is no more when it has ended
+  const bool own_failure = expected_end.outcome == Outcome::kFailed || expected_end.outcome == Outcome::kStartFailed ||
+                           expected_end.outcome == Outcome::kTimeLimit || expected_end.outcome == Outcome::kNodeLost;
+  AttemptEnded ended{id, attempt.number, expected_end.outcome, own_failure ? attempt.failure_code : 0,
+                     own_failure ? attempt.first_failure : std::string()};
+  const std::int32_t code = ended.code;
+  const std::string message = ended.message;
+  batch.emit(std::move(ended));
+  if (expected_end.again) {
+    const Timestamp earliest = batch.state().job(id)->not_before;
+    batch.emit(
+        JobRequeued{id, expected_end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
+    const JobState* array = batch.state().job(job.parent);
+    if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
+    promise_move(batch, id, stop);
+  } else {
+    batch.emit(JobFinished{id, expected_end.outcome, code, message});
+  }
+}
+
+// Who waits for the tasks that a gang is giving back waits for all of it then.
+void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace, std::uint32_t keep = 0) {
+  const JobId preemptor = job.attempt->shrinking() ? job.attempt->stop->preemptor : JobId::none();
+  batch.emit(StopBegan{job.id, job.attempt->number, cause, preemptor, batch.now() + grace, keep});
+}
+
+// The first task that has to leave with a node.
+std::uint32_t first_draining(const State& state, const AttemptState& attempt) {
+  const auto leaves = [&](const state::TaskState& task) {
+    return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
+  };
+  return static_cast<std::uint32_t>(std::find_if(attempt.tasks.begin(), attempt.tasks.end(), leaves) -
+                                    attempt.tasks.begin());
+}
+
+// The node that the attempt has to leave, the first one to go away of several, or null.
+const state::NodeState* draining_node(const State& state, const AttemptState& attempt) {
+  const auto leaves_by = [](const state::NodeState& node) {
+    return node.gone_at.ms == 0 ? Timestamp::never() : node.gone_at;
+  };
+  const state::NodeState* first = nullptr;
+  for (const state::TaskState& task : attempt.tasks) {
+    const state::NodeState& node = state.node(task.placement.node);
+    if (task.phase == TaskPhase::kExited || !node.draining) continue;
+    if (first == nullptr || leaves_by(node) < leaves_by(*first)) first = &node;
+  }
+  return first;
+}
+
+// By notice, nothing can be kept there, and grace ends when the node goes. By choice, a service keeps who must serve.
+// Of an elastic gang that has only growth there, this and what joined after it leaves.
+bool leave_draining_node(Batch& batch, const JobState& job) {
+  const state::NodeState* node = draining_node(batch.state(), *job.attempt);
+  if (node == nullptr) return false;
+  const AttemptState& attempt = *job.attempt;
+  const std::uint32_t first = first_draining(batch.state(), attempt);
+  const bool growth = first >= attempt.base_tasks();
+  if (growth && attempt.shrinking() && attempt.stop->keep <= first) return false;  // it is leaving
+  const std::uint32_t keep = growth && !attempt.shrinking() ? first : 0;
+  const std::int64_t grace = batch.state().grace_ms(job);
+  if (node->gone_at.ms > 0) {
+    const std::int64_t left = std::max<std::int64_t>(0, node->gone_at - batch.now());
+    begin_stop(batch, job, StopCause::kSpotNotice, planted(Bug::kNoticeIgnored) ? grace : std::min(grace, left), keep);
+    return true;
+  }
+  if (!state::may_leave_by_choice(batch.state(), job)) return false;
+  begin_stop(batch, job, StopCause::kDrain, grace, keep);
+  return true;
+}
+
+// By choice as well. Who was asked in time is gone when the window begins; grace is never cut for a window that was
+// planned late.
+bool leave_for_maintenance(Batch& batch, const JobState& job) {
+  const State& state = batch.state();
+  if (state.departure_of(job) > batch.now() || planted(Bug::kWindowNotLeft)) return false;
+  if (!state::may_leave_by_choice(state, job)) return false;
+  begin_stop(batch, job, StopCause::kMaintenance, state.grace_ms(job));
+  return true;
+}
+
+// Grace ends when it is over, a node of its goes away or the checkpoint is acknowledged; tasks that were given back and
+// are over are taken off the books.
+void reconcile_leaving(Batch& batch, const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const state::Stop& stop = *attempt.stop;
+  const bool gone = stop.keep > 0 && std::all_of(attempt.tasks.begin() + stop.keep, attempt.tasks.end(),
+                                                 [](const auto& task) { return task.phase == TaskPhase::kExited; });
+  if (gone) {
+    batch.emit(AttemptShrunk{job.id, attempt.number, stop.keep});
+  } else if (!stop.forced && (stop.acknowledged || state::grace_ends(batch.state(), attempt) <= batch.now())) {
+    batch.emit(StopForced{job.id, attempt.number});
+  }
+}
+
+void reconcile_running(Batch& batch, JobId id) {
+  const JobState& job = *batch.state().job(id);
+  const AttemptState& attempt = *job.attempt;
+  if (attempt.all_exited()) {
+    end_attempt(batch, job);
+    return;
+  }
+  if (attempt.stopping()) {
+    reconcile_leaving(batch, job);
+    return;
+  }
+  const std::int64_t grace = batch.state().grace_ms(job);
+  if (job.cancel_requested) {
+    begin_stop(batch, job, StopCause::kUser, grace);
+  } else if (attempt.failure_code != 0) {
+    begin_stop(batch, job, StopCause::kTaskFailed, 0);
+    batch.emit(StopForced{id, attempt.number});
+  } else if (job.limit_ends(attempt.started) <= batch.now()) {
+    begin_stop(batch, job, StopCause::kTimeLimit, grace);
+  } else if (leave_draining_node(batch, job) || leave_for_maintenance(batch, job)) {
+    return;
+  } else if (attempt.shrinking()) {
+    reconcile_leaving(batch, job);
+  }
+}
+
+// Whether a job that is leaving for it, by its higher priority, has a higher one by now: the claimant would be stopped
+// for that at once.
+bool is_below_a_victim(const State& state, const JobState& preemptor) {
+  const auto& victims = preemptor.nomination->victims;
+  return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
+    const JobState* victim = state.job(id);
+    if (victim == nullptr || !victim->attempt || !victim->attempt->stop) return false;
+    const state::Stop& stop = *victim->attempt->stop;
+    return stop.preemptor == preemptor.id && stop.cause == StopCause::kPreempt && stop.keep == 0 &&
+           victim->priority > preemptor.priority;
+  });
+}
+
+struct Leaving {
+  Amounts amounts;
+  std::int64_t jobs = 0;  // that leave as a whole
+};
+
+// What the jobs that are leaving, or give back tasks, hold below the queue; of one user, or of all where it is null.
+Leaving leaving_below(const State& state, QueueId queue, const std::string* user) {
+  Leaving leaving;
+  for (const JobId id : state.running()) {
+    const JobState& job = *state.job(id);
+    if (!job.attempt->stop || !state.is_below(job.queue, queue)) continue;
+    if (user != nullptr && job.spec.user != *user) continue;
+    std::vector<TaskPlacement> placements;
+    for (std::size_t t = job.attempt->stop->keep; t < job.attempt->tasks.size(); ++t)
+      placements.push_back(job.attempt->tasks[t].placement);
+    leaving.amounts += state.amounts_of(job.spec, placements);
+    if (job.attempt->stopping()) ++leaving.jobs;
+  }
+  return leaving;
+}
+
+// Of several promises that a limit of the queue does not allow together the least deserving goes first: of lower
+// priority, then younger.
+bool is_least_deserving(const State& state, const JobState& preemptor, QueueId queue, std::size_t dim,
+                        const std::string* user) {
+  const auto deserves = [](const JobState& job) {
+    return std::tuple(job.priority, -job.submitted.ms, -job.id.value());
+  };
+  return std::none_of(state.nominated().begin(), state.nominated().end(), [&](JobId id) {
+    const JobState& other = *state.job(id);
+    if (!state.is_below(other.queue, queue) || (user != nullptr && other.spec.user != *user)) return false;
+    return (dim == kDims || other.nomination->amounts[dim] > 0) && deserves(other) < deserves(preemptor);
+  });
+}
+
+// Whether a ceiling was lowered since the promise: it is below what is used and promised there even when all have left
+// who are leaving.
+bool is_over_max(const State& state, const JobState& preemptor, const QueueState& queue) {
+  std::optional<Leaving> leaving;
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    const std::int64_t all = checked_add(queue.usage[dim], queue.nominated[dim]);
+    if (preemptor.nomination->amounts[dim] == 0 || all <= queue.max[dim]) continue;
+    if (!leaving) leaving = leaving_below(state, queue.id, nullptr);
+    if (all - leaving->amounts[dim] > queue.max[dim] && is_least_deserving(state, preemptor, queue.id, dim, nullptr))
+      return true;
+  }
+  return false;
+}
+
+// The same of what one user may have.
+bool is_over_user_limit(const State& state, const JobState& preemptor, const QueueState& queue) {
+  if (!queue.limits_users()) return false;
+  const std::string& user = preemptor.spec.user;
+  const state::UserUsage used = queue.used_by(user);
+  const bool gpus = used.gpu_milli > queue.max_gpu_milli_per_user && preemptor.nomination->amounts[kDimGpu] > 0;
+  if (!gpus && used.jobs <= queue.max_jobs_per_user) return false;
+  const Leaving leaving = leaving_below(state, queue.id, &user);
+  const bool stays = gpus && used.gpu_milli - leaving.amounts[kDimGpu] > queue.max_gpu_milli_per_user;
+  if (stays && is_least_deserving(state, preemptor, queue.id, kDimGpu, &user)) return true;
+  return used.jobs - leaving.jobs > queue.max_jobs_per_user &&
+         is_least_deserving(state, preemptor, queue.id, kDims, &user);
+}
+
+bool is_over_a_limit(const State& state, const JobState& preemptor) {
+  for (QueueId q = preemptor.queue; q.valid(); q = state.queue(q).parent) {
+    const QueueState& queue = state.queue(q);
+    if (is_over_max(state, preemptor, queue) || is_over_user_limit(state, preemptor, queue)) return true;
+  }
+  return false;
+}
+
+void drop_nomination(Batch& batch, JobId id, const std::string& why) {
+  const std::vector<JobId> victims = batch.state().job(id)->nomination->victims;
+  batch.emit(NominationDropped{id, why});
+  cancel_evictions_for(batch, id, victims);
+}
+
+void reconcile_waiting(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job->nomination && (job->cancel_requested || job->held)) {
+    drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
+  } else if (job->nomination && !still_there(batch.state(), job->nomination->placements)) {
+    drop_nomination(batch, id, "a promised node or GPU is no longer there");
+  } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
+    drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
+  } else if (job->nomination && is_over_a_limit(batch.state(), *job)) {
+    drop_nomination(batch, id, "a limit was lowered below what it asks");
+  }
+  if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
+}
+
+JobSpec element_spec(const JobState& parent, std::int32_t index) {
+  JobSpec spec = parent.spec;
+  spec.kind = JobKind::kGang;
+  spec.name += (spec.name.empty() ? "" : "-") + std::to_string(index);
+  spec.array_size = 0;
+  spec.array_running = 0;
+  spec.dependencies.clear();
+  spec.held = false;
+  for (TaskGroup& group : spec.groups) group.env.emplace_back("ARRAY_INDEX", std::to_string(index));
+  return spec;
+}
+
+void spawn_element(Batch& batch, JobId parent_id) {
+  const JobState& parent = *batch.state().job(parent_id);
+  JobSubmitted event;
+  event.job = batch.state().next_job_id();
+  event.index = parent.children_spawned;
+  event.spec = element_spec(parent, event.index);
+  event.priority = parent.priority;
+  event.parent = parent_id;
+  batch.emit(std::move(event));
+}
+
+std::int32_t waiting_children(const State& state, JobId parent) {
+  std::int32_t waiting = 0;
+  for (const JobId id : state.children().at(parent)) {
+    const JobState* child = state.job(id);
+    if (child != nullptr && !child->attempt) ++waiting;
+  }
+  return waiting;
+}
+
+void cancel_children(Batch& batch, JobId parent) {
+  const auto children = batch.state().children().at(parent);
+  for (const JobId id : children) {
+    const JobState* child = batch.state().job(id);
+    if (child != nullptr && !child->cancel_requested) batch.emit(JobCancelRequested{id, "berth"});
+  }
+}
+
+void reconcile_parent(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job->cancel_requested) {
+    cancel_children(batch, id);
+    if (job->children_alive == 0) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
+    return;
+  }
+  const bool waits = job->held || job->open_dependencies > 0;
+  if (job->spec.kind == JobKind::kService) {
+    if (!waits) reconcile_service(batch, id);
+    return;
+  }
+  const std::int32_t most = job->spec.array_running == 0 ? job->spec.array_size : job->spec.array_running;
+  std::int32_t waiting = waiting_children(batch.state(), id);
+  while (!waits && job->children_spawned < job->spec.array_size && job->children_alive < most &&
+         waiting < kPendingElements) {
+    spawn_element(batch, id);
+    ++waiting;
+  }
+  if (job->children_spawned == job->spec.array_size && job->children_alive == 0) {
+    const std::int32_t failed = job->children_failed;
+    const std::string message =
+        failed == 0 ? std::string()
+                    : std::to_string(failed) + (failed == 1 ? " element" : " elements") + " did not succeed";
+    batch.emit(JobFinished{id, failed == 0 ? Outcome::kSucceeded : Outcome::kFailed, failed == 0 ? 0 : 1, message});
+  }
+}
+
+void reconcile_job(Batch& batch, JobId id) {
+  const JobState* job = batch.state().job(id);
+  if (job == nullptr) return;
+  if (job->is_parent()) {
+    reconcile_parent(batch, id);
+  } else if (job->attempt) {
+    reconcile_running(batch, id);
+  } else {
+    reconcile_waiting(batch, id);
+  }
+}
+
+// The rule of use it or lose it (state/guarantee_decay.h).
+void reconcile_guarantees(Batch& batch) {
+  while (batch.state().next_guarantee_change() <= batch.now()) {
+    const QueueState& queue = batch.state().queue(batch.state().guarantee_times().begin()->second);
+    const bool restored = state::guarantee_due(queue).restored;
+    const QuotaAmounts left = restored ? queue.configured : state::guarantee_after_idling(queue);
+    batch.emit(GuaranteeChanged{queue.path, state::named(batch.state(), queue.guaranteed),
+                                state::named(batch.state(), left), restored});
+  }
+}
+
+// Raised at the threshold, cleared a hundredth of the fleet below it, so that it does not flicker.
+void reconcile_alarm(Batch& batch) {
+  const State& state = batch.state();
+  const std::int64_t percent = state.config().scheduling.fragmentation_alert_percent;
+  if (percent == 0 && !state.fragmentation_alarm()) return;
+  const std::int64_t unusable = state.fragmentation().unusable_milli();
+  const std::int64_t fleet = state.capacity()[kDimGpu];
+  const bool high = percent > 0 && unusable > 0 && checked_multiply(unusable, 100) >= checked_multiply(fleet, percent);
+  const bool low =
+      percent == 0 || checked_multiply(unusable, 100) < checked_multiply(fleet, percent - 1) || unusable == 0;
+  if (state.fragmentation_alarm() ? low : high) {
+    batch.emit(FragmentationAlarm{high, unusable, state.fragmentation().idle_milli()});
+  }
+}
+
+}  // namespace
+
+void drain_replica(Batch& batch, JobId id) {
+  const JobState& replica = *batch.state().job(id);
+  if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
+  if (!leave_draining_node(batch, replica)) leave_for_maintenance(batch, replica);
+}
+
+void cancel_evictions_for(Batch& batch, JobId preemptor, const std::vector<JobId>& victims) {
+  if (planted(Bug::kVictimsNotLetOff)) return;
+  for (const JobId id : victims) {
+    const JobState* victim = batch.state().job(id);
+    if (victim == nullptr || !state::goes_on_without(*victim, preemptor)) continue;
+    batch.emit(StopCancelled{id, victim->attempt->number});
+  }
+}
+
+bool needs_reconciling(const State& state, Timestamp now) {
+  return !state.unreconciled().empty() || !state.roomier().empty() || next_timer(state) <= now;
+}
+
+Timestamp next_timer(const State& state) {
+  const auto first = [](const auto& times) { return times.empty() ? Timestamp::never() : times.begin()->first; };
+  return std::min({first(state.timers()), first(state.probations()), first(state.departures()),
+                   state.next_maintenance(), state.next_guarantee_change()});
+}
+
+void reconcile(Batch& batch) {
+  State& state = batch.working_state();
+  state.release_due_timers(batch.now());
+  reconcile_maintenance(batch);
+  reconcile_guarantees(batch);
+  while (!state.unreconciled().empty() || !state.roomier().empty()) {
+    const auto jobs = state.unreconciled();
+    state.clear_unreconciled();
+    for (const JobId id : jobs) reconcile_job(batch, id);
+    const auto roomier = state.roomier();
+    state.clear_roomier();
+    for (const QueueId id : roomier) reconcile_stack(batch, id);
+  }
+  reconcile_alarm(batch);
+}
+
+}  // namespace berth::control

@@ -1,0 +1,56 @@
+// Not watching fragmentation: no alert, and nothing that mends what there is.
+
+#include "base/checked.h"
+#include "explain/advice/rules.h"
+
+namespace berth::explain {
+
+namespace {
+
+// Expected to be of no use: above a tenth of all GPUs.
+bool is_much(std::int64_t unusable, std::int64_t all) { return Int128{unusable} * 10 > all; }
+
+std::string figures(const state::State& state, std::int64_t unusable) {
+  const std::int64_t all = state.capacity()[kDimGpu];
+  return tenths_words(state.fragmentation().idle_milli()) + " of " + amount_words(state, kDimGpu, all) + " " +
+         (all == kMilli ? "is" : "are") + " idle, and " + tenths_words(unusable) + " of them (" +
+         percent_words(unusable, all) + " of all) expected to be of no use to the requests that arrive";
+}
+
+}  // namespace
+
+// There are GPUs, and no alert; a warning where more than a tenth of them is of no use already. And nobody is moved
+// while that is so.
+void advise_on_fragmentation(Survey& survey) {
+  const state::State& state = survey.state();
+  const SchedulingConfig& scheduling = state.config().scheduling;
+  const std::int64_t all = state.capacity()[kDimGpu];
+  if (all == 0) return;
+  const std::int64_t unusable = state.fragmentation().unusable_milli();
+  const bool much = is_much(unusable, all);
+  const std::string now = figures(state, unusable);
+  if (scheduling.fragmentation_alert_percent == 0) {
+    survey.say({AdviceCode::kFragmentationNotWatched,
+                much ? AdviceSeverity::kWarning : AdviceSeverity::kNote,
+                AdviceAbout::kCluster,
+                {},
+                "No alert is set for GPUs that are idle in pieces; now " + now + ".",
+                "Set `scheduling.fragmentation_alert`, such as 10 (percent), and watch the event `fragmentation-alarm` "
+                "or `berth_fragmentation_ratio`."},
+               unusable);
+  }
+  if (scheduling.consolidations_per_hour == 0 && much) {
+    survey.say({AdviceCode::kFragmentationNotMended,
+                AdviceSeverity::kWarning,
+                AdviceAbout::kCluster,
+                {},
+                "Nobody is moved so that what is free stands together; now " + now + ".",
+                std::string("Set `scheduling.moves_per_hour`, such as 10") +
+                    (scheduling.score == NodeScore::kBestFit
+                         ? ", and `scheduling.score: fragmentation`, by which less of it arises."
+                         : ".")},
+               unusable);
+  }
+}
+
+}  // namespace berth::explain

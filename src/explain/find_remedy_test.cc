@@ -1,0 +1,144 @@
+#include "explain/find_remedy.h"
+
+#include <algorithm>
+
+#include "explain/queue_position.h"
+#include "explain/why.h"
+#include "support/fleet_fixture.h"
+
+namespace berth {
+
+using explain::RemedyKind;
+
+TEST_CASE_FIXTURE(FleetFixture, "a held job would start if it were released") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec spec = job("a", 1, 8);
+  spec.held = true;
+  const JobId held = submit(spec);
+  const auto changes = sched::smallest_remedies(state, held, now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == RemedyKind::kRelease);
+  CHECK_EQ(sched::would_start(changes[0]), "it would start now if it were released");
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least priority that passes it is told") {
+  QueueConfig strict = queue("a");
+  strict.policy = QueuePolicy::kStrict;
+  command(ApplyConfig{config({strict}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("a", 1, 6));
+  cycle();
+  submit(job("a", 1, 8));
+  now = now + 1000;
+  const JobId second = submit(job("a", 1, 1));
+  cycle();
+  const auto changes = sched::smallest_remedies(state, second, now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == RemedyKind::kPriority);
+  CHECK_EQ(changes[0].to, state.job(second)->priority + 1);
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "a job that waits for its earliest start would start then") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec spec = job("a", 1, 8);
+  spec.earliest_start = now + 60'000;
+  const auto changes = sched::smallest_remedies(state, submit(spec), now);
+  REQUIRE_EQ(changes.size(), 1);
+  CHECK(changes[0].kind == RemedyKind::kWait);
+  CHECK_EQ(changes[0].at.ms, now.ms + 60'000);
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "what would start now needs no change, and nothing is told when effort has run out") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  const JobId first = submit(job("a", 1, 8));
+  CHECK(sched::smallest_remedies(state, first, now).empty());
+  cycle();
+  const JobId second = submit(job("a", 1, 8));
+  CHECK_FALSE(sched::smallest_remedies(state, second, now).empty());
+  CHECK(sched::smallest_remedies(state, second, now, {2, 1'000'000, 8}).empty());
+}
+
+// n1 alone would do but for its NUMA domains; what closes n2 runs on n3, which holds no task of the job.
+TEST_CASE_FIXTURE(FleetFixture, "who closes a node from beside it is told, though another rule refuses") {
+  ClusterConfig two_domains = config({queue("a"), queue("b")});
+  two_domains.queues[0].trust_domain = "red";
+  two_domains.queues[1].trust_domain = "blue";
+  two_domains.topology_levels = {"block"};
+  two_domains.pools = {{"default", {}, {}, false, "block"}};
+  command(ApplyConfig{two_domains, "op"});
+  NodeSpec uneven = node("n1", 4);
+  NodeSpec closed = node("n2", 2);
+  NodeSpec beside = node("n3", 0);
+  for (std::size_t i = 1; i < 4; ++i) uneven.gpus[i].numa = 1;
+  uneven.topology = {"b0"};
+  beside.labels = {{"head", ""}};
+  closed.topology = beside.topology = {"b1"};
+  for (const NodeSpec& one : {uneven, closed, beside}) command(RegisterNode{one});
+  JobSpec blue = job("b", 1, 0);
+  blue.groups[0].request.cpu_milli = 64'000;
+  blue.groups[0].node_selector = {{"head", ""}};
+  const JobId neighbour = submit(blue);
+  cycle();
+  REQUIRE(state.job(neighbour)->attempt);
+  JobSpec red = job("a", 2, 2);
+  red.groups[0].numa = NumaPolicy::kSingleNumaNode;
+  const JobId waiting = submit(red);
+  cycle();
+  const auto changes = sched::smallest_remedies(state, waiting, now);
+  const auto evict = std::find_if(changes.begin(), changes.end(),
+                                  [](const sched::Remedy& change) { return change.kind == RemedyKind::kEvict; });
+  REQUIRE(evict != changes.end());
+  CHECK_EQ(evict->victims, std::vector{neighbour});
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the order uses") {
+  QueueConfig a = queue("a");
+  a.guaranteed.gpu_milli = 6000;
+  a.lending_limit.gpu_milli = 1000;
+  a.weight = 2;
+  command(ApplyConfig{config({a, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("a", 1, 4));
+  cycle();
+  const auto lines = sched::explain_share(state, *state.queue_at("a"), now);
+  CHECK_EQ(lines[0], "gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)");
+  CHECK_EQ(lines[3], "gpus: guaranteed 6, 4 used within, 0 borrowed, 2 idle (1 may be lent, 1 kept back)");
+  CHECK_EQ(lines.back(), "among the 2 queues of the cluster, 1 have a smaller dominant share over weight");
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
+  QueueConfig a = queue("a");
+  a.guaranteed.gpu_milli = 4000;
+  command(ApplyConfig{config({a, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  const JobId borrows = submit(job("b", 1, 1));
+  submit(job("a", 1, 1));
+  const auto lines = sched::explain_position(state, *state.job(borrows), now);
+  REQUIRE_EQ(lines.size(), 1);
+  CHECK_EQ(lines[0],
+           "1 job is asked before it; the first is job 2 of queue a: queue a would stay within its guarantee, queue b "
+           "would borrow");
+}
+
+TEST_CASE_FIXTURE(FleetFixture,
+                  "behind the head of a strict queue the criterion is the one by which its head was compared") {
+  QueueConfig strict = queue("a");
+  strict.guaranteed.gpu_milli = 1000;
+  strict.policy = QueuePolicy::kStrict;
+  command(ApplyConfig{config({strict, queue("b")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  submit(job("b", 1, 2));
+  const JobId head = submit(job("a", 1, 3));
+  const JobId small = submit(job("a", 1, 1));
+  CHECK_EQ(
+      sched::explain_position(state, *state.job(head), now),
+      std::vector<std::string>{"1 job is asked before it; the first is job 1 of queue b: it was submitted earlier"});
+  CHECK_EQ(sched::explain_position(state, *state.job(small), now),
+           std::vector<std::string>{"2 jobs are asked before it; the first is job 1 of queue b: it was submitted "
+                                    "earlier; of queue a job 2 is asked first"});
+}
+
+}  // namespace berth

@@ -1,0 +1,89 @@
+#include "explain/pending_reason.h"
+
+#include "sched/backfill/backfill.h"
+#include "sched/queue/admit.h"
+#include "sched/start.h"
+#include "state/transaction.h"
+
+namespace berth::explain {
+
+using namespace sched;
+
+using state::JobState;
+using state::PendingKey;
+using state::QueueState;
+using state::State;
+
+namespace {
+
+// The first job of the queue that may be asked now.
+JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
+  for (const PendingKey& key : leaf.pending) {
+    const JobState& job = *state.job(key.job);
+    if (job.not_before <= now && !job.nomination) return key.job;
+  }
+  return JobId::none();
+}
+
+// What quota refuses where the job would fit, if only the quota of some GPU models keeps it from there.
+std::optional<Reason> quota_of_models(const State& state, const JobState& job, SearchStats& work) {
+  if (admits_all_models(state, job)) return std::nullopt;
+  JobState least = job;
+  for (TaskGroup& group : least.spec.groups) group.count = group.least();
+  Reason why;
+  const auto placements = place(state, least, kAllModels, work, why);
+  return placements ? refuses(state, least, *placements) : std::nullopt;
+}
+
+}  // namespace
+
+JobId strict_head_before(const State& state, const JobState& job, Timestamp now) {
+  const QueueState& leaf = state.queue(job.queue);
+  if (leaf.policy != QueuePolicy::kStrict) return JobId::none();
+  const PendingKey own = pending_key(job);
+  for (const PendingKey& key : leaf.pending) {
+    if (own < key) break;
+    const JobState& other = *state.job(key.job);
+    if (key.job != job.id && other.not_before <= now && !other.nomination) return key.job;
+  }
+  return JobId::none();
+}
+
+std::optional<Reason> pending_reason(State& state, const JobState& job, Timestamp now, SearchStats& work) {
+  if (auto reason = gate(state, job, now)) return reason;
+  Reason why;
+  why.job = strict_head_before(state, job, now);
+  if (why.job.valid()) {
+    why.code = ReasonCode::kBehindQueueHead;
+    return why;
+  }
+  state::Transaction transaction(state);
+  if (try_start(transaction, state, job, now, work, why)) return std::nullopt;
+  return lacks_places(why.code) ? quota_of_models(state, job, work).value_or(why) : why;
+}
+
+std::optional<ReasonCode> PendingReasons::operator()(const JobState& job) {
+  if (const auto reason = gate(state_, job, now_)) return reason->code;
+  const QueueState& leaf = state_.queue(job.queue);
+  if (leaf.policy == QueuePolicy::kStrict) {
+    const auto [head, fresh] = heads_.try_emplace(leaf.id);
+    if (fresh) head->second = strict_head(state_, leaf, now_);
+    const JobState* first = state_.job(head->second);
+    if (first != nullptr && pending_key(*first) < pending_key(job)) return ReasonCode::kBehindQueueHead;
+  }
+  const std::pair eq_class(job.queue, job.shape);
+  if (!eq_classes_.contains(eq_class)) {
+    if (eq_classes_.size() >= most_classes_ || work_.nodes_scored >= kMostNodes) return std::nullopt;
+    Reason why;
+    auto fits = start_now(state_, job, work_, why);
+    if (!fits && lacks_places(why.code)) why = quota_of_models(state_, job, work_).value_or(why);
+    eq_classes_[eq_class] = {std::move(fits), why.code};
+  }
+  const auto& [places, code] = eq_classes_.at(eq_class);
+  if (!places) return code;
+  // One that fits and still waits does so for a hold, if its places are held.
+  const bool delays = first_delayed(state_, job.queue, not_passed(state_, job, now_), *places).valid();
+  return delays ? std::optional(ReasonCode::kWouldDelayReservation) : std::nullopt;
+}
+
+}  // namespace berth::explain

@@ -1,0 +1,306 @@
+#include "explain/remedy.h"
+
+#include <algorithm>
+
+#include "explain/text_list.h"
+#include "explain/why.h"
+#include "model/document/quantity.h"
+#include "sched/place/affinity.h"
+#include "state/replicas.h"
+
+namespace berth::explain {
+
+using namespace sched;
+
+using state::JobState;
+using state::State;
+using state::Transaction;
+
+namespace {
+
+void resize(TaskGroup& group, const Remedy& change) {
+  const auto to = static_cast<std::int32_t>(change.to);
+  switch (change.kind) {
+    case RemedyKind::kTasks:
+      group.count = to;
+      group.min_count = to;
+      break;
+    case RemedyKind::kGpus:
+      if (group.request.is_share())
+        group.request.gpu_milli = to;
+      else
+        group.request.gpus = static_cast<std::int32_t>(to / kMilli);
+      break;
+    case RemedyKind::kCpus:
+      group.request.cpu_milli = change.to;
+      break;
+    case RemedyKind::kMemory:
+      group.request.memory_mib = change.to;
+      break;
+    case RemedyKind::kModel:
+      group.request.gpu_models.push_back(change.name);
+      break;
+    case RemedyKind::kPool:
+      group.pool = change.name;
+      break;
+    case RemedyKind::kTolerate:
+      group.tolerations.push_back(change.name);
+      break;
+    case RemedyKind::kSelect:
+      std::erase_if(group.node_selector, [&](const auto& label) { return label.first == change.name; });
+      break;
+    case RemedyKind::kGroupLevel:
+      group.topology.required = change.name;
+      break;
+    case RemedyKind::kNuma:
+      group.numa = NumaPolicy::kBestEffort;
+      break;
+    case RemedyKind::kNoImage:
+      group.image.clear();
+      break;
+    case RemedyKind::kProfile:
+      group.request.mig_profile = change.name;
+      group.request.gpu_milli = to;
+      break;
+    case RemedyKind::kRelease:
+    case RemedyKind::kPriority:
+    case RemedyKind::kTimeLimit:
+    case RemedyKind::kWait:
+    case RemedyKind::kUncordon:
+    case RemedyKind::kShareNodes:
+    case RemedyKind::kNoTerm:
+    case RemedyKind::kOtherPorts:
+    case RemedyKind::kLevel:
+    case RemedyKind::kQuota:
+    case RemedyKind::kEvict:
+      break;
+  }
+}
+
+std::string job_text(const State& state, JobId id) {
+  const JobState& job = *state.job(id);
+  return "job " + std::to_string(id.value()) + " (" + job.spec.name + ", queue " + state.queue(job.queue).path + ")";
+}
+
+std::string user_raise_text(const State& state, const Raise& raise) {
+  const std::string queue = "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path);
+  if (raise.dim == kDims) {
+    return queue + " let one user run " + counted(raise.to, "job") + " instead of " + std::to_string(raise.from);
+  }
+  return queue + " let one user have " + amount_text(raise.dim, raise.to) + " " + dim_name(state, raise.dim) +
+         " instead of " + amount_text(raise.dim, raise.from);
+}
+
+std::string raise_text(const State& state, const Raise& raise) {
+  if (raise.per_user) return user_raise_text(state, raise);
+  return "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path) +
+         (raise.lending ? " lent " : " had a max of ") + amount_text(raise.dim, raise.to) + " " +
+         dim_name(state, raise.dim) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
+         amount_text(raise.dim, raise.to - raise.from) + " more)";
+}
+
+// Stands for a port that no job can have: those begin at 1.
+constexpr std::int32_t kNobodysPort = 0;
+
+std::string term_text(const JobSpec& spec, std::size_t at) {
+  const bool near = at < spec.affinity.size();
+  const AffinityTerm& term = near ? spec.affinity[at] : spec.anti_affinity[at - spec.affinity.size()];
+  const std::string labels = listed(term.labels, [](const auto& label) { return label.first + "=" + label.second; });
+  return std::string("it did not have to be ") + (near ? "near " : "away from ") + labels + " within one " + term.level;
+}
+
+// "job 1 (train, queue a) and job 2 (web, queue b) left, and job 3 (sweep, queue a) gave back 3 of its 4 tasks"
+std::string leaving_text(const State& state, const Remedy& change) {
+  std::string text;
+  if (!change.victims.empty()) text = listed(change.victims, [&](JobId id) { return job_text(state, id); }) + " left";
+  if (change.shrinks.empty()) return text;
+  return text + (text.empty() ? "" : ", and ") + listed(change.shrinks, [&](const Shrink& shrink) {
+           return job_text(state, shrink.job) + " gave back " + std::to_string(shrink.tasks - shrink.keep) +
+                  " of its " + std::to_string(shrink.tasks) + " tasks";
+         });
+}
+
+std::string beside_text(const State& state, const Remedy& change) {
+  return change.shrinks.empty() ? "" : ", and " + leaving_text(state, change);
+}
+
+// What is expected of it must be no longer than its limit.
+std::string time_limit_text(const JobSpec& spec, const Remedy& change) {
+  const std::string text = "its time limit were " + document::duration_text(change.to) + " or less" +
+                           (change.from > 0 ? " instead of " + document::duration_text(change.from) : "");
+  if (spec.estimate_s <= change.to) return text;
+  return text + ", and its estimate no longer than that instead of " + document::duration_text(spec.estimate_s);
+}
+
+// A window that begins by then makes jobs leave, or is over.
+std::string wait_text(const State& state, const Remedy& change) {
+  const auto counts = [&](const auto& one) { return one.second.from <= change.at; };
+  const bool windows = std::any_of(state.maintenance().begin(), state.maintenance().end(), counts);
+  return "at " + to_iso8601(change.at) + ", as far as time limits" +
+         (windows ? ", estimates and maintenance windows are kept" : " and estimates are kept");
+}
+
+std::string asked_text(std::size_t dim, const std::string& what, const Remedy& change) {
+  return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
+}
+
+}  // namespace
+
+JobState changed(JobState job, const Remedy& change) {
+  if (change.kind == RemedyKind::kRelease) job.held = false;
+  if (change.kind == RemedyKind::kPriority) job.priority = static_cast<std::int32_t>(change.to);
+  if (change.kind == RemedyKind::kTimeLimit) {
+    job.spec.time_limit_s = job.expected_s = change.to;
+    job.spec.estimate_s = std::min(job.spec.estimate_s, change.to);  // a longer one than the limit is refused
+  }
+  if (change.kind == RemedyKind::kShareNodes) job.spec.exclusive = false;
+  if (change.kind == RemedyKind::kLevel) job.spec.topology.required = change.name;
+  if (change.kind == RemedyKind::kNoTerm) {
+    const auto at = static_cast<std::size_t>(change.from);
+    const std::size_t near = job.spec.affinity.size();
+    auto& terms = at < near ? job.spec.affinity : job.spec.anti_affinity;
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(at < near ? at : at - near));
+  }
+  if (change.kind == RemedyKind::kOtherPorts) {
+    std::erase_if(job.spec.ports, [&](std::int32_t port) { return change.from == 0 || port == change.from; });
+    job.spec.ports.insert(job.spec.ports.begin(), kNobodysPort);
+  }
+  if (!job.spec.groups.empty()) resize(job.spec.groups[change.group], change);
+  return job;
+}
+
+Timestamp gives_back_by(const State& state, const state::RunningRow& row, Timestamp now) {
+  if (!row.stopping) return Timestamp::never();
+  const state::AttemptState& attempt = *state.job(row.job)->attempt;
+  return attempt.shrinking() ? std::max(now, attempt.stop->deadline) : Timestamp::never();
+}
+
+namespace {
+
+// When it has left for a maintenance window at the latest, one grace after it is asked to. Who serves may stay into the
+// window, as far as its service's limit says so.
+Timestamp leaves_by(const State& state, const JobState& job, Timestamp now) {
+  if (job.departure.is_never()) return Timestamp::never();
+  const JobState* service = state::service_of(state, job);
+  if (service != nullptr && service->spec.max_unavailable > 0) return Timestamp::never();
+  return std::max(now, job.departure) + state.grace_ms(job);
+}
+
+Timestamp ends_by_itself(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (row.end.is_never() || row.end > now) return row.end;
+  return row.timed ? now : late.of(row);
+}
+
+}  // namespace
+
+Timestamp ends_by(const State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (!gives_back_by(state, row, now).is_never()) {  // its row ends when its stop does, but the gang goes on
+    const JobState& gang = *state.job(row.job);
+    const bool known = gang.spec.time_limit_s > 0 || gang.spec.estimate_s > 0;
+    return known ? state::expected_end(state, gang, now) : Timestamp::never();
+  }
+  const Timestamp end = ends_by_itself(row, now, late);
+  if (state.departures().empty()) return end;
+  return std::min(end, leaves_by(state, *state.job(row.job), now));
+}
+
+void apply(Transaction& transaction, const State& state, const Remedy& change, Timestamp now) {
+  for (const Raise& raise : change.raises) {
+    if (raise.per_user)
+      transaction.set_user_limit(raise.queue, raise.dim, raise.to);
+    else if (raise.lending)
+      transaction.set_lending_limit(raise.queue, raise.dim, raise.to);
+    else
+      transaction.set_max(raise.queue, raise.dim, raise.to);
+  }
+  for (const NodeId node : change.nodes) transaction.uncordon(node);
+  for (const JobId victim : change.victims) transaction.remove(victim);
+  for (const Shrink& shrink : change.shrinks) transaction.shrink(shrink.job, shrink.keep);
+  if (change.kind != RemedyKind::kWait) return;
+  transaction.end_windows(change.at);
+  state::ExpectedEnds late(state, now);
+  for (const state::RunningRow& row : state.running_table().rows()) {
+    if (ends_by(state, row, now, late) <= change.at)
+      transaction.remove(row.job);
+    else if (gives_back_by(state, row, now) <= change.at)
+      transaction.shrink(row.job, state.job(row.job)->attempt->stop->keep);
+  }
+}
+
+std::string would_start(const Remedy& change) {
+  const std::string text =
+      (change.kind == RemedyKind::kWait ? "it would start " : "it would start now if ") + change.text;
+  if (!change.taken_by.valid()) return text;
+  return text + ", but job " + std::to_string(change.taken_by.value()) +
+         " is asked before it and would take its places";
+}
+
+std::string text_of(const State& state, const JobState& job, const Remedy& change) {
+  const std::string group =
+      job.spec.groups.size() > 1 ? " in group " + job.spec.groups[change.group].name : std::string();
+  switch (change.kind) {
+    case RemedyKind::kRelease:
+      return "it were released";
+    case RemedyKind::kPriority:
+      return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
+    case RemedyKind::kTimeLimit:
+      return time_limit_text(job.spec, change);
+    case RemedyKind::kWait:
+      return wait_text(state, change);
+    case RemedyKind::kUncordon:
+      return listed(change.nodes, [&](NodeId node) { return "node " + state.node(node).spec.name; }) +
+             (change.nodes.size() == 1 ? " were" : " were all") + " uncordoned";
+    case RemedyKind::kModel:
+      return "it could also run on " + change.name + group;
+    case RemedyKind::kPool:
+      return "it asked pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
+    case RemedyKind::kTolerate:
+      return "it tolerated the taint " + change.name + group;
+    case RemedyKind::kSelect:
+      return "it did not select nodes by the label " + change.name + group;
+    case RemedyKind::kShareNodes:
+      return "it did not ask for whole nodes";
+    case RemedyKind::kLevel:
+      if (change.name.empty()) return "it did not have to be within one " + job.spec.topology.required;
+      return "it had to be within one " + change.name + " instead of one " + job.spec.topology.required;
+    case RemedyKind::kGroupLevel: {
+      const TaskGroup& one = job.spec.groups[change.group];
+      const std::string had = "group " + one.name + " did not have to be within one " + one.topology.required;
+      return change.name.empty() ? had : had + " but within one " + change.name;
+    }
+    case RemedyKind::kNuma:
+      return "its NUMA policy were best-effort instead of " + std::string(name_of(job.spec.groups[change.group].numa)) +
+             group;
+    case RemedyKind::kNoImage:
+      return "it ran its command as a plain process, without an image" + group;
+    case RemedyKind::kProfile:
+      return "it asked profile " + change.name + " instead of " + job.spec.groups[change.group].request.mig_profile +
+             group;
+    case RemedyKind::kOtherPorts:
+      return change.from != 0 ? "it listened on another port than " + std::to_string(change.from)
+                              : "it listened on others than " + ports_text(job.spec.ports);
+    case RemedyKind::kNoTerm:
+      return term_text(job.spec, static_cast<std::size_t>(change.from));
+    case RemedyKind::kGpus:
+      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(state, change);
+    case RemedyKind::kTasks:
+      return "it asked " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
+             beside_text(state, change);
+    case RemedyKind::kCpus:
+      return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
+    case RemedyKind::kMemory:
+      return asked_text(kDimMemory, " of memory", change) + group;
+    case RemedyKind::kQuota:
+      return listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+    case RemedyKind::kEvict: {
+      std::string text = leaving_text(state, change);
+      if (!change.raises.empty()) {
+        text += ", and " + listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+      }
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace berth::explain

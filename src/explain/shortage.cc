@@ -1,0 +1,259 @@
+#include "explain/shortage.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "explain/text_list.h"
+#include "explain/why.h"
+#include "sched/place/place.h"
+#include "sched/queue/admit.h"
+
+namespace berth::explain {
+
+using namespace sched;
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+constexpr std::size_t kMostInEverySet = 4;  // groups of which each set is looked at; of more each one and all together
+constexpr std::array kDimsOfRoom = {kDimGpu, kDimCpu, kDimMemory};
+
+std::vector<TaskRequirements> asks_of(const State& state, const JobState& job) {
+  std::vector<TaskRequirements> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
+  return asks;
+}
+
+std::int64_t asked_by(const TaskRequirements& ask, std::size_t dim) {
+  const TaskRequest& request = ask.group.request;
+  if (dim == kDimGpu) return ask.group.least() * request.total_gpu_milli();
+  return ask.group.least() * (dim == kDimCpu ? request.cpu_milli : request.memory_mib);
+}
+
+std::int64_t free_of(const NodeState& node, std::size_t dim, ModelMask models) {
+  if (dim == kDimCpu) return std::max<std::int64_t>(0, node.available_cpu_milli());
+  if (dim == kDimMemory) return std::max<std::int64_t>(0, node.available_memory_mib());
+  std::int64_t milli = 0;
+  for (const state::GpuSlot& gpu : node.gpus) {
+    if ((models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
+  }
+  return milli;
+}
+
+// Sets of groups: bit g is group g.
+using Groups = std::uint32_t;
+
+bool is_in(Groups set, std::size_t group) { return group < 32 && (set >> group & 1U) != 0; }
+
+// All of them first, then each one, then, of few, the other sets.
+std::vector<Groups> sets_of(std::size_t groups) {
+  const std::size_t some = std::min<std::size_t>(groups, 31);
+  const Groups all = (Groups{1} << some) - 1;
+  std::vector<Groups> sets{all};
+  for (std::size_t g = 0; g < some && some > 1; ++g) sets.push_back(Groups{1} << g);
+  for (Groups set = 1; set < all && some <= kMostInEverySet; ++set) {
+    if (std::popcount(set) > 1) sets.push_back(set);
+  }
+  return sets;
+}
+
+// What a set of the groups asks of a dimension, and what of it is free on the nodes that could hold a task of one of
+// those that ask it.
+struct Room {
+  std::int64_t asked = 0;
+  std::int64_t free = 0;
+  std::int64_t too_small = 0;  // free on other nodes that they may use
+};
+
+class FreeWhereItMayRun {
+ public:
+  FreeWhereItMayRun(const State& state, const JobState& job) : state_(state), asks_(asks_of(state, job)) {
+    for (const NodeState& node : state.nodes()) {
+      if (!node.takes_tasks()) continue;
+      Usable usable{node.id, 0, 0};
+      for (std::size_t g = 0; g < std::min<std::size_t>(asks_.size(), 31); ++g) {
+        const bool allowed = asks_[g].classes[state.node_index().class_of(node.id).index()] && suits(asks_[g], node);
+        if (allowed) (could_hold(state, asks_[g], node) ? usable.by : usable.too_small_for) |= Groups{1} << g;
+      }
+      if ((usable.by | usable.too_small_for) != 0) nodes_.push_back(usable);
+    }
+  }
+
+  Room of(Groups set, std::size_t dim) const {
+    Room room;
+    Groups asking = 0;
+    for (std::size_t g = 0; g < asks_.size(); ++g) {
+      if (!is_in(set, g) || asked_by(asks_[g], dim) == 0) continue;
+      room.asked += asked_by(asks_[g], dim);
+      asking |= Groups{1} << g;
+    }
+    for (const Usable& node : nodes_) {
+      const Groups here = node.by & asking;
+      const std::int64_t free =
+          free_of(state_.node(node.id), dim, models_of(here != 0 ? here : node.too_small_for & asking));
+      if (here != 0)
+        room.free += free;
+      else if ((node.too_small_for & asking) != 0)
+        room.too_small += free;
+    }
+    return room;
+  }
+
+  std::size_t groups() const { return asks_.size(); }
+
+ private:
+  struct Usable {
+    NodeId id;
+    Groups by = 0;             // groups of which it could hold a task
+    Groups too_small_for = 0;  // that may use it, but for its size
+  };
+  ModelMask models_of(Groups set) const {
+    ModelMask models = 0;
+    for (std::size_t g = 0; g < asks_.size(); ++g) models |= is_in(set, g) ? asks_[g].models : 0;
+    return models;
+  }
+
+  const State& state_;
+  std::vector<TaskRequirements> asks_;
+  std::vector<Usable> nodes_;
+};
+
+// "group main", "groups main and side"
+std::string text_of(const JobState& job, Groups set) {
+  std::vector<std::size_t> groups;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (is_in(set, g)) groups.push_back(g);
+  }
+  return (groups.size() == 1 ? "group " : "groups ") +
+         listed(groups, [&](std::size_t g) { return job.spec.groups[g].name; });
+}
+
+// What there is not enough of in all, be it for some of its groups; else what it asks first of GPUs, CPU and memory,
+// of which there is enough. `too_small` is how many more GPUs are free on nodes that could not hold its tasks.
+Reason with_what_is_short(const State& state, const JobState& job, Reason reason, std::int64_t& too_small) {
+  const FreeWhereItMayRun free(state, job);
+  const std::vector<Groups> sets = sets_of(free.groups());
+  const auto take = [&](const Room& room, std::size_t dim, Groups set) {
+    reason.dim = static_cast<std::uint32_t>(dim);
+    reason.asked = room.asked;
+    reason.limit = room.free;
+    reason.wish = set == sets.front() ? std::string() : text_of(job, set);
+  };
+  for (const Groups set : sets) {
+    for (const std::size_t dim : kDimsOfRoom) {
+      const Room room = free.of(set, dim);
+      if (room.free >= room.asked) continue;
+      take(room, dim, set);
+      if (dim == kDimGpu) too_small = room.too_small;
+      return reason;
+    }
+  }
+  for (const std::size_t dim : kDimsOfRoom) {
+    const Room room = free.of(sets.front(), dim);
+    take(room, dim, sets.front());
+    if (room.asked > 0) break;
+  }
+  return reason;
+}
+
+// Whether the least of it would find its places if its tasks asked no memory, or no CPU.
+bool fits_without(const State& state, const JobState& job, bool memory, bool cpu) {
+  JobState relaxed = job;
+  for (TaskGroup& group : relaxed.spec.groups) {
+    group.count = group.least();
+    if (memory) group.request.memory_mib = 0;
+    if (cpu) group.request.cpu_milli = 0;
+  }
+  SearchStats work;
+  return try_place(state, relaxed, admit(state, job).models, Pools::kAny, work).has_value();
+}
+
+// What there is too little of beside the rest, or nothing: neither is what is in the way.
+std::string too_little_beside(const State& state, const JobState& job, const Reason& reason) {
+  if (job.spec.exclusive || reason.dim == kDimMemory) return {};
+  if (fits_without(state, job, true, false)) return "memory";
+  if (reason.dim == kDimCpu) return {};
+  if (fits_without(state, job, false, true)) return "CPU";
+  return fits_without(state, job, true, true) ? "CPU and memory" : "";
+}
+
+// Milli-GPUs that are of no use to the shares of GPUs that it asks, because shares of another trust domain are beside
+// them; 0 where it would not find enough there either.
+std::int64_t kept_by_trust_domains(const State& state, const JobState& job) {
+  const TaskRequirements ask = task_requirements(state, job, 0, kAllModels);
+  if (job.spec.groups.size() > 1 || !ask.group.request.is_share()) return 0;
+  std::int64_t own_tasks = 0;
+  std::int64_t others_tasks = 0;
+  std::int64_t others_milli = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks() || !could_hold(state, ask, node) || !suits(ask, node)) continue;
+    for (const state::GpuSlot& gpu : node.gpus) {
+      if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
+      const std::int64_t tasks = gpu.available_milli() / ask.group.request.gpu_milli;
+      if (gpu.takes_shares_of(ask.trust_domain)) {
+        own_tasks += tasks;
+        continue;
+      }
+      others_tasks += tasks;
+      others_milli += gpu.available_milli();
+    }
+  }
+  return own_tasks < ask.group.least() && own_tasks + others_tasks >= ask.group.least() ? others_milli : 0;
+}
+
+// Of a job that asks whole nodes, how many there are for it; or nothing, where these are enough.
+std::string too_few_whole_nodes(const State& state, const JobState& job) {
+  if (!job.spec.exclusive) return {};
+  const std::vector<TaskRequirements> asks = asks_of(state, job);
+  std::int64_t asked = 0;
+  for (const TaskRequirements& ask : asks) asked += ask.group.least();
+  const auto idle = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.takes_tasks() && std::any_of(asks.begin(), asks.end(), [&](const TaskRequirements& ask) {
+             return could_hold(state, ask, node) && !closing(ask, node) && has_place(ask, node, {});
+           });
+  });
+  if (idle >= asked) return {};
+  return "the job asks " + counted(asked, "whole node") + " and " + std::to_string(idle) +
+         (idle == 1 ? " is" : " are") + " idle where it may run";
+}
+
+}  // namespace
+
+bool is_one(std::size_t dim, std::int64_t amount) { return dim == kDimMemory || amount == kMilli; }
+
+std::string counted(std::size_t dim, std::int64_t amount) {
+  if (dim == kDimMemory) return amount_text(dim, amount) + " of memory";
+  const std::string what = dim == kDimCpu ? " CPU" : " GPU";
+  return amount_text(dim, amount) + what + (amount == kMilli ? "" : "s");
+}
+
+std::string sentence_with_what_is_short(const State& state, const JobState& job, Reason reason) {
+  if (reason.code != ReasonCode::kInsufficientResources && reason.code != ReasonCode::kFragmented)
+    return sentence(state, reason);
+  std::int64_t too_small = 0;
+  reason = with_what_is_short(state, job, std::move(reason), too_small);
+  if (reason.limit < reason.asked) {
+    return sentence(state, reason) +
+           (too_small > 0 ? ", and " + amount_text(kDimGpu, too_small) + " more on nodes too small for its tasks" : "");
+  }
+  if (const std::string nodes = too_few_whole_nodes(state, job); !nodes.empty()) return nodes;
+  if (reason.asked == 0) return sentence(state, reason);
+  const std::string free = counted(reason.dim, reason.limit) + (is_one(reason.dim, reason.limit) ? " is" : " are") +
+                           " free where it may run, but ";
+  if (const std::int64_t kept = kept_by_trust_domains(state, job); kept > 0) {
+    return free + (kept == reason.limit ? "" : amount_text(kDimGpu, kept) + " of them ") +
+           "beside shares of another trust domain";
+  }
+  const std::string lacking = too_little_beside(state, job, reason);
+  return lacking.empty()
+             ? sentence(state, reason)
+             : free + "with too little " + lacking + " beside " + (is_one(reason.dim, reason.limit) ? "it" : "them");
+}
+
+}  // namespace berth::explain

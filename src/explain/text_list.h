@@ -1,0 +1,25 @@
+#pragma once
+// Words in a sentence: "a, b and c", "3 jobs".
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace berth::explain {
+
+// `name` says one of them.
+template <class Items, class Name>
+std::string listed(const Items& items, Name&& name) {
+  std::string text;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + name(items[i]);
+  }
+  return text;
+}
+
+// "1 job", "3 jobs".
+inline std::string counted(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+}  // namespace berth::explain

@@ -1,0 +1,223 @@
+#include "explain/unavailable.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "explain/text_list.h"
+#include "explain/why.h"
+#include "model/document/quantity.h"
+#include "sched/place/place.h"
+
+namespace berth::explain {
+
+using namespace sched;
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+namespace {
+
+// The name of the window that closes the node then.
+std::string window_of(const State& state, NodeId node, Timestamp from, Timestamp to) {
+  const auto found = std::find_if(state.maintenance().begin(), state.maintenance().end(), [&](const auto& one) {
+    const state::Maintenance& window = one.second;
+    return window.from == from && window.to == to &&
+           std::find(window.nodes.begin(), window.nodes.end(), node) != window.nodes.end();
+  });
+  return found == state.maintenance().end() ? std::string() : found->first;
+}
+
+// A window that alone keeps a job from what is free on a node, and how much that is.
+struct KeptOut {
+  state::ClosedSpan span;
+  std::int64_t amount = 0;
+};
+
+std::int64_t free_gpu_milli(const NodeState& node, const TaskRequirements& ask) {
+  std::int64_t milli = 0;
+  for (const state::GpuSlot& gpu : node.gpus) {
+    if ((ask.models >> gpu.model.index() & 1U) != 0) milli += gpu.available_milli();
+  }
+  return milli;
+}
+
+// Of the first of the asks of which that is so. Of GPUs nothing is kept from a group that asks none.
+std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const std::vector<TaskRequirements>& asks,
+                                std::size_t dim) {
+  for (const TaskRequirements& ask : asks) {
+    const auto span = closing(ask, node);
+    if (!span || !node.takes_tasks() || !could_hold(state, ask, node)) continue;
+    if (dim == kDimGpu && ask.group.request.gpus == 0) continue;
+    const std::int64_t amount = dim == kDimGpu ? free_gpu_milli(node, ask) : node.available_cpu_milli();
+    if (amount > 0) return KeptOut{*span, amount};
+  }
+  return std::nullopt;
+}
+
+// "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
+// with nodes to the job, or nothing.
+std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
+  if (!pool.admits(job.spec.job_class)) {
+    const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
+    return "pool " + pool.name + " takes only jobs of class " + classes + ", and this one is of class " +
+           std::string(name_of(job.spec.job_class));
+  }
+  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
+  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
+  return "pool " + pool.name + " is for queue" + (pool.queues.size() == 1 ? " " : "s ") +
+         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; }) + " only";
+}
+
+// As the node would be if all its GPUs were healthy.
+state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
+  shape.gpus = {};
+  for (state::NumaPart& part : shape.numa) {
+    part.healthy = part.all;
+    shape.gpus[part.model] = static_cast<std::uint8_t>(shape.gpus[part.model] + part.all);
+  }
+  std::set<std::int32_t> domains;
+  for (const Gpu& gpu : node.gpus) domains.insert(gpu.numa);
+  shape.numa_domains = static_cast<std::uint8_t>(domains.size());
+  return shape;
+}
+
+// How many GPUs of the node have failed of those that the group may use; none where it would hold no more tasks with
+// them.
+std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const NodeState& node) {
+  const auto failed = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+    return !gpu.healthy && (ask.models >> gpu.model.index() & 1U) != 0;
+  });
+  if (failed == 0 || !ask.classes[state.node_index().class_of(node.id).index()] || !has_labels(ask.group, node.spec))
+    return 0;
+  const state::NodeShape& shape = state.node_index().shape_of(node.id);
+  return slots_when_empty(ask, healed(shape, node.spec)) > slots_when_empty(ask, shape) ? failed : 0;
+}
+
+}  // namespace
+
+std::string failed_gpus(const State& state, const JobState& job, ReasonCode code) {
+  if (!(is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNuma)) return {};
+  std::vector<TaskRequirements> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
+  std::int64_t gpus = 0;
+  std::vector<NodeId> nodes;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks()) continue;
+    std::int64_t here = 0;
+    for (const TaskRequirements& ask : asks) here = std::max(here, missed_gpus(state, ask, node));
+    if (here == 0) continue;
+    gpus += here;
+    nodes.push_back(node.id);
+  }
+  if (nodes.empty()) return {};
+  return "; " + std::to_string(gpus) + (gpus == 1 ? " GPU of " : " GPUs of ") +
+         (nodes.size() == 1 ? "node " + state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes") +
+         (gpus == 1 ? " has failed" : " have failed");
+}
+
+std::string closed_to_images(const State& state, const JobState& job, ReasonCode code) {
+  if (!(is_room_reason(code) || code == ReasonCode::kNoEligibleNode || code == ReasonCode::kNeverFits ||
+        code == ReasonCode::kNuma))
+    return {};
+  std::vector<TaskRequirements> asks;
+  std::vector<TaskRequirements> relaxed;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    if (job.spec.groups[g].image.empty()) continue;
+    asks.push_back(task_requirements(state, job, g, kAllModels));
+    relaxed.push_back(asks.back());
+    set_image_aside(state, job, relaxed.back());
+  }
+  const auto without = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    const auto could = [&](const TaskRequirements& ask) { return could_hold(state, ask, node); };
+    return node.takes_tasks() && std::none_of(asks.begin(), asks.end(), could) &&
+           std::any_of(relaxed.begin(), relaxed.end(), could);
+  });
+  if (without == 0) return {};
+  return "; it has an image, and " + std::to_string(without) +
+         (without == 1 ? " node that could hold a task of it runs" : " nodes that could hold a task of it run") +
+         " no containers";
+}
+
+std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
+  const bool of_places = is_room_reason(code) || code == ReasonCode::kNoEligibleNode ||
+                         code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
+  std::int64_t cordoned = 0;
+  std::int64_t lost = 0;
+  std::int64_t maintained = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (!of_places || node.takes_tasks()) continue;
+    for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+      if (!could_hold(state, job, g, node)) continue;
+      ++(node.cordoned || node.draining ? cordoned : node.status == NodeStatus::kReady ? maintained : lost);
+      break;
+    }
+  }
+  const auto nodes = [](std::int64_t count, const std::string& what) {
+    return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
+  };
+  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") +
+         (maintained > 0 ? nodes(maintained, "under maintenance") : "") +
+         (lost > 0 ? nodes(lost, "out of contact") : "");
+}
+
+std::string closed_by_windows(const State& state, const JobState& job, ReasonCode code) {
+  if (!(is_room_reason(code) || code == ReasonCode::kMaintenance) || state.maintenance().empty()) return {};
+  std::vector<TaskRequirements> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
+  const bool of_gpus =
+      std::any_of(asks.begin(), asks.end(), [](const TaskRequirements& a) { return a.group.request.gpus > 0; });
+  const std::size_t dim = of_gpus ? kDimGpu : kDimCpu;
+  struct Closed {
+    std::int64_t nodes = 0;
+    std::int64_t amount = 0;
+  };
+  std::map<std::string, Closed> windows;
+  for (const NodeState& node : state.nodes()) {
+    const auto kept = kept_out(state, node, asks, dim);
+    if (!kept) continue;
+    Closed& closed = windows[window_of(state, node.id, kept->span.from, kept->span.to)];
+    ++closed.nodes;
+    closed.amount += kept->amount;
+  }
+  const std::string what = of_gpus ? "GPU" : "CPU";
+  std::string text;
+  for (const auto& [name, closed] : windows) {
+    text += (code == ReasonCode::kMaintenance ? "; window " : "; maintenance window ") + name + " closes " +
+            amount_text(dim, closed.amount) + " free " + what + (closed.amount == kMilli ? "" : "s") + " of " +
+            std::to_string(closed.nodes) + (closed.nodes == 1 ? " node" : " nodes") + " to it";
+  }
+  return text;
+}
+
+std::vector<std::string> pool_rules(const State& state, const JobState& job) {
+  std::set<std::uint32_t> with_nodes;
+  for (const state::NodeState& node : state.nodes()) with_nodes.insert(node.pool);
+  std::vector<std::string> rules;
+  for (const std::uint32_t index : with_nodes) {
+    std::string rule = pool_rule(state, job, state.pools()[index]);
+    if (!rule.empty()) rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+std::string closed_pools(const State& state, const JobState& job, ReasonCode code) {
+  if (code != ReasonCode::kNoEligibleNode && code != ReasonCode::kNeverFits) return {};
+  std::string text;
+  for (const std::string& rule : pool_rules(state, job)) text += "; " + rule;
+  return text;
+}
+
+std::string maintenance_sentence(const State& state, const Reason& reason) {
+  const std::string closes = "window " + window_of(state, reason.node, {reason.limit}, {reason.used}) +
+                             " closes node " + state.node(reason.node).spec.name + " ";
+  const std::string until = to_iso8601({reason.used});
+  if (reason.limit <= state.asked_at().ms) return closes + "until " + until;
+  return closes + "from " + to_iso8601({reason.limit}) + " to " + until + ", and the job might still run then: it " +
+         (reason.asked == 0 ? std::string("has no time limit")
+                            : "may run for " + document::duration_text(reason.asked));
+}
+
+}  // namespace berth::explain

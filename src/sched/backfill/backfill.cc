@@ -1,0 +1,446 @@
+#include "sched/backfill/backfill.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/checked.h"
+#include "sched/queue/admit.h"
+#include "sched/queue/order.h"
+#include "sched/queue/quota.h"
+#include "sched/resize/elastic.h"
+#include "sched/start.h"
+#include "state/estimate.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::BackfillReservation;
+using state::JobState;
+using state::State;
+using state::Transaction;
+
+constexpr std::int64_t kLeastRenewalMs = 60'000;
+constexpr std::int64_t kMostRenewalMs = 3'600'000;
+constexpr std::size_t kMostFutile = 16;  // blocked jobs for which no start is found, in one search
+
+// What the owner would count there with its least part, so far as it could be within; what is partly in burst pools is
+// borrowed everywhere.
+std::optional<Amounts> counts_of(const State& state, const JobState& owner) {
+  const auto& held = owner.reservation->placements;
+  const std::vector<TaskPlacement> least = owner.is_elastic() ? split_growth(owner.spec, held).start : held;
+  if (state.burst_amounts_of(owner.spec, least)) return std::nullopt;
+  return state.amounts_of(owner.spec, least);
+}
+
+// What lies within its guarantees could take its places back anyway, and so could who may reclaim from the owner as
+// soon as that has started; but not where all of them back none.
+bool could_evict(const State& state, const JobState& job, const JobState& owner) {
+  const auto backs_guarantees = [&](const TaskPlacement& place) {
+    return !state.pools()[state.node(place.node).pool].burst;
+  };
+  const auto& held = owner.reservation->placements;
+  if (std::none_of(held.begin(), held.end(), backs_guarantees)) return false;
+  if (within_guarantee(state, job)) return true;
+  if (!state.config().scheduling.reclaim || job.queue == owner.queue) return false;
+  return could_reclaim(state, job.queue, least_amounts(state, job.spec), owner.queue, counts_of(state, owner));
+}
+
+// By what was known of it when it was submitted, or when anything first was: who sleeps behind a hold then sleeps until
+// the hold changes.
+bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
+  return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
+}
+
+// What runs in the places now is moved away by maintenance before the start: nobody who starts in them delays it.
+bool is_cleared(const State& state, const BackfillReservation& hold, Timestamp now) {
+  return !state.maintenance().empty() &&
+         std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& place) {
+           const auto& windows = state.node(place.node).maintenance;
+           return std::any_of(windows.begin(), windows.end(),
+                              [&](const state::ClosedSpan& span) { return span.from > now && span.to <= hold.start; });
+         });
+}
+
+// By priority; in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
+bool outranks(const JobState& job, const JobState& owner) {
+  const state::PendingKey one = pending_key(job);
+  const state::PendingKey other = pending_key(owner);
+  if (job.queue != owner.queue) return one.negated_priority < other.negated_priority;
+  return std::tie(one.negated_priority, one.level, one.due) < std::tie(other.negated_priority, other.level, other.due);
+}
+
+// The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them
+// where trust domains are kept apart.
+std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,
+                            std::span<const TaskPlacement> placements) {
+  std::set<NodeId> nodes;
+  const bool others = state.queue(queue).trust_domain != state.queue(owner).trust_domain;
+  for (const TaskPlacement& placement : placements) {
+    nodes.insert(placement.node);
+    if (!others || !state.pools()[state.node(placement.node).pool].apart) continue;
+    for (const NodeId node : state.kept_apart_with(placement.node)) nodes.insert(node);
+  }
+  return nodes;
+}
+
+class Renewal {
+ public:
+  Renewal(const ReservationRound& round, Plan& plan)
+      : round_(round),
+        plan_(plan),
+        releases_(round.state, round.now, round.starting),
+        per_pool_(static_cast<std::size_t>(round.state.config().scheduling.backfill_reservations)) {}
+
+  void renew_due() {
+    const std::set<JobId> owners = round_.state.reservations();
+    for (const JobId id : owners) {
+      if (round_.decided.contains(id)) continue;
+      const BackfillReservation& hold = *round_.state.job(id)->reservation;
+      if (!pools_are_free(hold.placements)) {
+        drop(id, "fewer starts are held than before");
+        continue;
+      }
+      const Timestamp due = due_again(hold);
+      if (due > round_.now && still_there(id, hold) && !overtaken(hold)) {
+        keep(id, hold.placements);
+        wake_at(due);
+      } else if (auto renewed = work_out(id); renewed && pools_are_free(renewed->placements)) {
+        decide(std::move(*renewed));
+      } else {
+        drop(id, "when it could start is not known any more");
+      }
+    }
+  }
+
+  // The first blocked jobs of the order that can be held a start get the holds that are free: at most once a minute,
+  // and if a cycle runs within it, again when it is over, though nothing else happens then.
+  void fill_free() {
+    const bool any_moves = round_.state.config().scheduling.consolidations_per_hour > 0;
+    if ((per_pool_ == 0 && !any_moves) || !somebody_may_lack_places()) return;
+    activate_long_waiting();
+    if (const auto sought = round_.state.starts_sought(); sought && round_.now - *sought < kLeastRenewalMs) {
+      return wake_at(*sought + kLeastRenewalMs);
+    }
+    most_ = per_pool_ * pools_with_nodes();
+    certain_ends_ = anything_ends_for_certain();
+    const bool lacking = kept_.size() < most_ && somebody_could_be_held() ? seek() : somebody_lacks_places();
+    if (lacking) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
+  }
+
+ private:
+  // He may be held a start by estimates then, though nothing else happens.
+  void activate_long_waiting() {
+    const std::int64_t long_ms = checked_multiply(round_.state.config().scheduling.backfill_after_s, 1000);
+    const Timestamp since = round_.state.next_waits_since(round_.now + -(long_ms + kLeastRenewalMs));
+    if (long_ms > 0 && !since.is_never()) wake_at(since + long_ms + kLeastRenewalMs);
+  }
+
+  // In the order of the moment. Whether anybody lacks places at all.
+  bool seek() {
+    Order order(round_.state, round_.now);
+    bool lacking = false;
+    for (std::size_t futile = 0; !lacking || (kept_.size() < most_ && futile < most_ + kMostFutile);) {
+      const auto id = order.next();
+      if (!id) break;
+      ++plan_.classes_walked;
+      if (round_.decided.contains(*id)) continue;
+      const bool could = !kept_.contains(*id) && could_be_held(*id);
+      if (!kept_.contains(*id)) order.refuse();
+      Reason why;
+      if ((lacking && !could) || start_now(round_.state, *round_.state.job(*id), round_.work, why)) continue;
+      if (!lacks_places(why.code)) continue;
+      lacking = true;
+      if (!could || kept_.size() >= most_) continue;
+      auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
+      if (hold && pools_are_free(hold->placements))
+        decide(std::move(*hold));
+      else
+        ++futile;
+    }
+    return lacking;
+  }
+
+  // Counted from the nodes: which other pools the state remembers depends on its past.
+  std::size_t pools_with_nodes() const {
+    std::set<std::uint32_t> pools;
+    for (const state::NodeState& node : round_.state.nodes()) pools.insert(node.pool);
+    return pools.size();
+  }
+
+  bool anything_ends_for_certain() const {
+    const State& state = round_.state;
+    return !state.maintenance().empty() ||
+           std::any_of(round_.starting.begin(), round_.starting.end(),
+                       [](const ExpectedEnd& one) { return !one.certain.is_never(); }) ||
+           (state.running_table().timed() > 0 &&
+            std::any_of(state.running_table().rows().begin(), state.running_table().rows().end(),
+                        [&](const state::RunningRow& row) {
+                          return row.timed && state::ends_for_certain(state, *state.job(row.job));
+                        }));
+  }
+
+  bool could_be_held(JobId id) const {
+    return certain_ends_ || trusts_estimates(round_.state, *round_.state.job(id), round_.now);
+  }
+
+  // The others are not worth a walk in the order of the moment: whether anybody lacks places does not depend on it.
+  bool somebody_could_be_held() {
+    const State& state = round_.state;
+    if (certain_ends_) return true;
+    if (!trusts_estimates(state, state.waits_since(), round_.now)) return false;
+    return any_head([&](const JobState& job) {
+      if (kept_.contains(job.id) || !trusts_estimates(state, job, round_.now)) return false;
+      const Admission admission = admit(state, job);
+      return admission.models != 0 || lacks_places(admission.reason.code);
+    });
+  }
+
+  // First those who sleep for it are asked, of whom most still do.
+  bool somebody_lacks_places() {
+    const auto lacks = [&](const JobState& job) {
+      Reason why;
+      return !start_now(round_.state, job, round_.work, why) && lacks_places(why.code);
+    };
+    for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
+      const state::QueueState& leaf =
+          round_.state.queue(waiting.wait_groups.front()->parked_classes.front()->eq_class.queue);
+      if (any_head_of(leaf, lacks, shape)) return true;
+    }
+    return any_head(lacks);
+  }
+
+  // Whether it is so for one of those whom a walk in the order of the moment would ask.
+  template <class Test>
+  bool any_head(const Test& test) {
+    const std::vector<state::QueueState>& queues = round_.state.queues();
+    return std::any_of(queues.begin(), queues.end(),
+                       [&](const state::QueueState& leaf) { return any_head_of(leaf, test, std::nullopt); });
+  }
+
+  // Of a lane, or of all lanes of the leaf. In a strict queue the first of all stands for them.
+  template <class Test>
+  bool any_head_of(const state::QueueState& leaf, const Test& test, std::optional<std::uint64_t> shape) {
+    const auto head_passes = [&](const std::set<state::PendingKey>& jobs) {
+      ++plan_.classes_walked;
+      for (const state::PendingKey& key : jobs) {
+        const JobState& job = *round_.state.job(key.job);
+        if (job.not_before > round_.now || job.nomination || round_.decided.contains(job.id)) continue;
+        if (test(job)) return true;
+        if (!kept_.contains(job.id)) break;  // those behind an owner are asked, too
+      }
+      return false;
+    };
+    if (leaf.policy == QueuePolicy::kStrict) return head_passes(leaf.pending);
+    if (shape) return head_passes(leaf.eq_classes.at(*shape));
+    return std::any_of(leaf.eq_classes.begin(), leaf.eq_classes.end(),
+                       [&](const auto& eq_class) { return head_passes(eq_class.second); });
+  }
+
+  // Saves the search where it would find nobody: who lacks places sleeps for it or was refused for it in this cycle.
+  // Which lanes sleep decides nothing, because the search asks everybody again.
+  bool somebody_may_lack_places() const {
+    const state::WaitIndex& waits = round_.state.waits();
+    if (!waits.for_places().empty() || !waits.for_any_release().empty() || !waits.for_any_change().empty()) return true;
+    // Who found places when he was asked, and was refused for something else, may have lost them to who started since.
+    const bool any_started = !round_.decided.empty();
+    return std::any_of(plan_.refused.begin(), plan_.refused.end(), [&](const auto& refused) {
+      const auto& [id, why] = refused;
+      return lacks_places(why.code) ||
+             (any_started && !is_never(why.code) && admit(round_.state, *round_.state.job(id)).models != 0);
+    });
+  }
+
+  std::optional<ReserveDecision> work_out(JobId id) {
+    ++plan_.starts_worked_out;
+    const Transaction::Mark mark = round_.transaction.mark();
+    for (const auto& [owner, placements] : kept_) round_.transaction.set_aside(owner, placements);
+    for (const JobId owner : round_.state.reservations()) {
+      const bool other =
+          owner != id && !kept_.contains(owner) && !dropped_.contains(owner) && !round_.decided.contains(owner);
+      if (other) round_.transaction.set_aside(owner, round_.state.job(owner)->reservation->placements);
+    }
+    auto hold = earliest_start(round_.transaction, round_.state, id, round_.now, releases_, round_.work);
+    round_.transaction.rollback_to(mark);
+    return hold;
+  }
+
+  void drop(JobId id, const char* why) {
+    dropped_.insert(id);
+    plan_.decisions.emplace_back(DropReservationDecision{id, why});
+  }
+
+  void decide(ReserveDecision hold) {
+    keep(hold.job, hold.placements);
+    wake_at(due_again({hold.placements, hold.start, round_.now, hold.start}));
+    plan_.decisions.emplace_back(std::move(hold));
+  }
+
+  void keep(JobId owner, const std::vector<TaskPlacement>& placements) {
+    kept_.emplace(owner, placements);
+    for (const std::uint32_t pool : pools_of(placements)) ++holds_in_[pool];
+  }
+
+  void wake_at(Timestamp when) { round_.work.reevaluate_at = std::min(round_.work.reevaluate_at, when); }
+
+  // When it would start its nodes take tasks, as far as that is known.
+  bool still_there(JobId id, const BackfillReservation& hold) const {
+    const Transaction::Mark mark = round_.transaction.mark();
+    look_ahead(round_.transaction, hold.start, round_.now);
+    const bool there =
+        stays_open(id, hold) &&
+        std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+          const state::NodeState& node = round_.state.node(placement.node);
+          const JobSpec& spec = round_.state.job(id)->spec;
+          return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(), [&](std::uint8_t gpu) {
+                   const state::GpuSlot& slot = node.gpus[gpu];
+                   const auto& model = round_.state.gpu_models()[slot.model.index()];
+                   return slot.healthy && (spec.exclusive || accepts(spec.groups[placement.group].request, model));
+                 });
+        });
+    round_.transaction.rollback_to(mark);
+    return there;
+  }
+
+  // No maintenance was planned meanwhile that the job would run into.
+  bool stays_open(JobId id, const BackfillReservation& hold) const {
+    const State& state = round_.state;
+    return state.maintenance().empty() ||
+           std::none_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& placement) {
+             return closing(task_requirements(state, *state.job(id), placement.group, kAllModels),
+                            state.node(placement.node));
+           });
+  }
+
+  // Somebody who may pass starts in the places that are held, and is not expected to be gone by then.
+  bool overtaken(const BackfillReservation& hold) const {
+    std::set<JobId> late;
+    for (const ExpectedEnd& one : round_.starting) {
+      if (one.expected > hold.start) late.insert(one.job);
+    }
+    return std::any_of(plan_.decisions.begin(), plan_.decisions.end(), [&](const Decision& decision) {
+      const auto* start = std::get_if<StartDecision>(&decision);
+      return start != nullptr && late.contains(start->job) &&
+             (share_a_gpu(start->placements, hold.placements) || crowds_out(start->placements, hold));
+    });
+  }
+
+  // Whether on a node of both the hold's tasks lack CPU or memory beside these and those who stay longer.
+  bool crowds_out(const std::vector<TaskPlacement>& starting, const BackfillReservation& hold) const {
+    return std::any_of(starting.begin(), starting.end(), [&](const TaskPlacement& one) {
+      const state::NodeState& node = round_.state.node(one.node);
+      std::int64_t cpu_milli = node.spec.cpu_milli;
+      std::int64_t memory_mib = node.spec.memory_mib;
+      const auto take = [&](const TaskPlacement& placement) {
+        if (placement.node != one.node) return;
+        cpu_milli -= placement.cpu_milli;
+        memory_mib -= placement.memory_mib;
+      };
+      std::for_each(hold.placements.begin(), hold.placements.end(), take);
+      if (cpu_milli == node.spec.cpu_milli && memory_mib == node.spec.memory_mib) return false;
+      std::for_each(starting.begin(), starting.end(), take);
+      for (const auto& [id, task] : node.tasks) {
+        const JobState& other = *round_.state.job(id);
+        if (state::expected_end(round_.state, other, round_.now) > hold.start)
+          take(other.attempt->tasks[task].placement);
+      }
+      return cpu_milli < 0 || memory_mib < 0;
+    });
+  }
+
+  static bool share_a_gpu(const std::vector<TaskPlacement>& some, const std::vector<TaskPlacement>& others) {
+    std::set<std::pair<NodeId, std::uint8_t>> gpus;
+    for (const TaskPlacement& placement : some) {
+      for (const std::uint8_t gpu : placement.gpus) gpus.emplace(placement.node, gpu);
+    }
+    return std::any_of(others.begin(), others.end(), [&](const TaskPlacement& placement) {
+      return std::any_of(placement.gpus.begin(), placement.gpus.end(), [&](std::uint8_t gpu) {
+        return gpus.contains({placement.node, gpu});
+      });
+    });
+  }
+
+  std::set<std::uint32_t> pools_of(const std::vector<TaskPlacement>& placements) const {
+    std::set<std::uint32_t> pools;
+    for (const TaskPlacement& placement : placements) pools.insert(round_.state.node(placement.node).pool);
+    return pools;
+  }
+
+  bool pools_are_free(const std::vector<TaskPlacement>& placements) const {
+    const auto pools = pools_of(placements);
+    return std::all_of(pools.begin(), pools.end(), [&](std::uint32_t pool) {
+      const auto holds = holds_in_.find(pool);
+      return (holds == holds_in_.end() ? 0 : holds->second) < per_pool_;
+    });
+  }
+
+  const ReservationRound& round_;
+  Plan& plan_;
+  Releases releases_;
+  std::size_t per_pool_;  // holds of each pool
+  std::size_t most_ = 0;  // holds of all
+  bool certain_ends_ = false;
+  std::set<JobId> dropped_;
+  std::map<JobId, std::vector<TaskPlacement>> kept_;  // the holds after this cycle
+  std::map<std::uint32_t, std::size_t> holds_in_;     // by pool
+};
+
+}  // namespace
+
+bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
+  return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.reservation->start, now) ||
+         could_evict(state, job, owner) || is_cleared(state, *owner.reservation, now);
+}
+
+std::vector<JobId> not_passed(const State& state, const JobState& job, Timestamp now) {
+  std::vector<JobId> owners;
+  for (const JobId id : state.reservations()) {
+    if (!may_pass(state, job, *state.job(id), now)) owners.push_back(id);
+  }
+  return owners;
+}
+
+JobId first_delayed(const State& state, QueueId queue, const std::vector<JobId>& owners,
+                    std::span<const TaskPlacement> placements) {
+  const auto meets = [&](JobId owner) {
+    const std::set<NodeId> nodes = in_the_way(state, queue, state.job(owner)->queue, placements);
+    const auto& held = state.job(owner)->reservation->placements;
+    return std::any_of(held.begin(), held.end(),
+                       [&](const TaskPlacement& place) { return nodes.contains(place.node); });
+  };
+  const auto found = std::find_if(owners.begin(), owners.end(), meets);
+  return found == owners.end() ? JobId::none() : *found;
+}
+
+Timestamp due_again(const BackfillReservation& hold) {
+  const std::int64_t half_ms = (hold.start - hold.worked_out) / 2000 * 1000;
+  const Timestamp soon = hold.worked_out + std::clamp(half_ms, kLeastRenewalMs, kMostRenewalMs);
+  return hold.start > hold.worked_out ? std::min(hold.start, soon) : soon;
+}
+
+void set_reserved_aside(const State& state, Transaction& transaction, const Plan& plan) {
+  std::set<JobId> settled;
+  for (const Decision& decision : plan.decisions) {
+    if (const auto* hold = std::get_if<ReserveDecision>(&decision)) {
+      transaction.set_aside(hold->job, hold->placements);
+      settled.insert(hold->job);
+    }
+    if (const auto* start = std::get_if<StartDecision>(&decision)) settled.insert(start->job);
+    if (const auto* evict = std::get_if<EvictDecision>(&decision)) settled.insert(evict->preemptor);
+    if (const auto* moves = std::get_if<MoveDecision>(&decision)) settled.insert(moves->preemptor);
+    if (const auto* drop = std::get_if<DropReservationDecision>(&decision)) settled.insert(drop->job);
+  }
+  for (const JobId owner : state.reservations()) {
+    if (!settled.contains(owner)) transaction.set_aside(owner, state.job(owner)->reservation->placements);
+  }
+}
+
+void renew_reservations(const ReservationRound& round, Plan& plan) {
+  Renewal renewal(round, plan);
+  renewal.renew_due();
+  renewal.fill_free();
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,424 @@
+#include "sched/nomination/preemption_conflicts.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sched/place/affinity.h"
+#include "sched/place/node_fit.h"
+#include "sched/place/place.h"
+#include "sched/preempt/preempt.h"
+#include "sched/queue/admit.h"
+#include "sched/queue/quota.h"
+#include "sched/resize/elastic.h"
+#include "sched/start.h"
+#include "state/attained_service.h"
+#include "state/grace.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::QueueState;
+using state::State;
+using state::Transaction;
+
+bool may_use_one_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskRequirements ask = task_requirements(state, job, g, kAllModels);
+    for (const TaskPlacement& placement : placements) {
+      if (could_hold(state, ask, state.node(placement.node))) return true;
+    }
+  }
+  return false;
+}
+
+// The first that may be asked now; equals of it may do nothing that it may not.
+const JobState* first_of(const State& state, const std::set<state::PendingKey>& jobs, Timestamp now) {
+  for (const state::PendingKey& key : jobs) {
+    const JobState& waiting = *state.job(key.job);
+    if (waiting.not_before <= now && !waiting.nomination) return &waiting;
+  }
+  return nullptr;
+}
+
+// Those of one queue who are asked: of each lane the first, in a strict queue the first of all.
+std::vector<const JobState*> asked_in(const State& state, const QueueState& leaf, Timestamp now) {
+  std::vector<const JobState*> asked;
+  if (leaf.policy == QueuePolicy::kStrict) {
+    if (const JobState* head = first_of(state, leaf.pending, now)) asked.push_back(head);
+    return asked;
+  }
+  for (const auto& [shape, eq_class] : leaf.eq_classes) {
+    if (const JobState* head = first_of(state, eq_class, now)) asked.push_back(head);
+  }
+  return asked;
+}
+
+// A claimant, and where it would start.
+struct Start {
+  const JobState& job;
+  std::vector<TaskPlacement> placements;
+  std::optional<Amounts> counts;  // nothing where a part of it is in burst pools: then it borrows everywhere
+  bool all_burst = false;
+};
+
+// Without what it grows by at once: that gives way without its end.
+Start start_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& found) {
+  const std::vector<TaskPlacement> places = job.is_elastic() ? split_growth(job.spec, found).start : found;
+  Start start{job, places, state.amounts_of(job.spec, places)};
+  if (!state.burst_amounts_of(job.spec, places)) return start;
+  start.counts.reset();
+  start.all_burst =
+      std::all_of(places.begin(), places.end(), [&](const TaskPlacement& place) { return state.is_burst(place.node); });
+  return start;
+}
+
+// Whether a job of its own queue may: of higher priority or, where the queue orders by attained service and the job can
+// save, of a lower level.
+bool may_preempt(const QueueState& queue, const JobState& waiting, const JobState& job, Timestamp now) {
+  if (waiting.priority != job.priority) return waiting.priority > job.priority;
+  return !queue.service_thresholds.empty() && job.spec.checkpoint.on_signal &&
+         waiting.level < state::level_of(queue, job, now);
+}
+
+// Whether it would be of use to him to stop the job there: it takes a place that he might have, or a part of what quota
+// allows, or it stands where he may not be near.
+bool would_gain(const State& state, const JobState& waiting, const Start& start) {
+  return may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
+         AffinityFilter(state, waiting).matter();
+}
+
+// Those of one queue, and of all below it, whom the rules let stop the job and who would gain by it.
+class MightStop {
+ public:
+  MightStop(const State& state, const Start& start, Timestamp now) : state_(state), start_(start), now_(now) {}
+
+  void add_of_own_queue() {
+    const QueueState& own = state_.queue(start_.job.queue);
+    for (const JobState* waiting : asked_in(state_, own, now_)) {
+      if (waiting->id != start_.job.id && may_preempt(own, *waiting, start_.job, now_)) add(*waiting);
+    }
+  }
+
+  // Of the branches of the tree that part from the job's own where it borrows, and are guaranteed something.
+  void add_of_others() {
+    for (QueueId side = start_.job.queue; side != state_.root(); side = state_.queue(side).parent) {
+      if (start_.counts && ranks_within(state_, side, start_.job.queue, *start_.counts)) continue;
+      for (const QueueId other : state_.queue(state_.queue(side).parent).children) {
+        if (other != side && state_.queue(other).guaranteed.stated != 0) add_below(other, other);
+      }
+    }
+  }
+
+  std::vector<const JobState*> found() { return std::move(found_); }
+
+ private:
+  void add_below(QueueId branch, QueueId id) {
+    const QueueState& queue = state_.queue(id);
+    if (queue.pending_below == 0) return;
+    for (const QueueId child : queue.children) add_below(branch, child);
+    for (const JobState* waiting : asked_in(state_, queue, now_)) {
+      if (ranks_within(state_, branch, id, least_amounts(state_, waiting->spec))) add(*waiting);
+    }
+  }
+
+  void add(const JobState& waiting) {
+    if (would_gain(state_, waiting, start_)) found_.push_back(&waiting);
+  }
+
+  const State& state_;
+  const Start& start_;
+  Timestamp now_;
+  std::vector<const JobState*> found_;
+};
+
+std::vector<const JobState*> all_who_might_stop(const State& state, const Start& start, Timestamp now) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  MightStop might(state, start, now);
+  if (rules.preempt) might.add_of_own_queue();
+  if (rules.reclaim) might.add_of_others();
+  return might.found();
+}
+
+// Those who leave have left, on the trial.
+void have_left(Transaction& transaction, const Leaving& leaving) {
+  for (std::size_t v = 0; v < leaving.victims.size(); ++v) {
+    if (!leaving.keeps.empty() && leaving.keeps[v] > 0)
+      transaction.shrink(leaving.victims[v], leaving.keeps[v]);
+    else
+      transaction.remove(leaving.victims[v]);
+  }
+}
+
+// Whether what one of the victims leaves is the contestant's as much as the claimant's: both are below the same child
+// of the common ancestor of claimant and victim.
+bool gains_likewise(const State& state, const JobState& preemptor, const Leaving& leaving, const JobState& challenger) {
+  if (challenger.queue == preemptor.queue) return true;
+  return std::any_of(leaving.victims.begin(), leaving.victims.end(), [&](JobId id) {
+    const JobState& victim = *state.job(id);
+    if (victim.queue == preemptor.queue) return false;
+    return state.is_below(challenger.queue, below_common_ancestor(state, preemptor.queue, victim.queue).preemptor);
+  });
+}
+
+class Challengers {
+ public:
+  // Those who are spoken for are on their way, and stopped by nobody else.
+  Challengers(Transaction& transaction, State& state, const std::set<JobId>& already_victims, Timestamp now,
+              SearchStats& work)
+      : transaction_(transaction), state_(state), already_victims_(already_victims), now_(now), work_(work) {}
+
+  // On a trial on which the job runs.
+  bool could_stop(const JobState& waiting, const Start& start) {
+    Reason why;
+    if (try_start(transaction_, state_, waiting, now_, work_, why)) {
+      const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
+      return may && may_use_one_of(state_, waiting, start.placements);
+    }
+    return !is_never(why.code) && would_evict(waiting, start);
+  }
+
+  // The same of who finds no places beside the job, which others could take before him.
+  bool stops(const JobState& waiting, const Start& start) {
+    Reason why;
+    if (try_start(transaction_, state_, waiting, now_, work_, why)) return false;
+    return !is_never(why.code) && would_evict(waiting, start);
+  }
+
+  // On a trial on which the claimant's victims have left and it has not started: whether the waiting one, once it has
+  // what it would stop the claimant for, leaves it nothing that it could start on or claim.
+  bool leaves_nothing(const JobState& waiting, const JobState& preemptor) {
+    const Transaction::Mark mark = transaction_.mark();
+    std::set<JobId> gone = already_victims_;
+    Reason why;
+    auto placements = try_start(transaction_, state_, waiting, now_, work_, why);
+    if (!placements) {
+      if (const auto eviction = victims_of(waiting, JobId::none())) {
+        gone.insert(eviction->victims.begin(), eviction->victims.end());
+        have_left(transaction_, {eviction->victims, eviction->keeps});
+        placements = eviction->placements;
+      }
+    }
+    bool nothing = false;
+    if (placements) {
+      transaction_.start(waiting.id, split_growth(waiting.spec, *placements).start);
+      nothing = !Challengers(transaction_, state_, gone, now_, work_).starts_or_evicts(preemptor);
+    }
+    transaction_.rollback_to(mark);
+    return nothing;
+  }
+
+  bool starts_or_evicts(const JobState& waiting) {
+    Reason why;
+    if (try_start(transaction_, state_, waiting, now_, work_, why)) return true;
+    return !is_never(why.code) && victims_of(waiting, JobId::none());
+  }
+
+ private:
+  bool would_evict(const JobState& waiting, const Start& start) {
+    const auto eviction = victims_of(waiting, start.job.id);
+    return eviction &&
+           std::find(eviction->victims.begin(), eviction->victims.end(), start.job.id) != eviction->victims.end();
+  }
+
+  std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
+    if (!may_evict_others(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
+    SearchStats claim;
+    VictimSearch search{state_, now_, already_victims_, eviction_budget(state_, now_, 0)};
+    search.first = first;
+    auto eviction = find_victims(search, waiting.id, claim);
+    work_.nodes_scored += claim.nodes_scored;
+    work_.victims_looked_up += claim.victims_looked_up;
+    work_.reevaluate_at = std::min(work_.reevaluate_at, claim.reevaluate_at);
+    return eviction;
+  }
+
+  Transaction& transaction_;
+  State& state_;
+  const std::set<JobId>& already_victims_;
+  Timestamp now_;
+  SearchStats& work_;
+};
+
+bool is_asked_before(const JobState* a, const JobState* b) {
+  return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
+}
+
+constexpr std::size_t kMostChallengers = 16;  // asked whether they could stop a job, in their order
+
+// What elastic gangs give back for the claimant has been given back, as it will be whether it gives way or not.
+void have_given_back(Transaction& transaction, const State& state, const JobState& preemptor) {
+  for (const JobId id : preemptor.nomination->victims) {
+    const JobState* victim = state.job(id);
+    const bool gives_back = victim != nullptr && victim->attempt && victim->attempt->shrinking() &&
+                            victim->attempt->stop->preemptor == preemptor.id;
+    if (gives_back) transaction.shrink(id, victim->attempt->stop->keep);
+  }
+}
+
+}  // namespace
+
+void cancel_evictions_for(Transaction& transaction, const State& state, const JobState& preemptor) {
+  for (const JobId id : preemptor.nomination->victims) {
+    const JobState* victim = state.job(id);
+    if (victim != nullptr && state::goes_on_without(*victim, preemptor.id)) transaction.cancel_eviction(id);
+  }
+}
+
+bool nobody_has_left_for(const State& state, const JobState& preemptor) {
+  const state::Nomination& promise = *preemptor.nomination;
+  for (std::size_t v = 0; v < promise.victims.size(); ++v) {
+    if (promise.keep_of(v) > 0) continue;
+    const JobState* victim = state.job(promise.victims[v]);
+    if (victim != nullptr && !state::goes_on_without(*victim, preemptor.id)) return false;
+  }
+  return true;
+}
+
+bool could_be_stopped(Transaction& transaction, State& state, const JobState& job,
+                      const std::vector<TaskPlacement>& placements, const std::set<JobId>& already_victims,
+                      Timestamp now, SearchStats& work) {
+  if (least_run_s(state, job) > 0) return false;
+  const Start start = start_of(state, job, placements);
+  const std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
+  if (challengers.empty()) return false;
+  Challengers ask(transaction, state, already_victims, now, work);
+  const Transaction::Mark mark = transaction.mark();
+  transaction.start(job.id, start.placements);
+  const bool could = std::any_of(challengers.begin(), challengers.end(),
+                                 [&](const JobState* one) { return ask.could_stop(*one, start); });
+  transaction.rollback_to(mark);
+  return could;
+}
+
+bool could_stop(Transaction& transaction, State& state, const JobState& waiting, const JobState& job,
+                const std::vector<TaskPlacement>& placements, const std::set<JobId>& already_victims, Timestamp now,
+                SearchStats& work) {
+  const Start start = start_of(state, job, placements);
+  Challengers ask(transaction, state, already_victims, now, work);
+  const Transaction::Mark mark = transaction.mark();
+  transaction.start(job.id, start.placements);
+  const bool could = ask.stops(waiting, start);
+  transaction.rollback_to(mark);
+  return could;
+}
+
+std::vector<const JobState*> who_could_stop(Transaction& transaction, State& state, const JobState& job,
+                                            const std::vector<TaskPlacement>& placements,
+                                            const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
+  const bool has_moved = job.nomination && job.nomination->has_moved();  // its minimum run time goes on
+  if (!has_moved && least_run_s(state, job) > 0) return {};
+  const Start start = start_of(state, job, placements);
+  std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
+  if (challengers.empty()) return {};
+  const std::size_t asked = std::min(challengers.size(), kMostChallengers);
+  std::partial_sort(challengers.begin(), challengers.begin() + static_cast<std::ptrdiff_t>(asked), challengers.end(),
+                    is_asked_before);
+  challengers.resize(asked);
+  Challengers ask(transaction, state, already_victims, now, work);
+  const Transaction::Mark mark = transaction.mark();
+  transaction.start(job.id, start.placements);
+  std::erase_if(challengers, [&](const JobState* one) { return !ask.stops(*one, start); });
+  transaction.rollback_to(mark);
+  return challengers;
+}
+
+JobId first_kept_waiting(Transaction& transaction, State& state, const JobState& preemptor,
+                         const NominatedPlaces& promise, std::vector<const JobState*> challengers,
+                         const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
+  if (challengers.empty()) return JobId::none();
+  Challengers ask(transaction, state, already_victims, now, work);
+  const Transaction::Mark mark = transaction.mark();
+  if (preemptor.nomination) {
+    cancel_evictions_for(transaction, state, preemptor);
+    have_given_back(transaction, state, preemptor);
+  }
+  std::erase_if(challengers, [&](const JobState* one) { return !ask.starts_or_evicts(*one); });
+  transaction.rollback_to(mark);
+  transaction.nominate(preemptor.id, promise.placements, promise.within);
+  std::erase_if(challengers, [&](const JobState* one) { return ask.starts_or_evicts(*one); });
+  transaction.rollback_to(mark);
+  if (challengers.empty()) return JobId::none();
+  return (*std::min_element(challengers.begin(), challengers.end(), is_asked_before))->id;
+}
+
+NominationConflict find_nomination_conflict(Transaction& transaction, State& state, const JobState& preemptor,
+                                            const NominatedPlaces& promise, const Leaving& leaving,
+                                            const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
+  std::set<JobId> gone = already_victims;
+  gone.insert(leaving.victims.begin(), leaving.victims.end());
+  const Transaction::Mark mark = transaction.mark();
+  have_left(transaction, leaving);
+  auto challengers = who_could_stop(transaction, state, preemptor, promise.placements, gone, now, work);
+  NominationConflict found;
+  Challengers ask(transaction, state, gone, now, work);
+  for (const JobState* one : challengers) {
+    if (transaction.holds(one->id) || gains_likewise(state, preemptor, leaving, *one))
+      continue;  // started by this cycle
+    found.reclaimed = true;
+    if (!ask.leaves_nothing(*one, preemptor)) continue;
+    found.futile_because_of = one->id;
+    break;
+  }
+  transaction.rollback_to(mark);
+  found.withdraws_for =
+      first_kept_waiting(transaction, state, preemptor, promise, std::move(challengers), already_victims, now, work);
+  return found;
+}
+
+EvictionFound find_eviction(Transaction& transaction, VictimSearch search, const JobState& preemptor,
+                            SearchStats& work) {
+  constexpr int kMostClaims = 3;
+  const std::set<JobId>& already_victims = search.already_victims;
+  std::set<JobId> avoided = already_victims;
+  EvictionFound best;
+  for (int tried = 0; tried < kMostClaims; ++tried) {
+    VictimSearch among{search.state, search.now, avoided, search.budget};
+    among.stopped = search.stopped;
+    EvictionFound found{find_victims(among, preemptor.id, work), {}};
+    if (!found.decision) break;
+    EvictDecision& decision = *found.decision;
+    decision.within =
+        within_of_nomination(search.state, preemptor, decision.placements, decision.victims, decision.keeps);
+    found.find_nomination_conflict =
+        find_nomination_conflict(transaction, search.state, preemptor, {decision.placements, decision.within},
+                                 {decision.victims, decision.keeps}, already_victims, search.now, work);
+    avoided.insert(decision.victims.begin(), decision.victims.end());
+    if (!found.find_nomination_conflict.reclaimed) return found;
+    const bool better = best.decision && best.find_nomination_conflict.futile_because_of.valid() &&
+                        !found.find_nomination_conflict.futile_because_of.valid();
+    if (!best.decision || better) best = std::move(found);
+    if (best.find_nomination_conflict.withdraws_for.valid()) break;  // he is asked first
+  }
+  return best;
+}
+
+StartConflict find_start_conflict(Transaction& transaction, State& state, const JobState& preemptor,
+                                  const std::vector<TaskPlacement>& placements, Timestamp now, SearchStats& work) {
+  if (least_run_s(state, preemptor) > 0) return {};  // nobody may stop it at once
+  const Start start = start_of(state, preemptor, placements);
+  std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
+  if (challengers.empty()) return {};
+  const std::set<JobId> nobody;
+  Challengers ask(transaction, state, nobody, now, work);
+  const bool all_go_on = nobody_has_left_for(state, preemptor);
+  const Transaction::Mark mark = transaction.mark();
+  cancel_evictions_for(transaction, state, preemptor);
+  transaction.start(preemptor.id, start.placements);
+  const auto harmless = [&](const JobState* one) { return !ask.could_stop(*one, start); };
+  if (!all_go_on) {
+    StartConflict found{!std::all_of(challengers.begin(), challengers.end(), harmless)};
+    transaction.rollback_to(mark);
+    return found;
+  }
+  std::erase_if(challengers, harmless);
+  transaction.rollback_to(mark);
+  const bool has_conflict = !challengers.empty();
+  const NominatedPlaces promise{preemptor.nomination->placements, preemptor.nomination->within};
+  return {has_conflict,
+          first_kept_waiting(transaction, state, preemptor, promise, std::move(challengers), nobody, now, work)};
+}
+
+}  // namespace berth::sched

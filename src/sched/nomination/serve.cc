@@ -1,0 +1,89 @@
+#include "sched/nomination/serve.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sched/evaluate.h"
+#include "sched/nomination/keep.h"
+#include "sched/nomination/preemption_conflicts.h"
+#include "sched/nomination/withdraw.h"
+#include "sched/queue/borrowing.h"
+#include "sched/start.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::State;
+using state::Transaction;
+
+namespace {
+
+// A job that was moved starts at its new places and no others. It is withdrawn only for a pending job that would
+// preempt it there, for which it then does not wait.
+void serve_moved(Cycle& cycle, const JobState& job) {
+  if (!may_take(cycle, job)) return withdraw(cycle, job, "it may not run any more where it was to move");
+  const auto& placements = job.nomination->placements;
+  if (!who_could_stop(cycle.transaction, cycle.state, job, placements, cycle.victims, cycle.now, cycle.work).empty())
+    return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
+  cycle.withdrawn.insert(job.id);
+  start(cycle, job.id, placements);
+  requeue_parked(cycle.state, job);
+}
+
+std::vector<JobId> nominated_by_priority(const State& state) {
+  std::vector<JobId> ids(state.nominated().begin(), state.nominated().end());
+  std::sort(ids.begin(), ids.end(), [&](JobId a, JobId b) {
+    const JobState& left = *state.job(a);
+    const JobState& right = *state.job(b);
+    return std::tuple(-left.priority, left.submitted, left.id) < std::tuple(-right.priority, right.submitted, right.id);
+  });
+  return ids;
+}
+
+// Requires that the nomination is lifted. Rolls back to `mark`, where it was not, if the job waits on.
+void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
+  if (job.nomination->has_moved()) return serve_moved(cycle, job);
+  if (moves_are_futile(cycle, job))
+    return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
+  Reason why;
+  auto placements = try_start(cycle.transaction, cycle.state, job, cycle.now, cycle.work, why);
+  if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
+  StartConflict conflict;
+  if (placements)
+    conflict = find_start_conflict(cycle.transaction, cycle.state, job, *placements, cycle.now, cycle.work);
+  if (conflict.has_conflict) placements.reset();
+  if (conflict.withdraws_for.valid()) return withdraw_for_conflict(cycle, job, {conflict.withdraws_for});
+  if (!placements) {
+    const NominationConflict then = conflict_of_nomination(cycle, job);
+    if (then.withdraws_for.valid() || then.futile_because_of.valid()) return withdraw_for_conflict(cycle, job, then);
+  }
+  // Its remaining victims go on and may be evicted for others: those are evaluated when that is in the log.
+  const bool victims_left = waits_for_victims(cycle.state, job);
+  cycle.cancels_evictions = cycle.cancels_evictions || (placements && victims_left);
+  if (!placements && keeps_nomination(cycle, job)) placements = job.nomination->placements;
+  if (placements) {
+    cycle.withdrawn.insert(job.id);
+    start(cycle, job.id, std::move(*placements));
+    return requeue_parked(cycle.state, job);
+  }
+  if (!victims_left) return withdraw(cycle, job, "it does not fit though its victims have left");
+  cycle.transaction.rollback_to(mark);
+  why.code = ReasonCode::kWaitsForVictims;
+  cycle.plan.refused.emplace_back(job.id, why);
+}
+
+}  // namespace
+
+void serve_nominations(Cycle& cycle) {
+  for (const JobId id : nominated_by_priority(cycle.state)) {
+    const Transaction::Mark mark = cycle.transaction.mark();
+    ++cycle.plan.scheduling_attempts;
+    cycle.transaction.lift_nomination(id);
+    serve_one(cycle, *cycle.state.job(id), mark);
+  }
+}
+
+}  // namespace berth::sched

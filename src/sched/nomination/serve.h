@@ -1,0 +1,12 @@
+#pragma once
+// Serve: step 2 of the cycle. Nominated jobs go before all pending ones, by priority and age. A nominated job starts
+// wherever it fits now, unless a pending job would preempt it there; else at its nominated places, when they are free.
+
+#include "sched/cycle.h"
+
+namespace berth::sched {
+
+// Starts, keeps or withdraws every nomination.
+void serve_nominations(Cycle& cycle);
+
+}  // namespace berth::sched

@@ -1,0 +1,302 @@
+#include "sched/place/gang.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "sched/place/node_iterator.h"
+#include "sched/place/node_sampling.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+
+// Adds tasks of one group, each on the node it fits best. Those nodes that the gang has touched, and all those of a
+// narrower region, stand in `ready` if they have a place for one more task. Nodes of the fleet that it has not touched
+// come from the index: in the order of their fit, or, where they are scored, the few worth scoring
+// (sched/place/node_sampling.h), which stand in `ready` too. A gang costs steps per node, not scans per task.
+class GroupPlacing {
+ public:
+  GroupPlacing(Gang& gang, std::size_t group, const Region& region)
+      : gang_(gang), ask_(gang.asks_[group]), loss_(gang.loss_of(group)) {
+    if (region.node.valid()) {
+      offer(region.node);
+    } else if (region.domain.valid()) {
+      for (const NodeId node : gang.state_.topology().domain(region.domain).nodes) offer(node);
+    } else {
+      for (const auto& [node, taken] : gang.taken_) offer(node);
+      if (gang.affinity_.choosy() || gang.other_replicas_.matter()) {
+        for (const NodeState& node : gang.state_.nodes()) {
+          if (!gang.taken_.contains(node.id)) offer(node.id);
+        }
+      } else if (loss_ == nullptr) {
+        order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
+      } else {
+        for (const auto& [node, taken] : gang.taken_) offered_.push_back(node);
+        whole_fleet_ = true;
+        offer_untouched();
+      }
+    }
+  }
+
+  // Adds one task, or says that none fits.
+  bool add() {
+    while (auto placement = next()) {
+      // A task of its own may have closed the node since it was looked at.
+      if (!gang_.affinity_.allows(placement->node)) continue;
+      take(std::move(*placement));
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  // A node with a place for one more task.
+  struct Ready {
+    Fit fit;
+    std::uint8_t gpu = 0;  // that a share goes to, where nodes are scored
+  };
+  struct Later {
+    bool operator()(const Ready& a, const Ready& b) const { return b.fit < a.fit; }
+  };
+
+  // Takes the best out of `ready_`.
+  std::optional<TaskPlacement> next() {
+    if (last_) offer_after_last();
+    if (!fresh_ && order_) draw();
+    if (fresh_ && (ready_.empty() || fresh_->first < ready_.front().fit)) {
+      return std::exchange(fresh_, std::nullopt)->second;
+    }
+    if (ready_.empty() && whole_fleet_ && gang_.affinity_.matter()) offer_untouched();
+    if (ready_.empty()) return std::nullopt;
+    std::pop_heap(ready_.begin(), ready_.end(), Later{});
+    const Ready best = std::move(ready_.back());
+    ready_.pop_back();
+    return placement_on(best);
+  }
+
+  // Nothing was taken of the node since it was offered.
+  TaskPlacement placement_on(const Ready& ready) const {
+    auto placement = try_node(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
+    BERTH_CHECK(placement.has_value());
+    if (loss_ != nullptr && ask_.group.request.is_share() && !ask_.mig) placement->gpus = {ready.gpu};
+    return std::move(*placement);
+  }
+
+  const NodeDelta& taken_of(NodeId node) const {
+    const auto taken = gang_.taken_.find(node);
+    return taken == gang_.taken_.end() ? kNothing : taken->second;
+  }
+
+  void take(TaskPlacement placement) {
+    const NodeId node = placement.node;
+    last_ = Last{node, !gang_.taken_.contains(node)};
+    gang_.taken_[node].add(placement);
+    gang_.affinity_.enter(node, +1);
+    gang_.placements_.push_back(std::move(placement));
+  }
+
+  // Nodes that are liked otherwise now.
+  void offer_again(NodeId node) {
+    const std::vector<NodeId> touched = gang_.affinity_.touched_by(node);
+    const auto is_touched = [&](const Ready& one) {
+      return one.fit.node != node && std::binary_search(touched.begin(), touched.end(), one.fit.node);
+    };
+    std::vector<NodeId> again;
+    for (const Ready& one : ready_) {
+      if (is_touched(one)) again.push_back(one.fit.node);
+    }
+    std::erase_if(ready_, is_touched);
+    std::make_heap(ready_.begin(), ready_.end(), Later{});
+    for (const NodeId other : again) offer(other);
+  }
+
+  void offer(NodeId id) {
+    const NodeState& node = gang_.state_.node(id);
+    if (!allowed(node)) return;
+    const NodeDelta& there = taken_of(id);
+    ++gang_.work_.nodes_scored;
+    if (has_place(ask_, node, there)) make_ready(node, there);
+  }
+
+  // One of nodes_to_score: what the index can tell of it, and what nodes of a class differ by, has been looked at.
+  void offer_indexed(NodeId id) {
+    if (!gang_.affinity_.allows(id)) return;
+    ++gang_.work_.nodes_scored;
+    make_ready(gang_.state_.node(id), kNothing);
+  }
+
+  // It has a place for one more task, but for a share that its GPUs are not for.
+  void make_ready(const NodeState& node, const NodeDelta& there) {
+    const std::optional<LeastLoss> loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
+    if (!loss) return;
+    Ready& ready = ready_.emplace_back(Ready{fit_of(ask_, node, there), loss->gpu});
+    ready.fit.loss = loss->milli;
+    ready.fit.dislike = gang_.affinity_.dislike(node.id);
+    ready.fit.crowd = gang_.other_replicas_.on(node.id);
+    std::push_heap(ready_.begin(), ready_.end(), Later{});
+  }
+
+  // Where the last task went another may go, too. Most groups have one task, so this waits until somebody asks.
+  void offer_after_last() {
+    const Last last = *std::exchange(last_, std::nullopt);
+    offer(last.node);
+    if (gang_.affinity_.prefers()) offer_again(last.node);
+    if (whole_fleet_ && last.untouched) replace(last.node);
+  }
+
+  // Offers nodes that the gang has not touched, until one can take a task or there are no more.
+  void offer_untouched() {
+    const std::size_t before = ready_.size();
+    while (ready_.size() == before) {
+      const auto nodes = nodes_to_score(gang_.state_, ask_, offered_, gang_.work_.nodes_scored);
+      if (nodes.empty()) break;
+      const auto known = static_cast<std::ptrdiff_t>(offered_.size());
+      offered_.insert(offered_.end(), nodes.begin(), nodes.end());
+      std::inplace_merge(offered_.begin(), offered_.begin() + known, offered_.end());
+      ready_.reserve(ready_.size() + nodes.size());
+      for (const NodeId node : nodes) offer_indexed(node);
+    }
+  }
+
+  // The node is no longer as it was; another that is goes into its place.
+  void replace(NodeId node) {
+    if (const auto alike = next_alike(gang_.state_, ask_, node, offered_)) {
+      offered_.insert(std::upper_bound(offered_.begin(), offered_.end(), *alike), *alike);
+      offer_indexed(*alike);
+    } else {
+      offer_untouched();
+    }
+  }
+
+  bool allowed(const NodeState& node) const {
+    return node.takes_tasks() && ask_.classes[gang_.state_.node_index().class_of(node.id).index()] &&
+           suits(ask_, node) && gang_.affinity_.allows(node.id);
+  }
+
+  // The tightest node that the gang has not touched.
+  void draw() {
+    while (const auto id = order_->next()) {
+      if (gang_.taken_.contains(*id) || !gang_.affinity_.allows(*id)) continue;
+      const NodeState& node = gang_.state_.node(*id);
+      auto placement = try_node(ask_, node, {});
+      // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
+      BERTH_CHECK(placement.has_value() || ask_.group.request.is_share() || ask_.mig);
+      if (!placement) continue;
+      fresh_.emplace(fit_of(ask_, node, {}), std::move(*placement));
+      return;
+    }
+    order_.reset();
+  }
+
+  struct Last {
+    NodeId node;
+    bool untouched = false;  // it was, by the gang
+  };
+  static constexpr NodeDelta kNothing{};
+
+  Gang& gang_;
+  const TaskRequirements& ask_;
+  const state::PlacementLoss* loss_;  // null: nodes are not scored
+  bool whole_fleet_ = false;          // scored, and any node may be taken
+  std::vector<NodeId> offered_;       // then: the nodes that were offered, in ascending order
+  std::optional<FitOrder> order_;     // nothing: it has no further node
+  std::vector<Ready> ready_;          // a heap, the best fit first
+  std::optional<std::pair<Fit, TaskPlacement>> fresh_;
+  std::optional<Last> last_;  // the task that was added last, as long as nothing has followed from it
+};
+
+Gang::Gang(const State& state, const JobState& job, ModelMask models, SearchStats& work, NodeScore score, Pools pools,
+           Besides besides)
+    : state_(state),
+      job_(job),
+      work_(work),
+      score_(score),
+      affinity_(state, job, besides),
+      other_replicas_(state, job) {
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g)
+    asks_.push_back(task_requirements(state, job, g, models, pools));
+}
+
+const state::PlacementLoss* Gang::loss_of(std::size_t group) {
+  if (score_ == NodeScore::kBestFit) return nullptr;
+  losses_.resize(asks_.size());
+  if (!losses_[group]) losses_[group].emplace(state_.fragmentation(), state_.request_of(asks_[group].group.request));
+  return &*losses_[group];
+}
+
+void Gang::prefer_images() {
+  for (TaskRequirements& ask : asks_) {
+    if (!ask.group.image.empty()) ask.image_on = state_.images().holders(ask.group.image);
+  }
+}
+
+std::int32_t Gang::add(std::size_t group, std::int32_t count, const Region& region) {
+  if (count <= 0) return 0;
+  GroupPlacing placing(*this, group, region);
+  std::int32_t added = 0;
+  while (added < count && placing.add()) ++added;
+  return added;
+}
+
+std::optional<std::size_t> Gang::add_in(const std::vector<std::size_t>& order, const Counts& counts,
+                                        const Region& region) {
+  const std::size_t before = mark();
+  for (const std::size_t g : order) {
+    if (add(g, counts[g], region) >= counts[g]) continue;
+    rollback_to(before);
+    return g;
+  }
+  return std::nullopt;
+}
+
+bool Gang::add_all(const Counts& counts, const Region& region, std::size_t& short_of) {
+  std::vector<std::size_t> stated(counts.size());
+  std::iota(stated.begin(), stated.end(), std::size_t{0});
+  const auto refused = add_in(stated, counts, region);
+  if (!refused) return true;
+  short_of = *refused;
+  if (counts.size() == 1) return false;
+  const auto size = [&](std::size_t g) {
+    const TaskRequest& request = asks_[g].group.request;
+    return std::tuple(request.total_gpu_milli(), -places_on_a_gpu(asks_[g]), request.cpu_milli, request.memory_mib);
+  };
+  std::vector<std::size_t> order = stated;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  if (order != stated && !add_in(order, counts, region)) return true;
+  std::reverse(order.begin(), order.end());
+  return order != stated && !add_in(order, counts, region);
+}
+
+void Gang::rollback_to(std::size_t mark) {
+  for (; placements_.size() > mark; placements_.pop_back()) {
+    const TaskPlacement& placement = placements_.back();
+    const auto taken = taken_.find(placement.node);
+    taken->second.remove(placement);
+    affinity_.enter(placement.node, -1);
+    if (taken->second.tasks == 0) taken_.erase(taken);
+  }
+}
+
+Counts Gang::counts_since(std::size_t mark) const {
+  Counts counts(asks_.size());
+  for (std::size_t i = mark; i < placements_.size(); ++i) ++counts[placements_[i].group];
+  return counts;
+}
+
+std::vector<TaskPlacement> Gang::in_rank_order() && {
+  const state::TopologyIndex& topology = state_.topology();
+  std::stable_sort(placements_.begin(), placements_.end(), [&](const TaskPlacement& a, const TaskPlacement& b) {
+    if (a.group != b.group) return a.group < b.group;
+    if (a.node == b.node) return false;
+    return std::tuple(topology.path_of(a.node), a.node) < std::tuple(topology.path_of(b.node), b.node);
+  });
+  return std::move(placements_);
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,416 @@
+#include "sched/place/node_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/planted.h"
+#include "sched/place/numa.h"
+#include "sched/place/place.h"
+#include "state/replicas.h"
+
+namespace berth::sched {
+
+using state::GpuSlot;
+using state::NodeState;
+using state::State;
+
+namespace {
+
+bool tolerates(const TaskGroup& group, const std::vector<Taint>& taints) {
+  return std::all_of(taints.begin(), taints.end(), [&](const Taint& taint) {
+    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
+  });
+}
+
+bool usable_gpu(const GpuSlot& gpu, ModelMask models) { return gpu.healthy && (models >> gpu.model.index() & 1U) != 0; }
+
+bool takes_share(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken, std::uint8_t index) {
+  const GpuSlot& gpu = node.gpus[index];
+  if (!usable_gpu(gpu, ask.models) || gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli)
+    return false;
+  return gpu.takes_shares_of(ask.trust_domain);
+}
+
+// Of one GPU and more that its task has slices of, those that nobody may have any more.
+MigSlices used_slices(const NodeState& node, const NodeDelta& taken, std::uint8_t index) {
+  return node.gpus[index].unavailable_slices() | taken.slices[index];
+}
+
+std::optional<MigPlace> place_on(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken,
+                                 std::uint8_t index) {
+  const GpuSlot& gpu = node.gpus[index];
+  if (ask.mig->of[gpu.model.index()] == nullptr || !usable_gpu(gpu, ask.models)) return std::nullopt;
+  // Who is leaving counts beside what is promised there, as for shares, though their slices may be the same.
+  if (gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli) return std::nullopt;
+  return best_place(*ask.mig->of[gpu.model.index()], ask.mig->profile, used_slices(node, taken, index));
+}
+
+// Where an instance goes on the node: where least is lost for others, of equal GPUs the first.
+struct Instance {
+  std::uint8_t gpu = 0;
+  MigPlace place;
+};
+std::optional<Instance> pick_instance(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  std::optional<Instance> best;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    const auto place = place_on(ask, node, taken, g);
+    if (place && (!best || place->loss < best->place.loss)) best = Instance{g, *place};
+  }
+  return best;
+}
+
+// Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
+// one.
+std::optional<std::uint8_t> pick_share(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  const std::int32_t milli = ask.group.request.gpu_milli;
+  std::optional<std::uint8_t> best;
+  std::int32_t best_left = 0;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    const std::int32_t available = gpu.available_milli() - taken.milli[g];
+    if (!takes_share(ask, node, taken, g)) continue;
+    if (!best || available - milli < best_left) {
+      best = g;
+      best_left = available - milli;
+    }
+  }
+  return best;
+}
+
+// Whether so many GPUs of one model are idle as the task asks.
+bool has_idle(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  std::array<std::int32_t, kMaxGpuModels> idle{};
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) {
+    const GpuSlot& gpu = node.gpus[g];
+    if ((ask.models >> gpu.model.index() & 1U) == 0 || gpu.available_milli() - taken.milli[g] != kMilli) continue;
+    if (++idle[gpu.model.index()] == ask.group.request.gpus) return true;
+  }
+  return false;
+}
+
+// Idle GPUs of one model, near each other; none where there are too few, or the NUMA policy refuses them.
+std::vector<std::uint8_t> pick_whole(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  const auto count = static_cast<std::size_t>(ask.group.request.gpus);
+  for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+    if ((ask.models >> m & 1U) == 0) continue;
+    std::array<std::uint8_t, kMaxGpusPerNode> idle{};
+    std::size_t found = 0;
+    for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+      const GpuSlot& gpu = node.gpus[g];
+      if (gpu.model.index() == m && gpu.available_milli() - taken.milli[g] == kMilli) idle[found++] = g;
+    }
+    if (found < count) continue;
+    auto picked = gpus_by_policy(ask, node, std::span(idle).first(found));
+    if (!picked.empty()) return picked;
+  }
+  return {};
+}
+
+bool untouched(const NodeState& node) {
+  return node.holders == 0 && node.available_cpu_milli() == node.spec.cpu_milli &&
+         node.available_memory_mib() == node.spec.memory_mib &&
+         std::all_of(node.gpus.begin(), node.gpus.end(),
+                     [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });
+}
+
+// An exclusive job pays for the whole node.
+void take_all(const NodeState& node, TaskPlacement& placement) {
+  placement.cpu_milli = node.spec.cpu_milli;
+  placement.memory_mib = node.spec.memory_mib;
+  placement.gpus.clear();
+  placement.gpu_milli = kMilli;
+  placement.slices = 0;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    if (node.gpus[g].healthy) placement.gpus.push_back(g);
+  }
+}
+
+}  // namespace
+
+void NodeDelta::add(const TaskPlacement& placement) {
+  cpu_milli += placement.cpu_milli;
+  memory_mib += placement.memory_mib;
+  for (const std::uint8_t gpu : placement.gpus) milli[gpu] += placement.gpu_milli;
+  for (const std::uint8_t gpu : placement.gpus) slices[gpu] |= placement.slices;
+  ++tasks;
+}
+
+void NodeDelta::remove(const TaskPlacement& placement) {
+  cpu_milli -= placement.cpu_milli;
+  memory_mib -= placement.memory_mib;
+  for (const std::uint8_t gpu : placement.gpus) milli[gpu] -= placement.gpu_milli;
+  for (const std::uint8_t gpu : placement.gpus) slices[gpu] &= static_cast<MigSlices>(~placement.slices);
+  --tasks;
+}
+
+ModelMask allowed_models(const State& state, const TaskRequest& request) {
+  ModelMask mask = request.gpu_models.empty() ? kAllModels : 0;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const ModelMask model = ModelMask{1} << m;
+    mask = accepts(request, state.gpu_models()[m]) ? mask | model : mask & ~model;
+  }
+  return mask;
+}
+
+bool has_labels(const TaskGroup& group, const NodeSpec& node) {
+  return std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& wanted) {
+    return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
+  });
+}
+
+std::int64_t slots_when_empty(const TaskRequirements& ask, const state::NodeShape& shape) {
+  const TaskRequest& request = ask.group.request;
+  std::int64_t slots = kUnlimited;
+  if (request.cpu_milli > 0) slots = std::min(slots, shape.cpu_milli / request.cpu_milli);
+  if (request.memory_mib > 0) slots = std::min(slots, shape.memory_mib / request.memory_mib);
+  if (request.gpus > 0) {
+    std::int64_t usable = 0;
+    for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
+      if ((ask.models >> m & 1U) == 0) continue;
+      if (ask.mig)
+        usable += shape.gpus[m] * instances_beside(ask.mig->profile, 0);
+      else
+        usable += request.is_share() ? shape.gpus[m] * (kMilli / request.gpu_milli) : tasks_on(ask, shape, m);
+    }
+    slots = std::min(slots, usable);
+  }
+  const bool parted = shape.numa_domains > 1 && ask.numa == NumaPolicy::kSingleNumaNode;
+  if (ask.exclusive && parted) return 0;
+  return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
+}
+
+std::optional<state::ClosedSpan> closing(const TaskRequirements& ask, const NodeState& node) {
+  if (!ask.stay || planted(Bug::kWindowIgnored)) return std::nullopt;
+  const RunWindow& stay = *ask.stay;
+  for (const state::ClosedSpan& span : node.maintenance) {
+    const bool over = span.to <= stay.start;
+    const bool gone = stay.gone <= span.from || (stay.moves && stay.latest + stay.least_ms <= span.from);
+    if (!over && !gone) return span;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+bool counts_at_most(const NodeState& node, const Amounts& most) {
+  Amounts counts;
+  counts[kDimCpu] = node.spec.cpu_milli;
+  counts[kDimMemory] = node.spec.memory_mib;
+  for (const GpuSlot& gpu : node.gpus) {
+    if (!gpu.healthy) continue;
+    counts[kDimGpu] += kMilli;
+    counts[dim_of(gpu.model)] += kMilli;
+  }
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (counts[dim] > most[dim]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool suits(const TaskRequirements& ask, const NodeState& node) {
+  return has_labels(ask.group, node.spec) && !closing(ask, node) && (!ask.most || counts_at_most(node, *ask.most));
+}
+
+bool passes(const TaskRequirements& ask, const NodeState& node) {
+  if (judged_by_node(ask) && !suits(ask, node)) return false;
+  return !is_strict(ask.numa) || ask.exclusive || !pick_whole(ask, node, {}).empty();
+}
+
+namespace {
+
+RunWindow run_window_of(const State& state, const state::JobState& job) {
+  RunWindow stay;
+  stay.start = state.asked_at();
+  stay.latest = state.asked_until();
+  stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
+  stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
+  // A second at least: who started at the moment at which it must leave would start again and again.
+  const std::int64_t least_s = std::max<std::int64_t>(state.queue(job.queue).eviction.min_runtime_s, 1);
+  stay.least_ms = checked_multiply(least_s, 1000) + state.grace_ms(job);
+  return stay;
+}
+
+std::vector<bool> allowed_classes(const State& state, const state::JobState& job, const TaskGroup& group, Pools pools,
+                                  bool containers) {
+  std::vector<bool> classes;
+  for (const state::NodeClass& one : state.node_index().classes()) {
+    const state::PoolState& pool = state.pools()[one.pool];
+    const bool in_pool = group.pool.empty() || group.pool == pool.name;
+    const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
+    classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
+                      tolerates(group, one.taints) && (one.containers || !containers));
+  }
+  return classes;
+}
+
+}  // namespace
+
+namespace {
+
+// Nothing fits where no model is cut so: the configuration has changed since.
+MigRequirement mig_ask(const State& state, const TaskRequest& request) {
+  MigRequirement ask;
+  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
+    const state::GpuModelState& model = state.gpu_models()[m];
+    if (!accepts(request, model)) continue;
+    ask.of[m] = model.mig;
+    ask.profile = *model.mig->profile_named(request.mig_profile);
+  }
+  return ask;
+}
+
+}  // namespace
+
+TaskRequirements task_requirements(const State& state, const state::JobState& job, std::size_t group_index,
+                                   ModelMask models, Pools pools) {
+  const TaskGroup& group = job.spec.groups[group_index];
+  TaskRequirements ask{group,
+                       static_cast<std::uint16_t>(group_index),
+                       models & allowed_models(state, group.request),
+                       {},
+                       {},
+                       {},
+                       {},
+                       {},
+                       {},
+                       {},
+                       {},
+                       {}};
+  ask.trust_domain = state.queue(job.queue).trust_domain;
+  ask.exclusive = job.spec.exclusive;
+  ask.numa = numa_policy(job.spec, group);
+  ask.spread = job.spec.spread;
+  if (!state.maintenance().empty()) ask.stay = run_window_of(state, job);
+  ask.classes = allowed_classes(state, job, group, pools, !group.image.empty());
+  if (!group.request.mig_profile.empty()) ask.mig = mig_ask(state, group.request);
+  return ask;
+}
+
+std::int32_t places_on_a_gpu(const TaskRequirements& ask) {
+  return ask.mig ? std::popcount(ask.mig->profile.starts) : 0;
+}
+
+void set_image_aside(const State& state, const state::JobState& job, TaskRequirements& ask) {
+  ask.classes = allowed_classes(state, job, ask.group, Pools::kAny, false);
+}
+
+namespace {
+
+bool has_cpu_and_memory(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  const TaskRequest& request = ask.group.request;
+  return node.available_cpu_milli() - taken.cpu_milli >= request.cpu_milli &&
+         node.available_memory_mib() - taken.memory_mib >= request.memory_mib;
+}
+
+}  // namespace
+
+std::int32_t instances_on(const TaskRequirements& ask, const GpuSlot& gpu, MigSlices used) {
+  if (!usable_gpu(gpu, ask.models) || ask.mig->of[gpu.model.index()] == nullptr) return 0;
+  return instances_beside(ask.mig->profile, used);
+}
+
+bool has_place(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  if (ask.exclusive || is_strict(ask.numa)) return try_node(ask, node, taken).has_value();
+  if (!has_cpu_and_memory(ask, node, taken)) return false;
+  if (ask.mig) return pick_instance(ask, node, taken).has_value();
+  if (ask.group.request.is_share()) return pick_share(ask, node, taken).has_value();
+  return ask.group.request.gpus == 0 || has_idle(ask, node, taken);
+}
+
+std::optional<TaskPlacement> try_node(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  const TaskRequest& request = ask.group.request;
+  if (!has_cpu_and_memory(ask, node, taken)) return std::nullopt;
+  if (ask.exclusive && (taken.tasks > 0 || !untouched(node))) return std::nullopt;
+  TaskPlacement placement;
+  placement.node = node.id;
+  placement.group = ask.group_index;
+  placement.cpu_milli = request.cpu_milli;
+  placement.memory_mib = request.memory_mib;
+  if (ask.mig) {
+    const auto instance = pick_instance(ask, node, taken);
+    if (!instance) return std::nullopt;
+    placement.gpus = {instance->gpu};
+    placement.gpu_milli = request.gpu_milli;
+    placement.slices = instance->place.slices;
+  } else if (request.is_share()) {
+    const auto gpu = pick_share(ask, node, taken);
+    if (!gpu) return std::nullopt;
+    placement.gpus = {*gpu};
+    placement.gpu_milli = request.gpu_milli;
+  } else if (request.gpus > 0) {
+    placement.gpus = pick_whole(ask, node, taken);
+    if (placement.gpus.empty()) return std::nullopt;
+  }
+  if (ask.exclusive) take_all(node, placement);
+  if (ask.exclusive && !is_kept(ask, node, placement.gpus)) return std::nullopt;
+  return placement;
+}
+
+namespace {
+
+state::SeenFree free_after(const NodeState& node, const NodeDelta& taken) {
+  std::array<std::int32_t, kMaxGpusPerNode> milli{};
+  for (std::size_t g = 0; g < node.gpus.size(); ++g) milli[g] = node.gpus[g].available_milli() - taken.milli[g];
+  return state::seen_free(node, node.available_cpu_milli() - taken.cpu_milli, std::span(milli).first(node.gpus.size()));
+}
+
+}  // namespace
+
+std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const TaskRequirements& ask,
+                                    const NodeState& node, const NodeDelta& taken) {
+  const auto before = taken.tasks == 0 ? loss.before(node.id) : loss.before(free_after(node, taken));
+  if (ask.mig) {
+    const auto instance = pick_instance(ask, node, taken);
+    if (!instance) return std::nullopt;
+    const std::int32_t available = node.gpus[instance->gpu].available_milli() - taken.milli[instance->gpu];
+    return LeastLoss{loss.on(before, available), instance->gpu};
+  }
+  if (!ask.group.request.is_share()) return LeastLoss{loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
+  std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
+  std::size_t looked_at = 0;
+  std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
+  std::uint8_t gpu = 0;
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
+    const std::int32_t available = node.gpus[g].available_milli() - taken.milli[g];
+    const auto known = std::span(fills).first(looked_at);
+    if (std::ranges::find(known, available) != known.end() || !takes_share(ask, node, taken, g)) continue;
+    fills[looked_at++] = available;
+    const std::pair here(loss.on(before, available), available);
+    if (best && here >= *best) continue;
+    best = here;
+    gpu = g;
+  }
+  if (!best) return std::nullopt;
+  return LeastLoss{best->first, gpu};
+}
+
+bool has_image(const TaskRequirements& ask, NodeId node) {
+  return ask.image_on != nullptr && std::binary_search(ask.image_on->begin(), ask.image_on->end(), node);
+}
+
+Fit fit_of(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  Fit fit;
+  fit.node = node.id;
+  fit.lacks_image = ask.image_on != nullptr && !has_image(ask, node.id);
+  fit.own_tasks = ask.spread ? taken.tasks : 0;
+  if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
+    fit.gpu_milli_left =
+        kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const GpuSlot& gpu) { return gpu.healthy; });
+    fit.cpu_left = node.spec.cpu_milli;
+    fit.memory_left = node.spec.memory_mib;
+    return fit;
+  }
+  for (std::uint8_t g = 0; g < node.gpus.size(); ++g)
+    fit.gpu_milli_left += node.gpus[g].available_milli() - taken.milli[g];
+  fit.gpu_milli_left -= ask.group.request.total_gpu_milli();
+  fit.cpu_left = node.available_cpu_milli() - taken.cpu_milli - ask.group.request.cpu_milli;
+  return fit;
+}
+
+}  // namespace berth::sched

@@ -1,0 +1,102 @@
+#pragma once
+// Placement of a whole gang on what is available now: filter nodes, then best fit, then devices. All or nothing: either
+// every task group gets at least its least count, or nothing is placed.
+//
+// Where there are burst pools, a gang that lies within its guarantees goes to the other pools if it fits there, and one
+// that borrows to burst pools; only where that does not do it goes anywhere.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/timestamp.h"
+#include "model/job.h"
+#include "model/reason.h"
+#include "sched/place/node_fit.h"
+#include "state/state.h"
+
+namespace berth::sched {
+
+// What a cycle has done and found beside its decisions.
+struct SearchStats {
+  std::uint64_t nodes_scored = 0;
+  std::uint64_t victims_looked_up = 0;  // of those who might be stopped, each from its job
+  std::uint64_t ends_worked_out = 0;    // of what runs
+  // The first time at which a victim has run its minimum, of those that a claimant would fit without.
+  Timestamp reevaluate_at = Timestamp::never();
+  bool left_out = false;           // some claimant had more victims than the budget
+  bool too_dear = false;           // the last claimant's victims would lose more than a preemption may cost
+  bool hopeless = false;           // the last claimant would not fit if everybody left who may be stopped for it
+  bool over_queue_limits = false;  // of the last claimant's victims a queue lets no more go within the hour
+  bool passed_over = false;        // somebody without GPUs was not looked at for the last claimant
+};
+
+// Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
+// groups themselves allow. On failure `why` says which group does not fit and how.
+std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
+                                                SearchStats& work, Reason& why);
+
+// The same in these pools, where nobody asks why.
+std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
+                                                    ModelMask models, Pools pools, SearchStats& work);
+
+// The same where of nodes that it fits equally well those that have its images go first. Whether that is found does not
+// say whether it fits.
+std::optional<std::vector<TaskPlacement>> place_by_images(const state::State& state, const state::JobState& job,
+                                                          ModelMask models, SearchStats& work);
+
+// The same of an exclusive job, on nodes of which each counts no more than `most`.
+std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& state, const state::JobState& job,
+                                                            ModelMask models, const Amounts& most, SearchStats& work);
+
+// The GPU model of the task, or none where it has no GPUs.
+ModelMask model_of(const state::State& state, const TaskPlacement& placement);
+
+// Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
+// its required level in which it runs. `models` as above; `by_images` as with place_by_images.
+std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,
+                                      const std::vector<std::int32_t>& counts, SearchStats& work,
+                                      bool by_images = false);
+
+// The GPUs of all of them, in milli-GPU.
+std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
+
+// The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
+// much is freed. Nothing for groups that select by label, whose nodes would have to be walked.
+std::int64_t gpu_milli_short(const state::State& state, const state::JobState& job, ModelMask models,
+                             Pools pools = Pools::kAny);
+
+// Drops tasks beyond their group's least count, the last ones first, until `fits` holds for the rest. False when it
+// does not hold even for the least counts; the placements are then of no use.
+template <class Fits>
+bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fits&& fits) {
+  while (!fits(placements)) {
+    std::vector<std::int32_t> counts(spec.groups.size());
+    for (const TaskPlacement& placement : placements) ++counts[placement.group];
+    std::size_t last = placements.size();
+    while (last > 0 && counts[placements[last - 1].group] == spec.groups[placements[last - 1].group].least()) --last;
+    if (last == 0) return false;
+    placements.erase(placements.begin() + static_cast<std::ptrdiff_t>(last - 1));
+  }
+  return true;
+}
+
+// Whether the reason is that there is not enough free where the job may be; and whether it is about places at all.
+inline bool is_room_reason(ReasonCode code) {
+  return code == ReasonCode::kInsufficientResources || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
+}
+inline bool is_placement_reason(ReasonCode code) {
+  return is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNoEligibleNode ||
+         code == ReasonCode::kTrustDomain || code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance ||
+         code == ReasonCode::kNuma || code == ReasonCode::kContainers || code == ReasonCode::kPorts;
+}
+// Likewise, but others may leave some.
+inline bool lacks_places(ReasonCode code) { return is_placement_reason(code) && !is_never(code); }
+
+// Whether the node could ever hold one task of the group for this job's queue, were it empty.
+bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
+// The same where many nodes are asked about; for `ask` all models are allowed.
+bool could_hold(const state::State& state, const TaskRequirements& ask, const state::NodeState& node);
+
+}  // namespace berth::sched

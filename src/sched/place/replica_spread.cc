@@ -1,0 +1,35 @@
+#include "sched/place/replica_spread.h"
+
+#include "state/replicas.h"
+
+namespace berth::sched {
+
+using state::JobState;
+using state::State;
+
+OtherReplicas::OtherReplicas(const State& state, const JobState& job) : state_(state) {
+  if (!job.spreads_with_others() || state::service_of(state, job) == nullptr) return;
+  const state::ReplicaPlaces::Nodes& nodes = state.replica_places().of(job.parent);
+  if (nodes.empty()) return;
+  nodes_ = &nodes;
+  for (const auto& [node, replicas] : nodes) {
+    for (const DomainId domain : state.topology().of_node(node)) domains_[domain] += replicas;
+  }
+}
+
+std::int32_t OtherReplicas::in(DomainId domain) const {
+  const auto found = domains_.find(domain);
+  return found == domains_.end() ? 0 : found->second;
+}
+
+// A node that is in no domain of a level is away from all at that level.
+Crowd OtherReplicas::on(NodeId node) const {
+  if (!matter()) return {};
+  Crowd crowd(1 + state_.topology().levels().size());
+  const auto there = nodes_->find(node);
+  if (there != nodes_->end()) crowd[0] = there->second;
+  for (const DomainId id : state_.topology().of_node(node)) crowd[1 + state_.topology().domain(id).level] = in(id);
+  return crowd;
+}
+
+}  // namespace berth::sched

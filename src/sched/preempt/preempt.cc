@@ -1,0 +1,563 @@
+#include "sched/preempt/preempt.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/checked.h"
+#include "sched/backfill/backfill.h"
+#include "sched/place/affinity.h"
+#include "sched/preempt/victim_bounds.h"
+#include "sched/preempt/victim_candidates.h"
+#include "sched/queue/admit.h"
+#include "sched/queue/quota.h"
+#include "sched/queue/share.h"
+#include "state/back_off.h"
+
+namespace berth::sched {
+
+namespace {
+
+using state::JobState;
+using state::State;
+using state::Transaction;
+
+constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looked at again after so long
+
+// Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
+// whoever it is, so that the claimant would be no better than who leaves.
+struct Reach {
+  bool reclaim = true;
+  Pools pools = Pools::kAny;
+};
+
+Timestamp gone_by(const State& state, const Victim& victim) {
+  return state.asked_at() + state.grace_ms(*state.job(victim.job));
+}
+
+// Until when the last of them may take to leave.
+Timestamp gone_by(const State& state, std::span<const Victim> victims) {
+  Timestamp last = state.asked_at();
+  for (const Victim& victim : victims) last = std::max(last, gone_by(state, victim));
+  return last;
+}
+
+// Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
+// whom it may not pass. Lists that begin alike cost only the difference: the trial is rolled back to what they have in
+// common.
+class Without {
+ public:
+  Without(const VictimSearch& search, JobId preemptor, Pools pools, SearchStats& work)
+      : state_(search.state), preemptor_(preemptor), pools_(pools), work_(work), transaction_(search.state) {
+    const JobState& job = *state_.job(preemptor);
+    for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
+      used_before_.emplace(q, state_.queue(q).usage + state_.queue(q).nominated);
+      differs_by_model_ = differs_by_model_ || guarantees_models(state_.queue(q));
+    }
+    for (const JobId owner : not_passed(state_, job, search.now)) {
+      transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
+    }
+  }
+
+  // Nobody is removed any more.
+  void bring_back() { remove({}, 0); }
+
+  // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
+  // guarantee on the very models that the claimant would take. It may start at any time until the last of them is gone:
+  // what maintenance closes to it by then is of no use to it, or they would leave in vain and it would claim again.
+  std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
+    remove(victims, count);
+    if (!state_.maintenance().empty()) transaction_.look_until(gone_by(state_, std::span(victims).first(count)));
+    const JobState& job = *state_.job(preemptor_);
+    ModelMask models = pools_ == Pools::kOrdinary ? models_beside_burst(state_, job) : admit(state_, job).models;
+    if (models == 0 || gpu_milli_short(state_, job, models, pools_) > 0) return std::nullopt;
+    while (auto placements = try_place(state_, job, models, pools_, work_)) {
+      const ModelMask first = model_of_first(*placements);
+      const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
+        return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
+      });
+      if (justified) return placements;
+      // On other models it may be.
+      if (!differs_by_model_ || (models & ~first) == models) return std::nullopt;
+      models &= ~first;
+    }
+    return std::nullopt;
+  }
+
+  // Whether the claimant, at the places found last, stands no lower than any of those whom it ends: where it starts
+  // within, or takes the room of those who are within only because it is idle.
+  bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
+    const JobState& job = *state_.job(preemptor_);
+    std::uint64_t within = 1;
+    if (!state_.burst_amounts_of(job.spec, placements)) {
+      for (const QueueId q : claims_within(state_, job.queue, state_.amounts_of(job.spec, placements)))
+        within |= std::uint64_t{1} << state_.queue(q).depth;
+    }
+    return std::all_of(victims.begin(), victims.end(),
+                       [&](const Victim& one) { return !one.whole() || !state::is_higher(one.within, within); });
+  }
+
+ private:
+  // Of the first task that has GPUs; none for a job without.
+  ModelMask model_of_first(std::span<const TaskPlacement> placements) const {
+    for (const TaskPlacement& one : placements) {
+      if (const ModelMask model = model_of(state_, one)) return model;
+    }
+    return 0;
+  }
+
+  // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
+  bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
+    const QueueId ours = state_.job(preemptor_)->queue;
+    const std::vector<QueueId> within = claims_within(state_, ours, exact);
+    return std::all_of(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(count), [&](const Victim& one) {
+      if (one.cause != StopCause::kReclaim) return true;
+      const QueueId theirs = state_.job(one.job)->queue;
+      const QueueId side = below_common_ancestor(state_, ours, theirs).preemptor;
+      return std::find(within.begin(), within.end(), side) != within.end() ||
+             (!one.whole() && has_no_more(side, exact, one.side_share));
+    });
+  }
+
+  // Counted as it is before anybody leaves.
+  bool has_no_more(QueueId side, const Amounts& exact, const Fraction& than) const {
+    const state::SharedAmounts amounts = state::shared_part(used_before_.at(side) + exact);
+    const Fraction share = dominant_share(state_, amounts, state_.queue(side).weight);
+    return !share.infinite() && !(than < share);
+  }
+
+  void remove(const std::vector<Victim>& victims, std::size_t count) {
+    std::size_t same = 0;
+    while (same < count && same < removed_.size() && removed_[same].job == victims[same].job &&
+           removed_[same].keep == victims[same].keep) {
+      ++same;
+    }
+    if (same < removed_.size()) {
+      transaction_.rollback_to(removed_[same].before);
+      removed_.resize(same);
+    }
+    for (std::size_t i = same; i < count; ++i) {
+      removed_.push_back({victims[i].job, victims[i].keep, transaction_.mark()});
+      if (victims[i].whole())
+        transaction_.remove(victims[i].job);
+      else
+        transaction_.shrink(victims[i].job, victims[i].keep);
+    }
+  }
+
+  struct Removed {
+    JobId job;
+    std::uint32_t keep = 0;
+    Transaction::Mark before = 0;
+  };
+
+  State& state_;
+  JobId preemptor_;
+  Pools pools_;
+  SearchStats& work_;
+  Transaction transaction_;
+  bool differs_by_model_ = false;           // whether it lies within guarantees
+  std::map<QueueId, Amounts> used_before_;  // and promised, on the claimant's way to the root
+  std::vector<Removed> removed_;            // in order
+};
+
+// Those of the victims that hold something on a node where the claimant would run.
+std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& victims,
+                               const std::vector<TaskPlacement>& placements) {
+  std::set<NodeId> nodes;
+  for (const TaskPlacement& placement : placements) nodes.insert(placement.node);
+  std::vector<Victim> needed;
+  for (const Victim& victim : victims) {
+    const auto& tasks = state.job(victim.job)->attempt->tasks;
+    const bool touches = std::any_of(tasks.begin() + victim.keep, tasks.end(),
+                                     [&](const state::TaskState& task) { return nodes.contains(task.placement.node); });
+    if (touches) needed.push_back(victim);
+  }
+  return needed;
+}
+
+// So many of the victims free as many GPUs as are lacking; more than there are when all of them do not.
+std::size_t least_prefix(const std::vector<Victim>& victims, std::int64_t lacking) {
+  std::size_t count = 0;
+  for (; lacking > 0 && count < victims.size(); ++count) lacking -= victims[count].gpu_milli;
+  return lacking > 0 ? victims.size() + 1 : std::max<std::size_t>(1, count);
+}
+
+// A sufficient beginning of the list, of `high`, and one that is not.
+struct Prefixes {
+  std::size_t low = 0;
+  std::size_t high = 0;
+};
+
+// More victims never make it harder to fit, but beside windows, where they may take longer to leave; so the length is
+// doubled, from `least`, until it suffices.
+std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
+  if (least > victims.size()) return std::nullopt;
+  Prefixes found{least - 1, least};
+  while (!without.fit(victims, found.high)) {
+    if (found.high == victims.size()) return std::nullopt;
+    found.low = found.high;
+    found.high = std::min(2 * found.high, victims.size());
+  }
+  return found;
+}
+
+// Those of the victims who leave soon enough for the windows that are planned: as many as can be, or none.
+std::vector<Victim> leaving_soon_enough(const State& state, Without& without, const std::vector<Victim>& victims) {
+  std::vector<Victim> sooner = victims;
+  while (!sooner.empty()) {
+    const Timestamp last = gone_by(state, sooner);
+    std::erase_if(sooner, [&](const Victim& one) { return gone_by(state, one) == last; });
+    if (!sooner.empty() && without.fit(sooner, sooner.size())) break;
+  }
+  return sooner;
+}
+
+// Those of the victims near whom the claimant need not be.
+std::vector<Victim> without_company(const State& state, const JobState& preemptor, std::vector<Victim> victims) {
+  std::erase_if(victims, [&](const Victim& one) { return is_company(preemptor, *state.job(one.job)); });
+  return victims;
+}
+
+// The length of a shortest between the two.
+std::size_t shortest_prefix(Without& without, const std::vector<Victim>& victims, Prefixes between) {
+  while (between.low + 1 < between.high) {
+    const std::size_t middle = (between.low + between.high) / 2;
+    (without.fit(victims, middle) ? between.high : between.low) = middle;
+  }
+  return between.high;
+}
+
+std::int64_t gpu_milli_freed_by(const std::vector<Victim>& victims) {
+  std::int64_t milli = 0;
+  for (const Victim& victim : victims) milli += victim.gpu_milli;
+  return milli;
+}
+
+void leave(const State& state, VictimBounds& victim_bounds, std::span<const Victim> victims) {
+  for (const Victim& victim : victims) victim_bounds.leave(*state.job(victim.job), victim.keep, victim.end);
+}
+
+void stay(const State& state, VictimBounds& victim_bounds, std::span<const Victim> victims) {
+  for (const Victim& victim : victims) victim_bounds.stay(*state.job(victim.job), victim.keep, victim.end);
+}
+
+// Lets the victims leave, the first one first, until the claimant might fit, and says how many that are: as many have
+// to leave at least. Nothing where all of them would not do.
+std::optional<std::size_t> least_to_leave(const State& state, VictimBounds& victim_bounds,
+                                          const std::vector<Victim>& victims) {
+  for (std::size_t count = 0; count < victims.size();) {
+    leave(state, victim_bounds, std::span(victims).subspan(count++, 1));
+    if (victim_bounds.might_fit()) return count;
+  }
+  return std::nullopt;
+}
+
+// The list with what each of it takes away said exactly: of a job that leaves all goes, in one piece where it stands in
+// the list once, and what it has grown by does not stay when it is not in the list.
+std::vector<Victim> in_pieces(const State& state, std::vector<Victim> victims) {
+  std::map<JobId, std::uint32_t> growth_from;
+  for (const Victim& victim : victims) {
+    if (!victim.whole()) growth_from.emplace(victim.job, victim.keep);
+  }
+  for (Victim& victim : victims) {
+    const auto growth = growth_from.find(victim.job);
+    if (victim.whole()) victim.end = growth == growth_from.end() ? tasks_of(*state.job(victim.job)) : growth->second;
+  }
+  return victims;
+}
+
+// Lets off, from the most worth keeping on, everyone the claimant fits beside. Nobody has left yet in the count.
+void cancel_eviction(const State& state, Without& without, VictimBounds& victim_bounds, std::vector<Victim>& victims) {
+  victims = in_pieces(state, std::move(victims));
+  leave(state, victim_bounds, victims);
+  std::set<JobId> leaving;
+  for (const Victim& victim : victims) {
+    if (victim.whole()) leaving.insert(victim.job);
+  }
+  for (std::size_t i = victims.size(); i-- > 0 && victims.size() > 1;) {
+    const Victim victim = victims[i];
+    const bool goes_anyway = !victim.whole() && leaving.contains(victim.job);
+    if (!goes_anyway) stay(state, victim_bounds, std::span(&victim, 1));
+    if (goes_anyway || victim_bounds.might_fit()) {
+      std::vector<Victim> fewer = victims;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (without.fit(fewer, fewer.size())) {
+        victims = std::move(fewer);
+        if (victim.whole()) leaving.erase(victim.job);
+        continue;
+      }
+    }
+    if (!goes_anyway) leave(state, victim_bounds, std::span(&victim, 1));
+  }
+}
+
+// Of a job that leaves nothing stays to be given back; a gang that gives back keeps as many tasks as it can.
+std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victims) {
+  std::set<JobId> leaving;
+  for (const Victim& victim : victims) {
+    if (victim.whole()) leaving.insert(victim.job);
+  }
+  std::erase_if(victims, [&](const Victim& victim) { return !victim.whole() && leaving.contains(victim.job); });
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    if (victims[i].whole()) continue;
+    std::uint32_t low = victims[i].keep;
+    for (std::uint32_t high = victims[i].end; low + 1 < high;) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      victims[i].keep = middle;
+      (without.fit(victims, victims.size()) ? low : high) = middle;
+    }
+    victims[i].keep = low;
+  }
+  return victims;
+}
+
+// Whether those who would be preempted lose more than the claimant's GPUs may cost. What is reclaimed does not count:
+// an owner gets what it is guaranteed whatever others lose.
+bool too_dear(const State& state, const std::vector<Victim>& victims, const std::vector<TaskPlacement>& gained,
+              Timestamp now) {
+  const std::int64_t most_s = state.config().scheduling.preempt_max_loss_s;
+  if (most_s == 0) return false;
+  const std::int64_t gpu_milli = gpu_milli_of(gained);
+  Int128 lost_gpu_ms = 0;
+  for (const Victim& victim : victims) {
+    if (victim.whole() && victim.cause == StopCause::kPreempt)
+      lost_gpu_ms += loss_of_stopping(state.running_table().rows()[state.job(victim.job)->running_row], now);
+  }
+  return lost_gpu_ms * kMilli > Int128{most_s} * 1000 * std::max(gpu_milli, kMilli);
+}
+
+}  // namespace
+
+std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now) {
+  if (row.on_signal) return 0;
+  const std::int64_t ms = std::max<std::int64_t>(0, now - row.saved);
+  return row.gpu_milli == 0 ? ms : static_cast<std::int64_t>(Int128{ms} * row.gpu_milli / kMilli);
+}
+
+std::size_t eviction_budget(const State& state, Timestamp now, std::size_t already) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  std::int64_t most = rules.victims_per_cycle;
+  if (rules.evictions_per_hour > 0) most = std::min(most, state.evictions().left(rules.evictions_per_hour, now));
+  const auto limit = static_cast<std::size_t>(most);
+  return limit - std::min(limit, already);
+}
+
+namespace {
+
+constexpr std::int64_t kAtOnceMs = 10'000;  // who has moved starts in the next cycle, or has lost its places
+
+// The first of its records that tells of a move without a wait: with its next attempt it went on elsewhere.
+std::vector<state::AttemptRecord>::const_iterator first_move(const JobState& job) {
+  auto first = job.past.end();
+  Timestamp next = job.attempt ? job.attempt->started : Timestamp::never();
+  while (first != job.past.begin()) {
+    const state::AttemptRecord& before = *std::prev(first);
+    if (!before.cause || !is_move(*before.cause) || next - before.ended > kAtOnceMs) break;
+    next = before.started;
+    --first;
+  }
+  return first;
+}
+
+}  // namespace
+
+Timestamp runs_since(const JobState& job) {
+  const auto move = first_move(job);
+  return move == job.past.end() ? job.attempt->started : move->started;
+}
+
+bool has_moved_since(const JobState& job, Timestamp time) {
+  return first_move(job) != job.past.end() && job.attempt->started > time;
+}
+
+LeastRun least_run(const State& state, const JobState& job) {
+  const state::EvictionTerms& terms = state.queue(job.queue).eviction;
+  const auto move = first_move(job);
+  const auto cause = move == job.past.begin() ? std::nullopt : std::prev(move)->cause;
+  const bool evicted_last = cause == StopCause::kReclaim || cause == StopCause::kPreempt;
+  if (evicted_last && terms.cooldown_s > terms.min_runtime_s) return {terms.cooldown_s, terms.cooldown_of, true};
+  return {terms.min_runtime_s, terms.min_runtime_of};
+}
+
+Timestamp may_be_stopped_from(const State& state, const JobState& job) {
+  return runs_since(job) + checked_multiply(least_run_s(state, job), 1000);
+}
+
+bool may_evict_others(const State& state, const JobState& job, const Amounts& asked) {
+  const SchedulingConfig& rules = state.config().scheduling;
+  const state::QueueState& leaf = state.queue(job.queue);
+  const auto any_growth = [&](const auto& gives_way) {
+    return std::any_of(state.elastic().begin(), state.elastic().end(),
+                       [&](JobId id) { return has_growth(*state.job(id)) && gives_way(*state.job(id)); });
+  };
+  if (const auto limit = over_user_limit(state, job, asked)) {
+    return limit->dim != kDims && any_growth([&](const JobState& other) { return other.spec.user == job.spec.user; });
+  }
+  if (rules.preempt && !leaf.running.empty() && leaf.running.begin()->first < job.priority) return true;
+  const bool last = static_cast<std::size_t>(job.level) > leaf.service_thresholds.size();
+  if (rules.preempt && !leaf.service_thresholds.empty() && !last && leaf.running.contains(job.priority)) return true;
+  const auto in_our_queue = [&](const JobState& other) {
+    return other.queue == job.queue && other.priority <= job.priority;
+  };
+  if (rules.preempt && any_growth(in_our_queue)) return true;
+  if (!rules.reclaim) return false;
+  if (any_growth([&](const JobState& other) { return other.queue != job.queue; })) return true;
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (would_be_within(state, q, asked)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+bool keeps_to_limits(const VictimSearch& search, std::span<const Victim> victims) {
+  EvictionLimits limits(search.state, search.now, search.stopped);
+  return std::all_of(victims.begin(), victims.end(),
+                     [&](const Victim& one) { return !one.whole() || limits.take(search.state.job(one.job)->queue); });
+}
+
+// Of the candidates, which suffice and of which the first `least` have left in the count, as few as can be, with no
+// more of each than has to go.
+std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobState& preemptor, Without& without,
+                                         VictimBounds& victim_bounds, std::span<const Victim> candidates,
+                                         std::size_t least, SearchStats& work) {
+  const State& state = search.state;
+  without.bring_back();  // nodes are counted as they are before anybody leaves
+  leave(state, victim_bounds, candidates.subspan(least));
+  stay(state, victim_bounds, candidates);
+  std::vector<Victim> victims(candidates.begin(), candidates.end());
+  // Most of the list may have left nodes that the claimant does not even touch.
+  const auto placements = without.fit(victims, victims.size());
+  std::vector<Victim> needed = in_the_way(state, victims, *placements);
+  if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
+  cancel_eviction(state, without, victim_bounds, victims);
+  victims = give_back_least(without, std::move(victims));
+  if (search.queue_limits == QueueLimits::kCheck && !keeps_to_limits(search, victims)) return std::nullopt;
+  EvictDecision decision;
+  decision.preemptor = preemptor.id;
+  decision.placements = *without.fit(victims, victims.size());
+  work.too_dear = too_dear(state, victims, decision.placements, search.now);
+  if (work.too_dear) {  // until they have saved
+    work.reevaluate_at = std::min(work.reevaluate_at, search.now + kSavedByMs);
+    return std::nullopt;
+  }
+  const auto outranks = [&](const std::vector<TaskPlacement>& rest) { return without.outranks(victims, rest); };
+  if (preemptor.has_given_way() && !trim_until(preemptor.spec, decision.placements, outranks)) {
+    work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
+    return std::nullopt;
+  }
+  for (const Victim& victim : victims) {
+    decision.victims.push_back(victim.job);
+    decision.causes.push_back(victim.cause);
+    decision.keeps.push_back(victim.keep);
+    if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
+  }
+  return decision;
+}
+
+std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch& search, JobId preemptor,
+                                         SearchStats& work) {
+  const JobState& job = *search.state.job(preemptor);
+  const State& state = search.state;
+  work.hopeless = false;
+  work.too_dear = false;
+  if (const Timestamp from = state::may_evict_from(job); from > search.now) {
+    work.reevaluate_at = std::min(work.reevaluate_at, from);
+    return std::nullopt;
+  }
+  std::optional<VictimCandidates> own;
+  const VictimCandidates& found = gather_candidates(search, job, reach.reclaim, own, work);
+  work.left_out = work.left_out || found.left_out;
+  work.passed_over = work.passed_over || found.passed_over;
+  work.over_queue_limits = work.over_queue_limits || found.over_queue_limits;
+  if (found.left_out) work.reevaluate_at = std::min(work.reevaluate_at, found.more_from);
+  if (found.left_out && search.only_whether) return std::nullopt;
+  if (found.evictable.empty() && found.not_yet_evictable.empty() && found.spares_growth) return std::nullopt;
+  Without without(search, preemptor, reach.pools, work);  // what is held for others is taken, also in the counts
+  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
+  VictimBounds victim_bounds(state, job, work);
+  const bool lacks_gpus =
+      !found.left_out && gpu_milli_freed_by(found.evictable) + gpu_milli_freed_by(found.not_yet_evictable) < lacking;
+  // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
+  if (lacks_gpus && !victim_bounds.counts()) return std::nullopt;
+  auto least = least_to_leave(state, victim_bounds, found.evictable);
+  if (!least) leave(state, victim_bounds, found.not_yet_evictable);
+  const bool futile = !found.left_out && !least && !victim_bounds.might_fit();
+  work.hopeless = futile && !found.spares_growth;
+  if (futile || (found.evictable.empty() && found.not_yet_evictable.empty())) return std::nullopt;
+  std::optional<Prefixes> enough;
+  if (least)
+    enough = sufficient_prefix(without, found.evictable, std::max(*least, least_prefix(found.evictable, lacking)));
+  std::vector<Victim> some;  // fewer may do where all do not
+  const std::vector<Victim>* victims = &found.evictable;
+  const auto try_fewer = [&](std::vector<Victim> fewer) {
+    if (!least || fewer.size() == victims->size()) return;
+    without.bring_back();  // nodes are counted as they are before anybody leaves
+    stay(state, victim_bounds, std::span(*victims).first(*least));
+    if (const auto of_fewer = least_to_leave(state, victim_bounds, fewer)) {
+      some = std::move(fewer);
+      victims = &some;
+      least = of_fewer;
+      enough = sufficient_prefix(without, some, std::max(*least, least_prefix(some, lacking)));
+    } else {
+      stay(state, victim_bounds, fewer);
+      leave(state, victim_bounds, std::span(*victims).first(*least));
+    }
+  };
+  if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, *victims));
+  if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, *victims));
+  if (!enough) {
+    work.reevaluate_at = std::min(work.reevaluate_at, found.next_evictable);
+    return std::nullopt;
+  }
+  if (search.only_whether) return EvictDecision();
+  const std::size_t shortest = shortest_prefix(without, *victims, *enough);
+  auto decision = stop_fewest(search, job, without, victim_bounds, std::span(*victims).first(shortest), *least, work);
+  if (!decision)
+    work.reevaluate_at = std::min(work.reevaluate_at, found.next_evictable);  // there are more to choose from then
+  return decision;
+}
+
+std::optional<EvictDecision> find_in_reach(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+  if (!search.state.has_burst_pools()) return find_within({}, search, preemptor, work);
+  if (auto decision = find_within({true, Pools::kOrdinary}, search, preemptor, work)) return decision;
+  const bool hopeless = work.hopeless;
+  auto decision = find_within({false, Pools::kAny}, search, preemptor, work);
+  work.hopeless = work.hopeless && hopeless;
+  return decision;
+}
+
+std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+  auto decision = find_in_reach(search, preemptor, work);
+  if (decision || !work.left_out || search.only_whether != nullptr) return decision;
+  // The cheapest are not enough: fewer that hold more may be.
+  VictimSearch largest = search;
+  largest.largest = true;
+  decision = find_in_reach(largest, preemptor, work);
+  if (decision || !work.over_queue_limits || search.queue_limits != QueueLimits::kChoose) return decision;
+  // Nor those: it may be others of the same queue whom it needs.
+  VictimSearch any = search;
+  any.queue_limits = QueueLimits::kCheck;
+  return find_in_reach(any, preemptor, work);
+}
+
+}  // namespace
+
+std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+  work.passed_over = false;
+  work.over_queue_limits = false;
+  auto decision = find_enough(search, preemptor, work);
+  if (decision || !work.passed_over || work.too_dear) return decision;
+  if (search.only_whether != nullptr && work.left_out) return decision;
+  // What it lacks may be CPU and memory beside GPUs.
+  VictimSearch all = search;
+  all.without_gpus = true;
+  return find_enough(all, preemptor, work);
+}
+
+}  // namespace berth::sched

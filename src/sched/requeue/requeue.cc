@@ -1,0 +1,504 @@
+#include "sched/requeue/requeue.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sched/backfill/backfill.h"
+#include "sched/place/affinity.h"
+#include "sched/place/node_iterator.h"
+#include "sched/preempt/preempt.h"
+#include "sched/preempt/victim_candidates.h"
+#include "sched/queue/admit.h"
+#include "sched/queue/quota.h"
+#include "sched/start.h"
+#include "state/transaction.h"
+
+namespace berth::sched {
+
+using state::EquivalenceKey;
+using state::JobState;
+using state::NodeState;
+using state::QueueState;
+using state::QuotaNeed;
+using state::State;
+using state::Transaction;
+using state::WaitCause;
+using state::WaitIndex;
+using WaitGroup = state::WaitIndex::WaitGroup;
+using ParkedClass = state::WaitIndex::ParkedClass;
+
+namespace {
+
+state::NodeNeed node_need(const State& state, const TaskRequest& request) {
+  const std::int64_t each = request.is_share() ? request.gpu_milli : kMilli;
+  return {request.cpu_milli, request.memory_mib, request.gpus, static_cast<std::int32_t>(each),
+          allowed_models(state, request)};
+}
+
+// Whether the node may hold one task, whoever asks: no pool, taint, label or trust domain is looked at.
+bool may_hold(const NodeState& node, const state::NodeNeed& need) {
+  if (!node.takes_tasks() || node.available_cpu_milli() < need.cpu_milli ||
+      node.available_memory_mib() < need.memory_mib) {
+    return false;
+  }
+  return std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
+           return gpu.available_milli() >= need.milli_of_each && (need.models >> gpu.model.index() & 1U) != 0;
+         }) >= need.gpus;
+}
+
+bool has_room(const State& state, const QuotaNeed& need) {
+  const QueueState& queue = state.queue(need.queue);
+  if (!need.user.empty()) return !over_user_limit(queue, need.user, need.asked);
+  if (need.within) return would_be_within(state, need.queue, need.asked);
+  for (std::size_t dim = 0; dim < kDims; ++dim) {
+    if (need.asked[dim] <= 0 || queue.max[dim] == kUnlimited) continue;
+    if (queue.usage[dim] + queue.nominated[dim] > queue.max[dim] - need.asked[dim]) return false;
+  }
+  return true;
+}
+
+// What it waits for is all told by the ceilings and the nodes.
+bool waits_plainly(const WaitCause& wait_cause) {
+  return !wait_cause.on_any_release && !wait_cause.any_change && !wait_cause.holds && wait_cause.until.is_never();
+}
+
+// The first of the lane, remembered for as long as it is that.
+const WaitIndex::Head& head_of(const State& state, ParkedClass& parked_class) {
+  if (!parked_class.head) {
+    const state::PendingKey& first =
+        *state.queue(parked_class.eq_class.queue).eq_classes.at(parked_class.eq_class.shape).begin();
+    parked_class.head = WaitIndex::Head{first, state.job(first.job)->not_before};
+  }
+  return *parked_class.head;
+}
+
+// Whether the job itself has to be looked at to tell what it may claim.
+bool eviction_depends_on_job(const State& state, const QueueState& leaf) {
+  return !state.elastic().empty() || !leaf.service_thresholds.empty() || state.quota_path_of(leaf.id).limits_users;
+}
+
+// Otherwise: whether somebody of lower priority runs in its queue.
+bool may_preempt(const State& state, const QueueState& leaf, const state::PendingKey& first) {
+  return state.config().scheduling.preempt && !leaf.running.empty() &&
+         leaf.running.begin()->first < -first.negated_priority;
+}
+
+// may_evict_others of the first of a lane, without looking at the job where what the lane's case says is enough.
+bool first_may_evict(const State& state, const QueueState& leaf, const state::PendingKey& first,
+                     const Verdicts::Case& what) {
+  if (eviction_depends_on_job(state, leaf)) return may_evict_others(state, *state.job(first.job), what.least);
+  return may_preempt(state, leaf, first) || (state.config().scheduling.reclaim && what.within);
+}
+
+}  // namespace
+
+bool may_evict_later(const State& state, QueueId leaf) {
+  return !state.queue(leaf).service_thresholds.empty() ||
+         (!state.elastic().empty() && state.quota_path_of(leaf).limits_users);
+}
+
+bool may_evict_by_now(const State& state, const EquivalenceKey& eq_class) {
+  if (!may_evict_later(state, eq_class.queue)) return false;
+  const JobState& first = *state.job(state.queue(eq_class.queue).eq_classes.at(eq_class.shape).begin()->job);
+  return may_evict_others(state, first, least_amounts(state, first.spec));
+}
+
+namespace {
+
+// Whether what has stirred lanes of the cohort since they slept is gone again: a ceiling that they slept by refuses
+// them, whatever GPUs they would get, or the nodes that became freer are taken.
+bool is_refused_again(const State& state, const WaitGroup& wait_group) {
+  bool refused = nodes_are_taken(state, wait_group);
+  for (const QuotaNeed& need : wait_group.wait_cause.quota) {
+    const bool room = has_room(state, need);
+    if (room && (need.within || !need.user.empty())) return false;  // below his limit again, somebody may claim
+    refused = refused || (!need.within && need.any_model && need.user.empty() && !room);
+  }
+  return refused;
+}
+
+// Sends back to sleep those that were stirred, would be refused again and still have nothing to claim: they would sleep
+// as before. Those of a cohort that is refused again lie within no guarantee, which saves looking at their case.
+std::uint64_t resume_refused(State& state, Verdicts& verdicts) {
+  state::WaitIndex& waits = state.waits();
+  std::uint64_t resumed = 0;
+  std::map<const WaitGroup*, bool> refused;
+  for (std::size_t i = waits.signalled().size(); i-- > 0;) {
+    ParkedClass& parked_class = *waits.signalled()[i];
+    const auto [known, fresh] = refused.try_emplace(parked_class.wait_group, false);
+    if (fresh) known->second = is_refused_again(state, *parked_class.wait_group);
+    if (!known->second) continue;
+    const state::PendingKey& first = head_of(state, parked_class).key;
+    const QueueState& leaf = state.queue(parked_class.eq_class.queue);
+    const bool claims =
+        eviction_depends_on_job(state, leaf)
+            ? first_may_evict(state, leaf, first,
+                              verdicts.case_of({parked_class.eq_class.shape, leaf.quota_path}, first.job))
+            : may_preempt(state, leaf, first);
+    if (claims) continue;
+    waits.resume(parked_class);
+    ++resumed;
+  }
+  return resumed;
+}
+
+// A lane, and its place in its cohort if it still has one.
+using Woken = std::pair<EquivalenceKey, ParkedClass*>;
+
+// The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
+std::vector<Woken> woken_by_changes(State& state, Timestamp now) {
+  state::WaitIndex& waits = state.waits();
+  std::vector<Woken> woken;
+  const auto add = [&](const EquivalenceKey& eq_class) { woken.emplace_back(eq_class, waits.find_parked(eq_class)); };
+  const auto add_wait_group = [&](const WaitGroup& wait_group) {
+    for (ParkedClass* parked_class : wait_group.parked_classes) {
+      if (!parked_class->signalled()) woken.emplace_back(parked_class->eq_class, parked_class);
+    }
+  };
+  for (const QueueId queue : waits.freed_queues()) {
+    for (const WaitGroup* wait_group : waits.waiting_for(queue)) {
+      const auto& needs = wait_group->wait_cause.quota;
+      const bool room = std::any_of(needs.begin(), needs.end(), [&](const QuotaNeed& need) {
+        return need.queue == queue && has_room(state, need);
+      });
+      if (room) add_wait_group(*wait_group);
+    }
+  }
+  for (const auto& [shape, waiting] : waits.for_places()) {
+    if (waits.freed_nodes().empty()) break;
+    std::vector<NodeId> nodes;
+    for (const NodeId node : waits.freed_nodes()) {
+      if (may_hold(state.node(node), waiting.need)) nodes.push_back(node);
+    }
+    if (nodes.empty()) continue;
+    for (WaitGroup* wait_group : waiting.wait_groups) {
+      add_wait_group(*wait_group);
+      if (wait_group->by_node.size() <= WaitIndex::kMostNodes)
+        wait_group->by_node.insert(wait_group->by_node.end(), nodes.begin(), nodes.end());
+    }
+  }
+  const auto add_all = [&](const std::set<EquivalenceKey>& eq_classes) {
+    std::for_each(eq_classes.begin(), eq_classes.end(), add);
+  };
+  if (waits.any_freed()) add_all(waits.for_any_release());
+  if (waits.changed()) add_all(waits.for_any_change());
+  for (auto due = waits.for_time().begin(); due != waits.for_time().end() && due->first <= now; ++due) {
+    add(due->second);
+  }
+  if (waits.reservations_freed()) add_all(waits.behind_reservations());
+  waits.clear_marks();
+  return woken;
+}
+
+// The ceilings that refuse the job, whatever its GPUs would be, or each of its models; and every guarantee it does not
+// fit into.
+std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, const Amounts& least) {
+  std::vector<QuotaNeed> needs;
+  const auto add_ceilings = [&](const Amounts& asked, bool any_model) {
+    for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
+      const QuotaNeed need{q, asked, false, any_model, {}};
+      if (!has_room(state, need)) needs.push_back(need);
+    }
+  };
+  add_ceilings(least, true);
+  for (QueueId q = job.queue; q.valid(); q = state.queue(q).parent) {
+    const auto add_limit = [&](const Amounts& asked) {
+      if (over_user_limit(state.queue(q), job.spec.user, asked))
+        needs.push_back({q, asked, false, true, job.spec.user});
+    };
+    add_limit(least);
+    add_limit({});  // the number of jobs: below it, it may claim what the user's own gangs have grown by
+  }
+  for (std::size_t m = 0; m < state.gpu_models().size() && least[kDimGpu] > 0; ++m) {
+    add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))), false);
+  }
+  for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+    if (state.queue(q).guaranteed.stated != 0) needs.push_back({q, least, true, true, {}});
+  }
+  return needs;
+}
+
+// Whether somebody beside the way to the root keeps back what is idle: then what is lent depends on what they use.
+bool meets_lending_limits(const State& state, QueueId queue) {
+  for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
+    if (!state.queue(state.queue(q).parent).keepers.empty()) return true;
+  }
+  return false;
+}
+
+// Refusals whose end can be told from the marks: a ceiling, or places for tasks that are all alike. Whether a gang of
+// several groups fits depends on the order in which its groups are placed, so more room elsewhere is not the only way;
+// nor is it where others, who may come or go elsewhere, decide where a job may be.
+bool can_park(const State& state, const JobState& job, const Reason& why) {
+  if (meets_lending_limits(state, job.queue)) return false;
+  if (AffinityFilter(state, job).has_terms()) return false;
+  switch (why.code) {
+    case ReasonCode::kQuotaMax:
+    case ReasonCode::kUserLimit:
+      return true;
+    case ReasonCode::kInsufficientResources:
+    case ReasonCode::kFragmented:
+    case ReasonCode::kTopology:
+    case ReasonCode::kNeverFits:
+    case ReasonCode::kNoEligibleNode:
+    case ReasonCode::kMaintenance:
+    case ReasonCode::kWouldDelayReservation:
+    case ReasonCode::kTrustDomain:
+    case ReasonCode::kNuma:
+    case ReasonCode::kContainers:
+      return job.spec.groups.size() == 1;
+    default:
+      return false;
+  }
+}
+
+class Probe {
+ public:
+  Probe(State& state, Timestamp now, SearchStats& work) : state_(state), transaction_(state), now_(now), work_(work) {}
+
+  // Why the first of the lane finds no quota or no places now, and nobody after it does beside the holds of others; or
+  // null. Who finds both is asked, whatever its exact places then count.
+  const Reason* refusal(const EquivalenceKey& eq_class, const state::PendingKey& first, const Verdicts::Case& what) {
+    if (!what.question) return &what.admission.reason;
+    const Asked asked{*what.question, what.admission.models};
+    const Answer& answer = places(asked, first.job);
+    if (!answer.fits) return &answer.why;
+    if (state_.reservations().empty()) return nullptr;
+    behind_ = behind_reservations(eq_class, *state_.job(first.job), asked, *answer.placements);
+    return behind_ ? &*behind_ : nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kLoosestLookedAt = 32;  // groups
+
+  struct Asked {
+    Verdicts::Id id = 0;
+    ModelMask models = 0;
+  };
+  struct Answer {
+    bool known = false;
+    bool fits = false;
+    std::optional<std::vector<TaskPlacement>> placements;  // some, if starts are held
+    Reason why;
+  };
+
+  const Answer& places(const Asked& asked, JobId first) {
+    if (asked.id >= answers_.size()) answers_.resize(asked.id + 1);
+    Answer& answer = answers_[asked.id];
+    if (std::exchange(answer.known, true)) return answer;
+    const JobState& job = *state_.job(first);
+    answer.fits = fits_where_most_is_free(asked.models, job);
+    if (answer.fits) return answer;
+    answer.placements = place(state_, job, asked.models, work_, answer.why);
+    answer.fits = answer.placements.has_value();
+    return answer;
+  }
+
+  static bool is_one_task(const JobState& job) {
+    return job.spec.groups.size() == 1 && job.spec.groups.front().count == 1 && !job.spec.exclusive &&
+           job.spec.topology == TopologyConstraint() && job.spec.groups.front().topology == TopologyConstraint() &&
+           job.spec.affinity.empty();
+  }
+
+  // Saves most of the searches: whether one of the loosest nodes would do. With holds the very place matters.
+  bool fits_where_most_is_free(ModelMask models, const JobState& job) {
+    if (!is_one_task(job) || !state_.reservations().empty()) return false;
+    const TaskRequirements ask = task_requirements(state_, job, 0, models);
+    const AffinityFilter neighbours(state_, job);
+    const std::size_t least = state::Reach::of(ask.group.request).step();
+    std::size_t looked_at = 0;
+    for (std::size_t reach = state::Reach::kSteps; reach-- > least;) {
+      for (const state::ModelGroups& part : state_.node_index().groups()) {
+        const state::NodeGroups& groups = part.by_reach[reach];
+        for (auto group = groups.rbegin(); may_fit(ask, part) && group != groups.rend(); ++group) {
+          ++work_.nodes_scored;
+          if (++looked_at > kLoosestLookedAt) return false;
+          if (!group_fits(ask, group->first)) continue;
+          const NodeState& most_cpu = state_.node(group->second.memory.rbegin()->first.second);
+          ++work_.nodes_scored;
+          if (suits(ask, most_cpu) && neighbours.allows(most_cpu.id) && try_node(ask, most_cpu, {})) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::optional<Reason> behind_reservations(const EquivalenceKey& eq_class, const JobState& first, const Asked& asked,
+                                            const std::vector<TaskPlacement>& placements) {
+    const JobId delayed = first_delayed(state_, first.queue, not_passed(state_, first, now_), placements);
+    if (!delayed.valid() || fits_beside(first, asked, placements)) return std::nullopt;
+    if (state_.queue(eq_class.queue).policy == QueuePolicy::kStrict) return would_delay(state_, delayed);
+    std::int64_t refused_length_s = length_s(first);
+    std::size_t looked_at = 0;
+    const auto& jobs = state_.queue(eq_class.queue).eq_classes.at(eq_class.shape);
+    for (auto key = jobs.upper_bound(pending_key(first)); key != jobs.end(); ++key) {
+      const JobState& job = *state_.job(key->job);
+      if (job.not_before > now_ || job.nomination) continue;
+      const bool owner = job.reservation.has_value();
+      if (!owner && ++looked_at > kLookedAtBehindReservation) break;
+      if (!owner && length_s(job) >= refused_length_s) continue;
+      if (fits_beside(job, asked, placements)) return std::nullopt;
+      refused_length_s = std::min(refused_length_s, length_s(job));
+    }
+    return would_delay(state_, delayed);
+  }
+
+  // Where all holds that the job may not pass are respected.
+  bool fits_beside(const JobState& job, const Asked& asked, const std::vector<TaskPlacement>& placements) {
+    std::vector<JobId> owners = not_passed(state_, job, now_);
+    if (!first_delayed(state_, job.queue, owners, placements).valid()) return true;
+    const auto [known, fresh] = beside_.try_emplace({asked.id, std::move(owners)}, false);
+    if (!fresh) return known->second;
+    const Transaction::Mark mark = transaction_.mark();
+    for (const JobId owner : known->first.second)
+      transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
+    Reason why;
+    known->second = place(state_, job, asked.models, work_, why).has_value();
+    transaction_.rollback_to(mark);
+    return known->second;
+  }
+
+  State& state_;
+  Transaction transaction_;
+  Timestamp now_;
+  SearchStats& work_;
+  std::optional<Reason> behind_;
+  std::vector<Answer> answers_;                                         // by question
+  std::map<std::pair<Verdicts::Id, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
+};
+
+}  // namespace
+
+namespace {
+
+// How a refused job sleeps, or nothing if it could claim victims now.
+std::optional<WaitCause> wait_cause_of(State& state, const JobState& job, const Amounts& least, const Reason& why,
+                                       Timestamp now, SharedVictimCandidates& candidates, SearchStats& work) {
+  const bool by_user = why.code == ReasonCode::kUserLimit;
+  const bool behind = why.code == ReasonCode::kWouldDelayReservation;
+  const bool may = may_evict_others(state, job, least);
+  const bool claims = !is_never(why.code) && may;
+  WaitCause wait_cause;
+  if (may && !claims && can_park(state, job, why)) {
+    wait_cause.on_any_release = true;  // when it can be after all (a GPU heals), it may claim what others hold
+    return wait_cause;
+  }
+  if (!claims && can_park(state, job, why)) {
+    wait_cause.quota = quota_needs(state, job, least);
+    if (!by_user && why.code != ReasonCode::kQuotaMax)
+      wait_cause.places = node_need(state, job.spec.groups.front().request);
+    wait_cause.holds = behind;
+    return wait_cause;
+  }
+  wait_cause.holds = behind || (claims && !not_passed(state, job, now).empty());
+  if (claims) {
+    // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
+    if (job.spec.groups.size() > 1 || AffinityFilter(state, job).has_terms()) return std::nullopt;
+    // What a window closes to a claim hangs on how long its victims may take, and who they are changes with time.
+    if (!state.maintenance().empty()) return std::nullopt;
+    SearchStats claim;
+    const std::set<JobId> nobody;
+    const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0), &candidates};
+    const bool succeeds = find_victims(search, job.id, claim).has_value();
+    work.nodes_scored += claim.nodes_scored;
+    if (succeeds || claim.left_out) return std::nullopt;
+    wait_cause.until = claim.reevaluate_at;
+    // What not even all victims together would make possible stays so as long as nothing is given back.
+    wait_cause.on_any_release = claim.hopeless;
+  }
+  wait_cause.any_change = !wait_cause.on_any_release;
+  return wait_cause;
+}
+
+// The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
+std::optional<WaitCause> wait_cause_of(State& state, const QueueState& leaf, const state::PendingKey& first,
+                                       Verdicts::Case& what, const Reason& why, Timestamp now,
+                                       SharedVictimCandidates& candidates, SearchStats& work) {
+  const bool behind = why.code == ReasonCode::kWouldDelayReservation;
+  const bool may = first_may_evict(state, leaf, first, what);
+  if (!may && !behind && what.wait_cause && what.parked_for == why.code) return what.wait_cause;
+  auto wait_cause = wait_cause_of(state, *state.job(first.job), what.least, why, now, candidates, work);
+  if (!may && !behind && wait_cause) {
+    what.wait_cause = wait_cause;
+    what.parked_for = why.code;
+  }
+  return wait_cause;
+}
+
+// The first of the lane that may be asked now, or nothing.
+std::optional<state::PendingKey> first_eligible(const State& state, const EquivalenceKey& eq_class,
+                                                ParkedClass* parked_class, Timestamp now) {
+  if (parked_class != nullptr && state.nominated().empty()) {
+    const WaitIndex::Head& head = head_of(state, *parked_class);
+    if (head.not_before <= now) return head.key;
+  }
+  for (const state::PendingKey& key : state.queue(eq_class.queue).eq_classes.at(eq_class.shape)) {
+    const JobState& job = *state.job(key.job);
+    if (job.not_before <= now && !job.nomination) return key;
+  }
+  return std::nullopt;
+}
+
+// All lanes that have to be probed, in their order.
+std::vector<Woken> classes_to_probe(State& state, Timestamp now, Verdicts& verdicts, std::uint64_t& resumed) {
+  std::vector<Woken> eq_classes = woken_by_changes(state, now);
+  resumed = resume_refused(state, verdicts);
+  state::WaitIndex& waits = state.waits();
+  for (ParkedClass* parked_class : waits.signalled()) eq_classes.emplace_back(parked_class->eq_class, parked_class);
+  for (const EquivalenceKey& eq_class : waits.active()) eq_classes.emplace_back(eq_class, nullptr);
+  std::sort(eq_classes.begin(), eq_classes.end(), [](const Woken& a, const Woken& b) { return a.first < b.first; });
+  const auto same_class = [](const Woken& a, const Woken& b) { return a.first == b.first; };
+  eq_classes.erase(std::unique(eq_classes.begin(), eq_classes.end(), same_class), eq_classes.end());
+  return eq_classes;
+}
+
+}  // namespace
+
+bool nodes_are_taken(const State& state, const WaitGroup& wait_group) {
+  if (!wait_group.wait_cause.places || wait_group.by_node.empty() || wait_group.by_node.size() > WaitIndex::kMostNodes)
+    return false;
+  const auto& needs =
+      wait_group.wait_cause.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
+  if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
+  return std::none_of(wait_group.by_node.begin(), wait_group.by_node.end(),
+                      [&](NodeId node) { return may_hold(state.node(node), *wait_group.wait_cause.places); });
+}
+
+Probed probe_classes(State& state, Timestamp now, SearchStats& work, Verdicts& verdicts, CycleCache& cache) {
+  state::WaitIndex& waits = state.waits();
+  Probed probed;
+  Probe probe(state, now, work);
+  SharedVictimCandidates candidates;
+  const std::vector<Woken> eq_classes = classes_to_probe(state, now, verdicts, probed.resumed);
+  probed.eq_classes = eq_classes.size();
+  probed.refused.reserve(eq_classes.size());
+  for (const auto& [eq_class, parked_class] : eq_classes) {
+    const auto first = first_eligible(state, eq_class, parked_class, now);
+    const QueueState& leaf = state.queue(eq_class.queue);
+    Verdicts::Case* what = nullptr;
+    const Reason* why = nullptr;
+    if (first) {
+      what = &verdicts.case_of({eq_class.shape, leaf.quota_path}, first->job);
+      why = probe.refusal(eq_class, *first, *what);
+    }
+    if (why != nullptr) {
+      if (auto wait_cause = wait_cause_of(state, leaf, *first, *what, *why, now, candidates, work)) {
+        probed.refused.emplace_back(first->job, *why);
+        waits.park(eq_class, leaf.quota_path, *wait_cause);
+        continue;
+      }
+    }
+    const bool plainly = parked_class != nullptr && waits_plainly(parked_class->wait_group->wait_cause);
+    const WaitGroup* signalled = plainly ? parked_class->wait_group : nullptr;
+    if (plainly)
+      waits.signal_class(*parked_class);
+    else
+      waits.activate(eq_class);
+    if (!first) continue;  // nobody of it may be asked yet
+    const bool claims = why != nullptr || first_may_evict(state, leaf, *first, *what);
+    cache.add({eq_class, *first, &what->least}, *what, claims, signalled);
+  }
+  return probed;
+}
+
+}  // namespace berth::sched
