@@ -432,7 +432,7 @@ void Declarations::declare_elsewhere() {
   elsewhere(trying, "simulate", "Run the scheduler over a trace of jobs and compare policies",
             "berth simulate --jobs jobs.csv.gz --nodes 56x8xV100 --policy fifo --policy berth --report out");
   elsewhere(trying, "scenario", "Run scripts of a cluster's life against the decisions they expect",
-            "berth scenario tests/scenarios/cordon.txt");
+            "berth scenario tests/scenarios/nodes/cordon.txt");
   elsewhere(servers, "dev", "berth on this machine, all in one, no file needed", "berth dev");
   elsewhere(servers, "serve", "The control plane: berth serve --config FILE --data DIR",
             "berth serve --config cluster.yaml --data /var/lib/berth");

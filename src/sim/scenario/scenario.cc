@@ -83,8 +83,6 @@ std::string scenario_diff(std::string_view expected, std::string_view actual) {
 namespace {
 
 Result<std::string> text_of(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return invalid("is a folder; give files");
   std::ifstream in(path);
   std::stringstream content;
   content << in.rdbuf();
@@ -96,30 +94,47 @@ Result<std::string> text_of(const std::string& path) {
 }
 
 // 0: as expected, 1: not, 2: the file cannot be used.
-int play_file(const std::string& path, bool rewrite) {
-  const auto expected = text_of(path);
+int play_file(const ScenarioFile& file, bool rewrite) {
+  const auto expected = text_of(file.path);
   if (!expected) {
-    std::cerr << path << ": " << expected.error().message << "\n";
+    std::cerr << file.name << ": " << expected.error().message << "\n";
     return 2;
   }
   const std::string actual = run_scenario(*expected);
   if (actual == *expected) return 0;
   if (!rewrite) {
     const std::string diff = scenario_diff(*expected, actual);
-    std::cout << path << " differs:\n" << (diff.empty() ? "  (in empty lines, or in the end of the last)\n" : diff);
+    std::cout << file.name << " differs:\n"
+              << (diff.empty() ? "  (in empty lines, or in the end of the last)\n" : diff);
     return 1;
   }
-  std::ofstream out(path);
+  std::ofstream out(file.path);
   out << actual << std::flush;
   if (!out) {
-    std::cerr << path << ": cannot be written\n";
+    std::cerr << file.name << ": cannot be written\n";
     return 2;
   }
-  std::cout << path << ": rewritten\n";
+  std::cout << file.name << ": rewritten\n";
   return 0;
 }
 
 }  // namespace
+
+Result<std::vector<ScenarioFile>> scenario_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return std::vector{ScenarioFile{path, path}};
+  std::vector<ScenarioFile> files;
+  for (auto at = fs::recursive_directory_iterator(path, error); !error && at != fs::end(at); at.increment(error)) {
+    const fs::path& file = at->path();
+    if (file.extension() != ".txt" || file.filename() == "CMakeLists.txt") continue;
+    files.push_back({file.string(), file.lexically_relative(path).generic_string()});
+  }
+  if (error) return invalid("cannot be read: " + error.message());
+  if (files.empty()) return invalid("no scenario (*.txt) in this folder or below it");
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return files;
+}
 
 int scenario_main(std::span<const std::string_view> args) {
   std::vector<std::string> paths;
@@ -135,11 +150,19 @@ int scenario_main(std::span<const std::string_view> args) {
     }
   }
   if (paths.empty()) {
-    std::cerr << "scenario: give one or more files, and --rewrite to accept what happens\n";
+    std::cerr << "scenario: give one or more files or folders, and --rewrite to accept what happens\n";
     return 2;
   }
   int status = 0;
-  for (const std::string& path : paths) status = std::max(status, play_file(path, rewrite));
+  for (const std::string& path : paths) {
+    const auto files = scenario_files(path);
+    if (!files) {
+      std::cerr << path << ": " << files.error().message << "\n";
+      status = 2;
+      continue;
+    }
+    for (const ScenarioFile& file : *files) status = std::max(status, play_file(file, rewrite));
+  }
   return status;
 }
 

@@ -13,6 +13,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/result.h"
 
 namespace berth::sim {
 
@@ -23,7 +26,19 @@ std::string run_scenario(std::string_view text);
 // The lines that differ, "-" expected and "+" actual, each with the directive it belongs to; empty when equal.
 std::string scenario_diff(std::string_view expected, std::string_view actual);
 
-// `scenario FILE... [--rewrite]`: runs each file; prints a diff and returns 1 if one differs, 2 if one cannot be read.
+// A scenario on disk and the name that it is reported by.
+struct ScenarioFile {
+  std::string path;
+  std::string name;
+};
+
+// The scenarios at `path`. A file is one, and its name is `path`. A folder has every *.txt in it and below it, except
+// CMakeLists.txt; their names are relative to the folder, and the list is sorted by name. Returns an error for a folder
+// without scenarios, or one that cannot be read.
+Result<std::vector<ScenarioFile>> scenario_files(const std::string& path);
+
+// `scenario FILE|FOLDER... [--rewrite]`: runs each scenario; prints a diff and returns 1 if one differs, 2 if one
+// cannot be read.
 int scenario_main(std::span<const std::string_view> args);
 
 }  // namespace berth::sim

@@ -301,7 +301,8 @@ TEST_CASE("what is no scenario is said, and leaves with 2") {
     return std::to_string(code) + " " + told.str();
   };
   const std::string path = folder.string() + "/";
-  CHECK_EQ(plays("", ""), "2 " + path + ": is a folder; give files\n");
+  std::filesystem::create_directories(folder / "empty");
+  CHECK_EQ(plays("empty", ""), "2 " + path + "empty: no scenario (*.txt) in this folder or below it\n");
   CHECK_EQ(plays("absent.txt", ""), "2 " + path + "absent.txt: cannot be read\n");
   CHECK_EQ(plays("comment.txt", ""), "2 " + path + "comment.txt: has no block\n");
   CHECK_EQ(plays("jobs.txt", "--rewrit"), "2 scenario: there is no flag '--rewrit'; known is --rewrite\n");
@@ -310,6 +311,25 @@ TEST_CASE("what is no scenario is said, and leaves with 2") {
   CHECK_EQ(plays("jobs.txt", ""), "0 ");
   std::ofstream(folder / "cut.txt") << "jobs\n----";
   CHECK_EQ(plays("cut.txt", ""), "1 " + path + "cut.txt differs:\n  (in empty lines, or in the end of the last)\n");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a folder stands for the scenarios in it and below it, sorted and named relative to it") {
+  const auto folder = std::filesystem::temp_directory_path() / ("berth_scenario_files_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "quota");
+  for (const char* name : {"quota/max.txt", "cordon.txt", "quota/borrowing.txt", "CMakeLists.txt", "INDEX.md"})
+    std::ofstream(folder / name) << "jobs\n";
+  const auto names = [&](const std::string& path) {
+    std::string listed;
+    const auto files = scenario_files(path);
+    REQUIRE(files);
+    for (const ScenarioFile& file : *files) listed += file.name + " ";
+    return listed;
+  };
+  CHECK_EQ(names(folder.string()), "cordon.txt quota/borrowing.txt quota/max.txt ");
+  CHECK_EQ(names((folder / "quota/").string()), "borrowing.txt max.txt ");
+  const std::string file = (folder / "cordon.txt").string();
+  CHECK_EQ(names(file), file + " ");
   std::filesystem::remove_all(folder);
 }
 
