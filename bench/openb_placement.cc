@@ -1,6 +1,6 @@
 // The published fragmentation experiment (Weng et al., USENIX ATC'23, section 6) with berth's reproduction of its
 // policies: per list and policy the GPU allocation at 100 % and 130 % arrived and the fragmentation at 130 %, as the
-// mean over the seeds, beside the published mean. docs/fragmentation.md explains the table.
+// mean over the seeds, beside the published mean. docs/lab/fragmentation.md explains the table.
 //
 //   openb_placement --traces DIR [--list NAME]... [--policy NAME]... [--seeds A-B] [--tie-orders K] [--resample]
 

@@ -3,7 +3,7 @@
 //
 //   bench/run sched [--quick]      --quick leaves out the fleet of ten times the size
 //
-// The keys are explained in docs/speed.md.
+// The keys are explained in docs/lab/speed.md.
 
 #include <algorithm>
 #include <chrono>

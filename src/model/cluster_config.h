@@ -134,7 +134,7 @@ struct PriorityClassConfig {
 };
 
 // Which of the nodes that fit a task goes to. best-fit: the one with the least left. fragmentation: the one that loses
-// least of what the requests that arrive could still use (docs/fragmentation.md).
+// least of what the requests that arrive could still use (docs/lab/fragmentation.md).
 enum class NodeScore { kBestFit, kFragmentation };
 BERTH_ENUM_NAMES(NodeScore, "best-fit", "fragmentation");
 

@@ -48,7 +48,7 @@ Schema cluster() {
                  {"jobs_stopping", integer("Jobs that are asked to stop.")},
                  {"allocated_pct", number("Bound GPUs in percent of all.")},
                  {"gpus_stranded", number("Idle GPUs that a request like those submitted is expected to be unable to "
-                                          "use (docs/fragmentation.md).")},
+                                          "use (docs/lab/fragmentation.md).")},
                  {"fragmentation_alarm", boolean("They have crossed the alert threshold of the configuration.")}});
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // Which nodes a request is scored on. Of each GPU model the few tightest that can take a task and the few loosest, no
 // two alike: what the score of fragmentation prefers lies nearly always at one of the two ends, a node that it fills or
-// one that it breaks up for good (docs/fragmentation.md has the figures). So a decision costs as much on a large fleet
-// as on a small one. Where the nodes are looked at that have the image of the task, one that has it stands beside each
-// of them that has not, if there is one like it.
+// one that it breaks up for good (docs/lab/fragmentation.md has the figures). So a decision costs as much on a large
+// fleet as on a small one. Where the nodes are looked at that have the image of the task, one that has it stands beside
+// each of them that has not, if there is one like it.
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// berth's placement score against fragmentation: pure functions, integers only. docs/fragmentation.md derives it.
+// berth's placement score against fragmentation: pure functions, integers only. docs/lab/fragmentation.md derives it.
 //
 //   value(node) = expected_fill(node) + kScarcityPercent % of the sum over groups g of price(g) * slots(node, g)
 //
