@@ -94,8 +94,8 @@ std::string what_is_short(const State& state, const JobState& job) {
       }
       if (have >= want) continue;
       const bool all = std::popcount(set) == static_cast<int>(job.spec.groups.size());
-      return (all ? "the job" : "its group " + job.spec.groups[set - 1].name) + " asks " + sched::counted(dim, want) +
-             " and " + sched::amount_text(dim, have) + (sched::is_one(dim, have) ? " is" : " are") +
+      return (all ? "the job" : "its group " + job.spec.groups[set - 1].name) + " asks " + explain::counted(dim, want) +
+             " and " + explain::amount_text(dim, have) + (explain::is_one(dim, have) ? " is" : " are") +
              " free where it may run";
     }
   }
@@ -128,7 +128,7 @@ TEST_CASE("what is named as short is what is short, and nothing else is said whe
       const auto& groups = job.spec.groups;
       if (job.spec.exclusive || job.nomination) continue;
       if (std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return is_strict(one.numa); })) continue;
-      const sched::Explanation why = sched::why_briefly(fleet.state, job, fleet.now);
+      const explain::Explanation why = explain::why_briefly(fleet.state, job, fleet.now);
       if (why.reason.code != ReasonCode::kInsufficientResources && why.reason.code != ReasonCode::kFragmented) continue;
       const std::string expected = what_is_short(fleet.state, job);
       CAPTURE(why.summary);

@@ -15,10 +15,10 @@
 namespace berth {
 namespace {
 
+using explain::Remedy;
+using explain::RemedyKind;
 using sched::exactly_can_start;
 using sched::Imagined;
-using sched::Remedy;
-using sched::RemedyKind;
 
 int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
 
@@ -336,11 +336,11 @@ struct TinyFleet : FleetFixture {
   }
 
   Imagined imagine(JobId id, const Remedy& change) const {
-    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
+    Imagined imagined{explain::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
-    for (const sched::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
+    for (const explain::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
     imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
-    for (const sched::Raise& raise : change.raises) {
+    for (const explain::Raise& raise : change.raises) {
       (raise.lending ? imagined.lending : imagined.max)[{raise.queue, raise.dim}] = raise.to;
     }
     if (change.kind == RemedyKind::kWait) {
@@ -508,16 +508,16 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
     for (const JobId id : fleet.ids) {
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
-      const auto changes = sched::smallest_remedies(fleet.state, id, fleet.now);
+      const auto changes = explain::smallest_remedies(fleet.state, id, fleet.now);
       bool evicting = false;
       for (const Remedy& change : changes) {
         ++told[change.kind];
         evicting = evicting || change.kind == RemedyKind::kEvict;
         if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + change.text);
         for (const Remedy& less : weaker(change)) {
-          if (sched::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
+          if (explain::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
           const bool exact =
-              fleet.judged_without_others(job->spec) && fleet.judged_without_others(sched::changed(*job, less).spec);
+              fleet.judged_without_others(job->spec) && fleet.judged_without_others(explain::changed(*job, less).spec);
           if (exact && exactly_can_start(fleet.state, fleet.imagine(id, less)))
             fleet.fault("exactly, less is enough than " + change.text);
         }

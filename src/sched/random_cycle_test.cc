@@ -113,7 +113,7 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
         fleet.command(SubmitJob{spec, ""});
       }
     }
-    sched::PendingReasons of_many(fleet.state, fleet.now);
+    explain::PendingReasons of_many(fleet.state, fleet.now);
     for (const JobId id : pending_of(fleet.state)) {
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;

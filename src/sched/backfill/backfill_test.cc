@@ -107,8 +107,8 @@ TEST_CASE_FIXTURE(BlockedFleet,
   const JobId unknown = submit(job("a", 1, 1));
   cycle();
   const auto changes = explain::why(state, unknown, now).changes;
-  const auto found = std::find_if(changes.begin(), changes.end(), [](const sched::Remedy& change) {
-    return change.kind == sched::RemedyKind::kTimeLimit;
+  const auto found = std::find_if(changes.begin(), changes.end(), [](const explain::Remedy& change) {
+    return change.kind == explain::RemedyKind::kTimeLimit;
   });
   REQUIRE(found != changes.end());
   CHECK_EQ(found->to, 100);

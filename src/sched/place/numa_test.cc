@@ -62,12 +62,12 @@ TEST_CASE_FIXTURE(NumaFleet, "single-numa-node waits where idle GPUs are in two 
   CHECK(gpus_of(other) == Gpus{4, 5, 6});
   const JobId waits = start(asking(1, 2, NumaPolicy::kSingleNumaNode));
   CHECK_FALSE(runs(waits));
-  const sched::Explanation why = explain::why(state, waits, now);
+  const explain::Explanation why = explain::why(state, waits, now);
   CHECK(why.reason.code == ReasonCode::kNuma);
   CHECK_EQ(why.summary, "1 node has 2 GPUs idle for it, but not in one NUMA domain");
   bool told = false;
-  for (const sched::Remedy& change : why.changes) {
-    told = told || sched::would_start(change) ==
+  for (const explain::Remedy& change : why.changes) {
+    told = told || explain::would_start(change) ==
                        "it would start now if its NUMA policy were best-effort instead of "
                        "single-numa-node";
   }
@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(NumaFleet, "what no domain of any node could hold never starts
   command(ApplyConfig{config({queue("a")}), "op"});
   command(RegisterNode{node_with("n1", {0, 0, 0, 0, 1, 1, 1, 1})});
   const JobId never = start(asking(1, 5, NumaPolicy::kSingleNumaNode));
-  const sched::Explanation why = explain::why(state, never, now);
+  const explain::Explanation why = explain::why(state, never, now);
   CHECK(why.reason.code == ReasonCode::kNeverFits);
   CHECK_EQ(why.summary, "no set of nodes in this fleet can hold it by its NUMA policy, even if all were empty");
   JobSpec whole = asking(1, 2, NumaPolicy::kSingleNumaNode);

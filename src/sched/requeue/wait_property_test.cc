@@ -12,8 +12,8 @@
 namespace berth {
 namespace {
 
-using sched::Remedy;
-using sched::RemedyKind;
+using explain::Remedy;
+using explain::RemedyKind;
 
 int instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
 
@@ -156,7 +156,7 @@ std::string text_of(const std::optional<Timestamp>& when) {
 }
 
 std::optional<Timestamp> told_time(ClockedFleet& fleet, JobId asked) {
-  for (const Remedy& change : sched::smallest_remedies(fleet.state, asked, fleet.now)) {
+  for (const Remedy& change : explain::smallest_remedies(fleet.state, asked, fleet.now)) {
     if (change.kind == RemedyKind::kWait) return change.at;
   }
   return std::nullopt;
