@@ -325,8 +325,8 @@ class State {
   // The choke points: every change of what is bound, nominated or charged goes through these functions.
   void bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
   void nominate_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
-  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);  // the caller updates the node index
-  // the caller updates the node index
+  // bind_task() and nominate_task() leave the update of the node index to the caller.
+  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);
   void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);
   void count_tenant(NodeState& node, QueueId queue, int sign);
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);

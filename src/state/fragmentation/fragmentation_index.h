@@ -65,7 +65,7 @@ class FragmentationIndex {
     bool counted = false;  // it is counted in the summary, as `id`
     Table::Id id = 0;
   };
-  // cached node states at most, or four for each node if that is more
+  // Cached node states at most; or four for each node, if that is more.
   static constexpr std::size_t kRemembered = 1 << 16;
 
   void catch_up() const;
