@@ -251,8 +251,7 @@ struct StopBegan {
   }
 };
 
-// An operator ordered a move of the attempt. The request to stop and the reservation of its new places follow in the
-// same commit.
+// An operator ordered a move of the attempt. The request to stop and the reservation of its new places follow at once.
 struct MoveOrdered {
   JobId job;
   std::uint32_t attempt = 0;
