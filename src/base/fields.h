@@ -30,7 +30,7 @@ constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*mem
 }
 
 // Returns the fields as a function that passes all of them to `use`. It is a closure and not a std::tuple, because a
-// tuple costs the compiler ten times as much, and these lists are most of the cost of state's headers.
+// tuple costs the compiler ten times as much. These lists are most of the cost of state's headers.
 template <class... Fields>
 constexpr auto field_list(Fields... fields) {
   return [=](auto&& use) constexpr->decltype(auto) { return use(fields...); };

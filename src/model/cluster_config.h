@@ -172,7 +172,8 @@ struct SchedulingConfig {
   // While at least this percentage of the nodes (and at least three nodes) is silent, no silent node is declared lost.
   // 0: each node is judged by itself.
   std::int64_t mass_loss_percent = 50;
-  std::int64_t cooldown_s = 0;               // instead of min_runtime_s, if the gang was evicted last time
+  // Minimum run time of a gang that was evicted last time, if it is longer than min_runtime_s.
+  std::int64_t cooldown_s = 0;
   std::int64_t evictions_per_hour = 0;       // limit on gangs evicted by reclaim and preemption; 0: none
   std::int64_t consolidations_per_hour = 0;  // limit on jobs moved so that others fit; 0: no moves
   // Limit on the unsaved GPU time that is lost per GPU that a preemption gains; 0: no limit.

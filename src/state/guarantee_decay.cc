@@ -11,8 +11,9 @@ namespace {
 
 bool is_of_gpus(std::size_t dim) { return dim == kDimGpu || dim >= kDimFirstModel; }
 
-// Returns true if `holds` is true in a dimension that rule 1 of the header compares. GPUs come first, because a queue
-// that keeps its cores busy may still leave its GPUs idle.
+// Returns true if `holds(d)` is true in a dimension d that decides whether the queue uses its guarantee (rule 1 of the
+// header). If the guarantee states GPUs, only GPUs decide: a queue that keeps its cores busy may still leave its GPUs
+// idle.
 template <class Holds>
 bool any_judged(const QueueState& queue, Holds&& holds) {
   const QuotaAmounts& stated = queue.configured;

@@ -4,9 +4,9 @@
 //
 // 1. A queue is idle while its load is at most half of its guarantee. Only the GPU dimensions that the guarantee states
 //    are compared. If it states no GPUs, all dimensions that it states are compared.
-// 2. After one window of being idle without interruption, the queue loses half of the part above its peak load in that
-//    window, in whole GPUs and cores. After each further idle window it loses half of the rest. So it never loses what
-//    it uses.
+// 2. After a queue has been idle for one window without interruption, it loses half of the part above its peak load in
+//    that window. The loss is in whole GPUs and cores. After each further idle window it loses half of the rest. So it
+//    never loses what it uses.
 // 3. After one window in which its load was above the remaining guarantee without interruption, the configured
 //    guarantee is restored.
 // 4. No job is evicted for it. The queue can no longer reclaim the lost part from jobs that borrow it.

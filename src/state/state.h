@@ -259,8 +259,8 @@ class State {
   // stays within each guarantee that it was within before, if usage leaves room there. Nominations of other jobs do not
   // come before it.
   std::uint64_t within_when_started(const JobState& job, const Amounts& amounts, const Nomination* own = nullptr) const;
-  // Returns true if a charge with this mask is within the guarantee of every queue on the path that states one, and at
-  // least one does.
+  // Returns true if a charge with this mask is guaranteed: within at every queue on the path that states a guarantee.
+  // At least one queue must state one.
   bool guaranteed(QueueId queue, std::uint64_t within) const;
 
   // Returns a hash over all that is state; indexes are left out.

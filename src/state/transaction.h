@@ -104,7 +104,7 @@ class Transaction {
     std::uint32_t first_charge = 0;     // index of the first of `charges` in the attempt
     std::optional<Charge> shrunk = {};  // kShrunk: the part of the first charge that stays
     Amounts amounts = {};
-    std::uint64_t within = 0;  // of the nomination
+    std::uint64_t within = 0;  // mask of the guarantees in which the nomination reserves room
     QueueId queue = {};        // the queue whose limit was `before`
     std::size_t dim = 0;
     std::int64_t before = 0;

@@ -10,9 +10,9 @@
 // the property test of the cycle looks for.
 //
 // Parked classes with equal requests, quota path and wait cause form a wait group: quota and placement give all of them
-// the same answer. When a ceiling that a group waits for gets room, all its classes are signalled, although the room
-// may be used up by the first job that starts. So a signalled class stays in its group. If the ceiling is reached
-// again, one comparison parks all classes of the group again.
+// the same answer. When a ceiling that a group waits for gets room, all its classes are signalled. The first job that
+// starts may use up the room, so a signalled class stays in its group. If the ceiling is reached again, one comparison
+// parks all classes of the group again.
 //
 // This is an index. It is no part of the state's digest, a loaded state has every class active, and no decision depends
 // on which classes are parked.
