@@ -1,12 +1,12 @@
 #pragma once
-// Fields: how a plain struct lists its members once, for the binary codec, JSON and hashing alike.
+// Fields: the list of a struct's members, written once for the binary codec, JSON and hashing.
 //
 //   struct Point {
 //     int x = 0, y = 0;
 //     static constexpr auto fields() { return field_list(field("x", &Point::x), field("y", &Point::y)); }
 //   };
 //
-// The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing ones keep
+// The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing fields keep
 // their defaults. EnumNames<E> gives an enum its words, in the order of its values from zero.
 
 #include <array>
@@ -29,13 +29,13 @@ constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*mem
   return {name, member};
 }
 
-// The fields as a function that hands all of them to `use`. A closure and no std::tuple: a tuple costs the compiler ten
-// times as much, and these lists are most of what the headers of state cost.
+// Returns the fields as a function that passes all of them to `use`. It is a closure and not a std::tuple, because a
+// tuple costs the compiler ten times as much. These lists are most of the cost of state's headers.
 template <class... Fields>
 constexpr auto field_list(Fields... fields) {
   return [=](auto&& use) constexpr->decltype(auto) { return use(fields...); };
 }
-// Both lists as one.
+// Returns both lists as one.
 template <class First, class Second>
 constexpr auto joined_fields(First first, Second second) {
   return [=](auto&& use) constexpr->decltype(auto) {

@@ -7,7 +7,7 @@
 namespace berth::document {
 namespace {
 
-// Reads the text below a valid `queues` when it has none of its own.
+// Returns the error of reading the text, or "accepted". A text without `queues` gets a valid one.
 std::string refusal(std::string text) {
   if (text.find("queues:") == std::string::npos) text += "queues: {default: {}}\n";
   const auto config = read_config(text, "cluster.yaml");

@@ -1,4 +1,4 @@
-// The files that documents point at are read, so that they cannot rot.
+// Reads the example files that the manual names, so that they stay valid.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ std::string contents(const char* path) {
   return text.str();
 }
 
-// The YAML blocks of a page.
+// Returns the YAML blocks of a page.
 std::vector<std::string> blocks(const char* page) {
   const std::string text = contents(page);
   const std::string opening = "```yaml\n";

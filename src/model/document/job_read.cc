@@ -15,7 +15,7 @@ std::int32_t count(const Value& value, std::int32_t low, std::int32_t high) {
   return static_cast<std::int32_t>(value.integer(low, high));
 }
 
-// A time above zero; no limit is said by leaving the key out.
+// Reads a duration above zero. A document states "no limit" by leaving the key out.
 std::int64_t positive_duration(const Value& value) {
   const std::int64_t seconds = value.duration_s();
   if (seconds == 0) value.refuse("0 is no time; give one such as 10m or 2h, or leave it out for none");
@@ -55,10 +55,10 @@ std::int64_t read_cpus(const Value& value) {
   return milli;
 }
 
-// One task group as it is read, from the top of the document or from an item of `groups`.
+// Reads one task group, from the top of the document or from an item of `groups`.
 struct GroupReader {
   TaskGroup group;
-  bool stated = false;  // any of its keys was there
+  bool stated = false;  // at least one of its keys was there
   std::optional<Position> min_tasks_at;
   std::optional<Position> gpu_models_at;
   std::optional<Position> launch_at;
@@ -132,7 +132,8 @@ void read_topology(const Value& value, TopologyConstraint& topology) {
              {"preferred", [&](const Value& v) { topology.preferred = level(v); }}});
 }
 
-// At the top of a document `topology` is the job's; only an item of `groups` has one of its own.
+// Reads the items of `groups`. Only an item may have `topology` of its own: at the top of a document it belongs to the
+// job.
 void read_groups(const Value& value, std::vector<TaskGroup>& groups) {
   value.each_item([&](const Value& item) {
     GroupReader reader;

@@ -31,8 +31,8 @@ void set_map(Node& map, std::string_view key, Node body) {
   if (!body.entries.empty()) map.set(key, std::move(body));
 }
 
-// A command that is a line for the shell is written as that line, unless nothing stands in it: no document says that
-// so.
+// Writes the command. A shell command is written as its line, unless the line is blank: a document cannot state a blank
+// command.
 void set_command(Node& map, const std::vector<std::string>& command) {
   const bool of_shell = command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
   if (of_shell && command[2].find_first_not_of(" \n") != std::string::npos) {
@@ -42,7 +42,7 @@ void set_command(Node& map, const std::vector<std::string>& command) {
   }
 }
 
-// CPUs and memory are always stated, so that a later default cannot change what was asked.
+// Writes one task group. CPUs and memory are always stated, so that a later default cannot change them.
 void set_group(Node& map, const TaskGroup& group) {
   map.set("tasks", integer_node(group.count));
   if (group.min_count != 0) map.set("min_tasks", integer_node(group.min_count));
@@ -69,7 +69,7 @@ Node topology_node(const TopologyConstraint& topology) {
   return map;
 }
 
-// One that is called as if it had no name, and has nothing that only an item of `groups` has, stands at the top.
+// Writes the task groups. A single group with the default name and no topology of its own is written at the top.
 void set_groups(Node& map, const std::vector<TaskGroup>& groups) {
   const bool flat =
       groups.size() == 1 && groups.front().name == TaskGroup().name && groups.front().topology == TopologyConstraint();
