@@ -5,8 +5,8 @@
 //
 // The count is never too low, because it ignores topology. So "does not fit" is certain, and "might fit" has to be
 // tried in a transaction. The count also never rises when a job takes free resources and is then counted as a victim.
-// Only jobs of one task group are counted that are not exclusive and have no affinity rules; for all others the answer
-// is always "might fit".
+// Counted are only jobs of one task group that are not exclusive and that no rule keeps near or away from other jobs.
+// For all other jobs the answer is always "might fit".
 
 #include <array>
 #include <cstdint>
