@@ -34,8 +34,8 @@ struct Cycle {
   SearchStats work;
 
   std::set<JobId> victims;            // jobs that this cycle evicts, scales down or moves
-  std::size_t evicted = 0;            // number of those that are evicted as a whole
-  StoppedBelow stopped_below;         // the same number, by queue
+  std::size_t evicted = 0;            // number of victims that are evicted as a whole
+  StoppedBelow stopped_below;         // that number, by queue
   std::vector<ExpectedEnd> starting;  // expected ends of the jobs that this cycle starts
   std::set<JobId> decided;            // jobs that this cycle starts or nominates
   std::set<JobId> withdrawn;          // jobs whose nomination this cycle serves or withdraws

@@ -47,7 +47,8 @@ class WhenEmpty {
   std::span<const TaskRequirements> asks_;
   std::span<const std::int32_t> counts_;
   Groups all_ = 0;
-  std::map<std::pair<Groups, state::NodeShape>, std::int64_t> nodes_;  // by the groups whose labels they have
+  std::map<std::pair<Groups, state::NodeShape>, std::int64_t>
+      nodes_;  // number of nodes, by the groups whose labels they have
 };
 
 }  // namespace berth::sched

@@ -62,7 +62,7 @@ class CycleCache {
   const std::optional<Reason>& over_max_by_now(const state::State& state, Verdicts::Case& what) const;
   std::optional<Reason>& refusal(Verdicts::Id question);
 
-  std::vector<std::optional<Reason>> refusals_;  // by verdict id
+  std::vector<std::optional<Reason>> refusals_;  // refused places, by verdict id
   bool refuses_any_ = false;
   std::vector<EvaluatedClass> asked_;
   std::vector<EquivalenceClass> eq_classes_;  // parallel to asked_

@@ -381,7 +381,7 @@ class Moving {
   Transaction& transaction_;
   const MoveSearch& search_;
   const JobState& preemptor_;
-  TaskRequirements ask_;  // of the group that does not fit
+  TaskRequirements ask_;  // requirements of the group that does not fit
   std::size_t most_;
   Timestamp held_start_;
   Transaction::Mark before_;
@@ -429,7 +429,7 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     Reason why;
     if (try_start(search.transaction, state, job, search.now, search.work, why)) continue;
     if (!is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
-    if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves free nothing beyond what is idle
+    if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves only put idle GPUs together
     ++asked;
     const Transaction::Mark mark = search.transaction.mark();
     Timestamp held_start = job.reservation ? job.reservation->start : Timestamp::never();
