@@ -1,6 +1,7 @@
 #pragma once
-// Fit: steps 4 and 5 of the cycle for one job. Quota, then the whole gang on what is available, then quota again for
-// exactly those places; and the same beside the holds of others.
+// Start: steps 4 and 5 of the cycle for one job. First quota, then places for the whole gang, then quota again for
+// exactly those places. try_start does the same beside the backfill reservations of other jobs. The cycle, nominations,
+// moves and explanations use it, so they cannot disagree.
 
 #include <optional>
 #include <vector>

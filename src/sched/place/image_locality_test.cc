@@ -1,4 +1,4 @@
-// Where tasks with an image go, and that whether they go does not depend on it.
+// Where tasks with an image go, and that their start does not depend on it.
 
 #include "sched/place/image_locality.h"
 
@@ -26,7 +26,7 @@ namespace {
 using state::JobState;
 using state::State;
 
-// The fleet as it is, but no node has an image.
+// Returns the same fleet with no image on any node.
 std::optional<State> without_images(const State& state, Timestamp now) {
   auto loaded = State::load(state.save());
   if (!loaded) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<State> without_images(const State& state, Timestamp now) {
   return std::move(*loaded);
 }
 
-// So many that some are equally tight.
+// Adds enough nodes that some are equally tight.
 void add_nodes(Fleet& fleet, std::size_t count) {
   for (std::size_t n = fleet.state.nodes().size(); n < count; ++n) fleet.register_node("more" + std::to_string(n));
 }
@@ -169,7 +169,7 @@ TEST_CASE_FIXTURE(Crates, "a tighter node goes before the image, and the image b
   add(wide, {"llama"});
   CHECK_EQ(starts_on(with_image(1, 4)), "tight");
   CHECK_EQ(starts_on(with_image(1, 4)), "wide");
-  CHECK_EQ(starts_on(job("a", 1, 4)), "wide");  // which is the tighter now
+  CHECK_EQ(starts_on(job("a", 1, 4)), "wide");  // the tighter one now
   CHECK_EQ(starts_on(with_image(1, 4, "nobody:1")), "narrow");
 }
 

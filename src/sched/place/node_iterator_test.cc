@@ -52,13 +52,13 @@ TEST_CASE("groups of GPU models that a task may not use are not looked at") {
 
 TEST_CASE("groups whose GPUs are free only in pieces too small are not looked at") {
   Fleet fleet;
-  for (std::int32_t node = 1; node <= 8; ++node) {  // every GPU with 0.3 left
+  for (std::int32_t node = 1; node <= 8; ++node) {  // 0.3 left on every GPU
     fleet.command(RegisterNode{FleetFixture::node("n" + std::to_string(node), node)});
     for (std::int32_t gpu = 0; gpu < node; ++gpu) fleet.run(share_of(700));
   }
   fleet.command(RegisterNode{FleetFixture::node("free", 8)});
   CHECK_EQ(fleet.scored_for(share_of(500)), 2);
-  CHECK_EQ(fleet.scored_for(share_of(200)), 2);  // the tightest of those that have it
+  CHECK_EQ(fleet.scored_for(share_of(200)), 2);  // the tightest that has it
 }
 
 TEST_CASE("lists of more than is needed are not looked into when a tighter node is known") {
@@ -68,7 +68,7 @@ TEST_CASE("lists of more than is needed are not looked into when a tighter node 
   CHECK_EQ(fleet.scored_for(whole(3)), 2);
 }
 
-// What FitOrder has to give, from all nodes.
+// Returns what FitOrder must give, from a look at all nodes.
 std::vector<NodeId> fitting_nodes(const state::State& state, const sched::TaskRequirements& ask) {
   std::vector<std::tuple<std::int64_t, std::int64_t, NodeId>> fitting;
   for (const state::NodeState& node : state.nodes()) {
@@ -82,7 +82,7 @@ std::vector<NodeId> fitting_nodes(const state::State& state, const sched::TaskRe
   return nodes;
 }
 
-// That a node has a place for a task is told without looking for it.
+// has_place must agree with try_node.
 void check_places(const state::State& state, const sched::TaskRequirements& ask) {
   for (const state::NodeState& node : state.nodes())
     CHECK_EQ(sched::has_place(ask, node, {}), sched::try_node(ask, node, {}).has_value());

@@ -11,7 +11,7 @@ namespace {
 struct Fleet : FleetFixture {
   Fleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
 
-  // So many nodes of the model, no two alike.
+  // Adds so many nodes of the model, no two alike.
   void add_nodes(const std::string& model, std::int32_t count) {
     for (std::int32_t gpus = 1; gpus <= count; ++gpus)
       command(RegisterNode{FleetFixture::node(model + std::to_string(gpus), gpus, model)});
@@ -54,7 +54,7 @@ TEST_CASE("a GPU model of which enough nodes were found is not looked at while o
   fleet.add_nodes("H100", 16);
   fleet.add_nodes("A100", 5);
   const Fleet::Found found = fleet.for_one_gpu({});
-  CHECK_EQ(found.nodes, 16 + 5);  // the ends of the former meet
+  CHECK_EQ(found.nodes, 16 + 5);  // both ends of the first model meet
   CHECK_EQ(found.looked_at, 2 * (2 * sched::kScoredAtEachEnd + 5));
 }
 

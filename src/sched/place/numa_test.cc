@@ -14,7 +14,7 @@ namespace berth {
 namespace {
 
 struct NumaFleet : FleetFixture {
-  // GPUs in NUMA domains as they are given.
+  // A node with one GPU for each entry, in that NUMA domain.
   static NodeSpec node_with(const std::string& name, const std::vector<std::int32_t>& domains) {
     NodeSpec spec = node(name, static_cast<std::int32_t>(domains.size()));
     for (std::size_t g = 0; g < domains.size(); ++g) spec.gpus[g].numa = domains[g];
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(NumaFleet,
   for (const std::size_t g : {2U, 3U, 6U, 7U}) spec.gpus[g].nvlink_island = 1;
   command(RegisterNode{spec});
   const JobId linked = start(asking(1, 4, NumaPolicy::kBestEffort));
-  CHECK(gpus_of(linked) == Gpus{0, 1, 4, 5});  // one island across both
+  CHECK(gpus_of(linked) == Gpus{0, 1, 4, 5});  // one island across both domains
   command(CancelJob{linked, "ann"});
   exit(linked, 0);
   CHECK(gpus_of(start(asking(1, 4, NumaPolicy::kRestricted))) == Gpus{0, 1, 2, 3});
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(NumaFleet, "victims leave only if the claimant then has its GP
   CHECK(std::set<JobId>(victims.begin(), victims.end()) == std::set<JobId>{ids[2], ids[3]});
 }
 
-// Random nodes and fills: a task is placed exactly where some set of its idle GPUs keeps the policy.
+// Random nodes and fills: a task is placed exactly if some set of its idle GPUs keeps the policy.
 TEST_CASE("a task with a policy finds its GPUs wherever they are") {
   Random random(7);
   int found = 0;

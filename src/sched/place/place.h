@@ -1,9 +1,9 @@
 #pragma once
 // Placement of a whole gang on what is available now: filter nodes, then best fit, then devices. All or nothing: either
-// every task group gets at least its least count, or nothing is placed.
+// every task group gets at least min_count tasks, or nothing is placed.
 //
-// Where there are burst pools, a gang that lies within its guarantees goes to the other pools if it fits there, and one
-// that borrows to burst pools; only where that does not do it goes anywhere.
+// If there are burst pools, a gang within its guarantees is tried in the other pools first, and a gang that borrows is
+// tried in burst pools first. If it does not fit there, all pools are used.
 
 #include <cstdint>
 #include <optional>

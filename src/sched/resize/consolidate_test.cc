@@ -1,4 +1,4 @@
-// Moves that put together what is free in pieces, on fleets that live at random.
+// Random fleets: moves that put free pieces together.
 
 #include "sched/resize/consolidate.h"
 
@@ -47,7 +47,7 @@ void allow_moves(Fleet& fleet) {
   fleet.command(ApplyConfig{config, "test"});
 }
 
-// Whether all that is promised there is free beside what runs.
+// Returns true if all nominated places are free beside what runs.
 bool is_free(const State& state, const std::vector<TaskPlacement>& placements) {
   return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& one) {
     const state::NodeState& node = state.node(one.node);
@@ -58,7 +58,7 @@ bool is_free(const State& state, const std::vector<TaskPlacement>& placements) {
   });
 }
 
-// What all of it must be, asked of the state and not of the search.
+// Checks all rules of a set of moves against the state, not against the search.
 void check_moves(Fleet& fleet, const MoveDecision& decision) {
   const State& state = fleet.state;
   Transaction transaction(fleet.state);
@@ -90,7 +90,7 @@ bool any_window(const State& state, const std::vector<TaskPlacement>& placements
                      [&](const TaskPlacement& one) { return !state.node(one.node).maintenance.empty(); });
 }
 
-// Whether one job could move so that some other starts, by trying all pairs.
+// Returns true if moving one job would let a pending one start. Tries all pairs.
 bool one_move_would_do(Fleet& fleet) {
   const State& state = fleet.state;
   sched::Order order(state, fleet.now);
