@@ -1,13 +1,16 @@
 #pragma once
-// The stacks of the queues: which running charges lie within a guarantee is settled again whenever room appeared, or
-// was taken away by a configuration.
+// Guarantee accounting decides which charges count within the guarantee of a queue and which are borrowed. A charge is
+// what one start or scale-up of a running job counts against quota. reconcile() calls this for each queue whose
+// guarantee gained room or was configured anew.
 //
-// 1. What no longer fits into a guarantee becomes borrowed, the last to start first. Nothing stops for it.
-// 2. What fits beside what is promised is promoted, in the order of the stack: a smaller later one may pass a larger
-//    earlier one.
-// 3. The start of a gang that is within at the child of q takes the room at q from charges that are there only because
-//    siblings left it idle: those that borrow at their own child of q, the last first. Only where it then stands higher
-//    than each of them did (sched/preempt/preempt.h has the order), so that the potential there rises.
+// 1. A charge that no longer fits into the guarantee becomes borrowed. Charges are counted in start order, so the
+//    oldest are kept within. No job is evicted for this.
+// 2. A borrowed charge that fits beside the charges within and the nominated amounts becomes within. Charges are tried
+//    in start order; a small later charge may pass a large earlier one.
+// 3. A start that is within at its child of queue q, but borrows at q, may displace charges at q. Only charges that are
+//    within at q and borrow at their own child of q are displaced, the last started first: they use room that siblings
+//    left idle. The start must then have a higher rank than each displaced charge had (sched/preempt/preempt.h defines
+//    the rank), so that the potential at q rises.
 
 #include "control/batch.h"
 
