@@ -28,7 +28,7 @@ void restack(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
   batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
 }
 
-// Returns the charges that are within at the queue, in start order.
+// Returns the charges within the guarantee of the queue, in start order.
 std::vector<BorrowedKey> within_at(const State& state, const QueueState& queue) {
   std::vector<BorrowedKey> keys;
   for (const JobId id : state.running()) {
@@ -43,7 +43,7 @@ std::vector<BorrowedKey> within_at(const State& state, const QueueState& queue) 
   return keys;
 }
 
-// Rule 1: counts the charges within again, in start order. A charge that no longer fits becomes borrowed.
+// Rule 1: counts the charges within the guarantee again, in start order. A charge that no longer fits becomes borrowed.
 void count_out(Batch& batch, const QueueState& queue) {
   if (queue.within_usage.is_zero() || inside_guarantee({}, queue.within_usage, queue.guaranteed)) return;
   Amounts used;
@@ -56,7 +56,8 @@ void count_out(Batch& batch, const QueueState& queue) {
   }
 }
 
-// Rule 2. The room only shrinks in this loop, so an amount that does not fit once is never tried again.
+// Rule 2: counts borrowed charges within the guarantee, in start order, as long as they fit. The room only shrinks in
+// this loop, so an amount that does not fit once is not tried again.
 void promote(Batch& batch, const QueueState& queue) {
   const auto& alike = queue.stack.borrowed_of;
   const auto fits = [&](const Amounts& amounts) {
@@ -78,7 +79,7 @@ void promote(Batch& batch, const QueueState& queue) {
   }
 }
 
-// A charge that is within at a queue, but borrows at the child of that queue.
+// A charge that is within the guarantee of a queue, but borrowed at the child of that queue.
 struct Displaceable {
   BorrowedKey key;
   Amounts amounts;
@@ -98,7 +99,7 @@ std::vector<Displaceable> displaceable(const State& state, const QueueState& que
 }
 
 // Returns the bits of the mask `within` that a charge loses when it is displaced at `queue`. It loses the bit of the
-// queue. Further up it loses each bit of `taken` at an ancestor where it no longer is within at the child.
+// queue. It also loses the bit of each ancestor in `taken` at whose child it then is borrowed.
 std::uint64_t lost_of(const State& state, const QueueState& queue, std::uint64_t taken, std::uint64_t within) {
   std::uint64_t left = within & ~bit_of(queue);
   QueueId child = queue.id;
@@ -145,9 +146,9 @@ void put_back(Room& room, const std::vector<Displaceable>& out) {
   }
 }
 
-// Returns the bits that `charge` gains when it displaces `others` at the queue. It gains the bit of the queue. Further
-// up it gains the bit of an ancestor if it is within at the child, if some of `others` lose that bit, and if it then
-// fits there.
+// Returns the bits that `charge` gains when it displaces `others` at the queue. It gains the bit of the queue. It also
+// gains the bit of an ancestor if three things hold: it is within the guarantee of the child, some of `others` lose
+// that bit, and the charge then fits.
 std::uint64_t taken_over(const State& state, const QueueState& queue, const Charge& charge,
                          const std::vector<BorrowedKey>& others) {
   std::uint64_t taken = bit_of(queue);
@@ -179,7 +180,7 @@ void displace(Batch& batch, const QueueState& queue) {
   const Amounts least = used - stack.idle_usage;
   const auto fits = [&](const Amounts& amounts) { return inside_guarantee(least, amounts, queue.guaranteed); };
   // A cheap test first: entitled charges are a part of the borrowed ones. If no borrowed amount fits, no entitled
-  // charge does.
+  // charge fits.
   if (std::none_of(stack.borrowed_of.begin(), stack.borrowed_of.end(), [&](const auto& of) { return fits(of.first); }))
     return;
   if (std::none_of(stack.entitled.begin(), stack.entitled.end(),

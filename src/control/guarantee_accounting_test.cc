@@ -74,7 +74,7 @@ TEST_CASE("a promise of who will borrow keeps no room from others") {
   const JobId guest = fleet.start(Fleet::job("guest", 4), "n1", 4);
   const JobId borrower = fleet.start(Fleet::job("a", 3), "n2", 0);
   const JobId preemptor = fleet.submit(Fleet::job("a", 4));
-  const std::uint64_t nowhere = 1;  // within no guarantee; only the bit of the root
+  const std::uint64_t nowhere = 1;  // within no guarantee: only the bit of the root
   const auto places = {fleet.place(preemptor, "n1", 4)};
   fleet.decide(EvictDecision{preemptor, places, {guest}, {StopCause::kPreempt}, {0}, StopCause::kPreempt, nowhere});
   fleet.exit(within);

@@ -2,8 +2,9 @@
 // An operator orders a running job to move to other nodes. New places are found first and are kept for the job, as in
 // consolidation (sched/resize/consolidate.h). Then the job is asked to save and to leave.
 //
-// The order is refused if no places are free, if unsaved work would be lost and the order does not allow that, or if
-// the job is a replica that its service cannot spare. Limits on consolidations and min_runtime do not apply.
+// The order is refused if the job cannot move: it is stopping or interactive, has exited tasks, or a node of it is out
+// of contact. It is also refused if the job would lose by it: no places are free, unsaved work would be lost without
+// permission, or its service cannot spare the replica. Limits on consolidations and min_runtime do not apply.
 
 #include <vector>
 

@@ -261,9 +261,9 @@ Leaving leaving_below(const State& state, QueueId queue, const std::string* user
   return leaving;
 }
 
-// Returns true if no nominated job below the queue deserves its places less: lower priority first, then younger. Only
-// that nomination is withdrawn when a limit does not allow all of them. `dim` is the limited resource, or kDims for the
-// number of jobs.
+// Returns true if no other nominated job below the queue deserves its places less: it has the lowest priority and,
+// among equals, is the youngest. `dim` is the limited resource, or kDims for the number of jobs. If a limit does not
+// allow all nominations, this one is withdrawn.
 bool is_least_deserving(const State& state, const JobState& preemptor, QueueId queue, std::size_t dim,
                         const std::string* user) {
   const auto deserves = [](const JobState& job) {
@@ -276,8 +276,9 @@ bool is_least_deserving(const State& state, const JobState& preemptor, QueueId q
   });
 }
 
-// Returns true if usage and nominations exceed the max of the queue even after all stopping tasks have left, and if
-// this nomination is the one to withdraw. That happens when max was lowered after the nomination.
+// Returns true if the nomination of `preemptor` breaks the max of the queue and has to be withdrawn. That happens when
+// max was lowered after the nomination. Stopping tasks count as gone. Of several nominations the least deserving is
+// withdrawn.
 bool is_over_max(const State& state, const JobState& preemptor, const QueueState& queue) {
   std::optional<Leaving> leaving;
   for (std::size_t dim = 0; dim < kDims; ++dim) {

@@ -362,8 +362,8 @@ std::string known_profiles(const state::State& state) {
   return text;
 }
 
-// Returns the GPU models that the request may use and that offer its MIG profile, grouped by the share of a GPU that
-// the profile is, in milli-GPU.
+// Returns the GPU models that the request may use and that offer its MIG profile. They are grouped by the share of a
+// GPU that the profile is, in milli-GPU.
 std::map<std::int32_t, std::vector<std::string>> shares_of_profile(const state::State& state,
                                                                    const TaskRequest& request) {
   std::map<std::int32_t, std::vector<std::string>> shares;

@@ -489,7 +489,7 @@ void Supervisor::record_exit() {
   notify(run_dir_ + "/doorbell");
 }
 
-// Detaches from the control plane: its session, its terminal, its descriptors, and its children.
+// Detaches from the control plane: its session, terminal, descriptors, and parent.
 void detach() {
   if (::fork() != 0) ::_exit(0);
   ::setsid();

@@ -1,8 +1,8 @@
 #pragma once
 // Finds remedies: the smallest changes with which a pending job would start now.
 //
-// 1. "Would start" means: if the job were the next that the cycle tries, it would get its places, and no job would be
-//    evicted but the victims that the remedy names.
+// 1. "Would start" means that the job gets its places if the cycle tries it next. Only the victims that the remedy
+//    names are evicted.
 // 2. Each remedy is tried before it is returned, with the functions that decide in the cycle
 //    (explain/pending_reason.h).
 // 3. Each remedy is minimal: with one victim, node or limit fewer, or with one unit of quota less, the job would not

@@ -1,8 +1,9 @@
 #pragma once
 // Computes how much of all guarantees the fleet can meet at once. Guarantees are backed by the GPUs of each pool and
-// model, and by the cores and memory of each pool. Only nodes that take tasks count, and burst pools do not. The result
-// is the maximum flow from the queues, over the pools that are open to them or to queues below them, to these resources
-// (Ford and Fulkerson, "Maximal Flow Through a Network", 1956).
+// model, and by the cores and memory of each pool. Only nodes that take tasks count, and burst pools do not.
+//
+// The result is a maximum flow from queues to these resources (Ford and Fulkerson, "Maximal Flow Through a Network",
+// 1956). A queue can use the pools that are open to it or to queues below it.
 //
 // Nodes can be taken out and put back, to see whether less is backed without them. With Of::kKeptBack, the flow is
 // computed for what queues with a lending limit keep back and do not use yet, against free resources.
