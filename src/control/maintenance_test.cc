@@ -61,11 +61,11 @@ TEST_CASE("a window is of the nodes that it names, or of those that are there an
   pool.name = "pool";
   fleet.command(pool);
   fleet.command(RegisterNode{fleet.node("s2", "spare")});
-  CHECK(fleet.nodes_of("pool") == Names{"s1"});  // s2 came later
+  CHECK(fleet.nodes_of("pool") == Names{"s1"});  // s2 registered later
   pool.labels = {{"row", "1"}};
   pool.name = "nothing";
   CHECK(fleet.refusal(pool) == "no node is of that pool and has those labels");
-  // A lost node is named or not meant.
+  // Labels do not select a lost node; only its name does.
   fleet.command(ReportNodeStatus{"n2", NodeStatus::kLost, "fenced by op"});
   rack.name = "lost";
   CHECK(fleet.refusal(rack) == "no node is of that pool and has those labels");
@@ -83,7 +83,7 @@ TEST_CASE("a window that makes no sense is refused, and the refusal says why") {
   CHECK(fleet.refusal(fleet.window({"n1"}, kHour, 367 * 86'400)) == "for must be 1 second to 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, 367 * 86'400, 60)) == "from must be within the next 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, -100, 100)).starts_with("the window is over at "));
-  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 101)).empty());  // one second of it is left
+  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 101)).empty());  // the window has one second left
   PlanMaintenance named = fleet.window({"n1"}, kHour, 60);
   named.name = "no name";
   CHECK(fleet.refusal(named).starts_with("name 'no name' is not a name"));
@@ -107,7 +107,7 @@ TEST_CASE("the same window said again changes nothing, and another one of its na
   CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");
   CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-2");
   fleet.command(CancelMaintenance{"maintenance-1", "op"});
-  CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");  // the first that is free
+  CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");  // the first name that is not used
 }
 
 TEST_CASE("a thousand windows are the most") {
@@ -126,7 +126,7 @@ TEST_CASE("a node is open when none of its windows lasts") {
   CHECK((fleet.open("n1") && fleet.open("n2")));
   fleet.pass(1);
   CHECK_FALSE((fleet.open("n1") || fleet.open("n2")));
-  fleet.pass(100);  // the first is over, the second lasts
+  fleet.pass(100);  // the first window is over, the second goes on
   CHECK_FALSE(fleet.open("n1"));
   CHECK(fleet.open("n2"));
   fleet.pass(50);
@@ -156,7 +156,7 @@ TEST_CASE("who is not gone by then is asked to leave one grace of his before the
   brief.time_limit_s = 3 * kHour;
   JobSpec patient = Fleet::job("a", 1);
   patient.checkpoint.grace_s = 300;
-  const JobId gone = fleet.start(brief, "n1", 0);  // at the very second at which the window begins
+  const JobId gone = fleet.start(brief, "n1", 0);  // it ends in the second in which the window begins
   brief.time_limit_s += 1;
   const JobId late = fleet.start(brief, "n1", 1);
   const JobId slow = fleet.start(patient, "n1", 2);

@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-// Whether the text can be shown, in messages too; commas would part it where several are written together.
+// Returns an error if the text cannot be shown in messages, or has a comma, which would split it in a list.
 Result<void> check_word(const std::string& flag, const std::string& text) {
   if (text.size() > kMaxWord) return invalid(flag + " is longer than " + std::to_string(kMaxWord) + " bytes");
   if (!is_utf8(text)) return invalid(flag + " is not valid UTF-8");
@@ -66,7 +66,7 @@ Result<void> put_label(const std::string& text, NodeSpec& node) {
   return {};
 }
 
-// A colon or '=' would part the key from what else a taint has elsewhere.
+// Sets a taint. A colon or '=' is refused: elsewhere it separates the key of a taint from its value and effect.
 Result<void> put_taint(const std::string& key, NodeSpec& node) {
   if (auto ok = check_word("--node-taint", key); !ok) return ok;
   if (key.empty() || key.find_first_of(":=") != std::string::npos)
@@ -77,7 +77,7 @@ Result<void> put_taint(const std::string& key, NodeSpec& node) {
   return {};
 }
 
-// The place as far as somebody is told of it: what is wrong with it; empty if nothing is.
+// Returns what is wrong with the place, or "" if nothing is.
 std::string excess_of(const NodeSpec& node, const ClusterConfig& config) {
   const auto& levels = config.topology_levels;
   if (node.topology.size() <= levels.size()) return "";

@@ -22,7 +22,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape looks at all jobs, not at one page of them
+constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape covers all jobs, not one page of them
 
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
   auto retired = to_retired(row);
@@ -159,7 +159,7 @@ Result<void> DaemonService::signal(JobId id, std::int32_t signal) {
 
 namespace {
 
-// Also of nodes that are gone: a state forgets no node.
+// Includes nodes that are gone: a state never forgets a node.
 std::set<std::string> simulated_models(const state::State& state) {
   std::set<std::string> models;
   for (const state::NodeState& node : state.nodes()) {

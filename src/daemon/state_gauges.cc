@@ -24,7 +24,7 @@ using telemetry::Exposition;
 using telemetry::MetricType;
 
 constexpr int kGpuMilli = 3;  // decimal places of a GPU
-constexpr int kMs = 3;        // of a second
+constexpr int kMs = 3;        // decimal places of a second
 
 template <class Number>
 Decimal whole(Number number) {
@@ -74,7 +74,7 @@ void add_gpus(const State& state, Exposition& out) {
 // A ratio with five places.
 Decimal ratio_of(const GpuUtilizationSum& sum) { return {sum.milli_percent(), 5}; }
 
-// Of the GPUs that are measured, each by itself and those that were allocated together.
+// Adds the utilization of each measured GPU, and of all allocated GPUs together.
 void add_gpu_utilization(const api::View& view, Exposition& out) {
   const GpuUtilization gpu_utilization = view.measured();
   std::map<std::pair<std::string_view, std::string_view>, GpuUtilizationSum> allocated;
@@ -98,7 +98,7 @@ void add_gpu_utilization(const api::View& view, Exposition& out) {
   }
 }
 
-// The first of these that a node is.
+// A node counts in the first of these states that applies.
 constexpr std::string_view kNodeStates[] = {"lost", "unknown", "maintenance", "draining", "cordoned", "ready"};
 
 std::size_t state_of(const NodeState& node) {
@@ -124,8 +124,8 @@ struct Scaling {
   std::size_t helped = 0;
 };
 
-// Nodes of several sizes may be of one pool and model: what is wanted is alternatives, of which the one counts that
-// starts the most jobs, and of these the one of the fewest nodes.
+// Nodes of several sizes may have the same pool and model. Their scale-ups are alternatives: the one that starts the
+// most jobs counts, and of these the one with the fewest nodes.
 void add_capacity(const api::View& view, Exposition& out) {
   const explain::ScaleUpEffort effort{.asks = 50, .nodes_scored = 100'000};
   const explain::Capacity capacity = explain::capacity_of(view.state, view.now, explain::kIdleForMs, effort);
@@ -163,7 +163,7 @@ void add_fragmentation(const State& state, Exposition& out) {
                  whole(state.fragmentation_alarm() ? 1 : 0));
 }
 
-// What quota and the fleet would let the queue have beside what is used and promised, nobody leaving.
+// Returns the GPUs that quota and the fleet leave for the queue beside used and nominated ones, without any eviction.
 std::int64_t headroom_milli(const State& state, const QueueState& queue) {
   std::int64_t room = state.fragmentation().idle_milli();
   for (QueueId id = queue.id; id.valid(); id = state.queue(id).parent) {
@@ -177,7 +177,7 @@ std::int64_t headroom_milli(const State& state, const QueueState& queue) {
 struct QueueGauge {
   std::string_view name;
   std::string_view help;
-  std::optional<Decimal> (*value)(const State&, const QueueState&);  // nothing: the queue has none
+  std::optional<Decimal> (*value)(const State&, const QueueState&);  // nothing if the queue has none
 };
 
 constexpr QueueGauge kQueueGauges[] = {
@@ -221,7 +221,7 @@ constexpr QueueGauge kQueueGauges[] = {
      }},
 };
 
-// All but the root, by path.
+// Returns all queues except the root, by path.
 std::vector<const QueueState*> queues_by_path(const State& state) {
   std::vector<const QueueState*> queues;
   for (const QueueState& queue : state.queues()) {
@@ -248,7 +248,7 @@ void add_queues(const State& state, const std::vector<const QueueState*>& queues
   }
 }
 
-// Of one leaf. Services and arrays are left out: their replicas and elements are jobs.
+// The counts of one leaf queue. Services and arrays are left out: their replicas and elements are the jobs.
 struct Line {
   std::map<JobPhase, std::int64_t> phases = {
       {JobPhase::kPending, 0}, {JobPhase::kRunning, 0}, {JobPhase::kStopping, 0}};

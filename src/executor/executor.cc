@@ -52,8 +52,8 @@ Descriptor open_lock(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
 
-// The kernel holds a lock exactly as long as some process has it open: no crash leaves one behind, and no pid is
-// trusted.
+// The kernel keeps a lock exactly as long as a process has it open. So no crash leaves a lock behind, and no pid has to
+// be trusted.
 Descriptor try_lock(const std::string& path) {
   Descriptor lock = open_lock(path);
   if (lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
@@ -61,7 +61,7 @@ Descriptor try_lock(const std::string& path) {
 }
 
 // A server that was killed while it executed a supervisor leaves a child that holds all its locks until it executes, a
-// moment later. Who comes next waits that moment; who really is the second is refused after it.
+// moment later. The next server waits for that moment. A real second server is refused after it.
 Descriptor wait_for_lock(const std::string& path) {
   for (const std::int64_t begin = boot_clock_ms(); boot_clock_ms() - begin < kLockPatienceMs;) {
     if (Descriptor lock = try_lock(path); lock.is_open()) return lock;
@@ -84,7 +84,7 @@ std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-// What a supervisor, and below it a job, may know of the server's environment.
+// Returns the part of the server's environment that supervisors, and jobs below them, get.
 std::vector<std::string> allowed_environment() {
   std::vector<std::string> allowed;
   for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
@@ -147,7 +147,7 @@ class Executor::Impl {
   Descriptor notify_pipe_;
   CgroupPlaces places_;
   Capabilities capabilities_;
-  mutable std::mutex mutex_;  // over everything below
+  mutable std::mutex mutex_;  // guards everything below
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
@@ -176,8 +176,8 @@ void Executor::Impl::find_capabilities() {
   }
 }
 
-// Every directory that carries a key is a task that was accepted. The others are halves of a start or a forget that a
-// crash cut short: of the first nothing ever ran, of the second everything was done with.
+// Every directory named after a key is an accepted task. The others are unfinished parts of a start or a forget that a
+// crash interrupted: of the first nothing ever ran; of the second nothing is needed any more.
 void Executor::Impl::adopt() {
   for (const auto& name : list_directory(tasks_dir())) {
     if (const auto key = parse_task_key(name)) {
@@ -235,7 +235,7 @@ void Executor::Impl::remove_task_directory(const TaskKey& key) {
   remove_tree(old);
 }
 
-// The supervisor inherits the locked descriptor, so that there is no moment at which a task that may run is not locked.
+// The supervisor inherits the locked descriptor, so a task that may run is never without its lock.
 Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock) {
   ++task.spawn_tries;
   auto arguments = options_.supervisor;
@@ -273,7 +273,7 @@ void Executor::Impl::reap_spawned() {
   std::erase_if(spawned_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
-// A command is a file, so that it is heard by a supervisor that has not come up yet, is stopped, or outlives us.
+// A command is a file. So it reaches a supervisor that has not started yet, is stopped, or outlives this process.
 Result<void> Executor::Impl::command(const TaskKey& key, const Command& command) {
   const std::lock_guard guard(mutex_);
   const auto found = tasks_.find(key);
@@ -311,7 +311,7 @@ std::vector<Observation> Executor::Impl::observe() {
   return seen;
 }
 
-// The exit is read first and told last: what came before it is then on disk, and nothing is told after it.
+// The exit is read first and reported last. Everything before it is then on disk, and nothing is reported after it.
 void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
   const auto exited = read_exit_of(task);
   if (!task.started_told) {
@@ -351,8 +351,8 @@ std::optional<Exited> Executor::Impl::read_exit_of(const Task& task) const {
   return unknown;
 }
 
-// The lock is ours, so its supervisor is dead. What it left is killed, over as many calls as that takes, and only then
-// is the exit recorded; a task of which nothing ever ran gets a new supervisor.
+// Requires: this process has the lock of the task, so its supervisor is dead. Its orphans are killed, over as many
+// calls as that takes, and only then is the exit recorded. A task of which nothing ever ran gets a new supervisor.
 void Executor::Impl::bury(Task& task, const Descriptor& lock) {
   const auto supervisor = read_supervisor(task.directory);
   if (!supervisor && supervisor.error().code == ErrorCode::kNotFound) {

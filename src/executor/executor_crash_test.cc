@@ -15,7 +15,7 @@ namespace berth::executor {
 
 namespace {
 
-// Runs `serve` in a child process that ends by SIGKILL: its own at the end of `serve`, or ours after `kill_after_us`.
+// Runs `serve` in a child process that ends by SIGKILL: at the end of `serve`, or after `kill_after_us`.
 void run_killed_server(const ExecutorOptions& options, const std::function<void(Executor&)>& serve,
                        std::int64_t kill_after_us = -1) {
   const pid_t child = ::fork();

@@ -1,6 +1,6 @@
 #pragma once
-// What the executor's tests share: a directory of their own, a launch that works, and waiting for what is observed.
-// When a test ends, everything it started must be gone; that is checked too.
+// A fixture for the tests of the executor: a directory of their own, a launch that works, and waiting for observations.
+// At the end of a test it checks that everything the test started is gone.
 
 #include <doctest/doctest.h>
 #include <poll.h>
@@ -105,7 +105,7 @@ class ExecutorFixture {
     return read ? read->bytes : "";
   }
 
-  // Processes that carry this test's mark: jobs by their environment, supervisors by the directory they were given.
+  // Returns the processes of this test: tasks by their environment, supervisors by the directory in their arguments.
   std::vector<pid_t> find_processes() const {
     std::vector<pid_t> found;
     for (const auto& process : see_all_processes()) {

@@ -22,8 +22,8 @@ struct Marks {
   std::set<pid_t> sessions;
 };
 
-// The kernel gives no pid away that still numbers a session. When the leader's pid belongs to a process that started at
-// another time, the session has died out and its number is somebody else's.
+// The kernel does not reuse a pid that is still the number of a session. If the pid of the leader belongs to a process
+// with another start time, the old session has ended, and the number belongs to another session.
 std::set<pid_t> find_sessions(const std::vector<ProcessSeen>& ranks) {
   std::set<pid_t> sessions;
   for (const auto& rank : ranks) {

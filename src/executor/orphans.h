@@ -1,13 +1,14 @@
 #pragma once
-// What a supervisor that was killed has left running. Normally nothing: the ranks die with it. What they had started
-// does not, and is found by its cgroup, by the token in its environment and by its session, and through its ancestors.
+// Orphans: processes that a killed supervisor has left running. Normally there are none, because the ranks die with it.
+// Processes that the ranks had started do not. They are found by their cgroup, by the token in their environment, by
+// their session, and by their ancestors.
 
 #include <cstddef>
 #include <string>
 
 namespace berth::executor {
 
-// Sends SIGKILL to what is left of the task and says how many processes that were. Nothing is left once it returns 0.
+// Sends SIGKILL to all orphans of the task and returns how many there were. If it returns 0, none is left.
 std::size_t kill_orphans(const std::string& task_dir);
 
 }  // namespace berth::executor

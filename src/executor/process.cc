@@ -76,7 +76,7 @@ std::vector<ProcessSeen> see_all_processes() {
 
 std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSeen>& all) {
   std::set<pid_t> tree{root};
-  // Parents may come after their children in the listing, so it is read until a pass adds nobody.
+  // Parents may come after their children in the list, so it is read until a pass adds no process.
   for (bool grew = true; grew;) {
     grew = false;
     for (const auto& process : all) {
@@ -91,7 +91,7 @@ std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSee
 }
 
 void signal_process(const ProcessSeen& process, int signo) {
-  // The handle pins whoever has the pid now; the start time then says whether that is the one meant.
+  // The handle pins the process that has the pid now; the start time then shows whether it is the right one.
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   const auto now = see_process(process.pid);
   if (!now || now->start_ticks != process.start_ticks) return;

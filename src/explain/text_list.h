@@ -1,5 +1,5 @@
 #pragma once
-// Words in a sentence: "a, b and c", "3 jobs".
+// Lists and counts in sentences: "a, b and c", "3 jobs".
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace berth::explain {
 
-// `name` says one of them.
+// Returns the items as a list, "a, b and c". `name` returns the text of one item.
 template <class Items, class Name>
 std::string listed(const Items& items, Name&& name) {
   std::string text;

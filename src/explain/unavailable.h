@@ -1,6 +1,6 @@
 #pragma once
-// What closes nodes to a waiting job, in words: cordons, lost contact, failed GPUs, maintenance windows, and the rules
-// of pools.
+// Says which nodes a pending job may not use now, and why: cordons, lost contact, failed GPUs, images, maintenance
+// windows and rules of pools.
 
 #include <string>
 #include <vector>
@@ -10,21 +10,26 @@
 
 namespace berth::explain {
 
-// Ends of a sentence that tells a reason of this code, each begun by "; ", or nothing: the nodes that are closed to new
-// tasks and could each hold a task of the job if they were open; the failed GPUs of open nodes that could hold more of
-// its tasks with them, were they empty; the open nodes that could if its image did not matter; what planned windows
-// close to it of what is free now; and the rules of pools that it may not use.
+// The next functions return the end of the sentence for a reason with this code, beginning with "; ", or "". Each is
+// about nodes that could hold a task of the job if one obstacle were gone:
+//
+// - closed_nodes: nodes that are cordoned, under maintenance or out of contact;
+// - failed_gpus: failed GPUs of nodes that take tasks;
+// - closed_to_images: nodes that run no containers;
+// - closed_by_windows: free resources that a planned maintenance window closes to the job;
+// - closed_pools: pools whose rules exclude the job.
 std::string closed_nodes(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string failed_gpus(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_to_images(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_by_windows(const state::State& state, const state::JobState& job, ReasonCode code);
 std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
 
-// "pool serving takes only jobs of class inference, and this one is of class training": for each pool with nodes that
-// is closed to the job.
+// Returns a sentence for each pool that has nodes and is closed to the job: "pool serving takes only jobs of class
+// inference, and this one is of class training".
 std::vector<std::string> pool_rules(const state::State& state, const state::JobState& job);
 
-// "window firmware closes node n1 from T to U, and the job might still run then: it has no time limit"
+// Returns the sentence for a maintenance reason: "window firmware closes node n1 from T to U, and the job might still
+// run then: it has no time limit".
 std::string maintenance_sentence(const state::State& state, const Reason& reason);
 
 }  // namespace berth::explain

@@ -37,7 +37,7 @@ std::uint64_t integer_at(std::string_view bytes, std::size_t at) {
 
 std::string to_bytes(const Hash& hash) { return {hash.begin(), hash.end()}; }
 
-// Header fields and the state are hashed one after the other rather than joined, which would copy the state.
+// Header fields and state are hashed one after the other: joining them would copy the state.
 Hash checksum_of(std::string_view fields, std::string_view bytes) {
   return sha256(std::string(fields) + to_bytes(sha256(bytes)));
 }
@@ -78,7 +78,7 @@ Result<void> CheckpointFiles::save(std::uint64_t seq, const Hash& head_hash, std
   if (auto ok = disk_->rename(unfinished.string(), path_of(seq).string()); !ok) return ok;
   if (auto ok = sync_names(); !ok) return ok;
   const std::vector<std::uint64_t> kept = list();
-  std::error_code ignored;  // an old file that stays takes space and harms nothing
+  std::error_code ignored;  // a remaining old file only takes space
   for (std::size_t i = kKept; i < kept.size(); ++i) std::filesystem::remove(path_of(kept[i]), ignored);
   return {};
 }

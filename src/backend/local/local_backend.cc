@@ -161,7 +161,7 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kSupervisorLost, "the machine no longer knows this task");
       return;
     }
-    if (!start.image.empty()) {  // never as a plain process
+    if (!start.image.empty()) {  // an image is never replaced by a plain process
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
       return;
     }

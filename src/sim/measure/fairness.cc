@@ -9,12 +9,12 @@
 namespace berth::sim {
 namespace {
 
-using Group = std::vector<std::size_t>;  // queues that divide one amount among them
+using Group = std::vector<std::size_t>;  // queues that share one amount
 
 std::int64_t floor_of(const QueueSample& queue) { return std::min(queue.guaranteed_milli, queue.demand_milli); }
 
-// Shares `surplus` out by weight; queues that need less than their part leave the rest to the others, so each round
-// either ends or satisfies at least one queue.
+// Divides `surplus` by weight. Queues that need less than their part leave the rest to the others, so each round either
+// ends or satisfies at least one queue.
 void fill_by_weight(const std::vector<QueueSample>& queues, const Group& group, std::int64_t surplus,
                     std::vector<std::int64_t>& shares) {
   Group hungry;
@@ -41,7 +41,7 @@ void fill_by_weight(const std::vector<QueueSample>& queues, const Group& group, 
   }
 }
 
-// Where the guarantees are more than there is, because nodes are lost, they shrink alike.
+// If the guarantees exceed the amount, because nodes are lost, all shrink by the same ratio.
 void divide(const std::vector<QueueSample>& queues, const Group& group, std::int64_t amount,
             const std::vector<std::int64_t>& floors, std::vector<std::int64_t>& shares) {
   std::int64_t guaranteed = 0;
@@ -66,8 +66,8 @@ Groups groups_of(const std::vector<QueueSample>& queues) {
   return groups;
 }
 
-// What a queue is given before any surplus is shared: its own guarantee, or what is guaranteed below it if that is
-// more.
+// Returns what each queue gets before the surplus is divided: its own guarantee, or the guarantees below it if their
+// sum is larger.
 std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
   std::vector<std::int64_t> floors(queues.size(), 0);
   for (std::size_t i = queues.size(); i-- > 0;) {
@@ -108,7 +108,7 @@ FairnessPoint fairness_at(const FairnessSample& sample) {
       ++point.queues_violated;
       point.shortfall_milli += floor_of(queue) - queue.usage_milli;
     }
-    if (!groups.below[i].empty()) continue;  // what is above the leaves has its say through them
+    if (!groups.below[i].empty()) continue;  // only leaves count; parents are the sum of theirs
     gap = std::max(gap, shares[i] - queue.usage_milli);
     if (queue.demand_milli == 0 || shares[i] == 0) continue;
     const double satisfaction = static_cast<double>(queue.usage_milli) / static_cast<double>(shares[i]);
@@ -119,7 +119,7 @@ FairnessPoint fairness_at(const FairnessSample& sample) {
   if (sample.capacity_milli > 0) {
     point.gap_pct = 100 * static_cast<double>(gap) / static_cast<double>(sample.capacity_milli);
   }
-  // Nobody having anything is equal, if not happy.
+  // If no queue has anything, that is equal, too.
   if (count > 0) point.jain = squares == 0 ? 1.0 : sum * sum / (count * squares);
   return point;
 }

@@ -184,7 +184,7 @@ void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
   csv.append("\r\n");
 }
 
-// An order of arrival has no times: those cells stay empty, and whoever started never leaves.
+// An order of arrival has no times: those cells stay empty, and a job that started never leaves.
 void append_arrived(const RunResult& run, const ArrivedJob& arrived, std::string& csv) {
   const JobOutcome& job = (*run.asked)[arrived.job];
   append_asked(run, job, csv);

@@ -1,4 +1,4 @@
-// How a scenario tells events: one line each, in words, and nothing for those that only prepare others.
+// Turns events into the output of a scenario: one line each, and none for events that only prepare others.
 
 #include <algorithm>
 #include <map>
@@ -37,7 +37,7 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
   return text;
 }
 
-// The job whose held start, if there is one, is over with the event.
+// Returns the job whose backfill reservation ends with the event.
 JobId job_without_reservation(const Event& event) {
   if (const auto* nominated = std::get_if<Nominated>(&event)) return nominated->job;
   if (const auto* started = std::get_if<AttemptStarted>(&event)) return started->job;
@@ -93,7 +93,7 @@ std::string Stage::places_text(const std::vector<TaskPlacement>& placements) con
   return text;
 }
 
-// What a charge has won or lost against what was known of it.
+// Returns which guarantees a charge has entered or left since its last output.
 std::string Stage::restacked_text(const ChargePromoted& event) {
   std::uint64_t& within = charges_.at(event.job).at(event.charge).within;
   const bool lost = (within & ~event.within) != 0;
@@ -183,7 +183,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBegin.ms) +
                              " on " + places_text(held->placements);
     if (std::exchange(told_reservations_[held->job], told) != told)
-      line(told);  // worked out again, it is often the same
+      line(told);  // a recomputed reservation is often the same
   } else if (const auto* unheld = std::get_if<ReservationDropped>(&event)) {
     line(name(unheld->job) + " is held no start any more: " + unheld->why);
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {

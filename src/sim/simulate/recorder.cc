@@ -39,7 +39,7 @@ void Recorder::waits(std::uint32_t job, int sign) {
   now_.waiting_jobs += sign;
   now_.waiting_gpu_milli += sign * one.gpu_milli;
   changed_ = true;
-  if (one.over_max) return;  // no policy that keeps to the quotas can give it what it waits for
+  if (one.over_max) return;  // no policy that keeps the quotas can start it
   for (std::size_t i = workload_.queues[one.queue].place; i != TreeQueue::kNoParent; i = workload_.tree[i].parent) {
     Line& line = lines_[i];
     line.waiting_milli += sign * one.gpu_milli;
@@ -70,8 +70,8 @@ void Recorder::book_breaches(std::int64_t now_ms) {
   }
 }
 
-// Exact, at each instant at which nothing more can start: a guarantee is breached while a job waits that would lie
-// within it.
+// A guarantee is breached while a pending job would be within it. Judged exactly, at each instant at which nothing more
+// can start.
 void Recorder::judge_guarantees(std::int64_t now_ms, const WhyBreached& why) {
   book_breaches(now_ms);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -141,7 +141,8 @@ void Recorder::refuse(std::uint32_t job, const std::string& why) {
   count_refusal(result_, why);
 }
 
-// By place in the tree: no queue's demand is above its max, and what its children may not have is no demand of it.
+// Returns demands by index in the tree. A demand is at most the max of its queue, and demand that the children may not
+// have does not count.
 std::vector<std::int64_t> Recorder::demands_now() const {
   std::vector<std::int64_t> demands(lines_.size(), 0);
   for (std::size_t i = lines_.size(); i-- > 0;) {
@@ -169,8 +170,8 @@ FairnessSample Recorder::fairness_now(std::int64_t now_ms) const {
   return sample;
 }
 
-// A change within a step of the last sample is held back until the step is over or the next change comes, so that what
-// a sample says of a long stretch is what it was for nearly all of it.
+// A change within one step of the last sample is held back until the step is over or the next change comes. So a long
+// sample shows values that were valid for nearly all of its time.
 void Recorder::sample_fairness(std::int64_t now_ms) {
   auto& samples = result_.fairness;
   if (!samples.empty() && now_ms < samples.back().at_ms + fairness_step_ms_) {

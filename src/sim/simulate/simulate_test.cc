@@ -87,8 +87,8 @@ TEST_CASE("within one level nobody is stopped; crossing the threshold is what le
   CHECK(wait_s(result, 0) == 3);
 }
 
-// A holds the GPU from 0 on and is past its threshold, B never. Promoted after 30 s of waiting, A stops whoever runs,
-// and nobody stops it again.
+// A has the GPU from 0 on and passes its threshold; B never does. A is promoted after 30 s of waiting, evicts the
+// running job, and is never evicted again.
 TEST_CASE("attained service: who has waited long enough goes first and stays") {
   std::vector<TraceJob> jobs = {job("a", 0, 40, 1)};
   for (int i = 0; i < 12; ++i) jobs.push_back(job("b" + std::to_string(i), 20 + 9 * i, 9, 1));
@@ -121,7 +121,7 @@ TEST_CASE("saving and restarting cost what the contract says, and both count as 
   CHECK(wait_s(result, 0) == 12);
 }
 
-// A save that is still due after everything is over is not waited for: the run ends with its last change.
+// The run does not wait for a save that is due after everything else: it ends with its last change.
 TEST_CASE("how often a job saves changes no figure of a run in which nobody is stopped") {
   const std::vector<OverlayQueue> queues = {{"lab", "", 8000, 12'000, 1}};
   for (const char* name : {"berth", "fifo"}) {

@@ -41,7 +41,7 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
-// Nobody asks for the model that is cut by its name.
+// Requests a MIG profile for some tasks. No job names the model that uses MIG.
 void Simulation::choose_instance(TaskRequest& request, Random& knives) {
   if (request.gpu_models == std::vector<std::string>{config_.gpu_models.back().name}) request.gpu_models.clear();
   if (!knives.chance(400)) return;
@@ -52,7 +52,8 @@ void Simulation::choose_instance(TaskRequest& request, Random& knives) {
       knives.pick(std::vector<std::string>{"1g.5gb", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
 }
 
-// With numbers of their own, as above: NUMA policies, images, ports, labels, terms of affinity, levels of groups.
+// Chooses NUMA policies, images, ports, labels, affinity terms and levels of groups, with random numbers of its own
+// (see choose_policies).
 void Simulation::choose_for_affinity(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
