@@ -121,10 +121,10 @@ bool offers_controller(const std::string& directory, const std::string& controll
 // Creates the directory and checks that a group inside it accepts the limit.
 Result<void> try_place(const std::string& place, const std::string& control, const std::string& value) {
   if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", place, errno);
-  const std::string transaction = place + "/trial-" + std::to_string(::getpid());
-  if (::mkdir(transaction.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", transaction, errno);
-  auto tried = control.empty() ? Result<void>() : write_control(transaction + "/" + control, value);
-  ::rmdir(transaction.c_str());
+  const std::string trial = place + "/trial-" + std::to_string(::getpid());
+  if (::mkdir(trial.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", trial, errno);
+  auto tried = control.empty() ? Result<void>() : write_control(trial + "/" + control, value);
+  ::rmdir(trial.c_str());
   return tried;
 }
 
