@@ -31,7 +31,7 @@ bool is_eviction(StopCause cause) {
   return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
 }
 
-struct ExpectedEnd {
+struct AttemptEnd {
   Outcome outcome = Outcome::kSucceeded;
   bool again = false;  // the job is requeued
   bool back_off = false;
@@ -49,7 +49,7 @@ bool any_task(const AttemptState& attempt, ExitReason reason) {
 }
 
 // Returns the outcome of the attempt and whether the job is requeued. Requires: all its tasks are over.
-ExpectedEnd expected_end_of(const State& state, const JobState& job) {
+AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const JobState* parent = state.job(job.parent);
   const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
@@ -98,26 +98,26 @@ void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop
 }
 
 void end_attempt(Batch& batch, const JobState& job) {
-  const ExpectedEnd expected_end = expected_end_of(batch.state(), job);
+  const AttemptEnd end = end_of_attempt(batch.state(), job);
   const AttemptState& attempt = *job.attempt;
   const JobId id = job.id;
   const std::optional<state::Stop> stop = attempt.stop;  // a copy: the attempt is deleted by AttemptEnded
-  const bool own_failure = expected_end.outcome == Outcome::kFailed || expected_end.outcome == Outcome::kStartFailed ||
-                           expected_end.outcome == Outcome::kTimeLimit || expected_end.outcome == Outcome::kNodeLost;
-  AttemptEnded ended{id, attempt.number, expected_end.outcome, own_failure ? attempt.failure_code : 0,
+  const bool own_failure = end.outcome == Outcome::kFailed || end.outcome == Outcome::kStartFailed ||
+                           end.outcome == Outcome::kTimeLimit || end.outcome == Outcome::kNodeLost;
+  AttemptEnded ended{id, attempt.number, end.outcome, own_failure ? attempt.failure_code : 0,
                      own_failure ? attempt.first_failure : std::string()};
   const std::int32_t code = ended.code;
   const std::string message = ended.message;
   batch.emit(std::move(ended));
-  if (expected_end.again) {
+  if (end.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
     batch.emit(
-        JobRequeued{id, expected_end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
+        JobRequeued{id, end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
     promise_move(batch, id, stop);
   } else {
-    batch.emit(JobFinished{id, expected_end.outcome, code, message});
+    batch.emit(JobFinished{id, end.outcome, code, message});
   }
 }
 

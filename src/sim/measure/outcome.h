@@ -16,14 +16,14 @@
 
 namespace berth::sim {
 
-enum class ExpectedEnd {
+enum class JobEnd {
   kCompleted,
   kRunning,  // still running when the run ended
   kWaiting,  // still waiting when the run ended
   kRefused,  // refused: it could never fit, or was tried once and dropped
 };
 
-const char* name_of(ExpectedEnd expected_end);
+const char* name_of(JobEnd job_end);
 
 struct JobOutcome {
   std::string id;
@@ -42,7 +42,7 @@ struct JobOutcome {
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
   std::int64_t moves = 0;
-  ExpectedEnd expected_end = ExpectedEnd::kWaiting;
+  JobEnd job_end = JobEnd::kWaiting;
 };
 
 std::optional<std::int64_t> waiting_ms(const JobOutcome& job);

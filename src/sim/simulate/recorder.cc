@@ -115,14 +115,14 @@ void Recorder::on_record(const EventRecord& record) {
     holds(job, +1);
     if (outcome.first_start_ms) ++outcome.restarts;
     if (!outcome.first_start_ms) outcome.first_start_ms = now;
-    outcome.expected_end = ExpectedEnd::kRunning;
+    outcome.job_end = JobEnd::kRunning;
     if (gantt_) draw(job, id, now);
   } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
     if (began->cause == StopCause::kReclaim || began->cause == StopCause::kPreempt) ++outcome.preemptions;
     if (began->cause == StopCause::kConsolidate) ++outcome.moves;
   } else if (std::holds_alternative<AttemptEnded>(record.event)) {
     holds(job, -1);
-    outcome.expected_end = ExpectedEnd::kWaiting;
+    outcome.job_end = JobEnd::kWaiting;
     for (GanttBar& bar : open_bars_[id.value()]) {
       bar.end_ms = now;
       if (result_.gantt.size() < kMostBars && bar.end_ms > bar.start_ms) result_.gantt.push_back(bar);
@@ -130,14 +130,14 @@ void Recorder::on_record(const EventRecord& record) {
     open_bars_.erase(id.value());
   } else if (const auto* finished = std::get_if<JobFinished>(&record.event)) {
     const bool done = finished->outcome == Outcome::kSucceeded;
-    outcome.expected_end = done ? ExpectedEnd::kCompleted : ExpectedEnd::kRefused;
+    outcome.job_end = done ? JobEnd::kCompleted : JobEnd::kRefused;
     if (done) outcome.finish_ms = now;
     outcome.lost_gpu_milli_ms = progress_.lost_ms(job) * outcome.gpu_milli;
   }
 }
 
 void Recorder::refuse(std::uint32_t job, const std::string& why) {
-  result_.jobs[job].expected_end = ExpectedEnd::kRefused;
+  result_.jobs[job].job_end = JobEnd::kRefused;
   count_refusal(result_, why);
 }
 
@@ -207,7 +207,7 @@ RunResult Recorder::finish() {
   book_breaches(end_ms);
   for (std::uint32_t index = 0; index < workload_.jobs.size(); ++index) {
     JobOutcome& outcome = result_.jobs[index];
-    if (outcome.expected_end == ExpectedEnd::kCompleted) continue;
+    if (outcome.job_end == JobEnd::kCompleted) continue;
     outcome.lost_gpu_milli_ms = progress_.lost_ms(index) * outcome.gpu_milli;
     outcome.done_ms = progress_.kept_ms(index, end_ms);
   }
