@@ -32,6 +32,9 @@ void signal_process(const ProcessSeen& process, int signo);
 // Does its environment, as it was at exec, hold `entry` ("NAME=value")? False where it may not be read.
 bool has_environment_entry(pid_t pid, std::string_view entry);
 
+// As exec wants its arguments and its environment: a pointer to each, then a null.
+std::vector<char*> pointers_to(std::vector<std::string>& strings);
+
 // Changes with every boot: what was written under another boot id is about processes that no longer exist.
 std::string boot_id();
 

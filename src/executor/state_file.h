@@ -20,6 +20,8 @@ Result<void> replace_state_file(const std::string& path, std::string_view bytes)
 // so that a job cannot make its supervisor read a device, a pipe or somebody else's file.
 Result<std::string> read_state_file(const std::string& path, std::size_t limit);
 
+bool exists(const std::string& path);
+
 Result<void> sync_directory(const std::string& path);
 
 // Makes `path` and what is missing above it. What is made gets `mode`; what is there is left alone.
