@@ -1,3 +1,26 @@
+# Sources of one subfolder are compiled eight at a time, as one text: reading the headers costs more than what most sources say
+# themselves. So a name in an anonymous namespace is used once in a folder. Which go together follows from their names alone,
+# and is the same in every preset. BERTH_TOGETHER=1 compiles each by itself (tools/lint reads them so).
+set(BERTH_TOGETHER 8 CACHE STRING "How many sources are compiled as one")
+function(berth_compile_together target)
+  if(BERTH_TOGETHER LESS 2)
+    return()
+  endif()
+  foreach(source ${ARGN})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    if(NOT DEFINED count_${folder})
+      set(count_${folder} 0)
+    endif()
+    math(EXPR number "${count_${folder}} / ${BERTH_TOGETHER}")
+    math(EXPR count_${folder} "${count_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${number})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes a source that another includes for a header, in which such a member would be a fault.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # One folder of src/ is one static library `berth_<folder>`, and the *_test.cc files beside its sources are one
 # test program `<folder>_test`; the *_property_test.cc among them are `<folder>_property_test`. `LINK` names what the folder links: other folders and external libraries.
 function(berth_folder name)
@@ -8,6 +31,7 @@ function(berth_folder name)
   list(FILTER sources EXCLUDE REGEX "(_test|_main)\\.cc$")
   if(sources)
     add_library(berth_${name} STATIC ${sources})
+    berth_compile_together(berth_${name} ${sources})
     target_link_libraries(berth_${name} PUBLIC berth_options ${ARG_LINK})
   else()
     add_library(berth_${name} INTERFACE)
@@ -18,9 +42,11 @@ function(berth_folder name)
   list(FILTER tests EXCLUDE REGEX "_property_test\\.cc$")
   if(tests)
     berth_test(${name}_test SOURCES ${tests} LINK berth_${name} ${ARG_TEST_LINK})
+    berth_compile_together(${name}_test ${tests})
   endif()
   if(properties)
     berth_test(${name}_property_test SOURCES ${properties} LINK berth_${name} ${ARG_TEST_LINK})
+    berth_compile_together(${name}_property_test ${properties})
   endif()
 endfunction()
 

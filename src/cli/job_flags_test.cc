@@ -40,7 +40,7 @@ TEST_CASE("job flags: terms of affinity, at the node unless a level is given, be
   CHECK_FALSE(job_document(options_of({"--near", "cache", "--", "serve"}), {}, kHere));
 }
 
-std::string refused(const std::vector<std::string>& words, const Surroundings& where = kHere) {
+std::string refused_flags(const std::vector<std::string>& words, const Surroundings& where = kHere) {
   std::vector<std::string> all = words;
   all.insert(all.end(), {"--", "serve"});
   const auto document = job_document(options_of(all), {}, where);
@@ -49,14 +49,14 @@ std::string refused(const std::vector<std::string>& words, const Surroundings& w
 }
 
 TEST_CASE("job flags: a name given twice, and surroundings that are not UTF-8") {
-  CHECK(refused({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
-  CHECK(refused({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
+  CHECK(refused_flags({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
+  CHECK(refused_flags({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
         "--node-selector disk=hdd: disk is given twice; leave one out");
-  CHECK(refused({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
+  CHECK(refused_flags({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
 
   const Surroundings broken{"/home/\xff", [](const std::string&) { return std::string("\xff"); }};
-  CHECK(refused({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
-  CHECK(refused({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
+  CHECK(refused_flags({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
+  CHECK(refused_flags({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
   CHECK(job_document(options_of({"--workdir", "/srv", "--", "serve"}), {}, broken));
 }
 

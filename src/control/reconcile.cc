@@ -111,8 +111,7 @@ void end_attempt(Batch& batch, const JobState& job) {
   batch.emit(std::move(ended));
   if (end.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
-    batch.emit(
-        JobRequeued{id, end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
+    batch.emit(JobRequeued{id, end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
     promise_move(batch, id, stop);

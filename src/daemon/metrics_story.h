@@ -16,6 +16,11 @@
 
 namespace berth::daemon {
 
+// The name of a series of a queue.
+inline std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
+  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
+}
+
 class MetricsStory {
  public:
   // Two queues, each guaranteed four of eight GPUs of one node.

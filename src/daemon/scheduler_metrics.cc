@@ -32,7 +32,7 @@ constexpr std::array<std::int64_t, 12> kLeavingMs = {
 constexpr std::array<std::int64_t, 12> kWorkUs = {100,    500,    1000,    2500,    5000,      10'000,
                                                   25'000, 50'000, 100'000, 250'000, 1'000'000, 5'000'000};
 
-constexpr int kMs = 3;  // decimal places of a second
+constexpr int kSecondPlaces = 3;  // decimal places of a second
 constexpr int kUs = 6;
 constexpr int kGpuMilliMs = 6;  // of a GPU-second
 
@@ -73,7 +73,8 @@ CycleWork work_of(const Plan& plan, std::int64_t took_us) {
   return work;
 }
 
-SchedulerMetrics::ClassCounts::ClassCounts() : wait_ms(kWaitsMs, kMs), completion_ms(kWaitsMs, kMs) {}
+SchedulerMetrics::ClassCounts::ClassCounts()
+    : wait_ms(kWaitsMs, kSecondPlaces), completion_ms(kWaitsMs, kSecondPlaces) {}
 
 SchedulerMetrics::QueueCounts::QueueCounts() {
   for_each_of<StopCause>([&](StopCause cause) {
@@ -84,7 +85,7 @@ SchedulerMetrics::QueueCounts::QueueCounts() {
 
 SchedulerMetrics::SchedulerMetrics(const State& state) : cycle_us_(kWorkUs, kUs), append_us_(kWorkUs, kUs) {
   for_each_of<StopCause>([&](StopCause cause) {
-    if (is_eviction(cause)) leaving_ms_.emplace(cause, Histogram(kLeavingMs, kMs));
+    if (is_eviction(cause)) leaving_ms_.emplace(cause, Histogram(kLeavingMs, kSecondPlaces));
   });
   add_leaves(state.config());
   state.jobs().for_each([&](const JobState& job) {

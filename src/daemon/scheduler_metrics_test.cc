@@ -8,9 +8,6 @@ namespace berth::daemon {
 
 namespace {
 
-std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
-  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
-}
 std::string of_class(const std::string& name, const std::string& queue, const std::string& more = "") {
   return of(name, queue, "class=\"training\"" + (more.empty() ? "" : "," + more));
 }

@@ -24,7 +24,7 @@ using telemetry::Exposition;
 using telemetry::MetricType;
 
 constexpr int kGpuMilli = 3;  // decimal places of a GPU
-constexpr int kMs = 3;        // decimal places of a second
+constexpr int kMsPlaces = 3;  // decimal places of a second
 
 template <class Number>
 Decimal whole(Number number) {
@@ -292,7 +292,7 @@ void add_jobs(const api::View& view, const std::vector<const QueueState*>& queue
   }
   out.begin("berth_oldest_wait_seconds", MetricType::kGauge,
             "How long the job has waited that has waited longest, free to start; 0 where none waits so.");
-  for (const auto& [queue, line] : lines) out.add({{"queue", queue}}, {line.oldest_wait_ms, kMs});
+  for (const auto& [queue, line] : lines) out.add({{"queue", queue}}, {line.oldest_wait_ms, kMsPlaces});
 }
 
 }  // namespace

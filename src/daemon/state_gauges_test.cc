@@ -10,9 +10,6 @@ namespace {
 
 std::string gpus(const std::string& state) { return "berth_gpus{model=\"H100\",state=\"" + state + "\"}"; }
 std::string nodes(const std::string& state) { return "berth_nodes{state=\"" + state + "\"}"; }
-std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
-  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
-}
 
 }  // namespace
 

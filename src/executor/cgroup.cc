@@ -31,8 +31,6 @@ struct Hierarchy {
   bool unified = false;
 };
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 Result<void> write_control(const std::string& path, const std::string& value) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) return system_error("open", path, errno);

@@ -24,6 +24,7 @@
 #include "executor/launch_check.h"
 #include "executor/notify_pipe.h"
 #include "executor/orphans.h"
+#include "executor/process.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
 
@@ -70,8 +71,6 @@ Descriptor wait_for_lock(const std::string& path) {
   return {};
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 void remove_tree(const std::string& path) {
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
@@ -91,13 +90,6 @@ std::vector<std::string> allowed_environment() {
     if (const char* value = ::getenv(name)) allowed.push_back(std::string(name) + "=" + value);
   }
   return allowed;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (auto& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 struct Task {

@@ -112,6 +112,13 @@ bool has_environment_entry(pid_t pid, std::string_view entry) {
   return false;
 }
 
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (auto& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 std::string boot_id() {
   std::string id = read_proc_file("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();

@@ -69,13 +69,6 @@ bool become(const TaskUser& user) {
   return ::setgroups(1, &user.gid) == 0 && ::setgid(user.gid) == 0 && ::setuid(user.uid) == 0;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (auto& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 struct ChildPlan {
   const TaskLaunch& launch;
   const TaskCgroups& cgroups;

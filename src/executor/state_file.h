@@ -20,6 +20,8 @@ Result<void> replace_state_file(const std::string& path, std::string_view bytes)
 // regular files, so a job cannot make its supervisor read a device, a pipe or a file of another user.
 Result<std::string> read_state_file(const std::string& path, std::size_t limit);
 
+bool exists(const std::string& path);
+
 Result<void> sync_directory(const std::string& path);
 
 // Creates `path` and its missing parents with `mode`. Existing directories are not changed.

@@ -502,8 +502,6 @@ void detach() {
 
 bool holds_lock() { return ::flock(kLockFd, LOCK_EX | LOCK_NB) == 0; }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 }  // namespace
 
 int supervise_main(const char* task_dir) {

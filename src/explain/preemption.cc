@@ -32,7 +32,7 @@ using state::State;
 
 constexpr std::size_t kMostNamed = 5;
 
-std::string name(JobId job) { return "job " + std::to_string(job.value()); }
+std::string job_text(JobId job) { return "job " + std::to_string(job.value()); }
 
 // Of whom places might be claimed if nothing limited it.
 struct Claims {
@@ -274,12 +274,12 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
         "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
         " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
-      line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
+      line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
     }
     const JobId other = claim.find_nomination_conflict.futile_because_of;
     if (!other.valid()) return {line};
-    return {line, "it does not: " + name(other) + ", queue " + state.queue(state.job(other)->queue).path +
+    return {line, "it does not: " + job_text(other) + ", queue " + state.queue(state.job(other)->queue).path +
                       ", lies within its guarantee and would reclaim from it as soon as it starts"};
   }
   std::vector<std::string> lines;

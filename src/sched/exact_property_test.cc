@@ -20,7 +20,7 @@ using explain::RemedyKind;
 using sched::exactly_can_start;
 using sched::Imagined;
 
-int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
+int exact_instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
 
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 
@@ -431,7 +431,7 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
   std::int64_t told_to_wait = 0;  // jobs told to wait that never fit
   std::int64_t shrinks = 0;
   std::int64_t evictions = 0;
-  for (int i = 0; i < instances(); ++i) {
+  for (int i = 0; i < exact_instances(); ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i));
     fleet.reconcile_cycles();
     evictions += fleet.evictions;
@@ -460,20 +460,20 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
     if (!fleet.faults.empty()) break;
   }
   CHECK(shrinks > 0);
-  CHECK(told_never > instances() / 10);
+  CHECK(told_never > exact_instances() / 10);
   CHECK(told_to_wait * 2500 < told_never);
   MESSAGE(waiting << " waiting jobs (" << told_never << " for ever, " << told_to_wait
                   << " told to wait though they never fit), " << shrinks << " shrunk gangs and " << evictions
                   << " evictions judged; under ceilings of several models, or of whole "
                   << "nodes, " << missed << " waited though a place existed");
-  CHECK(waiting > instances());
-  CHECK(evictions > instances() / 100);
+  CHECK(waiting > exact_instances());
+  CHECK(evictions > exact_instances() / 100);
 }
 
 TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
   std::int64_t told_never = 0;
   std::int64_t of_several_groups = 0;
-  for (int i = 0; i < instances() / 2; ++i) {
+  for (int i = 0; i < exact_instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 3'000'000'000);
     fleet.reconcile_cycles();
     if (!fleet.state.nominated().empty()) continue;
@@ -499,12 +499,12 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
     if (!fleet.faults.empty()) break;
   }
   MESSAGE(told_never << " jobs for ever, " << of_several_groups << " of them of several groups");
-  CHECK(of_several_groups > instances() / 1000);
+  CHECK(of_several_groups > exact_instances() / 1000);
 }
 
 TEST_CASE("a change that is told starts the job, and with any part of it left out it does not start") {
   std::map<RemedyKind, std::int64_t> told;
-  for (int i = 0; i < instances() / 2; ++i) {
+  for (int i = 0; i < exact_instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 1'000'000'000);
     fleet.reconcile_cycles();
     const std::uint64_t before = fleet.state.digest();

@@ -17,10 +17,10 @@ namespace {
 constexpr std::string_view kMagic = "berthcp1";
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kUnfinished = "unfinished-checkpoint";
-constexpr std::size_t kHashAt = 16;
-constexpr std::size_t kSizeAt = kHashAt + sizeof(Hash);
-constexpr std::size_t kChecksumAt = kSizeAt + 8;
-constexpr std::size_t kHeaderSize = kChecksumAt + sizeof(Hash);
+constexpr std::size_t kHeadHashAt = 16;
+constexpr std::size_t kSizeAt = kHeadHashAt + sizeof(Hash);
+constexpr std::size_t kHeaderChecksumAt = kSizeAt + 8;
+constexpr std::size_t kHeaderSize = kHeaderChecksumAt + sizeof(Hash);
 
 std::string to_bytes(std::uint64_t value) {
   std::string bytes;
@@ -100,7 +100,7 @@ Result<Checkpoint> CheckpointFiles::load(std::uint64_t seq) const {
   if (!in) return damaged("cannot be read");
   if (integer_at(header, kSizeAt) != checkpoint.bytes.size()) return damaged("has another size than it says");
   checkpoint.seq = integer_at(header, kMagic.size());
-  std::copy_n(header.begin() + kHashAt, checkpoint.head_hash.size(), checkpoint.head_hash.begin());
+  std::copy_n(header.begin() + kHeadHashAt, checkpoint.head_hash.size(), checkpoint.head_hash.begin());
   if (header != header_of(seq, checkpoint.head_hash, checkpoint.bytes)) return damaged("its checksum does not hold");
   return checkpoint;
 }

@@ -143,7 +143,7 @@ Schema eviction() {
                                        "limit but those above it.")}}));
 }
 
-Schema queue() {
+Schema queue_settings() {
   return closed(object("A queue; null: without any limit.",
                        {{"guaranteed?", quota("What it always gets back.")},
                         {"max?", quota("What it never exceeds.")},
@@ -227,7 +227,7 @@ Schema config() {
 void add_document_schemas(boost::json::object& schemas) {
   schemas["TaskGroupDocument"] = task_group();
   schemas["JobDocument"] = job();
-  schemas["QueueDocument"] = nullable(queue());
+  schemas["QueueDocument"] = nullable(queue_settings());
   schemas["ConfigDocument"] = config();
   schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
                                                              {"config", reference("ConfigDocument")},

@@ -72,7 +72,7 @@ std::optional<E> word_of(const Request& request, const std::string& name) {
   return enum_from_name<E>(text_of(request, name));
 }
 
-Result<JobQuery> query_of(const Request& request) {
+Result<JobQuery> job_query_of(const Request& request) {
   JobQuery query;
   query.filter = {.queue = text_of(request, "queue"),
                   .user = text_of(request, "user"),
@@ -121,7 +121,7 @@ Result<void> check_known(Service& service, const JobQuery& query) {
 }
 
 void get_jobs(Service& service, const Request& request, const Responder& responder) {
-  const auto query = query_of(request);
+  const auto query = job_query_of(request);
   if (!query) {
     responder.fail(query.error());
     return;

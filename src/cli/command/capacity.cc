@@ -9,7 +9,7 @@
 namespace berth::cli {
 namespace {
 
-std::string counted(std::int64_t count, const std::string& what) {
+std::string number_of(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
@@ -28,7 +28,7 @@ std::string kept(const Json& kind) {
 std::string wanted(const Json& kind) {
   const Json& wanted = at(kind, "wanted");
   if (!wanted.is_object()) return "";
-  return show(wanted, "nodes") + " for " + counted(static_cast<std::int64_t>(items(wanted, "jobs").size()), "job") +
+  return show(wanted, "nodes") + " for " + number_of(static_cast<std::int64_t>(items(wanted, "jobs").size()), "job") +
          " of " + show(wanted, "gpus") + " GPUs";
 }
 

@@ -8,7 +8,6 @@ namespace {
 
 enum class Defaults { kOmitted, kShown };
 
-Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
 Node boolean_node(bool value) { return plain_node(value ? "true" : "false"); }
 Node strings_node(const std::vector<std::string>& items) {
   Node list = list_node();

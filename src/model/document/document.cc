@@ -209,6 +209,8 @@ Node plain_node(std::string_view text) {
   return node;
 }
 
+Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
+
 std::string to_yaml(const Node& node) {
   std::string out;
   write_yaml(node, 0, out);

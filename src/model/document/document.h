@@ -61,6 +61,7 @@ Node map_node();
 Node list_node();
 Node string_node(std::string_view text);  // prints as a string even where it looks like a number
 Node plain_node(std::string_view text);   // a number, an amount or a boolean
+Node integer_node(std::int64_t value);
 
 // Both return text that ends in a newline. parse() reads it back into the same tree, apart from positions.
 std::string to_yaml(const Node& node);

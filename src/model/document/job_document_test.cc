@@ -7,7 +7,7 @@
 namespace berth::document {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string job_refusal(const std::string& text) {
   const auto job = read_job(text, "job.yaml");
   return job ? "accepted" : job.error().message;
 }
@@ -240,7 +240,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
   };
   for (const auto& row : rows) {
     CAPTURE(row.first);
-    CHECK_EQ(refusal(row.first), row.second);
+    CHECK_EQ(job_refusal(row.first), row.second);
   }
 }
 

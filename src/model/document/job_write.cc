@@ -4,8 +4,6 @@
 namespace berth::document {
 namespace {
 
-Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
-
 void set_text(Node& map, std::string_view key, const std::string& text) {
   if (!text.empty()) map.set(key, string_node(text));
 }

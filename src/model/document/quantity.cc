@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMibPerGib = 1024;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 std::string shown(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
 
@@ -21,7 +21,7 @@ std::string shown(std::string_view text) { return "'" + std::string(text.substr(
 std::optional<std::int64_t> take_digits(std::string_view& text, bool& overflow) {
   std::size_t length = 0;
   std::int64_t value = 0;
-  for (; length < text.size() && is_digit(text[length]); ++length) {
+  for (; length < text.size() && is_decimal(text[length]); ++length) {
     const auto ten = try_multiply(value, 10);
     const auto sum = ten ? try_add(*ten, text[length] - '0') : std::nullopt;
     overflow = overflow || !sum;
@@ -39,7 +39,7 @@ struct Decimal {
   bool too_fine = false;
 };
 std::optional<Decimal> take_decimal(std::string_view& text) {
-  if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return std::nullopt;
+  if (text.size() > 1 && text[0] == '0' && is_decimal(text[1])) return std::nullopt;
   Decimal decimal;
   const auto whole = take_digits(text, decimal.overflow);
   if (!whole) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Decimal> take_decimal(std::string_view& text) {
 }
 
 bool looks_negative(std::string_view text) {
-  return text.size() > 1 && text[0] == '-' && (is_digit(text[1]) || text[1] == '.');
+  return text.size() > 1 && text[0] == '-' && (is_decimal(text[1]) || text[1] == '.');
 }
 
 constexpr auto kSizeUnits = std::to_array<std::pair<std::string_view, unsigned>>(

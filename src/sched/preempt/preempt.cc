@@ -30,7 +30,7 @@ constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looke
 
 // Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
 // whoever it is, so that the claimant would be no better than who leaves.
-struct Reach {
+struct VictimReach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
@@ -460,7 +460,7 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
   return decision;
 }
 
-std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch& search, JobId preemptor,
+std::optional<EvictDecision> find_within(const VictimReach& reach, const VictimSearch& search, JobId preemptor,
                                          SearchStats& work) {
   const JobState& job = *search.state.job(preemptor);
   const State& state = search.state;

@@ -28,7 +28,7 @@ struct Claim {
   std::uint32_t keep = 0;
   Fraction side_share{0, 1};  // of scaled-up tasks that are reclaimed by a side with a smaller share
 };
-std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_t end) {
+std::int64_t task_gpu_milli(const JobState& job, std::uint32_t first, std::uint32_t end) {
   std::int64_t milli = 0;
   for (std::uint32_t t = first; t < end; ++t) {
     const TaskPlacement& task = job.attempt->tasks[t].placement;
@@ -332,14 +332,14 @@ class Gathering {
     if (own_only_ && job.spec.user != preemptor_.spec.user) return;
     const state::QueueState& leaf = state_.queue(preemptor_.queue);
     const Seq order = job.attempt->charges.front().order;
-    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
+    const std::int64_t growth = task_gpu_milli(job, claim.keep, tasks_of(job));
     const bool shrinks = claim.keep < tasks_of(job) && !is_passed_over(growth);
     if (shrinks) {
       found_.evictable.push_back(
           {job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
       found_.evictable.back().side_share = claim.side_share;
     }
-    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
+    const std::int64_t milli = task_gpu_milli(job, 0, claim.keep);
     if (own_only_ || !claim.whole) return;
     if (is_passed_over(milli)) return;
     const std::uint64_t within = job.attempt->charges.front().within;

@@ -16,7 +16,7 @@ namespace {
 using explain::Remedy;
 using explain::RemedyKind;
 
-int instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
+int wait_instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
 
 struct ClockedFleet : FleetFixture {
   explicit ClockedFleet(std::uint64_t seed) : random(seed) {
@@ -171,7 +171,7 @@ TEST_CASE("a job starts when it is told that it would, and not before") {
   std::int64_t beside_windows = 0;
   std::int64_t behind_reservations = 0;
   std::int64_t left_out = 0;
-  for (int i = 0; i < instances(); ++i) {
+  for (int i = 0; i < wait_instances(); ++i) {
     ClockedFleet fleet(static_cast<std::uint64_t>(i));
     const JobId asked = fleet.submit(fleet.random_job());
     fleet.cycle();
@@ -195,8 +195,8 @@ TEST_CASE("a job starts when it is told that it would, and not before") {
   }
   MESSAGE(told << " told, " << beside_windows << " of them beside windows and " << behind_reservations
                << " beside held starts; " << left_out << " left out");
-  CHECK(beside_windows > instances() / 10);
-  CHECK(behind_reservations > instances() / 20);
+  CHECK(beside_windows > wait_instances() / 10);
+  CHECK(behind_reservations > wait_instances() / 20);
   CHECK(left_out < told / 10);
 }
 

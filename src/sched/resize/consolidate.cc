@@ -28,7 +28,7 @@ using state::State;
 using state::Transaction;
 
 constexpr std::size_t kMostLookedAt = 64;       // jobs of the order, in one search
-constexpr std::size_t kMostAsked = 8;           // of those, jobs for which enough is free in pieces
+constexpr std::size_t kMostJobsAsked = 8;       // of those, jobs for which enough is free in pieces
 constexpr std::size_t kMostDomains = 8;         // of a required level, for one job
 constexpr std::size_t kMostMoves = 64;          // for one job
 constexpr std::size_t kSpareNodes = 64;         // nodes looked at, beyond four for each task
@@ -420,7 +420,7 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
   const std::int64_t idle = idle_gpu_milli(state);
   Order order(state, search.now);
   std::size_t asked = 0;
-  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostAsked; ++looked_at) {
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostJobsAsked; ++looked_at) {
     const auto id = order.next();
     if (!id) break;
     order.refuse();

@@ -52,13 +52,13 @@ void divide(const std::vector<QueueSample>& queues, const Group& group, std::int
   if (guaranteed < amount) fill_by_weight(queues, group, amount - guaranteed, shares);
 }
 
-struct Groups {
+struct QueueGroups {
   Group top;
   std::vector<Group> below;  // by queue
 };
 
-Groups groups_of(const std::vector<QueueSample>& queues) {
-  Groups groups;
+QueueGroups groups_of(const std::vector<QueueSample>& queues) {
+  QueueGroups groups;
   groups.below.resize(queues.size());
   for (std::size_t i = 0; i < queues.size(); ++i) {
     (queues[i].parent == QueueSample::kNoParent ? groups.top : groups.below[queues[i].parent]).push_back(i);
@@ -77,7 +77,7 @@ std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
   return floors;
 }
 
-std::vector<std::int64_t> shares_of(const FairnessSample& sample, const Groups& groups) {
+std::vector<std::int64_t> shares_of(const FairnessSample& sample, const QueueGroups& groups) {
   std::vector<std::int64_t> shares(sample.queues.size(), 0);
   const std::vector<std::int64_t> floors = floors_of(sample.queues);
   divide(sample.queues, groups.top, sample.capacity_milli, floors, shares);
@@ -96,7 +96,7 @@ std::vector<std::int64_t> entitlements(const FairnessSample& sample) {
 FairnessPoint fairness_at(const FairnessSample& sample) {
   FairnessPoint point;
   point.at_ms = sample.at_ms;
-  const Groups groups = groups_of(sample.queues);
+  const QueueGroups groups = groups_of(sample.queues);
   const std::vector<std::int64_t> shares = shares_of(sample, groups);
   std::int64_t gap = 0;
   double sum = 0;

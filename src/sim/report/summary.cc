@@ -188,9 +188,7 @@ void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
 void append_arrived(const RunResult& run, const ArrivedJob& arrived, std::string& csv) {
   const JobOutcome& job = (*run.asked)[arrived.job];
   append_asked(run, job, csv);
-  csv.append(",,,,,,,,,,,,")
-      .append(name_of(arrived.started ? JobEnd::kRunning : JobEnd::kRefused))
-      .append("\r\n");
+  csv.append(",,,,,,,,,,,,").append(name_of(arrived.started ? JobEnd::kRunning : JobEnd::kRefused)).append("\r\n");
 }
 
 }  // namespace
