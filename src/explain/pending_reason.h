@@ -6,11 +6,11 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/timestamp.h"
 #include "model/reason.h"
 #include "sched/place/place.h"
+#include "sched/start.h"
 #include "state/state.h"
 
 namespace berth::explain {
@@ -42,9 +42,7 @@ class PendingReasons {
   const Timestamp now_;
   const std::size_t most_classes_;
   sched::SearchStats work_;
-  // By equivalence class: the places where it fits, or the code that refuses it.
-  std::map<std::pair<QueueId, std::uint64_t>, std::pair<std::optional<std::vector<TaskPlacement>>, ReasonCode>>
-      eq_classes_;
+  std::map<std::pair<QueueId, std::uint64_t>, sched::StartAnswer> eq_classes_;  // beside no reservations
   std::map<QueueId, JobId> heads_;  // the first startable job of each strict queue
 };
 

@@ -164,8 +164,8 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
   }
   if (!state.maintenance().empty()) transaction.look_until(gone_by);
   SearchStats work;
-  Reason why;
-  return try_start(transaction, state, job, now, work, why) ? std::nullopt : std::optional(why);
+  StartAnswer answer = try_start(transaction, {state, job, now, work});
+  return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
 // Who would leave if any number could be stopped at once.

@@ -187,16 +187,10 @@ Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
 // What would refuse it if there were quota, or nothing: there are places, also beside the starts held for others.
 std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
-  Reason why;
-  const auto placements = place(state, job, kAllModels, work, why);
-  if (!placements) return why;
-  const std::vector<JobId> owners = not_passed(state, job, now);
-  const JobId delayed = first_delayed(state, job.queue, owners, *placements);
-  if (!delayed.valid()) return std::nullopt;
+  const Admission no_quota{kAllModels, {}};
   state::Transaction transaction(state);
-  for (const JobId owner : owners) transaction.set_aside(owner, state.job(owner)->reservation->placements);
-  if (place(state, job, kAllModels, work, why)) return std::nullopt;
-  return would_delay(state, delayed);
+  StartAnswer answer = try_start(transaction, {state, job, now, work, &no_quota, QuotaOfPlaces::kUnchecked});
+  return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
 // What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.

@@ -149,9 +149,7 @@ class Renewal {
       if (round_.decided.contains(*id)) continue;
       const bool could = !kept_.contains(*id) && could_be_held(*id);
       if (!kept_.contains(*id)) order.refuse();
-      Reason why;
-      if ((lacking && !could) || start_now(round_.state, *round_.state.job(*id), round_.work, why)) continue;
-      if (!lacks_places(why.code)) continue;
+      if ((lacking && !could) || !lacks_places(*round_.state.job(*id))) continue;
       lacking = true;
       if (!could || kept_.size() >= most_) continue;
       auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
@@ -194,16 +192,19 @@ class Renewal {
     return any_head([&](const JobState& job) {
       if (kept_.contains(job.id) || !trusts_estimates(state, job, round_.now)) return false;
       const Admission admission = admit(state, job);
-      return admission.models != 0 || lacks_places(admission.reason.code);
+      return admission.models != 0 || sched::lacks_places(admission.reason.code);
     });
+  }
+
+  // Returns true if it would start if there were places for it.
+  bool lacks_places(const JobState& job) const {
+    const StartAnswer answer = find_places({round_.state, job, round_.now, round_.work});
+    return !answer && sched::lacks_places(answer.why.code);
   }
 
   // First those who sleep for it are asked, of whom most still do.
   bool somebody_lacks_places() {
-    const auto lacks = [&](const JobState& job) {
-      Reason why;
-      return !start_now(round_.state, job, round_.work, why) && lacks_places(why.code);
-    };
+    const auto lacks = [&](const JobState& job) { return lacks_places(job); };
     for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
       const state::QueueState& leaf =
           round_.state.queue(waiting.wait_groups.front()->parked_classes.front()->eq_class.queue);
@@ -248,7 +249,7 @@ class Renewal {
     const bool any_started = !round_.decided.empty();
     return std::any_of(plan_.refused.begin(), plan_.refused.end(), [&](const auto& refused) {
       const auto& [id, why] = refused;
-      return lacks_places(why.code) ||
+      return sched::lacks_places(why.code) ||
              (any_started && !is_never(why.code) && admit(round_.state, *round_.state.job(id)).models != 0);
     });
   }
@@ -418,6 +419,10 @@ Timestamp due_again(const BackfillReservation& hold) {
   const std::int64_t half_ms = (hold.start - hold.worked_out) / 2000 * 1000;
   const Timestamp soon = hold.worked_out + std::clamp(half_ms, kLeastRenewalMs, kMostRenewalMs);
   return hold.start > hold.worked_out ? std::min(hold.start, soon) : soon;
+}
+
+void set_reserved_aside(const State& state, Transaction& transaction, std::span<const JobId> owners) {
+  for (const JobId owner : owners) transaction.set_aside(owner, state.job(owner)->reservation->placements);
 }
 
 void set_reserved_aside(const State& state, Transaction& transaction, const Plan& plan) {

@@ -31,6 +31,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,9 @@ struct ReservationRound {
   const std::set<JobId>& decided;
 };
 void renew_reservations(const ReservationRound& round, Plan& plan);
+
+// Sets aside the places that are reserved for the owners.
+void set_reserved_aside(const state::State& state, state::Transaction& transaction, std::span<const JobId> owners);
 
 // What growth (sched/resize/elastic.h) must leave: the places that are held after the plan.
 void set_reserved_aside(const state::State& state, state::Transaction& transaction, const Plan& plan);

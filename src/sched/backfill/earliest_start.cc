@@ -146,8 +146,7 @@ class PrefixSearch {
     remove(count);
     const Transaction::Mark mark = transaction_.mark();
     look_ahead(transaction_, time_of(count), now_);
-    Reason why;
-    auto found = start_now(state_, job_, work_, why);
+    auto found = find_places({state_, job_, now_, work_}).placements;
     transaction_.rollback_to(mark);
     return found;
   }

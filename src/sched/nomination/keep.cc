@@ -4,12 +4,12 @@
 #include <map>
 #include <vector>
 
-#include "sched/backfill/backfill.h"
 #include "sched/place/affinity.h"
 #include "sched/place/gang.h"
 #include "sched/place/node_fit.h"
 #include "sched/place/topology.h"
 #include "sched/queue/admit.h"
+#include "sched/start.h"
 
 namespace berth::sched {
 
@@ -49,12 +49,8 @@ bool nodes_have_room(Cycle& cycle, const JobState& job, const std::vector<TaskPl
 // Returns true if may_take holds beside the backfill reservations that the job may not pass. While its victims are
 // still there, idle resources beside them may be reserved for another job.
 bool may_take_beside_reservations(Cycle& cycle, const JobState& job) {
-  const Transaction::Mark mark = cycle.transaction.mark();
-  for (const JobId owner : not_passed(cycle.state, job, cycle.now))
-    cycle.transaction.set_aside(owner, cycle.state.job(owner)->reservation->placements);
-  const bool may = may_take(cycle, job);
-  cycle.transaction.rollback_to(mark);
-  return may;
+  const std::vector<JobId> owners = not_passed(cycle.state, job, cycle.now);
+  return beside_reservations(cycle.transaction, cycle.state, owners, [&] { return may_take(cycle, job); });
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   if (job.nomination->has_moved()) return serve_moved(cycle, job);
   if (moves_are_futile(cycle, job))
     return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
-  Reason why;
-  auto placements = try_start(cycle.transaction, cycle.state, job, cycle.now, cycle.work, why);
+  auto placements = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work}).placements;
   if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
   StartConflict conflict;
   if (placements)
@@ -73,6 +72,7 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   }
   if (!victims_left) return withdraw(cycle, job, "it does not fit though its victims have left");
   cycle.transaction.rollback_to(mark);
+  Reason why;
   why.code = ReasonCode::kWaitsForVictims;
   cycle.plan.refused.emplace_back(job.id, why);
 }

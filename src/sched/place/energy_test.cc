@@ -59,17 +59,15 @@ TEST_CASE("whether a gang fits, with how many tasks and within what does not dep
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;
       sched::SearchStats work;
-      Reason plain_why;
-      Reason why;
-      const auto plain = sched::start_now(fleet.state, job, work, plain_why);
-      const auto places = sched::start_now(other, *other.job(id), work, why);
+      const auto [plain, plain_why] = sched::find_places({fleet.state, job, fleet.now, work});
+      const auto [places, why] = sched::find_places({other, *other.job(id), fleet.now, work});
       REQUIRE_EQ(places.has_value(), plain.has_value());
       if (!plain) {
         CHECK_EQ(why.code, plain_why.code);
         continue;
       }
       CHECK_EQ(places->size(), plain->size());
-      CHECK_FALSE(sched::start_now(fleet.state, job, work, why) != plain);  // nothing is remembered
+      CHECK_FALSE(sched::find_places({fleet.state, job, fleet.now, work}).placements != plain);  // nothing is remembered
       if (*places == *plain) {
         ++same;
         continue;

@@ -72,10 +72,8 @@ TEST_CASE("whether a gang fits, why not, with how many tasks and within what doe
       if (job.nomination) continue;
       sched::SearchStats work;
       sched::SearchStats plain_work;
-      Reason why;
-      Reason plain_why;
-      const auto places = sched::start_now(fleet.state, job, work, why);
-      const auto plain = sched::start_now(*blind, *blind->job(id), plain_work, plain_why);
+      const auto [places, why] = sched::find_places({fleet.state, job, fleet.now, work});
+      const auto [plain, plain_why] = sched::find_places({*blind, *blind->job(id), fleet.now, plain_work});
       REQUIRE_EQ(places.has_value(), plain.has_value());
       const bool asks = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
                                     [](const TaskGroup& group) { return !group.image.empty(); });
@@ -182,7 +180,7 @@ TEST_CASE_FIXTURE(Crates, "a job is placed once, unless it misses its image and 
     sched::SearchStats all;
     Reason why;
     CHECK(sched::place(state, asking, sched::kAllModels, once, why).has_value());
-    CHECK(sched::start_now(state, asking, all, why).has_value());
+    CHECK(sched::find_places({state, asking, now, all}));
     return static_cast<double>(all.nodes_scored) / static_cast<double>(once.nodes_scored);
   };
   CHECK_EQ(times(job("a", 2, 4)), 1.0);

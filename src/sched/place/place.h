@@ -53,6 +53,9 @@ std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& 
 // The GPU model of the task, or none where it has no GPUs.
 ModelMask model_of(const state::State& state, const TaskPlacement& placement);
 
+// The GPU model of the first task that has GPUs, or none.
+ModelMask model_of_first(const state::State& state, std::span<const TaskPlacement> placements);
+
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
 // its required level in which it runs. `models` as above; `by_images` as with place_by_images.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,

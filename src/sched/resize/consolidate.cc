@@ -257,21 +257,17 @@ class Moving {
   }
 
   std::optional<std::vector<TaskPlacement>> fit() {
-    Reason why;
-    return try_start(transaction_, state_, preemptor_, search_.now, search_.work, why);
+    return try_start(transaction_, {state_, preemptor_, search_.now, search_.work}).placements;
   }
 
   // Returns free places for a mover, beside reservations of other jobs. The preemptor's own reservation is ignored,
   // since it has its places by now.
   std::optional<std::vector<TaskPlacement>> fit_elsewhere(const JobState& job) {
-    const Transaction::Mark mark = transaction_.mark();
-    for (const JobId owner : not_passed(state_, job, search_.now)) {
-      if (owner != preemptor_.id) transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
-    }
-    Reason why;
-    auto placements = start_now(state_, job, search_.work, why);
-    transaction_.rollback_to(mark);
-    return placements;
+    std::vector<JobId> owners = not_passed(state_, job, search_.now);
+    std::erase(owners, preemptor_.id);
+    return beside_reservations(transaction_, state_, owners, [&] {
+      return find_places({state_, job, search_.now, search_.work}).placements;
+    });
   }
 
   // Drops the moves that are not needed, the largest first.
@@ -426,8 +422,9 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     order.refuse();
     const JobState& job = *state.job(*id);
     if (search.decided.contains(*id) || state::may_evict_from(job) > search.now) continue;
-    Reason why;
-    if (try_start(search.transaction, state, job, search.now, search.work, why)) continue;
+    const StartAnswer start = try_start(search.transaction, {state, job, search.now, search.work});
+    const Reason& why = start.why;
+    if (start) continue;
     if (!is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
     if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves only put idle GPUs together
     ++asked;

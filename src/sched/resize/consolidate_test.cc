@@ -24,15 +24,12 @@ using state::JobState;
 using state::State;
 using state::Transaction;
 
-std::optional<std::vector<TaskPlacement>> fit(Fleet& fleet, Transaction& transaction, JobId id, Reason& why) {
+sched::StartAnswer fit(Fleet& fleet, Transaction& transaction, JobId id) {
   sched::SearchStats work;
-  return sched::try_start(transaction, fleet.state, *fleet.state.job(id), fleet.now, work, why);
+  return sched::try_start(transaction, {fleet.state, *fleet.state.job(id), fleet.now, work});
 }
 
-bool fits(Fleet& fleet, Transaction& transaction, JobId id) {
-  Reason why;
-  return fit(fleet, transaction, id, why).has_value();
-}
+bool fits(Fleet& fleet, Transaction& transaction, JobId id) { return bool{fit(fleet, transaction, id)}; }
 
 std::int64_t held_by(const State& state, JobId id) {
   std::vector<TaskPlacement> placements;
@@ -98,9 +95,9 @@ bool one_move_would_do(Fleet& fleet) {
     order.refuse();
     const JobState& preemptor = *state.job(*id);
     Transaction transaction(fleet.state);
-    Reason why;
-    if (preemptor.reservation || fit(fleet, transaction, *id, why)) continue;
-    if (!sched::is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
+    if (preemptor.reservation) continue;
+    const auto [start, why] = fit(fleet, transaction, *id);
+    if (start || (!sched::is_room_reason(why.code) && why.code != ReasonCode::kNuma)) continue;
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
       if (!sched::may_move_for(state, job, preemptor) || sched::may_be_stopped_from(state, job) > fleet.now) continue;
@@ -109,12 +106,12 @@ bool one_move_would_do(Fleet& fleet) {
       const Transaction::Mark mark = transaction.mark();
       transaction.remove(other);
       bool found = false;
-      const auto places = fit(fleet, transaction, *id, why);
+      const auto places = fit(fleet, transaction, *id).placements;
       sched::SearchStats work;
       if (places && !any_window(state, *places) && held_by(state, other) <= sched::gpu_milli_of(*places) &&
           !sched::could_be_stopped(transaction, fleet.state, preemptor, *places, {other}, fleet.now, work)) {
         transaction.place(*id, *places);
-        const auto to = fit(fleet, transaction, other, why);
+        const auto to = fit(fleet, transaction, other).placements;
         const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
         const bool as_good = to && !any_window(state, *to) &&
                              std::all_of(to->begin(), to->end(),

@@ -57,9 +57,10 @@ MoveTarget::MoveTarget(State& state, JobId id, const std::vector<NodeId>& off, T
   keep_own_places(transaction_, job, off);
   close_other_nodes(transaction_, state, job, off);
   SearchStats work;
-  auto found = try_start(transaction_, state, job, now, work, why_);
+  StartAnswer found = try_start(transaction_, {state, job, now, work});
+  why_ = std::move(found.why);
   if (!found) return;
-  std::vector<TaskPlacement> to = split_growth(job.spec, std::move(*found)).start;
+  std::vector<TaskPlacement> to = split_growth(job.spec, std::move(*found.placements)).start;
   would_borrow_ = !keeps_standing(state, job, to);
   if (!would_borrow_) places_ = std::move(to);
 }

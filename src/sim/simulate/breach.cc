@@ -59,12 +59,12 @@ enum class Service { kOwed, kComes, kImpossible };
 // If the job fits once the leaving jobs have left, no eviction is needed: it starts then.
 Service service_of(State& state, QueueId queue, JobId id) {
   sched::SearchStats work;
-  Reason why;
+  const sched::StartQuestion question{state, *state.job(id), state.asked_at(), work};
   Transaction transaction(state);
   remove_leaving(state, transaction);
-  if (sched::start_now(state, *state.job(id), work, why)) return Service::kComes;
+  if (sched::find_places(question)) return Service::kComes;
   remove_borrowers(state, queue, transaction);
-  return sched::start_now(state, *state.job(id), work, why) ? Service::kOwed : Service::kImpossible;
+  return sched::find_places(question) ? Service::kOwed : Service::kImpossible;
 }
 
 bool any_nomination_of(const State& state, QueueId queue) {
