@@ -1,8 +1,9 @@
 #pragma once
 // A compact binary encoding of plain values, for events and checkpoints. Integers are zigzag varints. Strings and
 // vectors carry their length, a variant its index. A struct carries the number of its fields, so that a newer struct
-// reads an older record. The decoder does not trust its input: if it is too short or invalid, ok() is false and the
-// values are defaults. It allocates no more than the remaining bytes could hold.
+// reads an older record; base/fields.h says which fields may be left out. The decoder does not trust its input: if it
+// is too short or invalid, ok() is false and the values are defaults. It allocates no more than the remaining bytes
+// could hold.
 
 #include <array>
 #include <cstdint>
@@ -38,8 +39,12 @@ class FieldWriter {
     } else if constexpr (std::is_same_v<T, Timestamp>) {
       put(value.ms);
     } else if constexpr (HasFields<T>) {
-      put_varint(field_count<T>());
-      for_each_field(value, [&](std::string_view, const auto& member) { put(member); });
+      const std::uint64_t count = encoded_field_count(value);
+      std::uint64_t index = 0;
+      put_varint(count);
+      for_each_field(value, [&](std::string_view, const auto& member) {
+        if (index++ < count) put(member);
+      });
     } else {
       put_composite(value);
     }

@@ -7,7 +7,9 @@
 //   };
 //
 // The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing fields keep
-// their defaults. EnumNames<E> gives an enum its words, in the order of its values from zero.
+// their defaults. A field that is appended as field_if_set() is not encoded while it and all fields behind it have
+// their defaults: bytes and hashes of records that do not use it stay as they were. EnumNames<E> gives an enum its
+// words, in the order of its values from zero.
 
 #include <array>
 #include <cstdint>
@@ -22,11 +24,16 @@ template <class Struct, class Member>
 struct Field {
   std::string_view name;
   Member Struct::*member;
+  bool if_set = false;
 };
 
 template <class Struct, class Member>
 constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*member) {
   return {name, member};
+}
+template <class Struct, class Member>
+constexpr Field<Struct, Member> field_if_set(std::string_view name, Member Struct::*member) {
+  return {name, member, true};
 }
 
 // Returns the fields as a function that passes all of them to `use`. It is a closure and not a std::tuple, because a
@@ -58,6 +65,28 @@ constexpr void for_each_field(T& object, Visitor&& visit) {
 template <HasFields T>
 constexpr std::uint64_t field_count() {
   return T::fields()([](const auto&... one) { return std::uint64_t{sizeof...(one)}; });
+}
+
+template <HasFields T>
+constexpr bool has_fields_if_set() {
+  return T::fields()([](const auto&... one) { return (one.if_set || ...); });
+}
+// How many fields an encoder writes: without those at the end that are not set.
+template <HasFields T>
+std::uint64_t encoded_field_count(const T& object) {
+  if constexpr (has_fields_if_set<T>()) {
+    static const T defaults;
+    std::uint64_t count = 0;
+    std::uint64_t index = 0;
+    const auto see = [&](const auto& one) {
+      ++index;
+      if (!one.if_set || object.*(one.member) != defaults.*(one.member)) count = index;
+    };
+    T::fields()([&](const auto&... one) { (see(one), ...); });
+    return count;
+  } else {
+    return field_count<T>();
+  }
 }
 
 template <class E>

@@ -132,14 +132,13 @@ class Declarations {
     for (std::size_t i = 0; i < job_flags().size(); ++i) {
       const JobFlag& flag = job_flags()[i];
       const std::string name(flag.flag);
-      const std::string says(flag.says);
       std::vector<std::string>& values = job.values[i];
       if (flag.kind == FlagKind::kSwitch) {
         sub.add_flag_function(
-            name, [&values](std::int64_t) { values = {"true"}; }, says);
+            name, [&values](std::int64_t) { values = {"true"}; }, flag.says);
         continue;
       }
-      CLI::Option* option = sub.add_option(name, values, says)->type_name(std::string(flag.value_name));
+      CLI::Option* option = sub.add_option(name, values, flag.says)->type_name(flag.value_name);
       const bool repeated =
           flag.kind == FlagKind::kList || flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms;
       option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
