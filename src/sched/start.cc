@@ -128,10 +128,6 @@ std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& 
 
 }  // namespace
 
-bool is_quota_reason(ReasonCode code) {
-  return code == ReasonCode::kQuotaMax || code == ReasonCode::kQuotaLentOut || code == ReasonCode::kUserLimit;
-}
-
 std::optional<std::vector<TaskPlacement>> start_now(const State& state, const JobState& job, SearchStats& work,
                                                     Reason& why) {
   const Admission admission = admit(state, job);

@@ -19,9 +19,6 @@ namespace berth::sched {
 std::optional<std::vector<TaskPlacement>> start_now(const state::State& state, const state::JobState& job,
                                                     SearchStats& work, Reason& why);
 
-// Whether the reason is that quota refuses it, with any places or with those that were found.
-bool is_quota_reason(ReasonCode code);
-
 // It would delay the owner of the hold.
 Reason would_delay(const state::State& state, JobId owner);
 

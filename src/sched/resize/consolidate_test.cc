@@ -100,7 +100,7 @@ bool one_move_would_do(Fleet& fleet) {
     Transaction transaction(fleet.state);
     Reason why;
     if (preemptor.reservation || fit(fleet, transaction, *id, why)) continue;
-    if (!sched::is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
+    if (!is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
       if (!sched::may_move_for(state, job, preemptor) || sched::may_be_stopped_from(state, job) > fleet.now) continue;
