@@ -118,9 +118,7 @@ class NoMatter {
     if (admission.models != 0) return false;
     const Reason& why = admission.reason;
     if (why.code == ReasonCode::kUserLimit && other.spec.user != job_.spec.user) return true;
-    const bool of_quota = why.code == ReasonCode::kQuotaMax || why.code == ReasonCode::kQuotaLentOut ||
-                          why.code == ReasonCode::kUserLimit;
-    return of_quota && !state_.is_below(job_.queue, why.queue);
+    return is_quota_reason(why.code) && !state_.is_below(job_.queue, why.queue);
   }
 
   const State& state_;

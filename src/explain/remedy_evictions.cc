@@ -28,11 +28,6 @@ bool is_affinity_reason(ReasonCode code) {
 
 }  // namespace
 
-bool is_quota(const Reason& why) {
-  return why.code == ReasonCode::kQuotaMax || why.code == ReasonCode::kQuotaLentOut ||
-         why.code == ReasonCode::kUserLimit;
-}
-
 // --- limits ---
 
 // Raises limits, the innermost first, as long as quota is what refuses.
@@ -42,7 +37,7 @@ Remedy WhatIf::raise_limits() {
   Reason why;
   bool enough = false;
   while (!spent() && !(enough = starts(change, &why))) {
-    if (change.raises.size() >= kMostRaises || !is_quota(why) || !add_raise(change, why)) break;
+    if (change.raises.size() >= kMostRaises || !is_quota_reason(why.code) || !add_raise(change, why)) break;
   }
   if (enough && !change.raises.empty()) tighten(change);
   return change;
@@ -272,13 +267,13 @@ std::optional<Remedy> WhatIf::evict(std::vector<Raise> raises) {
   Reason why;
   while (!starts(change, &why)) {
     if (spent() || change.victims.size() > kMostVictims) return std::nullopt;
-    bool more = is_quota(why) && add_victims_below(change, why);
+    bool more = is_quota_reason(why.code) && add_victims_below(change, why);
     // The quota of one GPU model is no matter where places on others are freed, and what whole nodes count is another
     // matter on other nodes.
     const bool by_node = why.dim < kDims && (why.dim >= kDimGpuEquivalent || job_.spec.exclusive);
     // A burst pool is lent whatever the lending limits are.
     const bool in_burst = why.code == ReasonCode::kQuotaLentOut && state_.has_burst_pools();
-    const bool elsewhere = !is_quota(why) || by_node || in_burst;
+    const bool elsewhere = !is_quota_reason(why.code) || by_node || in_burst;
     if (!more && is_affinity_reason(why.code)) more = add_affinity_victims(change, why.node);
     if (!more && elsewhere) {
       // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.

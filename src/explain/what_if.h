@@ -20,8 +20,6 @@ namespace berth::explain {
 constexpr std::size_t kMostVictims = 64;  // a longer list is of no use, and each victim costs tries
 constexpr std::size_t kMostNodes = 64;
 
-bool is_quota(const Reason& why);
-
 class WhatIf {
  public:
   WhatIf(state::State& state, JobId id, Timestamp now, const Effort& effort)

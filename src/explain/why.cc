@@ -196,9 +196,7 @@ std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Ti
 // What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.
 void describe_others(State& state, const JobState& job, const Reason& first, Timestamp now,
                      std::vector<std::string>& details) {
-  if (first.code != ReasonCode::kQuotaMax && first.code != ReasonCode::kQuotaLentOut &&
-      first.code != ReasonCode::kUserLimit)
-    return;
+  if (!is_quota_reason(first.code)) return;
   const auto refused = refused_beside_quota(state, job, now);
   details.push_back(refused ? "were there quota: " + sentence_with_what_is_short(state, job, *refused)
                             : "were there quota, it would find its places");

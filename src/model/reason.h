@@ -2,8 +2,11 @@
 // A Reason: why a job does not run. It names the constraint that blocks the job, with numbers, and tells if waiting can
 // help.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/fields.h"
 #include "model/ids.h"
@@ -37,16 +40,108 @@ enum class ReasonCode {
   kContainers,
   kPorts,  // it would fit, but another job uses its port there
 };
-BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
-                 "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
-                 "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
-                 "affinity", "maintenance", "numa", "containers", "ports");
 
-// Returns true if waiting cannot help, so that something must be changed.
-constexpr bool is_never(ReasonCode code) {
-  return code == ReasonCode::kNeverFits || code == ReasonCode::kDependencyNever ||
-         code == ReasonCode::kNoEligibleNode || code == ReasonCode::kContainers;
+// What holds of a reason code whatever the numbers are. One row per code, in the order of the enum.
+//   word          how the code is written: in the API, the command line, metrics and scenarios
+//   never         waiting cannot help: the job, the configuration or the fleet has to change
+//   about_places  no places were found, or none that the rules allow; the two kinds are
+//     kRoom       there is not enough free where the job may run
+//     kRule       a rule about places refuses, or no node is eligible
+//   about_quota   a limit of a queue or of a user refuses
+//   may_park      what ends the refusal leaves a mark in the state, so that the job need not be tried before: of any
+//                 job, or of a job with one task group
+struct ReasonInfo {
+  enum class Places : std::uint8_t { kNot, kRoom, kRule };
+  enum class Park : std::uint8_t { kNot, kAnyJob, kOneGroup };
+
+  ReasonCode code = ReasonCode::kNone;
+  std::string_view word;
+  bool never = false;
+  Places about_places = Places::kNot;
+  bool about_quota = false;
+  Park may_park = Park::kNot;
+};
+
+namespace reason_table {
+
+using Code = ReasonCode;
+using Places = ReasonInfo::Places;
+using Park = ReasonInfo::Park;
+
+constexpr bool kNever = true;
+constexpr bool kQuota = true;
+
+// clang-format off
+inline constexpr auto kRows = std::to_array<ReasonInfo>({
+    // code                         word                  never    about_places   about_quota  may_park
+    {Code::kNone,                   "none",               false,   Places::kNot,  false,   Park::kNot},
+    {Code::kHeld,                   "held",               false,   Places::kNot,  false,   Park::kNot},
+    {Code::kEarliestStart,          "earliest-start",     false,   Places::kNot,  false,   Park::kNot},
+    {Code::kDependency,             "dependency",         false,   Places::kNot,  false,   Park::kNot},
+    {Code::kDependencyNever,        "dependency-never",   kNever,  Places::kNot,  false,   Park::kNot},
+    {Code::kQuotaMax,               "queue-max",          false,   Places::kNot,  kQuota,  Park::kAnyJob},
+    {Code::kQuotaLentOut,           "queue-lending",      false,   Places::kNot,  kQuota,  Park::kNot},
+    {Code::kNoEligibleNode,         "pool-closed",        kNever,  Places::kRule, false,   Park::kOneGroup},
+    {Code::kInsufficientResources,  "gpus-busy",          false,   Places::kRoom, false,   Park::kOneGroup},
+    {Code::kFragmented,             "fragmented",         false,   Places::kRoom, false,   Park::kOneGroup},
+    {Code::kTopology,               "topology",           false,   Places::kRoom, false,   Park::kOneGroup},
+    {Code::kNeverFits,              "never-fits",         kNever,  Places::kRule, false,   Park::kOneGroup},
+    {Code::kWaitsForVictims,        "waits-for-victims",  false,   Places::kNot,  false,   Park::kNot},
+    {Code::kWouldDelayReservation,  "behind-hold",        false,   Places::kNot,  false,   Park::kOneGroup},
+    {Code::kBehindQueueHead,        "behind-head",        false,   Places::kNot,  false,   Park::kNot},
+    {Code::kArrayLimit,             "array-limit",        false,   Places::kNot,  false,   Park::kNot},
+    {Code::kUserLimit,              "user-limit",         false,   Places::kNot,  kQuota,  Park::kAnyJob},
+    {Code::kParent,                 "parent",             false,   Places::kNot,  false,   Park::kNot},
+    {Code::kTrustDomain,            "apart",              false,   Places::kRule, false,   Park::kOneGroup},
+    {Code::kAffinity,               "affinity",           false,   Places::kRule, false,   Park::kNot},
+    {Code::kMaintenance,            "maintenance",        false,   Places::kRule, false,   Park::kOneGroup},
+    {Code::kNuma,                   "numa",               false,   Places::kRule, false,   Park::kOneGroup},
+    {Code::kContainers,             "containers",         kNever,  Places::kRule, false,   Park::kOneGroup},
+    {Code::kPorts,                  "ports",              false,   Places::kRule, false,   Park::kNot},
+});
+// clang-format on
+
+// True if the value has a name in its enum: the compiler writes one that has none as a cast, "(berth::ReasonCode)24".
+template <auto kValue>
+constexpr bool is_named() {
+  return std::string_view(__PRETTY_FUNCTION__).find("= (") == std::string_view::npos;
 }
+
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    if (kRows[i].code != static_cast<Code>(i) || kRows[i].word.empty()) return false;
+  }
+  return true;
+}
+static_assert(is_in_order(), "the rows of the reason codes are not in the order of ReasonCode");
+static_assert(is_named<static_cast<Code>(kRows.size() - 1)>(), "a row has no reason code");
+static_assert(!is_named<static_cast<Code>(kRows.size())>(), "a reason code has no row");
+
+constexpr auto words() {
+  std::array<std::string_view, kRows.size()> all;
+  for (std::size_t i = 0; i < kRows.size(); ++i) all[i] = kRows[i].word;
+  return all;
+}
+
+}  // namespace reason_table
+
+template <>
+struct EnumNames<ReasonCode> {
+  static constexpr auto kNames = reason_table::words();
+};
+
+constexpr const ReasonInfo& info_of(ReasonCode code) { return reason_table::kRows[static_cast<std::size_t>(code)]; }
+
+// Waiting cannot help: something has to change.
+constexpr bool is_never(ReasonCode code) { return info_of(code).never; }
+// Not enough is free where the job may run.
+constexpr bool is_room_reason(ReasonCode code) { return info_of(code).about_places == ReasonInfo::Places::kRoom; }
+// No places were found, for lack of room or by a rule.
+constexpr bool is_placement_reason(ReasonCode code) { return info_of(code).about_places != ReasonInfo::Places::kNot; }
+// The same, but other jobs may leave some.
+constexpr bool lacks_places(ReasonCode code) { return is_placement_reason(code) && !is_never(code); }
+// A limit of a queue or of a user refuses, with any places or with those that were found.
+constexpr bool is_quota_reason(ReasonCode code) { return info_of(code).about_quota; }
 
 // The rule of placement that refuses, for codes that have several.
 enum class PlaceRule {

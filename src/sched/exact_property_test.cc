@@ -420,7 +420,7 @@ std::vector<Remedy> weaker(const Remedy& change) {
   return all;
 }
 
-bool lacks_a_fitting_fleet(ReasonCode code) { return sched::is_room_reason(code) || code == ReasonCode::kNeverFits; }
+bool lacks_a_fitting_fleet(ReasonCode code) { return is_room_reason(code) || code == ReasonCode::kNeverFits; }
 
 }  // namespace
 
@@ -492,7 +492,7 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
       const bool never = !sched::place(fleet.state, job, sched::kAllModels, work, why) && is_never(why.code);
       told_never += never;
       of_several_groups += never && job.spec.groups.size() > 1;
-      if (never && sched::is_room_reason(code) && !fleet.needs_others(job.spec))
+      if (never && is_room_reason(code) && !fleet.needs_others(job.spec))
         fleet.fault("job " + std::to_string(id.value()) + " was told to wait");
     }
     for (const std::string& fault : fleet.faults) FAIL_CHECK("instance " << i << ": " << fault);

@@ -203,10 +203,6 @@ StartAnswer try_start(Transaction& transaction, const StartQuestion& question) {
   return std::move(stages.answer);
 }
 
-bool is_quota_reason(ReasonCode code) {
-  return code == ReasonCode::kQuotaMax || code == ReasonCode::kQuotaLentOut || code == ReasonCode::kUserLimit;
-}
-
 Reason would_delay(const State& state, JobId owner) {
   Reason why;
   why.code = ReasonCode::kWouldDelayReservation;

@@ -121,9 +121,6 @@ std::optional<std::vector<TaskPlacement>> find_places_of_preemptor(const StartQu
   return std::nullopt;
 }
 
-// Whether the reason is that quota refuses the job, with any places or with those that were found.
-bool is_quota_reason(ReasonCode code);
-
 // The reason that it would delay the owner of the reservation.
 Reason would_delay(const state::State& state, JobId owner);
 

@@ -85,18 +85,6 @@ bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fit
   return true;
 }
 
-// Whether the reason is that there is not enough free where the job may be; and whether it is about places at all.
-inline bool is_room_reason(ReasonCode code) {
-  return code == ReasonCode::kInsufficientResources || code == ReasonCode::kFragmented || code == ReasonCode::kTopology;
-}
-inline bool is_placement_reason(ReasonCode code) {
-  return is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNoEligibleNode ||
-         code == ReasonCode::kTrustDomain || code == ReasonCode::kAffinity || code == ReasonCode::kMaintenance ||
-         code == ReasonCode::kNuma || code == ReasonCode::kContainers || code == ReasonCode::kPorts;
-}
-// Likewise, but others may leave some.
-inline bool lacks_places(ReasonCode code) { return is_placement_reason(code) && !is_never(code); }
-
 // Whether the node could ever hold one task of the group for this job's queue, were it empty.
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
 // The same where many nodes are asked about; for `ask` all models are allowed.

@@ -232,24 +232,8 @@ bool meets_lending_limits(const State& state, QueueId queue) {
 bool can_park(const State& state, const JobState& job, const Reason& why) {
   if (meets_lending_limits(state, job.queue)) return false;
   if (AffinityFilter(state, job).has_terms()) return false;
-  switch (why.code) {
-    case ReasonCode::kQuotaMax:
-    case ReasonCode::kUserLimit:
-      return true;
-    case ReasonCode::kInsufficientResources:
-    case ReasonCode::kFragmented:
-    case ReasonCode::kTopology:
-    case ReasonCode::kNeverFits:
-    case ReasonCode::kNoEligibleNode:
-    case ReasonCode::kMaintenance:
-    case ReasonCode::kWouldDelayReservation:
-    case ReasonCode::kTrustDomain:
-    case ReasonCode::kNuma:
-    case ReasonCode::kContainers:
-      return job.spec.groups.size() == 1;
-    default:
-      return false;
-  }
+  const ReasonInfo::Park park = info_of(why.code).may_park;
+  return park == ReasonInfo::Park::kAnyJob || (park == ReasonInfo::Park::kOneGroup && job.spec.groups.size() == 1);
 }
 
 // The stages of a start for the first jobs of equivalence classes, whose answers are remembered for all that ask the

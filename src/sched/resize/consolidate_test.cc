@@ -97,7 +97,7 @@ bool one_move_would_do(Fleet& fleet) {
     Transaction transaction(fleet.state);
     if (preemptor.reservation) continue;
     const auto [start, why] = fit(fleet, transaction, *id);
-    if (start || (!sched::is_room_reason(why.code) && why.code != ReasonCode::kNuma)) continue;
+    if (start || (!is_room_reason(why.code) && why.code != ReasonCode::kNuma)) continue;
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
       if (!sched::may_move_for(state, job, preemptor) || sched::may_be_stopped_from(state, job) > fleet.now) continue;
