@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <fstream>  // allowed: a test reads the page, and writes it where that is asked
 #include <set>
-#include <sstream>
 
 #include "model/document/job_document.h"
+#include "support/file_text.h"
 
 namespace berth::document {
 namespace {
@@ -48,13 +48,6 @@ std::string rows_of(const Table& table) {
   return text;
 }
 
-std::string contents(const char* path) {
-  std::ifstream file(path);  // allowed: the same
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // The page with each table as the rows of the keys say.
 std::string with_tables(std::string page) {
   for (const Table& table : kTables) {
@@ -82,7 +75,7 @@ std::string first_difference(const std::string& is, const std::string& should_be
 }  // namespace
 
 TEST_CASE("docs/jobs.md has the rows of the keys") {
-  const std::string page = contents(kPage);
+  const std::string page = text_of_file(kPage);
   const std::string fresh = with_tables(page);
   if (std::getenv("BERTH_REWRITE_PAGE") != nullptr) {
     std::ofstream(kPage) << fresh;  // allowed: the same

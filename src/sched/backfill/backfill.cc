@@ -149,7 +149,7 @@ class Renewal {
       if (round_.decided.contains(*id)) continue;
       const bool could = !kept_.contains(*id) && could_be_held(*id);
       if (!kept_.contains(*id)) order.refuse();
-      if ((lacking && !could) || !lacks_places(*round_.state.job(*id))) continue;
+      if ((lacking && !could) || !lacks_places_only(*round_.state.job(*id))) continue;
       lacking = true;
       if (!could || kept_.size() >= most_) continue;
       auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
@@ -192,19 +192,19 @@ class Renewal {
     return any_head([&](const JobState& job) {
       if (kept_.contains(job.id) || !trusts_estimates(state, job, round_.now)) return false;
       const Admission admission = admit(state, job);
-      return admission.models != 0 || sched::lacks_places(admission.reason.code);
+      return admission.models != 0 || lacks_places(admission.reason.code);
     });
   }
 
   // Returns true if it would start if there were places for it.
-  bool lacks_places(const JobState& job) const {
+  bool lacks_places_only(const JobState& job) const {
     const StartAnswer answer = find_places({round_.state, job, round_.now, round_.work});
-    return !answer && sched::lacks_places(answer.why.code);
+    return !answer && lacks_places(answer.why.code);
   }
 
   // First those who sleep for it are asked, of whom most still do.
   bool somebody_lacks_places() {
-    const auto lacks = [&](const JobState& job) { return lacks_places(job); };
+    const auto lacks = [&](const JobState& job) { return lacks_places_only(job); };
     for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
       const state::QueueState& leaf =
           round_.state.queue(waiting.wait_groups.front()->parked_classes.front()->eq_class.queue);
@@ -249,7 +249,7 @@ class Renewal {
     const bool any_started = !round_.decided.empty();
     return std::any_of(plan_.refused.begin(), plan_.refused.end(), [&](const auto& refused) {
       const auto& [id, why] = refused;
-      return sched::lacks_places(why.code) ||
+      return lacks_places(why.code) ||
              (any_started && !is_never(why.code) && admit(round_.state, *round_.state.job(id)).models != 0);
     });
   }
