@@ -10,6 +10,7 @@
 
 #include "api/routes/views.h"
 #include "explain/capacity/capacity.h"
+#include "state/within.h"
 
 namespace berth::daemon {
 
@@ -201,9 +202,10 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{queue.usage[kDimGpu], kGpuMilli};
      }},
-    {"berth_queue_borrowed_gpus", "The part of the allocated GPUs that lies outside the queue's guarantee.",
-     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
-       return Decimal{queue.usage[kDimGpu] - queue.within_usage[kDimGpu], kGpuMilli};
+    {"berth_queue_borrowed_gpus",
+     "The part of the allocated GPUs that lies outside the guarantee of the queue or of a queue above it.",
+     [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.usage[kDimGpu] - state::usage_within_all(state, queue)[kDimGpu], kGpuMilli};
      }},
     {"berth_queue_nominated_gpus", "GPUs that are promised to jobs for whom others are leaving.",
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
