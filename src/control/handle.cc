@@ -13,6 +13,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/drain.h"
 #include "control/maintenance.h"
 #include "control/move.h"
 #include "control/node_contact.h"
@@ -443,21 +444,7 @@ Result<Reply> on(Batch& batch, const FenceNode& command) {
   return Reply{};
 }
 
-Result<Reply> on(Batch& batch, const CordonNode& command) {
-  const NodeState* node = batch.state().node_named(command.node);
-  if (node == nullptr) return no_such_node(command.node);
-  const bool draining = command.cordoned && command.drain;
-  if (command.gone_in_s < 0 || command.gone_in_s > kMaxSeconds || (command.gone_in_s > 0 && !draining)) {
-    return invalid("a node that drains goes away in 1 second to 366 days, or stays");
-  }
-  Timestamp gone_at;
-  if (command.gone_in_s > 0) gone_at = batch.now() + checked_multiply(command.gone_in_s, 1000);
-  if (node->cordoned == command.cordoned && node->draining == draining && node->gone_at == gone_at)
-    return Reply{.job = {}, .unchanged = true};
-  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user,
-                          gone_at.ms == 0 ? "" : "it goes away at " + to_iso8601(gone_at), gone_at});
-  return Reply{};
-}
+Result<Reply> on(Batch& batch, const CordonNode& command) { return cordon_node(batch, command); }
 
 Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_maintenance(batch, command); }
 
