@@ -21,6 +21,7 @@
 #include "control/validate.h"
 #include "model/image.h"
 #include "model/priority.h"
+#include "state/impossible.h"
 
 namespace berth::control {
 
@@ -261,6 +262,14 @@ Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const 
   return reply;
 }
 
+// Returns what keeps the job from ever starting, in whole sentences. The job is accepted all the same, because limits
+// change.
+std::vector<std::string> warnings_of(const State& state, const JobSpec& spec) {
+  const auto limit = state::impossible_limit(state, state.queue_at(spec.queue)->id, spec);
+  if (!limit) return {};
+  return {state::text_of(state, *limit) + "; it never starts unless the limit or the job changes"};
+}
+
 Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const std::uint64_t body_hash = Hasher().add(encode(command.spec)).digest();
   if (command.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
@@ -282,12 +291,18 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = settle_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
-  if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
+  std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
+  if (service != nullptr) {
+    auto reply = update(batch, *service, event.spec, command.key, body_hash);
+    if (reply) reply->warnings = std::move(warnings);
+    return reply;
+  }
   event.job = batch.state().next_job_id();
   event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;
   event.body_hash = body_hash;
-  const Reply reply{.job = event.job};
+  Reply reply{.job = event.job};
+  reply.warnings = std::move(warnings);
   batch.emit(std::move(event));
   return reply;
 }
