@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "control/reconcile.h"
 #include "state/grace.h"
+#include "state/within.h"
 
 namespace berth::control {
 
@@ -51,7 +52,7 @@ void on(Batch& batch, const StartDecision& start) {
   event.attempt = job.attempts + 1;
   event.placements = start.placements;
   event.within = within_of(batch.state(), job, start.placements);
-  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  event.guaranteed = state::is_within_all(batch.state(), job.queue, event.within);
   if (ranks_of(job.spec, start.placements) > 1 || job.is_elastic()) {
     event.master_port = free_master_port(batch.state().node(start.placements.front().node));
   }
@@ -66,7 +67,7 @@ void on(Batch& batch, const GrowDecision& grow) {
   event.attempt = job.attempt->number;
   event.placements = grow.placements;
   event.within = within_of(batch.state(), job, grow.placements);
-  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  event.guaranteed = state::is_within_all(batch.state(), job.queue, event.within);
   batch.emit(std::move(event));
 }
 

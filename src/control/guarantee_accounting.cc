@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/planted.h"
+#include "state/within.h"
 
 namespace berth::control {
 
@@ -25,7 +26,8 @@ std::uint64_t bit_of(const QueueState& queue) { return std::uint64_t{1} << queue
 void restack(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
   const State& state = batch.state();
   const JobState& job = *state.job(key.job);
-  batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
+  batch.emit(
+      ChargePromoted{key.job, job.attempt->number, key.charge, within, state::is_within_all(state, job.queue, within)});
 }
 
 // Returns the charges within the guarantee of the queue, in start order.

@@ -13,6 +13,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/drain.h"
 #include "control/maintenance.h"
 #include "control/move.h"
 #include "control/node_contact.h"
@@ -20,6 +21,7 @@
 #include "control/validate.h"
 #include "model/image.h"
 #include "model/priority.h"
+#include "state/impossible.h"
 
 namespace berth::control {
 
@@ -260,6 +262,14 @@ Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const 
   return reply;
 }
 
+// Returns what keeps the job from ever starting, in whole sentences. The job is accepted all the same, because limits
+// change.
+std::vector<std::string> warnings_of(const State& state, const JobSpec& spec) {
+  const auto limit = state::impossible_limit(state, state.queue_at(spec.queue)->id, spec);
+  if (!limit) return {};
+  return {state::text_of(state, *limit) + "; it never starts unless the limit or the job changes"};
+}
+
 Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const std::uint64_t body_hash = Hasher().add(encode(command.spec)).digest();
   if (command.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
@@ -281,12 +291,18 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = settle_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
-  if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
+  std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
+  if (service != nullptr) {
+    auto reply = update(batch, *service, event.spec, command.key, body_hash);
+    if (reply) reply->warnings = std::move(warnings);
+    return reply;
+  }
   event.job = batch.state().next_job_id();
   event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;
   event.body_hash = body_hash;
-  const Reply reply{.job = event.job};
+  Reply reply{.job = event.job};
+  reply.warnings = std::move(warnings);
   batch.emit(std::move(event));
   return reply;
 }
@@ -443,21 +459,7 @@ Result<Reply> on(Batch& batch, const FenceNode& command) {
   return Reply{};
 }
 
-Result<Reply> on(Batch& batch, const CordonNode& command) {
-  const NodeState* node = batch.state().node_named(command.node);
-  if (node == nullptr) return no_such_node(command.node);
-  const bool draining = command.cordoned && command.drain;
-  if (command.gone_in_s < 0 || command.gone_in_s > kMaxSeconds || (command.gone_in_s > 0 && !draining)) {
-    return invalid("a node that drains goes away in 1 second to 366 days, or stays");
-  }
-  Timestamp gone_at;
-  if (command.gone_in_s > 0) gone_at = batch.now() + checked_multiply(command.gone_in_s, 1000);
-  if (node->cordoned == command.cordoned && node->draining == draining && node->gone_at == gone_at)
-    return Reply{.job = {}, .unchanged = true};
-  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user,
-                          gone_at.ms == 0 ? "" : "it goes away at " + to_iso8601(gone_at), gone_at});
-  return Reply{};
-}
+Result<Reply> on(Batch& batch, const CordonNode& command) { return cordon_node(batch, command); }
 
 Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_maintenance(batch, command); }
 

@@ -15,15 +15,28 @@
 
 namespace berth::control {
 
+// A job with tasks on a node that an operator drains.
+struct DrainedJob {
+  JobId job;
+  std::string user = {};
+  bool leaves = false;         // it is asked to stop; else it runs to its end
+  bool loses_work = false;     // it cannot save its work when it is asked to stop
+  std::int64_t unsaved_s = 0;  // work since its last checkpoint; 0 if it loses none
+  std::int64_t gpu_milli = 0;
+  Timestamp ends = Timestamp::never();  // its time limit
+};
+
 struct Reply {
   JobId job;               // submissions: the new, updated or repeated job
   bool repeated = false;   // the idempotency key was used before, or a service is unchanged: `job` is the earlier one
   bool updated = false;    // the submission gave an existing service a new version
   bool unchanged = false;  // the state was already as the command wants it
-  std::uint64_t version = 0;         // configurations: the version that is in force
-  std::string name = {};             // maintenance windows: the name of the window
-  std::vector<std::string> to = {};  // moved jobs: the nodes on which the job starts again
-  Timestamp deadline = {};           // moved jobs: when the grace of the job ends
+  std::uint64_t version = 0;               // configurations: the version that is in force
+  std::string name = {};                   // maintenance windows: the name of the window
+  std::vector<std::string> to = {};        // moved jobs: the nodes on which the job starts again
+  Timestamp deadline = {};                 // moved jobs: when the grace of the job ends
+  std::vector<DrainedJob> drained = {};    // drained nodes: the jobs there, by id
+  std::vector<std::string> warnings = {};  // submissions: what keeps the job from ever starting
 };
 
 // Returns placements for a running job that are free now and on none of the nodes `off`, or the error that says why

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "control/drain.h"
 #include "control/guarantee_accounting.h"
 #include "control/maintenance.h"
 #include "control/services.h"
@@ -154,9 +155,10 @@ const state::NodeState* draining_node(const State& state, const AttemptState& at
 //
 // - The node goes away at a known time (a spot notice): the grace ends then at the latest, and max_unavailable does not
 //   apply.
-// - The node stays: a replica that its service cannot spare stays, too.
+// - The node stays: a replica that its service cannot spare stays, too. So does a job that would lose its work, unless
+//   `lose_work` is true (control/drain.h).
 // - An elastic gang with only scaled-up tasks on the node stops these and all later tasks, and goes on with the rest.
-bool leave_draining_node(Batch& batch, const JobState& job) {
+bool leave_draining_node(Batch& batch, const JobState& job, bool lose_work = false) {
   const state::NodeState* node = draining_node(batch.state(), *job.attempt);
   if (node == nullptr) return false;
   const AttemptState& attempt = *job.attempt;
@@ -172,6 +174,7 @@ bool leave_draining_node(Batch& batch, const JobState& job) {
     return true;
   }
   if (!state::may_leave_by_choice(batch.state(), job)) return false;
+  if (keep == 0 && !lose_work && loses_work(batch.state(), job)) return false;
   begin_stop(batch, job, StopCause::kDrain, grace, keep);
   return true;
 }
@@ -445,6 +448,12 @@ void drain_replica(Batch& batch, JobId id) {
   const JobState& replica = *batch.state().job(id);
   if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
   if (!leave_draining_node(batch, replica)) leave_for_maintenance(batch, replica);
+}
+
+bool drain_with_loss(Batch& batch, JobId id) {
+  const JobState& job = *batch.state().job(id);
+  if (!job.attempt || job.attempt->stopping() || job.attempt->all_exited() || job.cancel_requested) return false;
+  return leave_draining_node(batch, job, true);
 }
 
 void cancel_evictions_for(Batch& batch, JobId preemptor, const std::vector<JobId>& victims) {

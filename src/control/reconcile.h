@@ -7,7 +7,7 @@
 //   the job is cancelled          -> it finishes, after a stop if it runs
 //   asked to stop                 -> forced once the checkpoint is acknowledged or the grace has ended
 //   the time limit is reached     -> asked to stop
-//   a node drains                 -> asked to stop
+//   a node drains                 -> asked to stop, unless the job would lose its work (control/drain.h)
 //   a maintenance window is near  -> asked to stop; a window that is due begins or ends
 //   a nomination cannot be kept   -> withdrawn; the evictions for it are cancelled where possible
 //   a guarantee gained room       -> borrowed charges are counted within it, in start order
@@ -25,6 +25,10 @@ void reconcile(Batch& batch);
 
 // Asks the replica to leave a draining node, or for a maintenance window, if its service can spare it now.
 void drain_replica(Batch& batch, JobId replica);
+
+// Asks the running job to leave a draining node although it loses work by it. Returns false if it is stopping already
+// or its service cannot spare it.
+bool drain_with_loss(Batch& batch, JobId job);
 
 // Cancels the evictions that were made for `preemptor`. A victim runs on only if the whole of it was asked to stop, and
 // if it has neither acknowledged its checkpoint nor begun to exit.

@@ -15,6 +15,7 @@
 #include "explain/pending_reason.h"
 #include "explain/queue_position.h"
 #include "explain/why.h"
+#include "state/impossible.h"
 #include "store/event_codec.h"
 #include "telemetry/exposition.h"
 
@@ -75,6 +76,12 @@ api::Explained DaemonService::explain(JobId job) {
     explained.details = explanation.details;
     for (const explain::Remedy& change : explanation.changes) {
       explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
+    }
+    const state::JobState* live = state.job(job);
+    if (live == nullptr || live->attempt) return;
+    if (const auto limit = state::impossible_limit(state, live->queue, live->spec)) {
+      explained.never = true;
+      explained.details.insert(explained.details.begin(), "waiting cannot help: " + state::text_of(state, *limit));
     }
   });
   return explained;

@@ -10,6 +10,8 @@
 
 #include "api/routes/views.h"
 #include "explain/capacity/capacity.h"
+#include "state/impossible.h"
+#include "state/within.h"
 
 namespace berth::daemon {
 
@@ -201,9 +203,10 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{queue.usage[kDimGpu], kGpuMilli};
      }},
-    {"berth_queue_borrowed_gpus", "The part of the allocated GPUs that lies outside the queue's guarantee.",
-     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
-       return Decimal{queue.usage[kDimGpu] - queue.within_usage[kDimGpu], kGpuMilli};
+    {"berth_queue_borrowed_gpus",
+     "The part of the allocated GPUs that lies outside the guarantee of the queue or of a queue above it.",
+     [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.usage[kDimGpu] - state::usage_within_all(state, queue)[kDimGpu], kGpuMilli};
      }},
     {"berth_queue_nominated_gpus", "GPUs that are promised to jobs for whom others are leaving.",
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
@@ -253,13 +256,24 @@ struct Line {
   std::map<JobPhase, std::int64_t> phases = {
       {JobPhase::kPending, 0}, {JobPhase::kRunning, 0}, {JobPhase::kStopping, 0}};
   std::map<ReasonCode, std::int64_t> reasons;
+  std::map<ReasonCode, std::int64_t> never;  // pending jobs for which waiting cannot help
   std::int64_t oldest_wait_ms = 0;
 };
+
+// Returns the reason for which the pending job can never start as it is, or nothing.
+std::optional<ReasonCode> never_starts_for(const State& state, const JobState& job, ReasonCode reason) {
+  if (is_never(reason)) return reason;
+  const auto limit = state::impossible_limit(state, job.queue, job.spec);
+  if (!limit) return std::nullopt;
+  return limit->of_user ? ReasonCode::kUserLimit : ReasonCode::kQuotaMax;
+}
 
 void count(const api::View& view, const JobState& job, Line& line) {
   ++line.phases[job.phase];
   if (job.phase != JobPhase::kPending) return;
-  ++line.reasons[api::waits_for(view, job).value_or(ReasonCode::kNone)];
+  const ReasonCode reason = api::waits_for(view, job).value_or(ReasonCode::kNone);
+  ++line.reasons[reason];
+  if (const auto never = never_starts_for(view.state, job, reason)) ++line.never[*never];
   if (!job.in_pending) return;
   line.oldest_wait_ms = std::max(line.oldest_wait_ms, view.now - std::max(job.in_line_since, job.not_before));
 }
@@ -287,6 +301,13 @@ void add_jobs(const api::View& view, const std::vector<const QueueState*>& queue
       "ones wait to ask for each.");
   for (const auto& [queue, line] : lines) {
     for (const auto& [reason, jobs] : line.reasons) {
+      out.add({{"queue", queue}, {"reason", name_of(reason)}}, whole(jobs));
+    }
+  }
+  out.begin("berth_never_starting_jobs", MetricType::kGauge,
+            "Of the pending jobs those for which waiting cannot help, with what rules them out.");
+  for (const auto& [queue, line] : lines) {
+    for (const auto& [reason, jobs] : line.never) {
       out.add({{"queue", queue}, {"reason", name_of(reason)}}, whole(jobs));
     }
   }

@@ -16,6 +16,7 @@ BERTH_ENUM_NAMES(Pitfall, "limits-too-high", "forgetting-gang", "ignoring-topolo
 enum class AdviceCode {
   kGuaranteesNotBacked,
   kCeilingBoundsNothing,
+  kJobsAboveLimit,
   kAsksStrandGpus,
   kGpusUnderutilized,
   kGangByHand,
@@ -28,16 +29,17 @@ enum class AdviceCode {
   kFragmentationNotWatched,
   kFragmentationNotMended,
 };
-BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "asks-strand-gpus", "gpus-underdriven",
-                 "gang-by-hand", "nodes-without-place", "topology-not-configured", "gangs-cut-apart",
-                 "queues-without-quota", "user-without-limit", "weight-0-waits", "fragmentation-not-watched",
-                 "fragmentation-not-mended");
+BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "jobs-above-limit", "asks-strand-gpus",
+                 "gpus-underdriven", "gang-by-hand", "nodes-without-place", "topology-not-configured",
+                 "gangs-cut-apart", "queues-without-quota", "user-without-limit", "weight-0-waits",
+                 "fragmentation-not-watched", "fragmentation-not-mended");
 
 // Returns the pitfall that the advice is about.
 constexpr Pitfall pitfall_of(AdviceCode code) {
   switch (code) {
     case AdviceCode::kGuaranteesNotBacked:
     case AdviceCode::kCeilingBoundsNothing:
+    case AdviceCode::kJobsAboveLimit:
     case AdviceCode::kAsksStrandGpus:
     case AdviceCode::kGpusUnderutilized:
       return Pitfall::kLimitsTooHigh;

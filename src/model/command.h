@@ -48,7 +48,10 @@ struct CordonNode {
   bool cordoned = true;
   bool drain = false;  // with cordoned: also move the jobs that run there
   std::string user;
-  std::int64_t gone_in_s = 0;  // drains: the node shuts down after this time; 0: it does not
+  std::int64_t gone_in_s = 0;   // drains: the node shuts down after this time; 0: it does not
+  bool lose_work = false;       // drains: also stop jobs that cannot save their work
+  bool when_idle = false;       // drains: ask no job to leave; all of them finish
+  std::int64_t deadline_s = 0;  // drains: after this time nothing runs there; 0: no such time
 };
 // Plans a maintenance window: from `from` on, nothing runs on the nodes for `for_s`. The nodes are named, or they are
 // all nodes with these labels in this pool.

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct Fleet {
   bool cut = false;  // GPUs of model C use MIG
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
+  std::function<void(const EventRecord&)> on_event;
 
   explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed), knives(seed), cut(seed % 4 == 3) {
     ClusterConfig config = default_cluster_config();
@@ -166,6 +168,7 @@ struct Fleet {
     control::Batch batch(state, now);
     auto reply = control::handle(batch, command);
     control::reconcile(batch);
+    keep(batch);
     return reply ? std::optional(*reply) : std::nullopt;
   }
 
@@ -174,6 +177,13 @@ struct Fleet {
     control::reconcile(batch);  // as an iteration does: first ends the windows that are over
     control::commit(batch, sched::run_cycle(state, now));
     control::reconcile(batch);
+    keep(batch);
+  }
+
+  // Gives the events of a batch to `on_event`, if a test has set it.
+  void keep(const control::Batch& batch) const {
+    if (!on_event) return;
+    for (const EventRecord& record : batch.records()) on_event(record);
   }
 
   void end_some() {

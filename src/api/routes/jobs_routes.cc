@@ -37,9 +37,11 @@ Result<void> reconcile_user(JobSpec& spec, const std::string& subject) {
 }
 
 http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
-  http::Response response = json_answer(
-      json::object{{"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}},
-      reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
+  json::object body{
+      {"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}};
+  if (!reply.warnings.empty()) body["warnings"] = json::array(reply.warnings.begin(), reply.warnings.end());
+  http::Response response =
+      json_answer(std::move(body), reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
   response.headers.push_back({"Location", "/v1/jobs/" + std::to_string(reply.job.value())});
   return response;
 }

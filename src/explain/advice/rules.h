@@ -44,6 +44,7 @@ class Survey {
 // Pitfall: limits and requests that are too high.
 void advise_on_guarantees(Survey& survey);
 void advise_on_ceilings(Survey& survey);
+void advise_on_jobs_above_limits(Survey& survey);
 void advise_on_asks(Survey& survey);
 void advise_on_driving(Survey& survey);
 // Pitfall: gangs that are submitted as single jobs.

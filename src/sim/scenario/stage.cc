@@ -91,6 +91,9 @@ void Stage::on_answer(const Answer& answer) {
   if (reply.unchanged) say_first("nothing changes");
   if (reply.version > 0 && !reply.unchanged)
     say_first("configuration " + std::to_string(reply.version) + " is in force");
+  for (const control::DrainedJob& job : reply.drained) {
+    if (!job.leaves) said_.push_back(name_of_job(job.job) + " stays until it is over");
+  }
   if (!submitting_.empty()) {
     jobs_.insert_or_assign(submitting_, reply.job);  // the name refers to the last such job
     names_.emplace(reply.job, submitting_);

@@ -291,6 +291,9 @@ bool Stage::act_on_node(const Line& line, const std::string& name) {
   }
   CordonNode cordon{name, verb != "uncordon", verb == "drain", "operator", 0};
   if (const std::string* in = line.option("gone-in")) cordon.gone_in_s = parse_seconds(*in).value();
+  if (const std::string* in = line.option("deadline")) cordon.deadline_s = parse_seconds(*in).value();
+  cordon.lose_work = line.has("lose-work");
+  cordon.when_idle = line.has("when-idle");
   world_.send(cordon);
   return true;
 }
@@ -305,6 +308,8 @@ Stage::Done Stage::on_nodes(const Line& line) {
   }
   std::int64_t gone_in_s = 1;
   if (auto ok = read_option(line, "gone-in", parse_some_seconds, gone_in_s); !ok) return ok;
+  std::int64_t deadline_s = 1;
+  if (auto ok = read_option(line, "deadline", parse_some_seconds, deadline_s); !ok) return ok;
   bool changed = false;
   for (const std::string& name : *names) changed |= act_on_node(line, name);
   if (!changed) say("nothing changes");

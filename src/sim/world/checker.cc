@@ -411,13 +411,10 @@ std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, s
 }
 
 bool Checker::guaranteed(std::uint32_t queue, std::uint64_t within) const {
-  bool any = false;
   for (std::uint32_t q = queue; q != 0; q = queues_[q].parent) {
-    if (queues_[q].guaranteed.stated == 0) continue;
-    any = true;
     if ((within >> queues_[q].depth & 1U) == 0) return false;
   }
-  return any;
+  return true;
 }
 
 // Returns the children of the lowest common ancestor on the paths to both queues; they are equal if one queue is below

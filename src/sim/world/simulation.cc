@@ -182,7 +182,10 @@ void Simulation::touch_a_node() {
     case 0: {
       CordonNode cordon{node, true, random_.chance(500), "operator", 0};
       Random apart(seed_ ^ (steps_ << 8U));
-      if (cordon.drain && apart.chance(400)) cordon.gone_in_s = apart.between(1, 300);
+      if (cordon.drain && apart.chance(400))
+        cordon.gone_in_s = apart.between(1, 300);
+      else if (cordon.drain)
+        (apart.chance(700) ? cordon.lose_work : cordon.when_idle) = apart.chance(600);
       world_.send(cordon);
     } break;
     case 1:
