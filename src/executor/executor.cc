@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 
 #include "base/hash.h"
 #include "executor/descriptor.h"
+#include "executor/hung_supervisor.h"
 #include "executor/launch_check.h"
 #include "executor/notify_pipe.h"
 #include "executor/orphans.h"
@@ -33,6 +35,7 @@ namespace {
 
 constexpr int kSpawnTries = 3;
 constexpr std::int64_t kLockPatienceMs = 3'000;
+constexpr std::int64_t kSecondLookMs = 1'000;  // between two looks at a supervisor that seems to hang
 
 std::string random_token() {
   std::random_device device;
@@ -100,13 +103,41 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
+// The clock for the patience with supervisors. It stands still while the machine is suspended.
+std::int64_t steady_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Returns the shortest grace of the stops in the directory of commands that no supervisor has taken up.
+std::optional<std::int64_t> find_stop(const std::string& task_dir) {
+  std::optional<std::int64_t> grace_ms;
+  for (const auto& name : list_directory(task_dir + "/commands")) {
+    if (!name.ends_with(".json")) continue;
+    const auto command = read_command(task_dir + "/commands/" + name);
+    if (!command || command->kind != Command::Kind::kStop) continue;
+    grace_ms = std::min(grace_ms.value_or(command->grace_ms), command->grace_ms);
+  }
+  return grace_ms;
+}
+
+// A stop that was given to a supervisor, and when the task must have ended.
+struct StopGiven {
+  std::int64_t deadline_ms = 0;
+  std::int64_t given_ms = 0;    // the latest of several
+  std::int64_t overdue_ms = 0;  // when it was first seen to be late; 0: never
+};
+
 struct Task {
+  Task(const TaskKey& named, std::string in) : key(named), directory(std::move(in)) {}
+
   TaskKey key;
   std::string directory;
   bool started_told = false;
   std::uint64_t checkpoints_told = 0;
   bool exit_told = false;
   int spawn_tries = 0;
+  std::optional<StopGiven> stop;
 };
 
 }  // namespace
@@ -119,6 +150,7 @@ class Executor::Impl {
   Result<void> prepare();
   Result<void> start(const TaskLaunch& launch);
   Result<void> command(const TaskKey& key, const Command& command);
+  std::vector<std::string> warnings() const;
   Result<void> forget(const TaskKey& key);
   std::vector<Observation> observe();
   Result<void> renew_lease() { return replace_state_file(options_.run_dir + "/lease", ""); }
@@ -139,6 +171,9 @@ class Executor::Impl {
   void look_at(Task& task, std::vector<Observation>& seen);
   static void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
   std::optional<Exited> read_exit_of(const Task& task) const;
+  Result<void> give_command(const Task& task, const Command& command);
+  void note_stop(Task& task, std::int64_t grace_ms);
+  void watch_stop(Task& task);
   void bury(Task& task, const Descriptor& lock);
   void record_lost(const Task& task, ExitReason reason, const std::string& message);
 
@@ -151,6 +186,8 @@ class Executor::Impl {
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
+  std::uint64_t hung_supervisors_ = 0;  // killed since the executor was opened
+  std::string last_hung_;
 };
 
 Result<void> Executor::Impl::prepare() {
@@ -181,7 +218,8 @@ void Executor::Impl::find_capabilities() {
 void Executor::Impl::adopt() {
   for (const auto& name : list_directory(tasks_dir())) {
     if (const auto key = parse_task_key(name)) {
-      tasks_[*key] = Task{*key, directory_of(*key), false, 0, false, 0};
+      Task& task = tasks_.try_emplace(*key, *key, directory_of(*key)).first->second;
+      if (const auto grace_ms = find_stop(task.directory)) note_stop(task, *grace_ms);
     } else {
       remove_tree(tasks_dir() + "/" + name);
     }
@@ -196,14 +234,14 @@ Result<void> Executor::Impl::start(const TaskLaunch& launch) {
   const std::lock_guard guard(mutex_);
   if (tasks_.contains(launch.key)) return {};
   if (auto made = make_task_directory(launch); !made) return made;
-  Task task{launch.key, directory_of(launch.key), false, 0, false, 0};
+  Task task(launch.key, directory_of(launch.key));
   const Descriptor lock = try_lock(task.directory + "/lock");
   auto spawned = lock.is_open() ? spawn_supervisor(task, lock) : system_error("lock", task.directory, errno);
   if (!spawned) {
     remove_task_directory(launch.key);
     return spawned;
   }
-  tasks_[launch.key] = task;
+  tasks_.emplace(launch.key, std::move(task));
   return {};
 }
 
@@ -273,19 +311,60 @@ void Executor::Impl::reap_spawned() {
   std::erase_if(spawned_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
-// A command is a file. So it reaches a supervisor that has not started yet, is stopped, or outlives this process.
 Result<void> Executor::Impl::command(const TaskKey& key, const Command& command) {
   const std::lock_guard guard(mutex_);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return not_found("no task " + to_string(key));
-  const std::string& directory = found->second.directory;
-  if (exists(directory + "/exit.json")) return not_found("task " + to_string(key) + " has exited");
+  Task& task = found->second;
+  if (exists(task.directory + "/exit.json")) return not_found("task " + to_string(key) + " has exited");
+  if (command.kind == Command::Kind::kStop) note_stop(task, command.grace_ms);
+  return give_command(task, command);
+}
+
+// A command is a file. So it reaches a supervisor that has not started yet, is stopped, or outlives this process.
+Result<void> Executor::Impl::give_command(const Task& task, const Command& command) {
+  const std::string& directory = task.directory;
   char name[64];
   std::snprintf(name, sizeof name, "/commands/%020lld-%06llu.json", static_cast<long long>(wall_clock_ms()),
                 static_cast<unsigned long long>(commands_given_++));
   auto given = replace_state_file(directory + name, encode(command));
   notify(directory + "/doorbell");
   return given;
+}
+
+void Executor::Impl::note_stop(Task& task, std::int64_t grace_ms) {
+  const std::int64_t now = steady_ms();
+  const std::int64_t deadline = now + grace_ms + options_.obey_ms;
+  task.stop = StopGiven{task.stop ? std::min(task.stop->deadline_ms, deadline) : deadline, now, 0};
+}
+
+// A stop whose grace is long over is looked for among the commands that no supervisor took up. If there is none, the
+// supervisor was told and may have hung since, so it is told once more. If there is one, also at a second look, it
+// hangs. A machine that was only paused gives it the time in between.
+void Executor::Impl::watch_stop(Task& task) {
+  const std::int64_t now = steady_ms();
+  if (!task.stop || now < task.stop->deadline_ms || now < task.stop->given_ms + options_.obey_ms) return;
+  StopGiven& stop = *task.stop;
+  if (!find_stop(task.directory)) {
+    stop = StopGiven{now + options_.obey_ms, now, 0};
+    (void)give_command(task, {Command::Kind::kStop, 0, 0}).has_value();
+  } else if (stop.overdue_ms == 0) {
+    stop.overdue_ms = now;
+    notify(task.directory + "/doorbell");
+  } else if (now >= stop.overdue_ms + std::min(kSecondLookMs, options_.obey_ms) &&
+             kill_hung_supervisor(task.directory + "/lock")) {
+    ++hung_supervisors_;
+    last_hung_ = to_string(task.key);
+  }
+}
+
+std::vector<std::string> Executor::Impl::warnings() const {
+  const std::lock_guard guard(mutex_);
+  if (hung_supervisors_ == 0) return {};
+  return {
+      std::to_string(hung_supervisors_) + (hung_supervisors_ == 1 ? " supervisor" : " supervisors") +
+      " did not obey a stop and had to be killed with the task since the server started; the last one was of task " +
+      last_hung_ + " (job.attempt.task.incarnation)"};
 }
 
 Result<void> Executor::Impl::forget(const TaskKey& key) {
@@ -329,7 +408,7 @@ void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
   }
   if (exited) return tell_exit(task, *exited, seen);
   const Descriptor lock = try_lock(task.directory + "/lock");
-  if (!lock.is_open()) return;
+  if (!lock.is_open()) return watch_stop(task);
   if (!exists(task.directory + "/exit.json")) bury(task, lock);
   if (const auto late = read_exit_of(task)) tell_exit(task, *late, seen);
 }
@@ -363,6 +442,10 @@ void Executor::Impl::bury(Task& task, const Descriptor& lock) {
   const bool same_boot = supervisor && supervisor->boot == boot_id();
   if (same_boot && kill_orphans(task.directory) > 0) return;
   if (supervisor) remove_task_cgroups(supervisor->cgroups);
+  if (same_boot && find_stop(task.directory)) {
+    return record_lost(task, ExitReason::kKilled,
+                       "its supervisor did not obey a stop and was killed, with what was left of the task");
+  }
   record_lost(task, ExitReason::kSupervisorLost,
               same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted");
 }
@@ -375,6 +458,7 @@ void Executor::Impl::record_lost(const Task& task, ExitReason reason, const std:
   exited.reason = reason;
   exited.message = message;
   if (reason == ExitReason::kStartFailed) exited.code = 126;
+  if (reason == ExitReason::kKilled) exited.signal = SIGKILL;
   if (const auto started = read_started(task.directory)) {
     exited.ran_ms = std::max<std::int64_t>(exited.time - started->time, 0);
   }
@@ -422,6 +506,7 @@ std::vector<Observation> Executor::observe() { return impl_->observe(); }
 int Executor::wait_fd() const { return impl_->wait_fd(); }
 Result<void> Executor::renew_lease() { return impl_->renew_lease(); }
 std::vector<TaskKey> Executor::known() const { return impl_->known(); }
+std::vector<std::string> Executor::warnings() const { return impl_->warnings(); }
 const Capabilities& Executor::capabilities() const { return impl_->capabilities(); }
 
 }  // namespace berth::executor

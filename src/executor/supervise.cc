@@ -97,6 +97,7 @@ class Supervisor {
   void copy_output();
   void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
   void obey_commands();
+  void take_up_commands();
   void look_at_checkpoint();
   void keep_time_limit();
   void keep_lease();
@@ -320,6 +321,13 @@ void Supervisor::obey_commands() {
   }
 }
 
+// Takes up commands that have come too late to change anything. One that stays would say that the supervisor hangs.
+void Supervisor::take_up_commands() {
+  drain_notify_pipe(notify_pipe_);
+  const std::string directory = task_dir_ + "/commands/";
+  for (const auto& name : list_commands(directory)) ::unlink((directory + name).c_str());
+}
+
 void Supervisor::look_at_checkpoint() {
   const auto ack = checkpoints_.look();
   if (checkpoints_.bad_acks() > bad_acks_told_) {
@@ -417,6 +425,7 @@ void Supervisor::sweep() {
     kill_orphans();
     wait_for_event(kSweepEveryMs);
     hear_signals();
+    take_up_commands();
     copy_output();
     reap();
     if (!list_orphans().empty()) sleep_ms(kSweepEveryMs);
@@ -484,6 +493,7 @@ void Supervisor::record_exit() {
   while (true) {
     const auto recorded = replace_state_file(task_dir_ + "/exit.json", encode(exited));
     if (recorded || recorded.error().code == ErrorCode::kNotFound) break;
+    take_up_commands();
     sleep_ms(kRetryEveryMs);
   }
   notify(run_dir_ + "/doorbell");
