@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <system_error>
 
 namespace berth::executor {
@@ -39,18 +40,18 @@ bool holds(pid_t pid, const struct stat& lock) {
 
 }  // namespace
 
-std::vector<ProcessSeen> find_lock_holders(const std::string& lock_path) {
+std::vector<ProcessSeen> find_lock_holders(const Descriptor& lock) {
   std::vector<ProcessSeen> holders;
-  struct stat lock {};
-  if (::stat(lock_path.c_str(), &lock) != 0) return holders;
+  struct stat file {};
+  if (::fstat(lock.get(), &file) != 0) return holders;
   for (const auto& process : see_all_processes()) {
-    if (process.pid != ::getpid() && holds(process.pid, lock)) holders.push_back(process);
+    if (process.pid != ::getpid() && holds(process.pid, file)) holders.push_back(process);
   }
   return holders;
 }
 
-bool kill_hung_supervisor(const std::string& lock_path) {
-  const auto holders = find_lock_holders(lock_path);
+bool kill_hung_supervisor(const Descriptor& lock) {
+  const auto holders = find_lock_holders(lock);
   const bool alone =
       std::all_of(holders.begin(), holders.end(), [](const ProcessSeen& holder) { return kill_all_below(holder.pid); });
   if (!alone) return false;
