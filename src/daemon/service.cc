@@ -312,6 +312,11 @@ api::ServerFacts DaemonService::facts() {
   facts.log_fsyncs = counters.fsyncs;
   facts.log_check = name_of(log_check_.state());
   facts.log_checked = log_check_.checked();
+  for (std::string& warning : backend_.warnings()) {
+    if (std::count(facts.warnings.begin(), facts.warnings.end(), warning) == 0) {
+      facts.warnings.push_back(std::move(warning));
+    }
+  }
   return facts;
 }
 

@@ -5,10 +5,12 @@
 // 1. Everything it knows is in files below `run_dir`. A new Executor on the same directory adopts running tasks and
 //    reads what has ended meanwhile. A lock allows only one Executor at a time per directory.
 // 2. A key is started at most once. `start` for a known key, running or exited, does nothing and succeeds.
-// 3. An exit is reported only when no process of the task is left. It stays known until `forget`.
+// 3. An exit is reported only when the supervisor is gone and no process of the task is left, whatever its record says.
+//    It stays known until `forget`.
 // 4. `observe` reports each thing once per Executor; a new Executor reports everything that is not forgotten again. So
 //    the caller must apply reports idempotently, and may forget a key only after its exit is durably recorded.
-// 5. Any thread may call it. No call waits for a task; `start` does a few fsyncs and an exec.
+// 5. A supervisor that does not take up a stop (`kill`) is killed with its task, which then has ended as stopped.
+// 6. Any thread may call it. No call waits for a task; `start` does a few fsyncs and an exec.
 //
 // docs/running.md describes it in full, with what happens on each crash.
 
@@ -26,6 +28,9 @@ struct ExecutorOptions {
   std::string run_dir;  // created if missing, mode 0700; has the tasks, their state and their control files
   // The supervisor program. It is called with the task's directory as last argument and must call supervise_main.
   std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
+  // A supervisor that has not taken up a stop so long after its grace hangs, and is killed.
+  std::int64_t obey_ms = 8'000;
+  bool cgroups = true;  // false: as on a machine that allows none
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
@@ -71,6 +76,9 @@ class Executor {
 
   std::vector<TaskKey> known() const;  // running or exited, not forgotten; sorted
   const Capabilities& capabilities() const;
+
+  // Returns what an operator should know of the tasks since the executor was opened, one sentence each.
+  std::vector<std::string> warnings() const;
 
  private:
   class Impl;

@@ -26,6 +26,14 @@ std::vector<ProcessSeen> see_all_processes();
 // Returns all descendants of `root`, without root itself and without dead processes.
 std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSeen>& all);
 
+// Returns the children of the process, dead ones that it has not reaped included. Empty where the kernel does not list
+// them.
+std::vector<pid_t> children_of(pid_t pid);
+
+// Kills everything below `root` and returns true if nothing is left. Requires: `root` is a subreaper that reaps nothing
+// meanwhile, so that whatever loses its parent becomes a child of `root`. May be called again until it returns true.
+bool kill_all_below(pid_t root);
+
 // Sends the signal to exactly this process. Does nothing if another process has the pid by now.
 void signal_process(const ProcessSeen& process, int signo);
 

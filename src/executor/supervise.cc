@@ -17,9 +17,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -97,9 +99,11 @@ class Supervisor {
   void copy_output();
   void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
   void obey_commands();
+  void take_up_commands();
   void look_at_checkpoint();
   void keep_time_limit();
   void keep_lease();
+  void keep_directory();
   void keep_grace();
 
   void stop(ExitReason reason, std::int64_t grace_ms, const std::string& message);
@@ -233,6 +237,7 @@ void Supervisor::attend() {
   look_at_checkpoint();
   keep_time_limit();
   keep_lease();
+  keep_directory();
   keep_grace();
 }
 
@@ -320,6 +325,13 @@ void Supervisor::obey_commands() {
   }
 }
 
+// Takes up commands that have come too late to change anything. One that stays would say that the supervisor hangs.
+void Supervisor::take_up_commands() {
+  drain_notify_pipe(notify_pipe_);
+  const std::string directory = task_dir_ + "/commands/";
+  for (const auto& name : list_commands(directory)) ::unlink((directory + name).c_str());
+}
+
 void Supervisor::look_at_checkpoint() {
   const auto ack = checkpoints_.look();
   if (checkpoints_.bad_acks() > bad_acks_told_) {
@@ -359,6 +371,15 @@ void Supervisor::keep_lease() {
     stop(ExitReason::kLeaseExpired, 0,
          "the control plane was not heard for " + std::to_string(launch_.lease_ms) + " ms");
   }
+}
+
+// A task may remove its own run directory where it runs as the server's own user. No command could reach it any more,
+// so it is ended.
+void Supervisor::keep_directory() {
+  struct stat lock {};
+  if (cause_ || ::fstat(kLockFd, &lock) != 0 || lock.st_nlink > 0) return;
+  errors_.say("its run directory was removed, which ends it");
+  stop(ExitReason::kKilled, 0, "its run directory was removed");
 }
 
 void Supervisor::keep_grace() {
@@ -407,21 +428,27 @@ std::vector<ProcessSeen> Supervisor::list_orphans() const {
 
 void Supervisor::kill_orphans() {
   kill_cgroup_members(cgroups_);
+  kill_all_below(::getpid());
   for (const auto& process : list_orphans()) signal_process(process, SIGKILL);
+}
+
+// Returns true if the kernel says that this process has no child, dead or alive. It is the subreaper, so then it has no
+// descendant either. A look at /proc cannot say that of processes that fork and exit meanwhile.
+bool has_no_child() {
+  siginfo_t ended{};
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
 }
 
 // Kills everything that the ranks left behind, even if it has detached itself: it is a descendant of the supervisor or
 // in the cgroup.
 void Supervisor::sweep() {
-  while (!list_orphans().empty()) {
+  for (reap(); !has_no_child() || !list_orphans().empty(); reap()) {
     kill_orphans();
     wait_for_event(kSweepEveryMs);
     hear_signals();
+    take_up_commands();
     copy_output();
-    reap();
-    if (!list_orphans().empty()) sleep_ms(kSweepEveryMs);
   }
-  reap();
 }
 
 Exited Supervisor::describe_exit() const {
@@ -473,8 +500,18 @@ std::string Supervisor::describe_end(const Exited& exited, std::int64_t memory_k
   return text;
 }
 
+// Removes what is no file in the place of a record: a task that runs as the server's own user can put a directory
+// there.
+void clear_place(const std::string& record) {
+  std::error_code ignored;
+  for (const std::string& path : {record, record + ".new"}) {
+    if (std::filesystem::is_directory(path, ignored)) std::filesystem::remove_all(path, ignored);
+  }
+}
+
 // A full disk delays the report of an exit but never loses it, because this process stays until it is written. It stops
-// trying only when the directory is gone: then the exit was seen and forgotten, or an operator removed everything.
+// trying only when the directory is gone and cannot be made again: then an operator removed everything. The lock goes
+// before the notification, because an exit is believed when nobody holds it.
 void Supervisor::record_exit() {
   const Exited exited = describe_exit();
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -482,10 +519,18 @@ void Supervisor::record_exit() {
     sleep_ms(kSweepEveryMs);
   }
   while (true) {
-    const auto recorded = replace_state_file(task_dir_ + "/exit.json", encode(exited));
-    if (recorded || recorded.error().code == ErrorCode::kNotFound) break;
+    const std::string record = task_dir_ + "/exit.json";
+    const auto recorded = replace_state_file(record, encode(exited));
+    if (recorded) break;
+    if (recorded.error().code == ErrorCode::kNotFound) {
+      if (::mkdir(task_dir_.c_str(), 0700) != 0) break;
+      continue;
+    }
+    clear_place(record);
+    take_up_commands();
     sleep_ms(kRetryEveryMs);
   }
+  ::close(kLockFd);
   notify(run_dir_ + "/doorbell");
 }
 

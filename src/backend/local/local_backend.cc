@@ -98,7 +98,10 @@ class LocalBackend final : public Backend {
   }
 
   std::vector<std::string> warnings() const override {
-    return executor_ ? executor_->capabilities().warnings : std::vector<std::string>();
+    if (!executor_) return {};
+    auto warnings = executor_->capabilities().warnings;
+    for (std::string& warning : executor_->warnings()) warnings.push_back(std::move(warning));
+    return warnings;
   }
 
  private:
