@@ -577,7 +577,7 @@ TEST_CASE("a checkpoint that is reported again is no second event; one of an att
 TEST_CASE("a checkpoint of the same step counts when the job has been asked to stop") {
   World world;
   const Client client(world.service);
-  REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/nodes/n1/drain"}).status, 200);
+  REQUIRE_EQ(client.call({.method = "POST", .target = "/v1/nodes/n1/drain?lose_work=true"}).status, 200);
   REQUIRE_EQ(client.json("/v1/jobs/1").at("phase").as_string(), "stopping");
   REQUIRE(world.service.run(ReportCheckpoint{JobId(1), 1, 120}));
   CHECK_EQ(client.json("/v1/events?kind=checkpoint-reported").at("items").as_array().size(), 2);

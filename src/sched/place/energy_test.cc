@@ -67,7 +67,8 @@ TEST_CASE("whether a gang fits, with how many tasks and within what does not dep
         continue;
       }
       CHECK_EQ(places->size(), plain->size());
-      CHECK_FALSE(sched::find_places({fleet.state, job, fleet.now, work}).placements != plain);  // nothing is remembered
+      CHECK_FALSE(sched::find_places({fleet.state, job, fleet.now, work}).placements !=
+                  plain);  // nothing is remembered
       if (*places == *plain) {
         ++same;
         continue;
