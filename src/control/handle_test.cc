@@ -73,6 +73,32 @@ Result<Reply> submit(state::State& state, const std::string& queue, const std::s
   return handle(batch, SubmitJob{spec, key});
 }
 
+TEST_CASE("another comment of a service is a change that replaces no replica") {
+  state::State state;
+  REQUIRE(apply(state, with_queues({"a"})));
+  const auto serve = [&](const std::string& comment, const std::string& workdir) {
+    JobSpec spec;
+    spec.user = "ann";
+    spec.name = "web";
+    spec.queue = "a";
+    spec.kind = JobKind::kService;
+    spec.comment = comment;
+    spec.groups.emplace_back().command = {"serve"};
+    spec.groups.front().workdir = workdir;
+    spec.groups.front().request.cpu_milli = 1000;
+    Batch batch(state, Timestamp{2000});
+    const auto reply = handle(batch, SubmitJob{spec, ""});
+    REQUIRE(reply);
+    return *reply;
+  };
+  const JobId web = serve("first", "/a").job;
+  CHECK(serve("second", "/a").updated);
+  CHECK(state.job(web)->spec.comment == "second");
+  CHECK(state.job(web)->generation == 0);
+  CHECK(serve("second", "/b").updated);
+  CHECK(state.job(web)->generation == 1);
+}
+
 TEST_CASE("a job that names no queue goes to the only leaf there is") {
   state::State state;
   REQUIRE(apply(state, with_queues({"research", "research/nlp"})));

@@ -94,6 +94,7 @@ bool same_replicas(const JobSpec& before, const JobSpec& after) {
   JobSpec old = replica_spec(before, 0);
   JobSpec fresh = replica_spec(after, 0);
   old.max_unavailable = fresh.max_unavailable = 0;
+  old.comment = fresh.comment;
   return old == fresh;
 }
 

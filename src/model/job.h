@@ -22,6 +22,7 @@ inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
 inline constexpr std::int32_t kMaxArraySize = 1'000'000;
 inline constexpr std::int32_t kMaxRetries = 1000;
 inline constexpr std::int32_t kLastPort = 65'535;  // last port of TCP and UDP; the first is 1
+inline constexpr std::int64_t kMaxCommentBytes = 1024;
 
 enum class JobKind { kGang, kService, kArray, kInteractive };
 BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
@@ -145,6 +146,7 @@ struct JobSpec {
   std::vector<AffinityTerm> affinity;
   std::vector<AffinityTerm> anti_affinity;
   std::vector<std::int32_t> ports;  // ascending; each task needs these ports of its node to itself
+  std::string comment;              // for people; no decision reads it
   // Returns true if the job has affinity, anti-affinity or ports: then the jobs that run on a node decide, too, whether
   // it may run there.
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
@@ -162,7 +164,7 @@ struct JobSpec {
                       field("array_running", &JobSpec::array_running),
                       field("max_unavailable", &JobSpec::max_unavailable), field("labels", &JobSpec::labels),
                       field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity),
-                      field("ports", &JobSpec::ports));
+                      field("ports", &JobSpec::ports), field_if_set("comment", &JobSpec::comment));
   }
 };
 

@@ -260,9 +260,11 @@ TEST_CASE("job: tells the story in order") {
               "ended": "2026-11-21T08:05:30.000Z", "outcome": "preempted", "cause": "reclaim", "claimant": 9, "code": 0,
               "message": "", "checkpoint_step": 120, "gpus_on": [{"node": "n1", "gpus": 8}]}],
     "tasks": [{"task": 0, "group": "main", "node": "n2", "gpus": ["u1", "u2"], "phase": "running"}],
-    "spec": {"tasks": 1, "gpus": 2, "cpus": 2, "memory": "2GiB", "command": ["python3", "train.py"]}})")});
+    "spec": {"comment": "run 3\u001b[2J", "tasks": 1, "gpus": 2, "cpus": 2, "memory": "2GiB",
+             "command": ["python3", "train.py"]}})")});
   REQUIRE(outcome.code);
   const auto begins = [&outcome](const std::string& words) { return outcome.out.find(words); };
+  CHECK(begins("comment     run 3\\x1b[2J\n") != std::string::npos);
   CHECK(begins("asks for    1 task with 2 GPUs, 2 CPUs, 2GiB") != std::string::npos);
   CHECK(begins("08:00:30Z  attempt 1 started on n1 (8 GPUs), after a wait of 30s") != std::string::npos);
   CHECK(begins("attempt 1 ended: preempted (reclaim, for job 9), saved at step 120, ran 5m00s") != std::string::npos);

@@ -108,6 +108,7 @@ std::string heading(const Json& job, Timestamp now) {
   const std::string priority_class = show(job, "priority_class");
   fact(out, "priority", show(job, "priority") + (priority_class.empty() ? "" : " (" + priority_class + ")"));
   const Json& spec = at(job, "spec");
+  fact(out, "comment", show(spec, "comment"));
   if (has(spec, "groups")) {
     for (const Json& group : items(spec, "groups")) {
       fact(out, "group", show(group, "name") + ": " + asks(group));

@@ -53,6 +53,7 @@ JobSpec random_job(Random& random) {
   JobSpec spec;
   spec.name = random_word(random);
   spec.queue = "research/nlp";
+  if (random.chance(300)) spec.comment = random_word(random);
   if (random.chance(500)) spec.user = random_word(random);
   spec.kind = static_cast<JobKind>(random.below(4));
   spec.job_class = static_cast<JobClass>(random.below(4));
@@ -234,6 +235,8 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"ports: [http]\n",
        "job.yaml:1:9: ports[0]: 'http' is not an integer; give decimal digits alone, without leading zeros"},
       {"ports: [80, 443, 80]\n", "job.yaml:1:18: ports[2]: 80 is given twice; leave one out"},
+      {"comment: " + std::string(1025, 'x') + "\n",
+       "job.yaml:1:10: comment: this has 1025 bytes; give at most 1024"},
       {"array: {size: 0}\n", "job.yaml:1:15: array.size: 0 is out of range; give 1 to 1000000"},
       {"just text\n", "job.yaml:1:1: this is a single value; give a map (key: value)"},
       {"", "job.yaml:1:1: this is empty; give a map (key: value)"},

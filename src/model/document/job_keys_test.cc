@@ -117,6 +117,7 @@ TEST_CASE("a description is plain text, with the range or the words") {
   CHECK(description_of(job_key("groups[].tasks")) ==
         "How many tasks; of a service, replicas; 1 to 65536. If absent: 1.");
   CHECK(description_of(job_key("class")) == "What it is for: training, inference, dev, batch. If absent: training.");
+  CHECK(description_of(job_key("comment")) == "Free text, shown by berth job; at most 1024 bytes. If absent: none.");
   for (const JobKey& key : job_keys()) CHECK(description_of(key).find_first_of("`[]") == std::string::npos);
 }
 
