@@ -16,7 +16,7 @@ using state::State;
 
 namespace {
 
-// The first job of the queue that may be asked now.
+// The first job of the queue that may be tried now.
 JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   for (const PendingKey& key : leaf.pending) {
     const JobState& job = *state.job(key.job);
@@ -25,7 +25,7 @@ JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   return JobId::none();
 }
 
-// What quota refuses where the job would fit, if only the quota of some GPU models keeps it from there.
+// Returns what quota refuses at the places where the job would fit, if the quota of some GPU models keeps it from them.
 std::optional<Reason> quota_of_models(const State& state, const JobState& job, SearchStats& work) {
   if (admits_all_models(state, job)) return std::nullopt;
   JobState least = job;
@@ -81,7 +81,7 @@ std::optional<ReasonCode> PendingReasons::operator()(const JobState& job) {
   }
   const auto& [places, code] = eq_classes_.at(eq_class);
   if (!places) return code;
-  // One that fits and still waits does so for a hold, if its places are held.
+  // A pending job that fits waits for a backfill reservation that its places belong to.
   const bool delays = first_delayed(state_, job.queue, not_passed(state_, job, now_), *places).valid();
   return delays ? std::optional(ReasonCode::kWouldDelayReservation) : std::nullopt;
 }
