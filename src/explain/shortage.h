@@ -5,6 +5,7 @@
 // worked out for the answer.
 
 #include <string>
+#include <vector>
 
 #include "base/timestamp.h"
 #include "model/reason.h"
@@ -12,8 +13,10 @@
 
 namespace berth::explain {
 
-// The sentence of a reason (explain/why.h) with that. `state` is as before afterwards.
-std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason);
+// The sentence of a reason (explain/why.h) with that, and at its end the notes in parentheses. `state` is as before
+// afterwards.
+std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason,
+                                        std::vector<std::string> notes = {});
 
 // "4 GPUs", "1 CPU", "64 GiB of memory"; and whether that is one.
 std::string counted(std::size_t dim, std::int64_t amount);

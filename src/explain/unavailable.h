@@ -10,21 +10,19 @@
 
 namespace berth::explain {
 
-// Ends of a sentence that tells a reason of this code, each begun by "; ", or nothing: the nodes that are closed to new
-// tasks and could each hold a task of the job if they were open; the failed GPUs of open nodes that could hold more of
-// its tasks with them, were they empty; the open nodes that could if its image did not matter; what planned windows
-// close to it of what is free now; and the rules of pools that it may not use.
-std::string closed_nodes(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string failed_gpus(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string closed_to_images(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string closed_by_windows(const state::State& state, const state::JobState& job, ReasonCode code);
+// Notes on a reason with this code, for the parentheses behind its sentence, none where they would not matter: free
+// resources on nodes that a maintenance window closes to the job; nodes that are closed to new tasks and could hold one
+// of the job's; failed GPUs of open nodes that could hold more of its tasks with them; open nodes that could hold one
+// but run no containers.
+std::vector<std::string> unavailable_notes(const state::State& state, const state::JobState& job, ReasonCode code);
+
+// The end of the sentence: "; " and the rule of each pool that the job may not use, or nothing.
 std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
 
-// "pool serving takes only jobs of class inference, and this one is of class training": for each pool with nodes that
-// is closed to the job.
+// "pool serving takes only inference jobs (this one is training)": for each pool with nodes that is closed to the job.
 std::vector<std::string> pool_rules(const state::State& state, const state::JobState& job);
 
-// "window firmware closes node n1 from T to U, and the job might still run then: it has no time limit"
+// "node n1 is under maintenance from T to U (window firmware), and the job might still run then: it has no time_limit"
 std::string maintenance_sentence(const state::State& state, const Reason& reason);
 
 }  // namespace berth::explain

@@ -3,6 +3,7 @@
 // happened.
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,7 +62,9 @@ class Stage : private Witness {
   void ask(Command command);
   Result<JobId> job_named(const std::string& name) const;
   std::string name_of_job(JobId job) const;
-  std::string restacked_text(const ChargePromoted& event);
+  std::string restacked_text(const ChargePromoted& event, const state::State& durable);
+  std::string stop_text(const StopBegan& event, const state::State& durable) const;
+  std::string update_text(const ServiceUpdated& event);
   std::string places_text(const std::vector<TaskPlacement>& placements) const;
   void say(std::string line) { said_.push_back(std::move(line)); }
   void tell(const EventRecord& record, const state::State& durable);
@@ -77,13 +80,16 @@ class Stage : private Witness {
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
-  std::map<JobId, std::string> told_reservations_;  // what was told of each start that is held
+  std::map<JobId, std::string> told_reservations_;  // what was told of each backfill reservation
   struct Charge {
     std::size_t first_task = 0;
     std::uint64_t within = 0;
   };
   std::map<JobId, std::vector<Charge>> charges_;  // of the last attempt
   std::map<JobId, std::size_t> tasks_;            // so many
+  std::map<JobId, std::uint32_t> generations_;    // of services that were updated; 0 before
+  std::set<JobId> cancelled_by_berth_;            // with their service or array, or for its update
+  std::set<JobId> scaling_down_;                  // asked to, and not told since that it is over
   std::string submitting_;
   std::vector<std::string> said_;
   ClusterConfig config_;
