@@ -1,19 +1,16 @@
 #pragma once
-// A backend runs tasks somewhere. The contract:
+// A backend runs tasks somewhere. Its contract:
 //
-//  1. `perform` takes effects in order and returns at once; they happen later, on the backend's own thread or machines.
-//  2. Every effect is idempotent by its TaskKey: a start of a known task changes nothing, a signal or kill of one that
-//  is
-//     over changes nothing.
-//  3. What happens is told to the sink as Commands (reports), possibly repeated, never invented. A report is repeated
-//  until
-//     its effect (ForgetTask for an exit) comes back.
-//  4. A start with was_running of a task that the backend does not know is answered by an exit (supervisor-lost), never
-//  by
-//     starting it again.
-//  5. After start() the backend reports its nodes first.
-//  6. A registration says how every GPU of the node is, and is believed: a GPU that has failed is registered as failed,
-//     until it is well, whoever restarted or was out of contact meanwhile.
+// 1. `perform` takes effects in order and returns at once. They happen later, on the backend's own thread or machines.
+// 2. Each effect is idempotent by its TaskKey. A start of a known task changes nothing, nor does a signal or kill of a
+//    task that is over.
+// 3. What happens is reported to the sink as Commands. A report may be repeated, but never invented. It is repeated
+//    until its effect comes back (for an exit: ForgetTask).
+// 4. A start with was_running of a task that the backend does not know is answered by an exit (supervisor-lost). The
+//    task is never started again.
+// 5. After start() the backend reports its nodes first.
+// 6. A registration gives the health of each GPU, and the control plane believes it. A failed GPU is registered as
+//    failed until it is healthy again, through restarts and losses of contact.
 
 #include <functional>
 #include <span>
@@ -34,7 +31,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual Result<void> start(ReportSink sink) = 0;
   virtual void perform(std::span<const Effect> effects) = 0;
-  virtual void stop() = 0;  // stops reporting; tasks go on
+  virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
 };
 

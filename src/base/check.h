@@ -1,7 +1,8 @@
 #pragma once
-// BERTH_CHECK: a condition that holds unless berth itself is wrong. It stays on in production: a control plane that
-// would go on with a broken invariant does more harm than one that stops, because a restart folds the log again. Never
-// for user input, which gets a Result. One condition each, so that the message names what broke.
+// BERTH_CHECK: a condition that is false only if berth has a bug; then the process stops. It stays on in production. A
+// control plane that continues with a broken invariant does more harm than one that stops, because a restart computes
+// the state from the log again. Never use it for user input, which gets a Result. One condition each, so that the
+// message names what broke.
 
 namespace berth {
 

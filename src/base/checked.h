@@ -1,7 +1,7 @@
 #pragma once
-// Integer arithmetic that refuses to wrap. Decisions and bills use integers only; a wrapped sum would be a wrong
-// decision or a wrong bill, so overflow is a CHECK in the core, and optional at the borders where the numbers are
-// somebody else's.
+// Integer arithmetic that does not overflow silently. Decisions and bills use integers only, and an overflow would make
+// them wrong. The checked_ functions stop the process on overflow. The try_ functions return nothing; use them for
+// numbers from outside.
 
 #include <cstdint>
 #include <optional>
@@ -39,7 +39,7 @@ inline std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
 }
 
 // A non-negative fraction, compared exactly by 128-bit cross-multiplication. A zero denominator with a positive
-// numerator is above everything (infinite); 0/0 counts as 0.
+// numerator is infinite; 0/0 counts as 0.
 struct Fraction {
   std::int64_t numerator = 0;
   std::int64_t denominator = 1;
@@ -47,6 +47,7 @@ struct Fraction {
   bool infinite() const { return denominator == 0 && numerator > 0; }
 };
 
+// Returns -1, 0 or 1 if `a` is less than, equal to or greater than `b`.
 inline int compare(const Fraction& a, const Fraction& b) {
   if (a.infinite() || b.infinite()) return static_cast<int>(a.infinite()) - static_cast<int>(b.infinite());
   const Int128 left = Int128{a.numerator} * (b.denominator == 0 ? 1 : b.denominator);

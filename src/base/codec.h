@@ -1,8 +1,9 @@
 #pragma once
-// A compact binary encoding of plain values, for event payloads and checkpoints. Integers are zigzag varints, strings
-// and vectors carry their length, a struct carries the number of its fields (so that a newer struct reads an older
-// record), a variant carries its index. Decoding never trusts the bytes: a short or absurd input makes ok() false and
-// yields defaults; nothing is allocated beyond what the remaining bytes could hold.
+// A compact binary encoding of plain values, for events and checkpoints. Integers are zigzag varints. Strings and
+// vectors carry their length, a variant its index. A struct carries the number of its fields, so that a newer struct
+// reads an older record; base/fields.h says which fields may be left out. The decoder does not trust its input: if it
+// is too short or invalid, ok() is false and the values are defaults. It allocates no more than the remaining bytes
+// could hold.
 
 #include <array>
 #include <cstdint>
@@ -21,8 +22,8 @@
 
 namespace berth {
 
-// Walks values field by field and hands what they consist of, integers and texts, to the class that derives from it,
-// which has put_varint(integer) and put_text(bytes).
+// Writes a value field by field. It passes the integers and texts in it to the derived class, which has
+// put_varint(integer) and put_text(bytes).
 template <class Sink>
 class FieldWriter {
  public:
@@ -38,8 +39,12 @@ class FieldWriter {
     } else if constexpr (std::is_same_v<T, Timestamp>) {
       put(value.ms);
     } else if constexpr (HasFields<T>) {
-      put_varint(field_count<T>());
-      for_each_field(value, [&](std::string_view, const auto& member) { put(member); });
+      const std::uint64_t count = encoded_field_count(value);
+      std::uint64_t index = 0;
+      put_varint(count);
+      for_each_field(value, [&](std::string_view, const auto& member) {
+        if (index++ < count) put(member);
+      });
     } else {
       put_composite(value);
     }
@@ -101,7 +106,7 @@ class Encoder : public FieldWriter<Encoder> {
   std::string bytes_;
 };
 
-// Hashes what an Encoder would write, without writing it.
+// Hashes the bytes that an Encoder would write, without writing them.
 class FieldHasher : public FieldWriter<FieldHasher> {
  public:
   void put_varint(std::uint64_t value) { hash_.add(value); }
@@ -213,7 +218,7 @@ class Decoder {
     if (size > bytes_.size()) {
       fail();
       return;
-    }  // every item takes a byte at least
+    }  // every item takes at least one byte
     items.clear();
     items.reserve(size);
     for (std::uint64_t i = 0; i < size && ok_; ++i) get(items.emplace_back());
@@ -265,7 +270,7 @@ std::string encode(const T& value) {
   return encoder.take();
 }
 
-// The value, or nothing when the bytes are not exactly one encoded T.
+// Returns the value, or nothing if the bytes are not exactly one encoded T.
 template <class T>
 std::optional<T> decode(std::string_view bytes) {
   Decoder decoder(bytes);

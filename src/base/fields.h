@@ -1,13 +1,15 @@
 #pragma once
-// Fields: how a plain struct lists its members once, for the binary codec, JSON and hashing alike.
+// Fields: the list of a struct's members, written once for the binary codec, JSON and hashing.
 //
 //   struct Point {
 //     int x = 0, y = 0;
 //     static constexpr auto fields() { return field_list(field("x", &Point::x), field("y", &Point::y)); }
 //   };
 //
-// The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing ones keep
-// their defaults. EnumNames<E> gives an enum its words, in the order of its values from zero.
+// The list is append-only once a log may hold the struct: an older record has fewer fields, and the missing fields keep
+// their defaults. A field that is appended as field_if_set() is not encoded while it and all fields behind it have
+// their defaults: bytes and hashes of records that do not use it stay as they were. EnumNames<E> gives an enum its
+// words, in the order of its values from zero.
 
 #include <array>
 #include <cstdint>
@@ -22,20 +24,25 @@ template <class Struct, class Member>
 struct Field {
   std::string_view name;
   Member Struct::*member;
+  bool if_set = false;
 };
 
 template <class Struct, class Member>
 constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*member) {
   return {name, member};
 }
+template <class Struct, class Member>
+constexpr Field<Struct, Member> field_if_set(std::string_view name, Member Struct::*member) {
+  return {name, member, true};
+}
 
-// The fields as a function that hands all of them to `use`. A closure and no std::tuple: a tuple costs the compiler ten
-// times as much, and these lists are most of what the headers of state cost.
+// Returns the fields as a function that passes all of them to `use`. It is a closure and not a std::tuple, because a
+// tuple costs the compiler ten times as much. These lists are most of the cost of state's headers.
 template <class... Fields>
 constexpr auto field_list(Fields... fields) {
   return [=](auto&& use) constexpr->decltype(auto) { return use(fields...); };
 }
-// Both lists as one.
+// Returns both lists as one.
 template <class First, class Second>
 constexpr auto joined_fields(First first, Second second) {
   return [=](auto&& use) constexpr->decltype(auto) {
@@ -58,6 +65,28 @@ constexpr void for_each_field(T& object, Visitor&& visit) {
 template <HasFields T>
 constexpr std::uint64_t field_count() {
   return T::fields()([](const auto&... one) { return std::uint64_t{sizeof...(one)}; });
+}
+
+template <HasFields T>
+constexpr bool has_fields_if_set() {
+  return T::fields()([](const auto&... one) { return (one.if_set || ...); });
+}
+// How many fields an encoder writes: without those at the end that are not set.
+template <HasFields T>
+std::uint64_t encoded_field_count(const T& object) {
+  if constexpr (has_fields_if_set<T>()) {
+    static const T defaults;
+    std::uint64_t count = 0;
+    std::uint64_t index = 0;
+    const auto see = [&](const auto& one) {
+      ++index;
+      if (!one.if_set || object.*(one.member) != defaults.*(one.member)) count = index;
+    };
+    T::fields()([&](const auto&... one) { (see(one), ...); });
+    return count;
+  } else {
+    return field_count<T>();
+  }
 }
 
 template <class E>

@@ -1,6 +1,6 @@
 #pragma once
-// A 64-bit hash over bytes and integers for state and decision hashes: equal on every machine, not for untrusted keys
-// and not a proof against tampering (the event log chains SHA-256 for that).
+// A 64-bit hash over bytes and integers, for state and decision hashes. It is equal on every machine. It is not safe
+// for keys from outside, and no protection against tampering (the event log chains SHA-256 for that).
 
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
-// Planted bugs: wrong turns put into the core on purpose, to show that the simulation finds them. Builds for tests have
-// them, and planted_test chooses one at a time; a comparison and a branch is all they cost otherwise. Without the build
-// option BERTH_PLANTABLE_BUGS, as in every release, the question is a compile-time `false` and nothing of them is left.
+// Planted bugs: bugs put into the core on purpose, to show that the simulation finds them. Test builds contain them,
+// and planted_test switches on one at a time; otherwise each costs one comparison. A build without
+// BERTH_PLANTABLE_BUGS, such as every release, contains none: planted() is false at compile time.
 
 #include <array>
 #include <string_view>
@@ -11,40 +11,40 @@ namespace berth {
 enum class Bug {
   kNone,
   kReclaimWithin,         // sched: a gang inside its guarantee is a victim, too
-  kGangPartial,           // sched: a gang starts with the tasks that fit
-  kMaxOnlyAtLeaf,         // sched: ceilings above the leaf are not asked
-  kNominationIgnored,     // sched: promised GPUs are given to others
+  kGangPartial,           // sched: a gang starts with only the tasks that fit
+  kMaxOnlyAtLeaf,         // sched: ceilings above the leaf queue are not checked
+  kNominationIgnored,     // sched: nominated GPUs are given to other jobs
   kShareAcrossDomains,    // sched: a GPU is shared with another trust domain
   kCordonIgnored,         // state: a cordoned node takes tasks
   kForgottenCharge,       // state: an ended attempt stays charged to its queue
-  kRetryCountsPreempt,    // state: a preemption uses up a retry
-  kTimerLost,             // state: the end of grace has no timer
-  kKeyLostOnRestart,      // state: idempotency keys are not read back
-  kPendingLost,           // state: a requeued job is on no list
-  kLateReport,            // control: the report of an old attempt ends a task of the new one
-  kUnknownFreed,          // control: a node out of contact is given up at once
-  kPromotionOrder,        // control: the newest borrower is promoted first
-  kVictimsNotLetOff,      // control: a victim leaves though its claimant is gone
-  kDoubleStart,           // control: a restart starts running tasks again
-  kEffectsBeforeAppend,   // the turn: the world is told before the log
-  kPromotionNotBilled,    // billing: a promoted attempt is billed as borrowed on
+  kRetryCountsPreempt,    // state: a preemption uses up one of the job's retries
+  kTimerLost,             // state: the end of the grace period has no timer
+  kKeyLostOnRestart,      // state: idempotency keys are not loaded from a checkpoint
+  kPendingLost,           // state: a requeued job is in no list of pending jobs
+  kLateReport,            // control: a report about an old attempt ends a task of the new one
+  kUnknownFreed,          // control: a node is declared lost as soon as contact is lost
+  kPromotionOrder,        // control: the newest borrowed charge is promoted first
+  kVictimsNotLetOff,      // control: a victim is stopped although its preemptor is gone
+  kDoubleStart,           // control: a restart of the server starts running tasks again
+  kEffectsBeforeAppend,   // the loop: effects are sent before the events are durable
+  kPromotionNotBilled,    // billing: a promoted attempt is still billed as borrowed
   kLostIsIdle,            // billing: the GPUs of a lost node are billed as idle
-  kReservationNotTold,    // state: a start that is held no longer wakes nobody who slept behind it
-  kParkedNotRequeued,     // sched: what a claimant leaves that starts elsewhere wakes nobody
-  kGrowsTooFar,           // sched: an elastic gang grows beyond its count
-  kShrinkNotBooked,       // state: what a gang gives back stays charged to its queues
-  kUpdateAllAtOnce,       // control: an update replaces replicas beyond the limit of those away
-  kLevelIgnored,          // state: attained service of any level stops any other
-  kFlapIgnored,           // control: a node may come and go as often as it likes
-  kMassLossIgnored,       // control: nodes are given up though many are silent at once
-  kNoticeIgnored,         // control: whoever runs on a node that goes away has all of its grace
+  kReservationNotTold,    // state: a dropped backfill reservation activates no parked class
+  kParkedNotRequeued,     // sched: if a nominated job starts elsewhere, no parked class is activated
+  kGrowsTooFar,           // sched: an elastic gang scales up beyond its count
+  kShrinkNotBooked,       // state: scaled-down tasks stay charged to their queues
+  kUpdateAllAtOnce,       // control: an update stops more replicas than max_unavailable
+  kLevelIgnored,          // state: a job of any level of attained service preempts any other
+  kFlapIgnored,           // control: a flapping node is not cordoned
+  kMassLossIgnored,       // control: nodes are declared lost though many are silent at once
+  kNoticeIgnored,         // control: jobs on a node that shuts down get their full grace period
   kPoolClassIgnored,      // state: a pool takes jobs of every class
-  kWindowIgnored,         // sched: who is not gone by then starts on a node that maintenance will close
-  kWindowNotLeft,         // control: nobody is asked to leave before maintenance begins
-  kUsedGuaranteeLost,     // state: what is not used of a guarantee is counted without what is used
-  kGuaranteeNotRestored,  // state: a guarantee that has decayed is not given back
-  kTermsIgnored,          // state: what a queue says of times in its terms of eviction is not looked at
-  kQueueRateIgnored       // sched: how many below a queue may be stopped within an hour is not looked at
+  kWindowIgnored,         // sched: a job starts on a node that a maintenance window closes too early for it
+  kWindowNotLeft,         // control: no job is asked to stop before a maintenance window
+  kUsedGuaranteeLost,     // state: guarantee decay ignores what the queue uses
+  kGuaranteeNotRestored,  // state: a decayed guarantee is not restored
+  kTermsIgnored,          // state: the times in a queue's eviction terms are ignored
+  kQueueRateIgnored       // sched: a queue's evictions_per_hour is ignored
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",

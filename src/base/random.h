@@ -1,6 +1,7 @@
 #pragma once
-// A small seeded generator (xoshiro256**, Blackman and Vigna 2018, seeded by SplitMix64). It is the same on every
-// compiler and library, unlike the distributions of <random>, so a seed names one run for ever.
+// Random: a small seeded generator (xoshiro256**, Blackman and Vigna 2018, seeded by SplitMix64). Unlike the
+// distributions of <random> it gives equal numbers with every compiler and library, so a seed identifies a run for
+// ever.
 
 #include <array>
 #include <cstdint>
@@ -36,17 +37,18 @@ class Random {
     return result;
   }
 
-  // Uniform in [0, bound); bound > 0. Lemire's multiply-shift; the bias is below 2^-64 * bound.
+  // Returns a uniform number in [0, bound). Requires bound > 0. Lemire's multiply-shift; the bias is below 2^-64 *
+  // bound.
   std::uint64_t below(std::uint64_t bound) {
     BERTH_CHECK(bound > 0);
     return static_cast<std::uint64_t>((Uint128{next()} * bound) >> 64U);
   }
-  // Uniform in [low, high], both ends included.
+  // Returns a uniform number in [low, high], both ends included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
     BERTH_CHECK(low <= high);
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
-  // True in `per_mille` of a thousand calls.
+  // Returns true with a probability of `per_mille` in a thousand.
   bool chance(std::uint64_t per_mille) { return below(1000) < per_mille; }
   template <class T>
   const T& pick(const std::vector<T>& from) {

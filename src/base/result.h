@@ -1,7 +1,7 @@
 #pragma once
-// Result<T>: a value or an Error. Operating errors (bad input, a refused append, a node that is gone) are values; bugs
-// are CHECKs. Error codes are few, each mapping to one HTTP status and one exit code; the message says what, where, and
-// what would be right. Named like std::expected, which g++ 12 lacks.
+// Result<T>: a value or an Error. Operating errors (bad input, a refused append, a lost node) are values; bugs are
+// CHECKs. There are few error codes; each maps to one HTTP status and one exit code. The message says what is wrong,
+// where, and what would be right. Named like std::expected, which g++ 12 lacks.
 
 #include <string>
 #include <utility>
@@ -12,15 +12,15 @@
 namespace berth {
 
 enum class ErrorCode {
-  kInvalid,      // the request is malformed or breaks a rule; asking again cannot help
+  kInvalid,      // the request is malformed or breaks a rule; a retry cannot help
   kNotFound,     // no such object
-  kConflict,     // contradicts what is there (same key with another body, a stale epoch)
-  kUnavailable,  // not now; asking again may help
+  kConflict,     // contradicts the present state (same key with another body, a stale epoch)
+  kUnavailable,  // not now; a retry may help
   kDenied,       // not permitted
-  kTooLarge,     // over a stated limit
+  kTooLarge,     // above a stated limit
   kCorrupt,      // stored bytes are not what was written
   kIo,           // the operating system refused
-  kUnsupported,  // known, not yet
+  kUnsupported,  // known, but not supported yet
 };
 
 struct Error {

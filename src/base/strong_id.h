@@ -1,6 +1,7 @@
 #pragma once
-// StrongId<Tag, Rep>: an integer that is one kind of id and no other. Dense ids (nodes, queues) index vectors; sparse
-// ones (jobs) only grow. There is no implicit way back to the integer: value() says that you mean it.
+// StrongId<Tag, Rep>: an integer that identifies one kind of thing and cannot be mixed up with other ids. Dense ids
+// (nodes, queues) index vectors; sparse ids (jobs) only grow. It does not convert back to an integer by itself; call
+// value() for that.
 
 #include <compare>
 #include <cstddef>

@@ -12,8 +12,8 @@ struct CivilDate {
   unsigned day;
 };
 
-// Days since 1970-01-01 to a civil date; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
-// civil_from_days.
+// Returns the date for a number of days since 1970-01-01. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms", civil_from_days.
 CivilDate civil_from_days(std::int64_t days) {
   days += 719468;
   const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -26,7 +26,7 @@ CivilDate civil_from_days(std::int64_t days) {
           day_of_year - (153 * shifted_month + 2) / 5 + 1};
 }
 
-// The same source, days_from_civil.
+// Returns the days since 1970-01-01 for a date. Same source, days_from_civil.
 std::int64_t days_from_civil(const CivilDate& date) {
   const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0);
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -36,7 +36,7 @@ std::int64_t days_from_civil(const CivilDate& date) {
   return era * 146097 + static_cast<std::int64_t>(day_of_era) - 719468;
 }
 
-// Takes what it understands off the front of the text.
+// Removes what it can read from the front of the text.
 class IsoReader {
  public:
   explicit IsoReader(std::string_view text) : text_(text) {}
@@ -47,7 +47,7 @@ class IsoReader {
     text_.remove_prefix(1);
     return true;
   }
-  // Exactly `digits` digits, making a number within [low, high].
+  // Returns the number of exactly `digits` digits, within [low, high].
   std::optional<unsigned> number(std::size_t digits, unsigned low, unsigned high) {
     if (text_.size() < digits) return std::nullopt;
     unsigned value = 0;
@@ -59,7 +59,7 @@ class IsoReader {
     if (value < low || value > high) return std::nullopt;
     return value;
   }
-  // The decimals after the point as milliseconds.
+  // Returns the decimals after the point as milliseconds.
   std::optional<unsigned> decimals() {
     std::size_t length = 0;
     unsigned ms = 0;
@@ -105,7 +105,7 @@ std::optional<std::int64_t> time_of_day_ms(IsoReader& reader) {
   return ms;
 }
 
-// How far the text's zone is ahead of UTC.
+// Returns by how much the zone of the text is ahead of UTC.
 std::optional<std::int64_t> offset_ms(IsoReader& reader) {
   if (reader.take('Z')) return 0;
   const bool ahead = reader.take('+');

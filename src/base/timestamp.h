@@ -1,6 +1,6 @@
 #pragma once
-// Time as the core sees it: milliseconds since the Unix epoch, handed in as an argument. Nothing in the core reads a
-// clock; the daemon's loop reads it once per batch, clamped to be monotonic, and the simulator invents it.
+// Timestamp: the time as milliseconds since the Unix epoch. The core gets it as an argument and reads no clock. The
+// daemon's loop reads the clock once per batch and never lets it go back; the simulator makes it up.
 
 #include <compare>
 #include <cstdint>
@@ -19,18 +19,18 @@ struct Timestamp {
   constexpr auto operator<=>(const Timestamp&) const = default;
 };
 
-// Saturates at never(), so that "no limit" survives arithmetic.
+// Saturates at never(), so that "no limit" stays "no limit" after an addition.
 constexpr Timestamp operator+(Timestamp time, std::int64_t delta_ms) {
   if (delta_ms > 0 && time.ms > std::numeric_limits<std::int64_t>::max() - delta_ms) return Timestamp::never();
   return {time.ms + delta_ms};
 }
 constexpr std::int64_t operator-(Timestamp later, Timestamp earlier) { return later.ms - earlier.ms; }
 
-// "2026-11-21T08:15:30.250Z"
+// Returns text such as "2026-11-21T08:15:30.250Z".
 std::string to_iso8601(Timestamp time);
 
-// "2026-11-21", "2026-11-21T08:15:30Z" with up to nine decimals (cut to milliseconds) or an offset such as +02:00, and
-// "never". Years 1 to 9999; a day that the calendar does not have is nothing.
+// Reads "2026-11-21", "2026-11-21T08:15:30Z" with up to nine decimals (cut to milliseconds) or an offset such as
+// +02:00, and "never". Returns nothing for other text, a day that does not exist, or a year outside 1 to 9999.
 std::optional<Timestamp> from_iso8601(std::string_view text);
 
 }  // namespace berth

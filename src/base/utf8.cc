@@ -3,7 +3,8 @@
 namespace berth {
 namespace {
 
-// Bytes of the character that begins the text, or 0 when none does (RFC 3629, section 4: the table of byte sequences).
+// Returns the number of bytes of the character at the front of the text, or 0 if there is none (RFC 3629, section 4:
+// the table of byte sequences).
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto tail = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xbf; };

@@ -1,12 +1,12 @@
 #pragma once
-// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+// Checks of UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 
 #include <cstddef>
 #include <string_view>
 
 namespace berth {
 
-// The offset of the first byte that begins no valid character, or npos when the whole text is UTF-8.
+// Returns the offset of the first byte that begins no valid character, or npos if the whole text is UTF-8.
 std::size_t first_not_utf8(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return first_not_utf8(text) == std::string_view::npos; }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kFormat = 1;
 
-// Most kinds of event move no GPU.
+// The events that change usage.
 template <class T>
 concept Metered = std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> ||
     std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> ||
@@ -52,7 +52,7 @@ void Meter::begin_hour(Timestamp now) {
 
 void Meter::on(const NodeRegistered& event) {
   if (event.node.index() >= nodes_.size()) nodes_.resize(event.node.index() + 1);
-  // A node may come back with other GPUs: what runs there is taken off the old ones and put on the new.
+  // A node may come back with other GPUs. The tasks on it are taken off the old GPUs and counted on the new ones.
   for_each_charge_on(event.node, [this](const Job& job, bool guaranteed, const TaskPlacement& task) {
     count_task(job, guaranteed, task, -1);
   });
@@ -111,7 +111,7 @@ void Meter::on(const ChargePromoted& event) {
   count_charge(owner, charge, +1);
 }
 
-// The tasks from `keep` on were the last to be charged.
+// Requires: the tasks from index `keep` on were the last to be charged.
 void Meter::on(const AttemptShrunk& event) {
   Job& owner = job(event.job);
   std::size_t tasks = 0;
@@ -176,7 +176,7 @@ void Meter::count_task(const Job& owner, bool guaranteed, const TaskPlacement& t
       .change({0, sign * task.cpu_milli, sign * task.memory_mib}, now_);
 }
 
-// Capacity, and what of it nobody uses.
+// Counts the capacity of the GPU, and its unused part as idle or down.
 void Meter::count_gpu(const NodeCount& node, const GpuCount& gpu, int sign) {
   Fleet& fleet = fleet_[gpu.model];
   if (gpu.capacity_milli != 0) fleet.capacity.change(gpus(sign * gpu.capacity_milli), now_);

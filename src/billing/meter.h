@@ -1,15 +1,15 @@
 #pragma once
-// The meter: usage as a fold over the events of the log, in exact integers, so that it can be recomputed and must come
-// out the same. Two books are kept side by side.
+// The meter: usage as a fold over the events of the log, in exact integers. It can be recomputed and must come out the
+// same. It keeps two accounts side by side:
 //
-//   rows    what jobs hold, by queue, user, GPU model, and guaranteed or borrowed: from the event that binds an attempt
-//           (or a step of its growth) to the event that ends it, by what its placements name. CPUs and memory go to the
-//           row of the task's first GPU, or to the row without a model when it has none.
-//   fleet   every milli-GPU of every model is, at every instant, in exactly one of used (guaranteed or borrowed), idle
-//           and down (P12). Down is what nobody uses on a GPU that is unhealthy or whose node is unknown or lost: a
-//           task on a node that lost contact still counts as used, as its GPUs are not anybody else's.
+// - rows: the usage of jobs by queue, user, GPU model, and guaranteed or borrowed. It runs from the event that binds an
+//   attempt (or a scale-up) to the event that ends it, by the amounts of the placements. CPUs and memory are in the row
+//   of the task's first GPU, or in the row without a model if it has none.
+// - fleet: at each instant, each milli-GPU of each model is in exactly one of used (guaranteed or borrowed), idle and
+//   down (P12). Down is the unused part of a GPU that is unhealthy, or whose node is unknown or lost. A task on a node
+//   without contact still counts as used, because no other job can use its GPUs.
 //
-// Times are the events' own. docs/usage.md says the same for users.
+// Times are the times of the events. docs/usage.md says the same for users.
 
 #include <cstdint>
 #include <map>
@@ -27,7 +27,7 @@ namespace berth::billing {
 struct Account {
   std::string queue;
   std::string user;
-  std::string gpu_model;  // empty: tasks without GPUs
+  std::string gpu_model;  // empty for tasks without GPUs
   bool borrowed = false;
   auto operator<=>(const Account&) const = default;
   static constexpr auto fields() {
@@ -36,7 +36,8 @@ struct Account {
   }
 };
 
-// Thousandths of a GPU times milliseconds are millionths of a GPU-second; 64 bits hold 290,000 GPU-years of them.
+// gpu_milli_ms is in milli-GPUs times milliseconds, which are millionths of a GPU-second. 64 bits hold 290,000
+// GPU-years of them.
 struct UsageRow {
   Account account;
   std::int64_t gpu_milli_ms = 0;
@@ -57,9 +58,9 @@ struct FleetRow {
 struct Usage {
   Timestamp from;
   Timestamp to;
-  std::vector<UsageRow> rows;   // by account; none is all zero
+  std::vector<UsageRow> rows;   // by account; rows that are all zero are left out
   std::vector<FleetRow> fleet;  // by model
-  std::int64_t idle = 0;        // of all models, as the next two
+  std::int64_t idle = 0;        // idle, down and capacity of all models together
   std::int64_t down = 0;
   std::int64_t capacity = 0;
 };
@@ -68,20 +69,21 @@ class Meter {
  public:
   void apply(const EventRecord& record);
 
-  Timestamp now() const { return now_; }  // of the last event
+  Timestamp now() const { return now_; }  // time of the last event
   Seq last_seq() const { return last_seq_; }
 
   Timestamp first_event() const { return first_; }
 
-  // What was used in [from, to). Beyond the last event the present state is taken to go on, so the caller ends the
-  // window at its own now. Where usage is only kept by the hour (more than kRecentHours before the last event), an edge
-  // that is no full hour of UTC moves back to one: `from` and `to` of the result are the window that was counted.
+  // Returns the usage in [from, to). After the last event the present state is taken to go on, so the caller ends the
+  // window at its own now. Usage is exact for the last kRecentHours before the last event. Earlier usage is kept by the
+  // hour: an edge there moves back to a full hour of UTC. `from` and `to` of the result are the window that was
+  // counted.
   Usage usage(Timestamp from, Timestamp to) const;
 
-  // P12 at this instant and summed from the beginning: the first account that does not add up, or nothing. Cheap
-  // enough to ask after every event.
+  // Checks P12 for this instant. Returns the first GPU model whose accounts do not add up, or nothing. It is cheap
+  // enough to call after each event.
   std::optional<std::string> check() const;
-  // The same, with what the running attempts hold counted again and every row added up.
+  // As check(), and also adds up the sums since the beginning and counts the running attempts again.
   std::optional<std::string> check_from_scratch() const;
 
   std::string save() const;
@@ -115,12 +117,12 @@ class Meter {
   struct Job {
     std::string queue;
     std::string user;
-    std::vector<Charge> charges;  // of the running attempt
+    std::vector<Charge> charges;  // charges of the running attempt
     static constexpr auto fields() {
       return field_list(field("queue", &Job::queue), field("user", &Job::user), field("charges", &Job::charges));
     }
   };
-  // One GPU model's accounts; each flows in kGpu alone.
+  // The accounts of one GPU model. Each uses only the kGpu part of a Series.
   struct Fleet {
     Series capacity, used_guaranteed, used_borrowed, idle, down;
     static constexpr auto fields() {
@@ -154,12 +156,12 @@ class Meter {
   Timestamp first_;
   Seq last_seq_ = 0;
   std::vector<NodeCount> nodes_;  // by NodeId
-  std::map<JobId, Job> jobs_;     // that are not finished
+  std::map<JobId, Job> jobs_;     // live jobs
   std::map<Account, Series> rows_;
   std::map<std::string, Fleet> fleet_;  // by GPU model
 };
 
-// "1234.500000": micro units as a decimal of whole ones, exactly.
+// Returns micro units as an exact decimal of whole units: "1234.500000".
 std::string micro_text(Int128 micro);
 
 }  // namespace berth::billing

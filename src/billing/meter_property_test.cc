@@ -1,5 +1,5 @@
-// The meter against an integrator that knows nothing of accounts, hours or series: it keeps the world after every event
-// and adds up, for a window, what each GPU was in the meantime.
+// Compares the meter with a simple integrator that has no accounts, hours or series. It keeps the world after each
+// event and adds up, for a window, what each GPU was in the meantime.
 
 #include <doctest/doctest.h>
 
@@ -73,7 +73,7 @@ struct Naive {
   }
 };
 
-// Random events that the control plane could have written.
+// Makes random events that the control plane could have written.
 class Story {
  public:
   explicit Story(std::uint64_t seed) : random_(seed) {}
@@ -136,7 +136,7 @@ class Story {
     if (n == world_.nodes.size()) world_.nodes.emplace_back();
     NaiveNode& node = world_.nodes[n];
     for (std::size_t g = gpus; g < node.gpus.size(); ++g) {
-      if (world_.used(n, g) > 0) gpus = std::max(gpus, g + 1);  // a GPU in use does not vanish
+      if (world_.used(n, g) > 0) gpus = std::max(gpus, g + 1);  // a GPU that is used does not vanish
     }
     node = {};
     for (std::size_t g = 0; g < gpus; ++g) {

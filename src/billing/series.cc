@@ -18,7 +18,7 @@ void Series::change(const Rates& delta, Timestamp now) {
   for (std::size_t i = 0; i < rates_.size(); ++i) rates_[i] = checked_add(rates_[i], delta[i]);
 }
 
-// Moves what has flowed at the present rates into the hours and the intervals.
+// Adds the amounts at the present rates to the hours and the intervals.
 void Series::close(Timestamp now) {
   BERTH_CHECK(now >= since_ || is_still());
   if (!is_still() && now > since_) {
@@ -42,7 +42,8 @@ Amounts Series::between(Timestamp from, Timestamp to) const {
   if (to <= from) return sum;
   if (to > since_) flow(rates_, to - std::max(from, since_), sum);
   if (from >= since_) return sum;
-  // The hour in which the closed part ends holds nothing after it, so it counts as full where the window reaches it.
+  // The closed part ends at since_, and its last hour has nothing after that. So this hour counts as full if the window
+  // reaches since_.
   const std::int64_t first = on_the_hour(from) ? hour_of(from) : hour_of(from) + 1;
   const std::int64_t past = to >= since_ ? hour_of(since_) + 1 : hour_of(to);
   if (first >= past) {

@@ -1,10 +1,11 @@
 #pragma once
-// A quantity that flows at a rate which changes now and then, integrated over time in exact integers: milli-GPUs times
-// milliseconds are micro-GPU-seconds, milli-cores times milliseconds micro-core-seconds, MiB times milliseconds.
+// A Series integrates a usage rate over time, in exact integers. The rate changes now and then. Milli-GPUs times
+// milliseconds are micro-GPU-seconds, milli-cores times milliseconds micro-core-seconds; memory is MiB times
+// milliseconds.
 //
-// What has flowed is kept by the hour for ever (hours of UTC, split exactly where an interval crosses one), and as the
-// intervals themselves for kRecentHours, so that a window on full hours is exact at any age and any other window is
-// exact while its edges are recent.
+// Amounts are kept by the hour for ever (hours of UTC; an interval that crosses an hour is split exactly). The
+// intervals themselves are kept for kRecentHours. So a window on full hours is exact at any age, and any other window
+// is exact while its edges are recent.
 
 #include <array>
 #include <cstdint>
@@ -24,7 +25,7 @@ constexpr std::int64_t hour_of(Timestamp time) {
 }
 constexpr bool on_the_hour(Timestamp time) { return time.ms % kHourMs == 0; }
 
-// GPUs, CPUs and memory that flow together.
+// Indexes of GPUs, CPUs and memory, which change together.
 inline constexpr std::size_t kGpu = 0;
 inline constexpr std::size_t kCpu = 1;
 inline constexpr std::size_t kMemory = 2;
@@ -36,14 +37,14 @@ class Series {
   const Rates& rates() const { return rates_; }
   bool is_still() const { return rates_ == Rates{}; }
 
-  // From `now` on the rates differ by `delta`; `now` never goes backwards.
+  // Adds `delta` to the rates from `now` on. Requires: `now` is not earlier than in the last change.
   void change(const Rates& delta, Timestamp now);
-  // What flowed in [from, to). After the last change the present rates are taken to go on. Windows as in the head
-  // comment; the caller has checked their edges.
+  // Returns the amounts in [from, to). After the last change the present rates are taken to go on. Requires: the edges
+  // are recent or on full hours (see above).
   Amounts between(Timestamp from, Timestamp to) const;
-  // What flowed since the beginning, until `now`.
+  // Returns the amounts from the beginning to `now`.
   Amounts total(Timestamp now) const;
-  // Intervals that end before this hour are given up.
+  // Deletes the intervals that end before this hour; their amounts stay in the hours.
   void forget_intervals_before(std::int64_t hour);
 
   static constexpr auto fields() {
@@ -72,8 +73,8 @@ class Series {
   void add_intervals(Timestamp from, Timestamp to, Amounts& sum) const;
 
   Rates rates_{};
-  Timestamp since_;               // the present rates hold from here on
-  std::vector<Hour> hours_;       // ascending; hours without flow are absent
+  Timestamp since_;               // start of the present rates
+  std::vector<Hour> hours_;       // ascending; hours without usage are absent
   std::vector<Interval> recent_;  // ascending, disjoint
 };
 

@@ -13,7 +13,7 @@ struct Change {
   Rates delta;
 };
 
-// What flowed in [from, to), change by change.
+// Returns the amount in [from, to), change by change.
 Amounts naive(const std::vector<Change>& changes, Timestamp from, Timestamp to) {
   Amounts sum{};
   for (const Change& change : changes) {

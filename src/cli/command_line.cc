@@ -132,14 +132,13 @@ class Declarations {
     for (std::size_t i = 0; i < job_flags().size(); ++i) {
       const JobFlag& flag = job_flags()[i];
       const std::string name(flag.flag);
-      const std::string says(flag.says);
       std::vector<std::string>& values = job.values[i];
       if (flag.kind == FlagKind::kSwitch) {
         sub.add_flag_function(
-            name, [&values](std::int64_t) { values = {"true"}; }, says);
+            name, [&values](std::int64_t) { values = {"true"}; }, flag.says);
         continue;
       }
-      CLI::Option* option = sub.add_option(name, values, says)->type_name(std::string(flag.value_name));
+      CLI::Option* option = sub.add_option(name, values, flag.says)->type_name(flag.value_name);
       const bool repeated =
           flag.kind == FlagKind::kList || flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms;
       option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
@@ -168,6 +167,9 @@ class Declarations {
     sub.add_option("NODE", kept->names, "the nodes' names")->required();
     if (action == NodeAction::kDrain) {
       sub.add_option("--gone-in", kept->gone_in, "the node goes away then, such as 2m: no grace is longer");
+      sub.add_flag("--lose-work", kept->lose_work, "also stop jobs that do not save when they are asked to leave");
+      sub.add_option("--deadline", kept->deadline, "what still runs then is stopped, such as 2h");
+      sub.add_flag("--when-idle", kept->when_idle, "ask no job to leave: let all of them finish");
     }
     if (action == NodeAction::kFence) sub.add_flag("--yes", kept->confirmed, "the node is known to be off");
   }
@@ -270,7 +272,10 @@ void Declarations::declare_cluster() {
 
   node_action("cordon", NodeAction::kCordon, "Start no new tasks on nodes", "berth cordon gpu-01");
   node_action("uncordon", NodeAction::kUncordon, "Use nodes again", "berth uncordon gpu-01");
-  node_action("drain", NodeAction::kDrain, "Cordon nodes and move what runs there", "berth drain gpu-01");
+  node_action("drain", NodeAction::kDrain,
+              "Cordon nodes, and empty them: jobs that save are asked to leave, others run to their end",
+              "berth drain gpu-01\n  berth drain --deadline 2h gpu-01\n  berth drain --lose-work gpu-01\n  berth drain "
+              "--when-idle gpu-01 gpu-02");
   node_action("fence", NodeAction::kFence, "Declare nodes dead, so that their jobs start elsewhere",
               "berth fence gpu-01 --yes");
 

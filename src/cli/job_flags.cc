@@ -1,13 +1,14 @@
 #include "cli/job_flags.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "base/check.h"
 #include "base/utf8.h"
 #include "model/document/job_document.h"
+#include "model/document/job_keys.h"
 #include "model/name.h"
 
 namespace berth::cli {
@@ -15,63 +16,61 @@ namespace {
 
 using document::Node;
 
-constexpr std::array kFlags{
-    JobFlag{"--queue", "queue", FlagKind::kText, "PATH",
-            "queue it is charged to, as research/nlp (default: the only one)"},
-    JobFlag{"--name", "name", FlagKind::kText, "NAME", "name shown in lists (default: the program's name)"},
-    JobFlag{"--user", "user", FlagKind::kText, "NAME", "whose job it is (default: the token's owner)"},
-    JobFlag{"--kind", "kind", FlagKind::kText, "gang|service|array|interactive", "kind of job (gang)"},
-    JobFlag{"--class", "class", FlagKind::kText, "training|inference|dev|batch", "what it is for (training)"},
-    JobFlag{"--tasks", "tasks", FlagKind::kPlain, "N", "tasks, all started together or not at all (default 1)"},
-    JobFlag{"--min-tasks", "min_tasks", FlagKind::kPlain, "N", "the least number it can run with (default: --tasks)"},
-    JobFlag{"--gpus", "gpus", FlagKind::kPlain, "N", "GPUs per task: 1, 2, ... or a share such as 0.5 (default 0)"},
-    JobFlag{"--gpu-model", "gpu_models", FlagKind::kList, "MODEL", "GPU model that will do; again for more"},
-    JobFlag{"--mig-profile", "mig_profile", FlagKind::kText, "PROFILE",
-            "instead of --gpus: a MIG instance per task, as 1g.10gb"},
-    JobFlag{"--cpus", "cpus", FlagKind::kPlain, "N", "CPU cores per task (default 1, or 1 per GPU)"},
-    JobFlag{"--memory", "memory", FlagKind::kPlain, "SIZE", "memory per task, as 16GiB"},
-    JobFlag{"--launch", "launch", FlagKind::kText, "per-task|per-gpu|torchrun", "what is started (per-task)"},
-    JobFlag{"--priority", "priority", FlagKind::kText, "CLASS", "priority class (berth config lists them)"},
-    JobFlag{"--time-limit", "time_limit", FlagKind::kPlain, "TIME", "stopped after this long, as 2h or 1h30m"},
-    JobFlag{"--estimate", "estimate", FlagKind::kPlain, "TIME", "how long it will probably run"},
-    JobFlag{"--checkpoint-signal", "checkpoint.signal", FlagKind::kText, "SIGNAL",
-            "sent when it must give way; it saves and leaves"},
-    JobFlag{"--grace", "checkpoint.grace", FlagKind::kPlain, "TIME", "time to save before it is killed"},
-    JobFlag{"--checkpoint-interval", "checkpoint.interval", FlagKind::kPlain, "TIME", "how often it saves by itself"},
-    JobFlag{"--retries", "retries", FlagKind::kPlain, "N", "failures that are tried again (giving way is none)"},
-    JobFlag{"--env", "env", FlagKind::kPairs, "KEY=VALUE", "environment variable; KEY alone takes yours"},
-    JobFlag{"--workdir", "workdir", FlagKind::kText, "DIR", "where the command runs (default: here)"},
-    JobFlag{"--image", "image", FlagKind::kText, "IMAGE", "container image; only nodes that run containers"},
-    JobFlag{"--pool", "pool", FlagKind::kText, "POOL", "only nodes of this pool"},
-    JobFlag{"--node-selector", "node_selector", FlagKind::kPairs, "LABEL=VALUE", "only nodes with this label"},
-    JobFlag{"--toleration", "tolerations", FlagKind::kList, "TAINT", "runs on nodes with this taint too"},
-    JobFlag{"--topology", "topology.required", FlagKind::kText, "LEVEL", "all tasks within one domain of this level"},
-    JobFlag{"--prefer-topology", "topology.preferred", FlagKind::kText, "LEVEL", "the same if it can be had"},
-    JobFlag{"--numa", "numa", FlagKind::kText, "best-effort|none|restricted|single-numa-node",
-            "NUMA domains of the GPUs of one task (best-effort)"},
-    JobFlag{"--label", "labels", FlagKind::kPairs, "LABEL=VALUE", "what the rules of other jobs go by; again for more"},
-    JobFlag{"--near", "affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
-            "only where such jobs run, in one domain of the level (node)"},
-    JobFlag{"--prefer-near", "affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]", "the same if it can be had"},
-    JobFlag{"--away-from", "anti_affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
-            "only where no such jobs run, in one domain of the level (node)"},
-    JobFlag{"--prefer-away-from", "anti_affinity", FlagKind::kTerms, "LABEL=VALUE[@LEVEL]",
-            "the same if it can be had"},
-    JobFlag{"--port", "ports", FlagKind::kList, "PORT", "only where nobody has this port of the node; again for more"},
-    JobFlag{"--after", "after", FlagKind::kList, "ID", "not before this job has started"},
-    JobFlag{"--afterok", "afterok", FlagKind::kList, "ID", "not before this job has succeeded"},
-    JobFlag{"--afterany", "afterany", FlagKind::kList, "ID", "not before this job has ended"},
-    JobFlag{"--deadline", "deadline", FlagKind::kText, "TIME", "when it should be done, ISO 8601"},
-    JobFlag{"--earliest-start", "earliest_start", FlagKind::kText, "TIME", "not before this time, ISO 8601"},
-    JobFlag{"--array-size", "array.size", FlagKind::kPlain, "N", "elements of an array"},
-    JobFlag{"--array-running", "array.running", FlagKind::kPlain, "N", "so many of them at once"},
-    JobFlag{"--max-unavailable", "max_unavailable", FlagKind::kPlain, "N",
-            "replicas of a service that drains and updates may take away at once"},
-    JobFlag{"--hold", "hold", FlagKind::kSwitch, "", "wait until berth release"},
-    JobFlag{"--exclusive", "exclusive", FlagKind::kSwitch, "", "whole nodes"},
-    JobFlag{"--spread", "spread", FlagKind::kSwitch, "",
-            "on as many nodes as it has tasks or replicas, where possible"},
-};
+// How a flag is given follows from what stands at its key.
+FlagKind kind_of(const document::JobKey& key) {
+  using document::KeyKind;
+  switch (key.form.kind) {
+    case KeyKind::kText:
+    case KeyKind::kTime:
+    case KeyKind::kWord:
+    case KeyKind::kSignal:
+      return FlagKind::kText;
+    case KeyKind::kInteger:
+    case KeyKind::kAmount:
+    case KeyKind::kBytes:
+    case KeyKind::kDuration:
+      return FlagKind::kPlain;
+    case KeyKind::kBool:
+      return FlagKind::kSwitch;
+    case KeyKind::kTexts:
+    case KeyKind::kIntegers:
+    case KeyKind::kJobIds:
+      return FlagKind::kList;
+    case KeyKind::kPairs:
+      return FlagKind::kPairs;
+    case KeyKind::kTerms:
+      return FlagKind::kTerms;
+    case KeyKind::kMap:
+    case KeyKind::kGroups:
+      break;
+  }
+  BERTH_CHECK(false);  // a key that has keys of its own has no flag
+}
+
+std::string joined(std::span<const std::string_view> words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : "|") + std::string(word);
+  return text;
+}
+
+JobFlag flag_of(const document::JobKey& key, const document::KeyFlag& flag) {
+  const bool of_group = key.path.starts_with(document::kGroupKeys);
+  return {.flag = flag.name,
+          .key = key.path.substr(of_group ? document::kGroupKeys.size() : 0),
+          .kind = kind_of(key),
+          .value_name = flag.value_name.empty() ? joined(key.form.words) : std::string(flag.value_name),
+          .says = flag.says.empty() ? document::plain_text(document::meaning_of(key)) : std::string(flag.says)};
+}
+
+std::vector<JobFlag> flags_of_keys() {
+  std::vector<JobFlag> flags;
+  for (const document::JobKey& key : document::job_keys()) {
+    for (const document::KeyFlag& flag : {key.flag, key.wish_flag}) {
+      if (!flag.name.empty()) flags.push_back(flag_of(key, flag));
+    }
+  }
+  return flags;
+}
 
 Node& inner_map(Node& map, std::string_view key) {
   for (auto& entry : map.entries) {
@@ -95,7 +94,7 @@ Result<void> put_pairs(const JobFlag& flag, const std::vector<std::string>& valu
     const std::size_t equals = value.find('=');
     const std::string here = std::string(flag.flag) + " " + value;
     if (equals == 0 || (equals == std::string::npos && flag.key != "env")) {
-      return invalid(here + ": give " + std::string(flag.value_name));
+      return invalid(here + ": give " + flag.value_name);
     }
     const std::string name = value.substr(0, equals);
     if (!names.insert(name).second) return invalid(here + ": " + name + " is given twice; leave one out");
@@ -117,7 +116,7 @@ Result<void> put_terms(const JobFlag& flag, const std::vector<std::string>& valu
     for (std::string pair; std::getline(pairs, pair, ',');) {
       const std::size_t equals = pair.find('=');
       if (equals == 0 || equals == std::string::npos)
-        return invalid(std::string(flag.flag) + " " + value + ": give " + std::string(flag.value_name));
+        return invalid(std::string(flag.flag) + " " + value + ": give " + flag.value_name);
       const std::string name = pair.substr(0, equals);
       if (labels.find(name) != nullptr)
         return invalid(std::string(flag.flag) + " " + value + ": " + name + " is given twice; leave one out");
@@ -192,12 +191,15 @@ Result<void> put_command(const JobOptions& options, const Surroundings& where, N
 
 }  // namespace
 
-std::span<const JobFlag> job_flags() { return kFlags; }
+std::span<const JobFlag> job_flags() {
+  static const std::vector<JobFlag> flags = flags_of_keys();
+  return flags;
+}
 
 Result<void> put_flags(const JobOptions& options, const Surroundings& where, Node& document) {
   for (std::size_t i = 0; i < options.values.size(); ++i) {
     if (options.values[i].empty()) continue;
-    const JobFlag& flag = kFlags.at(i);
+    const JobFlag& flag = job_flags()[i];
     if (auto put = put_flag(flag, options.values[i], where, document); !put) return put;
     if (flag.key == "checkpoint.signal")
       inner_map(document, "checkpoint").set("on_signal", document::plain_node("true"));
@@ -210,7 +212,7 @@ namespace {
 
 bool names_image(const JobOptions& options) {
   for (std::size_t i = 0; i < options.values.size(); ++i) {
-    if (kFlags.at(i).key == "image" && !options.values[i].empty()) return true;
+    if (job_flags()[i].key == "image" && !options.values[i].empty()) return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The flags of `berth submit` and `berth run`: a table of which flag sets which key of a job document (docs/jobs.md).
-// Flags are put onto the document, and the document is read by the model's own reader, so that a job means the same
-// however it is written.
+// The flags of `berth submit` and `berth run`: which flag sets which key of a job document, as the rows of the keys say
+// (model/document/job_keys.h). Flags are put onto the document, and the document is read by the model's own reader, so
+// that a job means the same however it is written.
 
 #include <span>
 #include <string>
@@ -26,8 +26,8 @@ struct JobFlag {
   std::string_view flag;
   std::string_view key;  // of the document; a dot leads into a map
   FlagKind kind = FlagKind::kText;
-  std::string_view value_name;
-  std::string_view says;
+  std::string value_name;
+  std::string says;
 };
 
 std::span<const JobFlag> job_flags();

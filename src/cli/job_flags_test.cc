@@ -4,6 +4,7 @@
 
 #include "cli/command_line.h"
 #include "model/document/job_document.h"
+#include "model/document/job_keys.h"
 
 namespace berth::cli {
 namespace {
@@ -40,7 +41,7 @@ TEST_CASE("job flags: terms of affinity, at the node unless a level is given, be
   CHECK_FALSE(job_document(options_of({"--near", "cache", "--", "serve"}), {}, kHere));
 }
 
-std::string refused(const std::vector<std::string>& words, const Surroundings& where = kHere) {
+std::string refused_flags(const std::vector<std::string>& words, const Surroundings& where = kHere) {
   std::vector<std::string> all = words;
   all.insert(all.end(), {"--", "serve"});
   const auto document = job_document(options_of(all), {}, where);
@@ -49,14 +50,14 @@ std::string refused(const std::vector<std::string>& words, const Surroundings& w
 }
 
 TEST_CASE("job flags: a name given twice, and surroundings that are not UTF-8") {
-  CHECK(refused({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
-  CHECK(refused({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
+  CHECK(refused_flags({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
+  CHECK(refused_flags({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
         "--node-selector disk=hdd: disk is given twice; leave one out");
-  CHECK(refused({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
+  CHECK(refused_flags({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
 
   const Surroundings broken{"/home/\xff", [](const std::string&) { return std::string("\xff"); }};
-  CHECK(refused({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
-  CHECK(refused({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
+  CHECK(refused_flags({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
+  CHECK(refused_flags({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
   CHECK(job_document(options_of({"--workdir", "/srv", "--", "serve"}), {}, broken));
 }
 
@@ -120,31 +121,57 @@ command: [python3, train.py]
   CHECK(spec == *expected);
 }
 
-TEST_CASE("job flags: every flag sets a key that the document knows") {
-  for (const JobFlag& flag : job_flags()) {
-    CAPTURE(flag.flag);
-    std::string value = "1h";
-    if (flag.kind == FlagKind::kPairs || flag.kind == FlagKind::kTerms) value = "A=b";
-    for (const char* numeric : {"--tasks", "--min-tasks", "--gpus", "--cpus", "--retries", "--after", "--afterok",
-                                "--afterany", "--port", "--array-size", "--array-running", "--max-unavailable"}) {
-      if (flag.flag == numeric) value = "1";
-    }
-    if (flag.flag == "--tasks" || flag.flag == "--cpus") value = "2";
-    if (flag.flag == "--memory") value = "1GiB";
-    if (flag.flag == "--checkpoint-signal") value = "USR1";
-    if (flag.flag == "--kind") value = "service";
-    if (flag.flag == "--class") value = "batch";
-    if (flag.flag == "--launch") value = "torchrun";
-    if (flag.flag == "--numa") value = "none";
-    if (flag.flag == "--deadline" || flag.flag == "--earliest-start") value = "2026-11-21T08:15:30Z";
-    std::vector<std::string> words{std::string(flag.flag), value, "--", "true"};
-    if (flag.kind == FlagKind::kSwitch) words.erase(words.begin() + 1);
-    std::vector<std::string> without{"--", "true"};
-    if (flag.flag == "--gpu-model") {  // of use only beside GPUs
-      for (auto* both : {&words, &without}) both->insert(both->begin(), {"--gpus", "1"});
-    }
-    CHECK_FALSE(spec_of(words) == spec_of(without));
+// What may be given for a key, other than its default.
+std::string value_for(const document::JobKey& key) {
+  using document::KeyKind;
+  if (key.path == "groups[].min_tasks") return "1";  // at most `tasks`
+  switch (key.form.kind) {
+    case KeyKind::kInteger:
+    case KeyKind::kIntegers:
+      return std::to_string(key.form.low + 1);
+    case KeyKind::kAmount:
+    case KeyKind::kJobIds:
+      return "2";
+    case KeyKind::kBytes:
+      return "1GiB";
+    case KeyKind::kDuration:
+      return "1h";
+    case KeyKind::kTime:
+      return "2026-11-21T08:15:30Z";
+    case KeyKind::kWord:
+      return std::string(key.form.words.back());
+    case KeyKind::kSignal:
+      return "USR1";
+    case KeyKind::kPairs:
+    case KeyKind::kTerms:
+      return "A=b";
+    case KeyKind::kText:
+    case KeyKind::kTexts:
+    case KeyKind::kBool:
+    case KeyKind::kMap:
+    case KeyKind::kGroups:
+      break;
   }
+  return "x";
+}
+
+TEST_CASE("job flags: every flag of a key sets what the key says") {
+  std::size_t flags = 0;
+  for (const document::JobKey& key : document::job_keys()) {
+    for (const document::KeyFlag& flag : {key.flag, key.wish_flag}) {
+      if (flag.name.empty()) continue;
+      CAPTURE(flag.name);
+      ++flags;
+      std::vector<std::string> words{std::string(flag.name), value_for(key), "--", "true"};
+      if (key.form.kind == document::KeyKind::kBool) words.erase(words.begin() + 1);
+      std::vector<std::string> without{"--", "true"};
+      if (key.path == "groups[].gpu_models") {  // of use only beside GPUs
+        for (auto* both : {&words, &without}) both->insert(both->begin(), {"--gpus", "1"});
+      }
+      CHECK_FALSE(spec_of(words) == spec_of(without));
+    }
+  }
+  CHECK(flags == job_flags().size());
 }
 
 TEST_CASE("job flags: flags win over the file, and leave the rest of it") {

@@ -93,6 +93,9 @@ struct NodeActionOptions {
   std::vector<std::string> names;
   bool confirmed = false;  // --yes
   std::string gone_in;     // of a drain: "2m"
+  bool lose_work = false;  // of a drain: also stop jobs that cannot save
+  bool when_idle = false;  // of a drain: let all jobs finish
+  std::string deadline;    // of a drain: "2h"
 };
 // Windows in which nothing runs on some nodes.
 struct MaintenanceOptions {

@@ -1,7 +1,7 @@
 #pragma once
-// A Batch is one turn of the loop: the events that commands and the cycle give rise to, applied to the working state at
-// once, so that what comes later in the batch sees what came before. Only when the whole batch is durable may anything
-// of it be seen outside.
+// A Batch collects the events of one iteration of the loop. `emit` applies each event to the working state at once, so
+// a later command of the batch sees the effect of an earlier one. The caller makes the whole batch durable before it
+// shows anything of it to clients or backends.
 
 #include <algorithm>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace berth::control {
 
-// A job that left the state in this batch, as it was at the end; it goes to history.
+// A job that finished in this batch: its last state, for the history.
 struct Retired {
   state::JobState job;
   JobFinished how;
@@ -24,7 +24,7 @@ struct Retired {
 
 class Batch {
  public:
-  // `now` is the batch's only time; it never lies before the state's.
+  // `now` is the time of all events of the batch. If it is earlier than the state's time, the state's time is used.
   Batch(state::State& state, Timestamp now) : state_(state), now_(std::max(now, state.now())) {}
 
   const state::State& state() const { return state_; }

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "control/reconcile.h"
 #include "state/grace.h"
+#include "state/within.h"
 
 namespace berth::control {
 
@@ -24,8 +25,8 @@ std::int64_t ranks_of(const JobSpec& spec, const std::vector<TaskPlacement>& pla
   return ranks;
 }
 
-// MASTER_PORT is a resource of the node of task 0: the lowest that no live gang there uses. None where all are taken:
-// two gangs with one port could meet each other.
+// Returns the lowest MASTER_PORT that no live gang uses on the node of its task 0, or 0 if all ports are used. Each
+// gang needs a port of its own: two gangs with the same port could connect to each other.
 std::int32_t free_master_port(const state::NodeState& node) {
   std::int32_t port = state::kFirstMasterPort;
   for (const std::int32_t used : node.ports) {
@@ -35,7 +36,8 @@ std::int32_t free_master_port(const state::NodeState& node) {
   return port <= state::kLastMasterPort ? port : 0;
 }
 
-// Inside which guarantees the tasks lie, beside what runs within them and what is promised to others there.
+// Returns the ancestor queues (bit d: depth d) within whose guarantee the placements count. Charges within it and
+// nominations of other jobs fill it first. Placements in burst pools are within no guarantee but the root's (bit 0).
 std::uint64_t within_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   const state::Nomination* own = job.nomination ? &*job.nomination : nullptr;
@@ -50,7 +52,7 @@ void on(Batch& batch, const StartDecision& start) {
   event.attempt = job.attempts + 1;
   event.placements = start.placements;
   event.within = within_of(batch.state(), job, start.placements);
-  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  event.guaranteed = state::is_within_all(batch.state(), job.queue, event.within);
   if (ranks_of(job.spec, start.placements) > 1 || job.is_elastic()) {
     event.master_port = free_master_port(batch.state().node(start.placements.front().node));
   }
@@ -65,7 +67,7 @@ void on(Batch& batch, const GrowDecision& grow) {
   event.attempt = job.attempt->number;
   event.placements = grow.placements;
   event.within = within_of(batch.state(), job, grow.placements);
-  event.guaranteed = batch.state().guaranteed(job.queue, event.within);
+  event.guaranteed = state::is_within_all(batch.state(), job.queue, event.within);
   batch.emit(std::move(event));
 }
 

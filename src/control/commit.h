@@ -1,6 +1,7 @@
 #pragma once
-// commit: the decisions of a cycle become events, in their order. Every decision was tried on the very state it is
-// committed to, so nothing can be refused here; a plan that does not fit is a CHECK.
+// commit turns the decisions of a cycle into events, in the order of the plan. Requires: the batch holds the state for
+// which the cycle made the plan. No decision can be refused here, because the cycle has tried each of them on that
+// state.
 
 #include "control/batch.h"
 #include "model/plan.h"
@@ -9,7 +10,8 @@ namespace berth::control {
 
 void commit(Batch& batch, const Plan& plan);
 
-// A hash over the decisions, for replay.
+// Returns a hash of all decisions, which the event CycleRan records. A replay of the log computes it again to prove
+// that the cycle decides the same.
 std::uint64_t plan_hash(const Plan& plan);
 
 }  // namespace berth::control

@@ -16,9 +16,9 @@ using state::AttemptState;
 using state::JobState;
 using state::State;
 
-constexpr std::int64_t kLeaveMs = 5000;  // an acknowledged job may take this long to leave by itself
+constexpr std::int64_t kLeaveMs = 5000;  // how long a job may take to exit after its checkpoint is acknowledged
 
-// How the ranks of a gang are numbered: tasks in order, and within a task its GPUs.
+// The numbering of the ranks of a gang: by task, and within a task by GPU.
 struct RankMap {
   std::vector<std::int32_t> first_rank;  // of each task
   std::vector<std::int32_t> ranks;       // of each task
@@ -51,7 +51,8 @@ Environment rank_environment(const RankMap& map, std::uint32_t task, std::int32_
           {"LOCAL_WORLD_SIZE", std::to_string(map.ranks[task])}};
 }
 
-// An elastic gang meets anew whenever somebody joins or leaves; a fixed one knows its places from the start.
+// Returns the torchrun command of a task. An elastic gang uses a rendezvous, because tasks join and leave while it
+// runs. A fixed gang gets its node ranks at the start.
 std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, std::int32_t ranks,
                                      const std::string& master) {
   const AttemptState& attempt = *job.attempt;
@@ -173,7 +174,7 @@ void add_stops(const State& state, const JobState& job, std::vector<Effect>& eff
   add_stops(state, job, 0, static_cast<std::uint32_t>(job.attempt->tasks.size()), effects);
 }
 
-// The live job of an event, if the event's attempt is still its current one.
+// Returns the live job, or null if it has ended or the event is of an earlier attempt.
 const JobState* current(const State& state, JobId id, std::uint32_t attempt) {
   const JobState* job = state.job(id);
   return job != nullptr && job->attempt && job->attempt->number == attempt ? job : nullptr;
@@ -186,15 +187,15 @@ void add_starts(const State& state, const JobState& job, std::uint32_t first, st
   }
 }
 
-// The tasks that one event bound, as far as they are still there.
+// Adds a start for each live task that the event with sequence number `by` has bound.
 void add_bound(const State& state, const JobState& job, Seq by, std::vector<Effect>& effects) {
   for (const state::Charge& charge : job.attempt->charges) {
     if (charge.order == by) add_starts(state, job, charge.first_task, charge.first_task + charge.tasks, effects);
   }
 }
 
-// A node that is back was not told what happened while it was silent, nor what was given up with it: all that is asked
-// of it is said again.
+// Adds all effects that are in force for the node. A node that registers again may have missed effects while it was
+// silent.
 void add_all_on(const State& state, NodeId node, std::vector<Effect>& effects) {
   for (const auto& [id, task] : state.node(node).tasks) {
     const JobState& job = *state.job(id);
@@ -224,7 +225,7 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
     } else if (const auto* back = std::get_if<NodeRegistered>(&record.event)) {
       add_all_on(state, back->node, effects);
     } else if (const auto* exited = std::get_if<TaskExited>(&record.event)) {
-      // The node's name is not known here once the job has left; the key alone is enough to forget.
+      // The node is left out: the job may have finished, and the backend finds the task by its key.
       effects.emplace_back(ForgetTask{{exited->job, exited->attempt, exited->task, exited->incarnation}, {}});
     }
   }

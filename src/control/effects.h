@@ -1,6 +1,6 @@
 #pragma once
-// effects: what the world must be told after these events became durable, and, after a restart, all that it may have
-// missed.
+// Effects are instructions to backends: start, signal, kill or forget a task. They are computed from the state and
+// never stored, so that after a restart they can be computed again.
 
 #include <span>
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace berth::control {
 
-// The effects of a durable batch. `state` is the state after it.
+// Returns the effects of the durable events `records`. Requires: `state` is the state after these events.
 std::vector<Effect> effects_of(const state::State& state, std::span<const EventRecord> records);
 
-// Everything the state asks of the world right now: for every live task its start, and for every stop its signal or
-// kill.
+// Returns all effects that are in force now: a start for each live task, and a signal or kill for each task that is
+// being stopped. It is for a restart, after which a backend may have missed some.
 std::vector<Effect> all_effects(const state::State& state);
 
 }  // namespace berth::control

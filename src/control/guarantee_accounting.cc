@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/planted.h"
+#include "state/within.h"
 
 namespace berth::control {
 
@@ -25,10 +26,11 @@ std::uint64_t bit_of(const QueueState& queue) { return std::uint64_t{1} << queue
 void restack(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
   const State& state = batch.state();
   const JobState& job = *state.job(key.job);
-  batch.emit(ChargePromoted{key.job, job.attempt->number, key.charge, within, state.guaranteed(job.queue, within)});
+  batch.emit(
+      ChargePromoted{key.job, job.attempt->number, key.charge, within, state::is_within_all(state, job.queue, within)});
 }
 
-// All charges that are within at the queue, in the order of the stack.
+// Returns the charges within the guarantee of the queue, in start order.
 std::vector<BorrowedKey> within_at(const State& state, const QueueState& queue) {
   std::vector<BorrowedKey> keys;
   for (const JobId id : state.running()) {
@@ -43,7 +45,7 @@ std::vector<BorrowedKey> within_at(const State& state, const QueueState& queue) 
   return keys;
 }
 
-// The stack counted anew: what does not fit any more is borrowed from here on.
+// Rule 1: counts the charges within the guarantee again, in start order. A charge that no longer fits becomes borrowed.
 void count_out(Batch& batch, const QueueState& queue) {
   if (queue.within_usage.is_zero() || inside_guarantee({}, queue.within_usage, queue.guaranteed)) return;
   Amounts used;
@@ -56,7 +58,8 @@ void count_out(Batch& batch, const QueueState& queue) {
   }
 }
 
-// Room only shrinks meanwhile: what does not fit once does not fit later.
+// Rule 2: counts borrowed charges within the guarantee, in start order, as long as they fit. The room only shrinks in
+// this loop, so an amount that does not fit once is not tried again.
 void promote(Batch& batch, const QueueState& queue) {
   const auto& alike = queue.stack.borrowed_of;
   const auto fits = [&](const Amounts& amounts) {
@@ -78,13 +81,13 @@ void promote(Batch& batch, const QueueState& queue) {
   }
 }
 
-// A charge that is within at a queue though it borrows at its child there.
+// A charge that is within the guarantee of a queue, but borrowed at the child of that queue.
 struct Displaceable {
   BorrowedKey key;
   Amounts amounts;
 };
 
-// All of them, the last to start last.
+// Returns all displaceable charges at the queue, in start order.
 std::vector<Displaceable> displaceable(const State& state, const QueueState& queue) {
   std::vector<Displaceable> there;
   for (const QueueId child : queue.children) {
@@ -97,8 +100,8 @@ std::vector<Displaceable> displaceable(const State& state, const QueueState& que
   return there;
 }
 
-// Of the bits that are taken at the queue and above it those that one who is there only because it is idle loses: as
-// far up as it is not within at the child.
+// Returns the bits of the mask `within` that a charge loses when it is displaced at `queue`. It loses the bit of the
+// queue. It also loses the bit of each ancestor in `taken` at whose child it then is borrowed.
 std::uint64_t lost_of(const State& state, const QueueState& queue, std::uint64_t taken, std::uint64_t within) {
   std::uint64_t left = within & ~bit_of(queue);
   QueueId child = queue.id;
@@ -109,15 +112,16 @@ std::uint64_t lost_of(const State& state, const QueueState& queue, std::uint64_t
   return within & ~left;
 }
 
-// The room at a queue while charges there take each other's.
+// The room of a queue's guarantee while displace() takes charges out of it.
 struct Room {
   std::vector<Displaceable> there;
-  Amounts used;   // with all of them
-  Amounts least;  // without any of them
+  Amounts used;   // usage of the guarantee with the charges in `there`
+  Amounts least;  // usage without any displaceable charge
 };
 
-// Takes as few of them out as have to go so that the charge fits, or none if it would not. Those that started last go
-// first; of them whoever fits beside the charge after all stays, the first to start first.
+// Removes charges from the room until `charge` fits, the last started first, and returns the removed ones. Then each
+// removed charge that fits beside `charge` after all is put back, the first started first. Returns none if `charge`
+// would not fit even without all of them.
 std::vector<Displaceable> take_out(Room& room, const QueueState& queue, const Charge& charge) {
   std::vector<Displaceable> out;
   if (!inside_guarantee(room.least, charge.amounts, queue.guaranteed)) return out;
@@ -144,8 +148,9 @@ void put_back(Room& room, const std::vector<Displaceable>& out) {
   }
 }
 
-// Where the charge is within when the others have given way at the queue, and at the queues above where that makes
-// room for one that is within at the child.
+// Returns the bits that `charge` gains when it displaces `others` at the queue. It gains the bit of the queue. It also
+// gains the bit of an ancestor if three things hold: it is within the guarantee of the child, some of `others` lose
+// that bit, and the charge then fits.
 std::uint64_t taken_over(const State& state, const QueueState& queue, const Charge& charge,
                          const std::vector<BorrowedKey>& others) {
   std::uint64_t taken = bit_of(queue);
@@ -154,7 +159,7 @@ std::uint64_t taken_over(const State& state, const QueueState& queue, const Char
     const QueueState& above = state.queue(q);
     const bool is_within = (charge.within & bit_of(above)) != 0;
     bool contended = false;
-    Amounts used = above.within_or_nominated();  // without those who give way there
+    Amounts used = above.within_or_nominated();  // without the charges that are displaced there
     for (const BorrowedKey& key : others) {
       const Charge& other = charge_of(state, key);
       if ((lost_of(state, queue, taken | bit_of(above), other.within) & bit_of(above)) == 0) continue;
@@ -176,7 +181,8 @@ void displace(Batch& batch, const QueueState& queue) {
   const Amounts used = queue.within_or_nominated();
   const Amounts least = used - stack.idle_usage;
   const auto fits = [&](const Amounts& amounts) { return inside_guarantee(least, amounts, queue.guaranteed); };
-  // What they count is looked up only where something fits of all that is borrowed, of which they are a part.
+  // A cheap test first: entitled charges are a part of the borrowed ones. If no borrowed amount fits, no entitled
+  // charge fits.
   if (std::none_of(stack.borrowed_of.begin(), stack.borrowed_of.end(), [&](const auto& of) { return fits(of.first); }))
     return;
   if (std::none_of(stack.entitled.begin(), stack.entitled.end(),

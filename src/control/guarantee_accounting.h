@@ -1,13 +1,17 @@
 #pragma once
-// The stacks of the queues: which running charges lie within a guarantee is settled again whenever room appeared, or
-// was taken away by a configuration.
+// Guarantee accounting decides which charges count within the guarantee of a queue and which are borrowed there. A
+// charge is what one start or scale-up of a running job counts against quota. A charge can be within the guarantee of
+// one queue on its quota path and borrowed at another. reconcile() calls this for each queue whose guarantee gained
+// room or was configured anew.
 //
-// 1. What no longer fits into a guarantee becomes borrowed, the last to start first. Nothing stops for it.
-// 2. What fits beside what is promised is promoted, in the order of the stack: a smaller later one may pass a larger
-//    earlier one.
-// 3. The start of a gang that is within at the child of q takes the room at q from charges that are there only because
-//    siblings left it idle: those that borrow at their own child of q, the last first. Only where it then stands higher
-//    than each of them did (sched/preempt/preempt.h has the order), so that the potential there rises.
+// 1. A charge that no longer fits into the guarantee becomes borrowed. Charges are counted in start order, so older
+//    ones are kept within first. No job is evicted for this.
+// 2. A borrowed charge that fits beside the charges within and the nominated amounts becomes within. Charges are tried
+//    in start order; a small later charge may pass a large earlier one.
+// 3. A job that is within the guarantee of a child of queue q may displace charges at q, if its start is borrowed at q.
+//    Displaced are only charges that are borrowed at their own child of q: they use room that siblings left idle. The
+//    last started goes first. The job must then have a higher rank than each displaced charge had
+//    (sched/preempt/preempt.h defines the rank), so that the potential rises.
 
 #include "control/batch.h"
 

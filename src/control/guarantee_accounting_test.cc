@@ -74,7 +74,7 @@ TEST_CASE("a promise of who will borrow keeps no room from others") {
   const JobId guest = fleet.start(Fleet::job("guest", 4), "n1", 4);
   const JobId borrower = fleet.start(Fleet::job("a", 3), "n2", 0);
   const JobId preemptor = fleet.submit(Fleet::job("a", 4));
-  const std::uint64_t nowhere = 1;  // but at the root
+  const std::uint64_t nowhere = 1;  // within no guarantee: only the bit of the root
   const auto places = {fleet.place(preemptor, "n1", 4)};
   fleet.decide(EvictDecision{preemptor, places, {guest}, {StopCause::kPreempt}, {0}, StopCause::kPreempt, nowhere});
   fleet.exit(within);
@@ -106,7 +106,7 @@ TEST_CASE("who is within at a child takes the parent's room from who is there on
   CHECK((fleet.within(early, "p") && fleet.within(middle, "p") && fleet.within(late, "p")));
   const JobId owner = fleet.start(Fleet::job("p/a", 2), "n1", 4);
   CHECK((fleet.within(owner, "p") && fleet.within(owner, "p/a")));
-  CHECK_FALSE(fleet.within(middle, "p"));  // the only one of them that borrows at its child
+  CHECK_FALSE(fleet.within(middle, "p"));  // the only charge of p/b that borrows at its child of p
   CHECK((fleet.within(early, "p") && fleet.within(late, "p")));
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("of those that may give way as few do as have to, the last to start fi
   const JobId other = fleet.start(Fleet::job("p/a", 1), "n1", 7);
   CHECK((fleet.within(other, "p") && fleet.within(first, "p")));
   CHECK_FALSE(fleet.within(second, "p"));
-  CHECK(fleet.within(third, "p"));  // what the second left of the room is promoted into
+  CHECK(fleet.within(third, "p"));  // promoted into the room that `second` left
 }
 
 TEST_CASE("nobody gives way to whom he stands higher than, further up in the tree") {
@@ -134,15 +134,15 @@ TEST_CASE("nobody gives way to whom he stands higher than, further up in the tre
   fleet.configure({org, Fleet::queue("o/p", 8), Fleet::queue("o/p/a", 4), Fleet::queue("o/p/b", 4)});
   const JobId early = fleet.start(Fleet::job("o/p/b", 8), "n1", 0);
   REQUIRE((fleet.within(early, "o") && fleet.within(early, "o/p") && !fleet.within(early, "o/p/b")));
-  // It asks for more cores than the organization is guaranteed.
+  // `late` requests more cores than `o` is guaranteed.
   const JobId late = fleet.start(Fleet::job("o/p/a", 4, 16'000), "n2", 0);
   CHECK(fleet.within(late, "o/p/a"));
   CHECK_FALSE((fleet.within(late, "o") || fleet.within(late, "o/p")));
   CHECK((fleet.within(early, "o") && fleet.within(early, "o/p")));
 }
 
-// Both ask for more cores than o/p is guaranteed, so neither is within there: at o they are equals, and who started
-// first keeps its room.
+// Both jobs request more cores than o/p is guaranteed, so both borrow at o/p. At `o` they have equal rights, and the
+// job that started first keeps its room.
 TEST_CASE("room further up is taken only by who is within at the child there") {
   TwoNodes fleet;
   fleet.join();

@@ -1,5 +1,6 @@
 #pragma once
-// A fleet for tests of the protocol alone: commands go in, and the test decides itself who starts where.
+// A fleet for tests of the protocol alone, without a scheduler: the test sends commands and decides itself which job
+// starts on which node.
 
 #include <doctest/doctest.h>
 
@@ -34,7 +35,7 @@ struct HandDrivenFleet {
     command(ApplyConfig{config, "op"});
   }
 
-  // A node of eight GPUs.
+  // Returns a node with eight H100 GPUs.
   NodeSpec node(const std::string& name, const std::string& pool = "default") {
     NodeSpec spec;
     spec.name = name;
@@ -74,7 +75,7 @@ struct HandDrivenFleet {
   }
   JobId submit(const JobSpec& spec) { return command(SubmitJob{spec, ""}).job; }
 
-  // So many GPUs of the node, from this one on, for the job's only task.
+  // Returns a placement for the only task of the job: as many GPUs of the node as it requests, from index `first` on.
   TaskPlacement place(JobId job, const std::string& node, std::uint8_t first) const {
     const TaskRequest& request = state.job(job)->spec.groups.front().request;
     TaskPlacement placement;
@@ -104,7 +105,7 @@ struct HandDrivenFleet {
     reconcile(batch);
   }
 
-  // Whether what the job started with is inside the guarantee of that queue above it.
+  // Returns true if the first charge of the running job is within the guarantee of its ancestor `queue`.
   bool within(JobId job, const std::string& queue) const {
     const std::uint32_t depth = state.queue_at(queue)->depth;
     return (state.job(job)->attempt->charges.front().within >> depth & 1U) != 0;

@@ -13,6 +13,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/drain.h"
 #include "control/maintenance.h"
 #include "control/move.h"
 #include "control/node_contact.h"
@@ -20,6 +21,7 @@
 #include "control/validate.h"
 #include "model/image.h"
 #include "model/priority.h"
+#include "state/impossible.h"
 
 namespace berth::control {
 
@@ -38,7 +40,8 @@ Error no_such_node(const std::string& name) { return not_found("no such node '" 
 
 // --- configuration ---
 
-// Of a GPU that others of its trust domain may have shares of, too; instances stand beside any.
+// Returns true if the placement is a share of a GPU, which only jobs of one trust domain may use together. A MIG
+// instance is isolated and does not count.
 bool is_share(const TaskPlacement& placement) {
   return !placement.gpus.empty() && placement.gpu_milli < kMilli && placement.slices == 0;
 }
@@ -50,9 +53,9 @@ bool shares_a_gpu(const JobState& job) {
                                     [](const auto& task) { return is_share(task.placement); });
 }
 
-// Whoever shares a GPU was let in under the trust domain of its queue, and the GPU belongs to that domain until all
-// shares have ended; who is promised a share, likewise. A queue that moved to another domain meanwhile would take the
-// GPU with it.
+// Refuses a configuration that changes the trust domain of a queue while its jobs use, or are nominated for, shares of
+// GPUs. Such a GPU belongs to the old domain until all its shares have ended. With the change it would be shared across
+// domains.
 Result<void> check_trust_domains(const State& state, const ClusterConfig& config) {
   std::map<std::string, std::string, std::less<>> domains{{"", ""}};
   for (const QueueConfig& one : config.queues) {
@@ -77,11 +80,12 @@ Result<void> check_trust_domains(const State& state, const ClusterConfig& config
   return {};
 }
 
-// Queues and trust domains keep their ids for ever, also when the configuration no longer names them.
+// Queues and trust domains keep their ids for ever, even after the configuration has removed them. These are the limits
+// of the ids.
 constexpr std::size_t kMaxQueuesEver = 200'000;
 constexpr std::size_t kMaxTrustDomainsEver = std::numeric_limits<TrustDomainId::rep>::max();
 
-// Names that the state does not know yet get new ids, of which there is an end.
+// Refuses a configuration whose new names would use up the ids of queues or trust domains.
 Result<void> check_ids(const State& state, const ClusterConfig& config) {
   const std::set<std::string, std::less<>> known_domains(state.trust_domains().begin(), state.trust_domains().end());
   std::set<std::string, std::less<>> known_queues;
@@ -155,7 +159,7 @@ std::vector<std::string> levels_named(const JobSpec& spec) {
   return levels;
 }
 
-// A job that waits for a domain of a level would wait for ever without the level.
+// Refuses a configuration that removes a topology level which a live job names: the job could never start again.
 Result<void> check_levels(const State& state, const ClusterConfig& config) {
   std::optional<Error> stranded;
   state.jobs().for_each([&](const JobState& job) {
@@ -171,7 +175,8 @@ Result<void> check_levels(const State& state, const ClusterConfig& config) {
   return {};
 }
 
-// What its backend must be able to do: nobody may have the whole of a GPU of which it was promised a part.
+// The error for a node whose backend cannot make MIG instances. There, a task that requests an instance would get the
+// whole GPU.
 Error cuts_no_gpus(const std::string& node, const std::string& model) {
   return conflict("gpu_models." + model + ".mig: node '" + node +
                   "' has such GPUs, and what runs its tasks makes no MIG " +
@@ -184,7 +189,8 @@ const MigGeometry* geometry_in(const ClusterConfig& config, const std::string& m
   return found == config.gpu_models.end() ? nullptr : mig_geometry(found->mig);
 }
 
-// Whether the request names the model, or wants a profile into which no other model would be cut any more.
+// Returns true if the request names the model, or if it requests a MIG profile that no other model would offer under
+// `config`.
 bool depends_on(const State& state, const ClusterConfig& config, const TaskRequest& request,
                 const state::GpuModelState& model) {
   if (!request.gpu_models.empty()) return may_be_of(request, model);
@@ -194,7 +200,8 @@ bool depends_on(const State& state, const ClusterConfig& config, const TaskReque
   });
 }
 
-// How GPUs are cut changes only while nobody has any of the model, or asks for them.
+// Refuses a configuration that changes the MIG geometry of a model while jobs use, are nominated for, or request its
+// GPUs.
 Result<void> check_mig(const State& state, const ClusterConfig& config) {
   for (const state::GpuModelState& model : state.gpu_models()) {
     const MigGeometry* geometry = geometry_in(config, model.name);
@@ -237,13 +244,13 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
 
 // --- jobs ---
 
-// What a service waits for, and whether it is held, stays as it was.
+// Updates a service by a new spec. Its dependencies, its earliest start and its hold stay as they were.
 Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const std::string& key,
                      std::uint64_t body_hash) {
   spec.dependencies = service.spec.dependencies;
   spec.earliest_start = service.spec.earliest_start;
   spec.held = service.spec.held;
-  // What an operator has given it since stays, unless the submission asks for another one than before.
+  // A priority that an operator has set stays, unless the submission names another priority class than before.
   const std::int32_t priority =
       spec.priority_class == service.spec.priority_class ? service.priority : priority_of(batch.state(), spec).value();
   const bool unchanged = spec == service.spec && priority == service.priority;
@@ -253,6 +260,14 @@ Result<Reply> update(Batch& batch, const JobState& service, JobSpec spec, const 
   batch.emit(
       ServiceUpdated{service.id, std::move(spec), priority, service.generation + (same ? 0U : 1U), key, body_hash});
   return reply;
+}
+
+// Returns what keeps the job from ever starting, in whole sentences. The job is accepted all the same, because limits
+// change.
+std::vector<std::string> warnings_of(const State& state, const JobSpec& spec) {
+  const auto limit = state::impossible_limit(state, state.queue_at(spec.queue)->id, spec);
+  if (!limit) return {};
+  return {state::text_of(state, *limit) + "; it never starts unless the limit or the job changes"};
 }
 
 Result<Reply> on(Batch& batch, const SubmitJob& command) {
@@ -276,12 +291,18 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = settle_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
-  if (service != nullptr) return update(batch, *service, event.spec, command.key, body_hash);
+  std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
+  if (service != nullptr) {
+    auto reply = update(batch, *service, event.spec, command.key, body_hash);
+    if (reply) reply->warnings = std::move(warnings);
+    return reply;
+  }
   event.job = batch.state().next_job_id();
   event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;
   event.body_hash = body_hash;
-  const Reply reply{.job = event.job};
+  Reply reply{.job = event.job};
+  reply.warnings = std::move(warnings);
   batch.emit(std::move(event));
   return reply;
 }
@@ -294,7 +315,7 @@ Result<Reply> on(Batch& batch, const CancelJob& command) {
   return Reply{.job = command.job};
 }
 
-// The job, and the replicas or elements that it has now.
+// Returns the job and its current replicas or elements.
 std::vector<JobId> with_parts(const State& state, const JobState& job) {
   std::vector<JobId> all{job.id};
   if (const auto parts = state.children().find(job.id); parts != state.children().end()) {
@@ -303,7 +324,7 @@ std::vector<JobId> with_parts(const State& state, const JobState& job) {
   return all;
 }
 
-// Whether a replica of the service runs.
+// Returns true if the job is a service and one of its replicas runs.
 bool serves(const State& state, const JobState& job) {
   if (job.spec.kind != JobKind::kService) return false;
   const auto& replicas = state.children().at(job.id);
@@ -319,7 +340,7 @@ Result<Reply> on(Batch& batch, const HoldJob& command) {
   }
   for (const JobId id : with_parts(batch.state(), *job)) {
     const JobState& part = *batch.state().job(id);
-    if (part.attempt || part.held == command.held) continue;  // what runs of an array runs on
+    if (part.attempt || part.held == command.held) continue;  // running elements of an array run on
     batch.emit(JobHoldChanged{id, command.held, command.user});
   }
   return Reply{.job = command.job};
@@ -355,7 +376,8 @@ Result<Reply> on(Batch& batch, const MoveJob& command, const FindMoveTarget& mov
 
 // --- nodes ---
 
-// While tasks are bound, GPUs keep their places: those gone from the report stay in the list, unhealthy.
+// Returns the reported spec, changed so that the bound tasks stay valid. Each GPU keeps its index; a GPU that is
+// missing in the report stays in the list as unhealthy. CPUs and memory are at least what is bound.
 NodeSpec with_places_kept(const NodeState& node, const NodeSpec& spec) {
   NodeSpec merged = spec;
   merged.gpus.clear();
@@ -437,21 +459,7 @@ Result<Reply> on(Batch& batch, const FenceNode& command) {
   return Reply{};
 }
 
-Result<Reply> on(Batch& batch, const CordonNode& command) {
-  const NodeState* node = batch.state().node_named(command.node);
-  if (node == nullptr) return no_such_node(command.node);
-  const bool draining = command.cordoned && command.drain;
-  if (command.gone_in_s < 0 || command.gone_in_s > kMaxSeconds || (command.gone_in_s > 0 && !draining)) {
-    return invalid("a node that drains goes away in 1 second to 366 days, or stays");
-  }
-  Timestamp gone_at;
-  if (command.gone_in_s > 0) gone_at = batch.now() + checked_multiply(command.gone_in_s, 1000);
-  if (node->cordoned == command.cordoned && node->draining == draining && node->gone_at == gone_at)
-    return Reply{.job = {}, .unchanged = true};
-  batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user,
-                          gone_at.ms == 0 ? "" : "it goes away at " + to_iso8601(gone_at), gone_at});
-  return Reply{};
-}
+Result<Reply> on(Batch& batch, const CordonNode& command) { return cordon_node(batch, command); }
 
 Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_maintenance(batch, command); }
 
@@ -484,7 +492,7 @@ Result<Reply> on(Batch& batch, const ReportNodeImages& command) {
 
 // --- reports about tasks ---
 
-// The attempt and task a report speaks of, if they are still live.
+// Returns the task of a report, or null if the task has exited or the report is of another attempt.
 const state::TaskState* live_task(const State& state, JobId id, std::uint32_t attempt, std::uint32_t task) {
   const JobState* job = state.job(id);
   if (job == nullptr || !job->attempt || (job->attempt->number != attempt && !planted(Bug::kLateReport)) ||
@@ -519,7 +527,7 @@ Result<Reply> on(Batch& batch, const ReportCheckpoint& command) {
     return Reply{.job = {}, .unchanged = true};
   const state::AttemptState& attempt = *job->attempt;
   if (command.step < attempt.checkpoint_step) return invalid("a checkpoint's step does not go back");
-  // Said again it is no news, unless it now answers the request to stop.
+  // A repeated report changes nothing, unless it now acknowledges a request to stop.
   const bool awaited = attempt.stop && !attempt.stop->acknowledged;
   if (attempt.checkpoint_at && command.step == attempt.checkpoint_step && !awaited) {
     return Reply{.job = {}, .unchanged = true};

@@ -12,14 +12,15 @@
 namespace berth::control {
 namespace {
 
-// As many queues as one configuration may have, with new names each time; each in a trust domain of its own if asked.
+// Returns a configuration with the largest allowed number of queues, with new names in each generation. With `domains`,
+// each queue is in a trust domain of its own.
 ClusterConfig many_queues(int generation, bool domains) {
   ClusterConfig config = default_cluster_config();
   config.queues.clear();
   for (int i = 0; i < 20'000; ++i) {
     QueueConfig queue;
     queue.path = "g" + std::to_string(generation) + "-" + std::to_string(i);
-    // Names of unlike lengths are told apart at a glance, and there are many to compare.
+    // Names of different lengths compare faster, and there are many comparisons.
     if (domains) queue.trust_domain = std::string(static_cast<std::size_t>(1 + i % 50), 'd') + queue.path;
     config.queues.push_back(queue);
   }
@@ -49,7 +50,7 @@ TEST_CASE("a configuration that would bring more queues than there can ever be i
   state::State state;
   int generation = 0;
   while (generation < 20 && apply(state, many_queues(generation, false))) ++generation;
-  CHECK(generation == 9);  // the root is a queue, too
+  CHECK(generation == 9);  // the root also uses a queue id
   CHECK(apply(state, many_queues(0, false)));
 }
 
@@ -80,7 +81,7 @@ TEST_CASE("a job that names no queue goes to the only leaf there is") {
   CHECK(state.job(job->job)->spec.queue == "research/nlp");
   CHECK(submit(state, "", "k")->job == job->job);  // the same submission, sent again
   REQUIRE(apply(state, with_queues({"research", "research/nlp", "dev"})));
-  CHECK(submit(state, "", "k")->job == job->job);  // also when there is a choice by now
+  CHECK(submit(state, "", "k")->job == job->job);  // even now, when there are two leaf queues
 }
 
 TEST_CASE("a job that names no queue where there are several is told which") {
@@ -95,7 +96,7 @@ TEST_CASE("a job that names no queue where there are several is told which") {
         "queue is missing; give one of a, b, c, d, e and 2 more ('berth queues' lists them)");
 }
 
-// What is said to a job that asks this beside the least.
+// Returns the error message for a minimal job that `ask` has changed, or "" if it is accepted.
 template <class Ask>
 std::string refusal(state::State& state, Ask ask) {
   JobSpec spec;
@@ -191,7 +192,7 @@ TEST_CASE("a node that runs no containers has no images, and jobs with an image 
         }).starts_with("image is not the name of an image: use 1-512 letters"));
   CHECK(refusal(state, [](JobSpec& spec) {
           spec.groups.front().image = "llama:1";
-          spec.groups.front().command.clear();  // the image says what runs
+          spec.groups.front().command.clear();  // the image has its own command
         }).empty());
 }
 

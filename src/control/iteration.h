@@ -1,9 +1,10 @@
 #pragma once
-// One turn of the loop, the same for the daemon and for simulation: commands, what follows from them, one scheduling
-// cycle if anything changed that could matter to it, and what follows from that. Pure: the caller makes the records
-// durable and only then lets replies and effects be seen. The cycle is handed in, because control and sched do not know
-// each other: `Plan cycle(state::State&, Timestamp now)`, in production sched::run_cycle; and so is who finds places
-// for a job that an operator moves.
+// One iteration of the loop, the same for the daemon and the simulation: handle the commands, reconcile, run one
+// scheduling cycle if it is due, and reconcile again. It is a pure function. The caller makes the records durable and
+// only then shows replies and effects.
+//
+// The cycle is a parameter, `Plan cycle(state::State&, Timestamp now)`, because control may not include sched;
+// production passes sched::run_cycle. The search for new places of a moved job is a parameter for the same reason.
 
 #include <algorithm>
 #include <optional>
@@ -24,22 +25,22 @@
 
 namespace berth::control {
 
-// What one turn leaves for the next. A restart begins with a fresh one, which makes the first turn run its cycle.
+// What one iteration remembers for the next. After a restart it is empty, which makes the first iteration run a cycle.
 struct IterationMemory {
-  std::optional<std::uint64_t> opportunity;      // State::opportunity() at the last cycle
-  Timestamp reevaluate_at = Timestamp::never();  // time alone may let a waiting job start, or claim victims, then
-  std::optional<Timestamp> few_silent_since;     // since when no mass loss keeps silent nodes from being given up
-  bool skip_cycle = false;  // the caller's wish for the next turn: commands only, the cycle stays due
+  std::optional<std::uint64_t> opportunity;  // State::opportunity() at the last cycle; a cycle is due when it differs
+  Timestamp reevaluate_at = Timestamp::never();  // a cycle is due at this time even if nothing else changes
+  std::optional<Timestamp> few_silent_since;     // since when few enough nodes are silent (see review_deferred)
+  bool skip_cycle = false;                       // set by the caller: the next iteration runs no cycle, which stays due
 };
 
 struct Iteration {
-  std::vector<EventRecord> records;    // to be appended as one batch; may be empty
-  std::vector<Result<Reply>> replies;  // one for each command, in order; not to be seen before the append
-  std::vector<Retired> retired;        // jobs that left the state; appended to history with the records
-  Plan plan;                           // of the cycle, if one ran: why the others do not run
+  std::vector<EventRecord> records;    // the caller appends them as one batch; may be empty
+  std::vector<Result<Reply>> replies;  // one for each command, in order; shown only after the append
+  std::vector<Retired> retired;        // jobs that finished; appended to the history with the records
+  Plan plan;                           // the plan of the cycle, if one ran
   bool cycle_ran = false;
-  bool again = false;                      // another turn, without waiting for anything, may start more
-  Timestamp wake_at = Timestamp::never();  // the next turn is due then, even without commands
+  bool again = false;                      // another iteration, at once, may start more jobs
+  Timestamp wake_at = Timestamp::never();  // when the next iteration is due, even without commands
 };
 
 template <class Cycle>

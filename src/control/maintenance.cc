@@ -29,8 +29,8 @@ bool is_selected(const NodeState& node, const PlanMaintenance& command) {
   return node.status != NodeStatus::kLost && labelled && (command.pool.empty() || command.pool == node.spec.pool);
 }
 
-// Those that are named, or all that are there now and have the labels and the pool; nodes that join later are not in
-// the window.
+// Returns the nodes that the command names, or all nodes that are not lost and have the labels and the pool. Nodes that
+// join later are not in the window.
 Result<std::vector<NodeId>> nodes_of(const State& state, const PlanMaintenance& command) {
   const bool selects = !command.labels.empty() || !command.pool.empty();
   if (selects == !command.nodes.empty()) return invalid("nodes: name nodes, or select them by pool and labels");
@@ -47,7 +47,7 @@ Result<std::vector<NodeId>> nodes_of(const State& state, const PlanMaintenance& 
   return std::vector<NodeId>(nodes.begin(), nodes.end());
 }
 
-// "maintenance-1", the first that is not taken.
+// Returns the first of "maintenance-1", "maintenance-2", ... that is not used.
 std::string free_name(const State& state) {
   for (std::size_t n = 1;; ++n) {
     std::string name = "maintenance-" + std::to_string(n);

@@ -1,12 +1,12 @@
 #pragma once
-// Maintenance windows: from then to then nothing runs on these nodes.
+// Maintenance windows: times in which no task should run on the nodes of the window.
 //
-// 1. Before the window only such jobs start there as are gone by then (sched/place/node_fit.h). Those that run there
-// and are
-//    not are asked to leave one grace of theirs before it begins, so that they are gone when it does; a service keeps
-//    who must serve until others can.
-// 2. While it lasts the nodes take no tasks. At its end they take tasks again by themselves, unless they are cordoned.
-// 3. Windows overlap as they like: a node is open when none of them lasts.
+// 1. Before the window, a job starts on its nodes only if it ends before the window begins (sched/place/node_fit.h). A
+//    running job that would not end in time is asked to leave one grace period before the window begins. Exception: a
+//    replica that its service cannot spare stays until the service can.
+// 2. During the window its nodes take no tasks. Afterwards they take tasks again, unless they are cordoned or in
+//    another window.
+// 3. Windows may overlap.
 
 #include "control/batch.h"
 #include "control/handle.h"
@@ -17,7 +17,7 @@ namespace berth::control {
 Result<Reply> plan_maintenance(Batch& batch, const PlanMaintenance& command);
 Result<Reply> cancel_maintenance(Batch& batch, const CancelMaintenance& command);
 
-// Windows begin and end that are due.
+// Emits the begin and the end of each window that is due.
 void reconcile_maintenance(Batch& batch);
 
 }  // namespace berth::control

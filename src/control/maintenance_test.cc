@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::int64_t kHour = 3600;
 
-struct Fleet : HandDrivenFleet {
-  Fleet() {
+struct MaintainedFleet : HandDrivenFleet {
+  MaintainedFleet() {
     PoolConfig spare{"spare"};
     configure({queue("a")}, {spare});
     NodeSpec first = node("n1");
@@ -43,7 +43,7 @@ struct Fleet : HandDrivenFleet {
 using Names = std::vector<std::string>;
 
 TEST_CASE("a window is of the nodes that it names, or of those that are there and have the pool and the labels") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   CHECK(fleet.command(fleet.window({"n2", "n1", "n2"}, kHour, 60)).name == "maintenance-1");
   CHECK(fleet.nodes_of("maintenance-1") == Names{"n1", "n2"});
   PlanMaintenance row = fleet.window({}, kHour, 60);
@@ -61,11 +61,11 @@ TEST_CASE("a window is of the nodes that it names, or of those that are there an
   pool.name = "pool";
   fleet.command(pool);
   fleet.command(RegisterNode{fleet.node("s2", "spare")});
-  CHECK(fleet.nodes_of("pool") == Names{"s1"});  // s2 came later
+  CHECK(fleet.nodes_of("pool") == Names{"s1"});  // s2 registered later
   pool.labels = {{"row", "1"}};
   pool.name = "nothing";
   CHECK(fleet.refusal(pool) == "no node is of that pool and has those labels");
-  // A lost node is named or not meant.
+  // Labels do not select a lost node; only its name does.
   fleet.command(ReportNodeStatus{"n2", NodeStatus::kLost, "fenced by op"});
   rack.name = "lost";
   CHECK(fleet.refusal(rack) == "no node is of that pool and has those labels");
@@ -73,7 +73,7 @@ TEST_CASE("a window is of the nodes that it names, or of those that are there an
 }
 
 TEST_CASE("a window that makes no sense is refused, and the refusal says why") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   CHECK(fleet.refusal(fleet.window({}, kHour, 60)) == "nodes: name nodes, or select them by pool and labels");
   PlanMaintenance both = fleet.window({"n1"}, kHour, 60);
   both.pool = "spare";
@@ -83,7 +83,7 @@ TEST_CASE("a window that makes no sense is refused, and the refusal says why") {
   CHECK(fleet.refusal(fleet.window({"n1"}, kHour, 367 * 86'400)) == "for must be 1 second to 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, 367 * 86'400, 60)) == "from must be within the next 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, -100, 100)).starts_with("the window would end at "));
-  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 101)).empty());  // one second of it is left
+  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 101)).empty());  // the window has one second left
   PlanMaintenance named = fleet.window({"n1"}, kHour, 60);
   named.name = "no name";
   CHECK(fleet.refusal(named).starts_with("name 'no name' is not a name"));
@@ -95,7 +95,7 @@ TEST_CASE("a window that makes no sense is refused, and the refusal says why") {
 }
 
 TEST_CASE("the same window said again changes nothing, and another one of its name is refused") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   PlanMaintenance plan = fleet.window({"n1"}, kHour, 60);
   plan.name = "firmware";
   CHECK_FALSE(fleet.command(plan).unchanged);
@@ -107,11 +107,11 @@ TEST_CASE("the same window said again changes nothing, and another one of its na
   CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");
   CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-2");
   fleet.command(CancelMaintenance{"maintenance-1", "op"});
-  CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");  // the first that is free
+  CHECK(fleet.command(fleet.window({"n1"}, kHour, 60)).name == "maintenance-1");  // the first name that is not used
 }
 
 TEST_CASE("a thousand windows are the most") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   for (int i = 0; i < 1000; ++i) fleet.command(fleet.window({"n1"}, kHour + i, 60));
   CHECK(fleet.refusal(fleet.window({"n1"}, kHour, 60)) == "1000 windows are planned already; cancel some");
   fleet.command(CancelMaintenance{"maintenance-500", "op"});
@@ -119,14 +119,14 @@ TEST_CASE("a thousand windows are the most") {
 }
 
 TEST_CASE("a node is open when none of its windows lasts") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   fleet.command(fleet.window({"n1", "n2"}, 100, 100));
   fleet.command(fleet.window({"n1"}, 150, 100));
   fleet.pass(99);
   CHECK((fleet.open("n1") && fleet.open("n2")));
   fleet.pass(1);
   CHECK_FALSE((fleet.open("n1") || fleet.open("n2")));
-  fleet.pass(100);  // the first is over, the second lasts
+  fleet.pass(100);  // the first window is over, the second goes on
   CHECK_FALSE(fleet.open("n1"));
   CHECK(fleet.open("n2"));
   fleet.pass(50);
@@ -135,7 +135,7 @@ TEST_CASE("a node is open when none of its windows lasts") {
 }
 
 TEST_CASE("what is cancelled is over at once, also while it lasts") {
-  Fleet fleet;
+  MaintainedFleet fleet;
   fleet.command(fleet.window({"n1"}, 100, 100));
   fleet.command(fleet.window({"n2"}, 300, 100));
   fleet.pass(100);
@@ -151,16 +151,16 @@ TEST_CASE("what is cancelled is over at once, also while it lasts") {
 }
 
 TEST_CASE("who is not gone by then is asked to leave one grace of his before the window, and nobody else") {
-  Fleet fleet;
-  JobSpec brief = Fleet::job("a", 1);
+  MaintainedFleet fleet;
+  JobSpec brief = MaintainedFleet::job("a", 1);
   brief.time_limit_s = 3 * kHour;
-  JobSpec patient = Fleet::job("a", 1);
+  JobSpec patient = MaintainedFleet::job("a", 1);
   patient.checkpoint.grace_s = 300;
-  const JobId gone = fleet.start(brief, "n1", 0);  // at the very second at which the window begins
+  const JobId gone = fleet.start(brief, "n1", 0);  // it ends in the second in which the window begins
   brief.time_limit_s += 1;
   const JobId late = fleet.start(brief, "n1", 1);
   const JobId slow = fleet.start(patient, "n1", 2);
-  const JobId elsewhere = fleet.start(Fleet::job("a", 1), "n2", 0);
+  const JobId elsewhere = fleet.start(MaintainedFleet::job("a", 1), "n2", 0);
   fleet.command(fleet.window({"n1"}, 3 * kHour, 60));
   const std::int64_t grace_s = fleet.state.config().scheduling.default_grace_s;
   REQUIRE(grace_s < 300);
@@ -178,8 +178,8 @@ TEST_CASE("who is not gone by then is asked to leave one grace of his before the
 }
 
 TEST_CASE("of a window that is planned late, grace is kept") {
-  Fleet fleet;
-  const JobId job = fleet.start(Fleet::job("a", 1), "n1", 0);
+  MaintainedFleet fleet;
+  const JobId job = fleet.start(MaintainedFleet::job("a", 1), "n1", 0);
   fleet.command(fleet.window({"n1"}, 1, 60));
   CHECK(fleet.stopping(job));
   const std::int64_t grace_s = fleet.state.config().scheduling.default_grace_s;
@@ -187,8 +187,8 @@ TEST_CASE("of a window that is planned late, grace is kept") {
 }
 
 TEST_CASE("who need not leave any more because the window is cancelled stays") {
-  Fleet fleet;
-  const JobId job = fleet.start(Fleet::job("a", 1), "n1", 0);
+  MaintainedFleet fleet;
+  const JobId job = fleet.start(MaintainedFleet::job("a", 1), "n1", 0);
   fleet.command(fleet.window({"n1"}, kHour, 60));
   fleet.command(CancelMaintenance{"maintenance-1", "op"});
   fleet.pass(2 * kHour);

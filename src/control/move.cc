@@ -32,7 +32,7 @@ std::string names_of(const State& state, const std::vector<NodeId>& nodes) {
   return text;
 }
 
-// A service or an array runs through its parts.
+// The error for a service or an array: only its replicas or elements run and can be moved.
 Error names_parts(const State& state, const JobState& parent) {
   const bool service = parent.spec.kind == JobKind::kService;
   std::string text = name_of_job(parent) + (service ? " is a service" : " is an array");
@@ -48,7 +48,7 @@ Error names_parts(const State& state, const JobState& parent) {
                   ", jobs that run: " + running);
 }
 
-// What it would lose: "12m of work on 8 GPUs".
+// Returns the unsaved work of the job in words: "12m of work on 8 GPUs".
 std::string work_of(const State& state, const JobState& job, Timestamp now) {
   const state::RunningRow& row = state.running_table().rows()[job.running_row];
   const std::int64_t lost_s = std::max<std::int64_t>(0, now - row.saved) / 1000;
@@ -76,7 +76,8 @@ Result<void> check_runs(const State& state, const JobState& job) {
   return {};
 }
 
-// It loses nothing, or the order says that it may.
+// Refuses the move if it loses unsaved work that the order does not allow to lose, or a replica that its service cannot
+// spare.
 Result<void> check_loses_nothing(const State& state, const JobState& job, bool lose_work, Timestamp now) {
   const std::string who = name_of_job(job);
   if (job.spec.kind == JobKind::kInteractive) return conflict(who + " is interactive; sessions are not moved");
@@ -90,7 +91,8 @@ Result<void> check_loses_nothing(const State& state, const JobState& job, bool l
                   " because it has no checkpoint.on_signal; --lose-work (lose_work) moves it all the same");
 }
 
-// Asked again, it is the same order if it goes to none of those nodes.
+// Returns true if the job already moves and none of its new places is on a node of `off`: a repeated order changes
+// nothing.
 bool moves_off(const JobState& job, const std::vector<NodeId>& off) {
   if (!job.attempt || !job.attempt->stopping() || job.cancel_requested) return false;
   const state::Stop& stop = *job.attempt->stop;

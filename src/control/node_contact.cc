@@ -16,7 +16,7 @@ using state::NodeState;
 using state::State;
 
 constexpr std::int64_t kFewestSilent = 3;
-constexpr std::int64_t kToReturnMs = 60'000;  // the others have so long when some have returned
+constexpr std::int64_t kToReturnMs = 60'000;  // grace of nodes that are still silent when a mass loss has ended
 
 bool is_mass_loss(const State& state) {
   if (planted(Bug::kMassLossIgnored)) return false;
@@ -58,7 +58,7 @@ void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
 }
 
 void lose(Batch& batch, const NodeState& node, const std::string& why) {
-  if (node.loss_deferred) return;  // told again, after a restart; the review gives it up in time
+  if (node.loss_deferred) return;  // a repeated report after a restart; review_deferred handles the node
   if (node.status != NodeStatus::kUnknown || !is_mass_loss(batch.state())) return declare_lost(batch, node, why);
   const std::string silent = std::to_string(batch.state().nodes_in(NodeStatus::kUnknown));
   batch.emit(NodeStatusChanged{node.id, NodeStatus::kUnknown,

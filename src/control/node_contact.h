@@ -1,16 +1,15 @@
 #pragma once
-// Nodes that come and go. These rules keep a fault of the network, or of one machine, from becoming a fault of the
-// jobs:
+// Nodes that lose and regain contact. The rules keep a fault of the network, or of one machine, from ending jobs that
+// still run:
 //
-//  - Flapping: a node that has lost contact `flap_losses` times within `flap_window` is cordoned when it comes back,
-//  with
-//    that as the reason, until an operator uncordons it.
-//  - A node that was to go away and has booted anew takes tasks again. One that never went away does not, however often
-//    it is heard again.
-//  - Mass loss: while at least `mass_loss_percent` of the nodes, and three, are silent, none of them is given up. They
-//    stay unknown with their jobs and their GPUs charged, so that nobody on the other nodes has to leave for jobs that
-//    would start again. When fewer are silent, the rest has a minute to return, too, and is given up then; or when an
-//    operator fences it.
+// - Flapping: a node that lost contact `flap_losses` times within `flap_window` is cordoned when it comes back. An
+//   operator has to uncordon it.
+// - A node that was announced to go away (a spot notice) takes tasks again once it has rebooted. Contact without a
+//   reboot is not enough.
+// - Mass loss: while at least three nodes and at least `mass_loss_percent` of the nodes are silent, no silent node is
+//   declared lost. Such nodes stay in status unknown and their jobs stay charged. Otherwise these jobs would be
+//   requeued at once and would evict jobs on the other nodes. When fewer nodes are silent, the rest have one more
+//   minute before they are declared lost. An operator may fence a node at any time.
 
 #include <optional>
 #include <string>
@@ -20,26 +19,28 @@
 
 namespace berth::control {
 
-// A task of the job is about to be over because its node or supervisor was lost. An elastic gang that has only growth
-// on that node gives this back, and what joined after it, and goes on.
+// Scales an elastic gang down before its task `lost` exits with its node or supervisor. The tasks on that node and all
+// later tasks are stopped; the others go on. It does nothing if a task of the first start is on that node, because then
+// the whole gang ends.
 void give_back_growth(Batch& batch, const state::JobState& job, std::uint32_t lost);
 
-// The node is provably dead: so is all that ran on it.
+// Declares the node lost: all its tasks exit. Requires: nothing runs on the node any more.
 void declare_lost(Batch& batch, const state::NodeState& node, const std::string& why);
 
-// A backend says that the node is dead. It is given up, or waits because too many are silent.
+// Handles the report of a backend that the node is dead. The node is declared lost, or later by review_deferred if
+// there is a mass loss.
 void lose(Batch& batch, const state::NodeState& node, const std::string& why);
 
-// The node is in contact again; `booted` says that it went away in between.
+// Handles a node that is in contact again; `booted` is true if it has rebooted in between.
 void welcome_back(Batch& batch, NodeId node, bool booted);
 
-// Whether the machine that registers is another boot of the known one. Where its backend does not say by a label, it is
-// when it was given up.
+// Returns true if the registering machine has rebooted since it was last known. If both descriptions have the label
+// kBootLabel, a different value means a reboot. Otherwise a node that was declared lost counts as rebooted.
 inline constexpr std::string_view kBootLabel = "berth.boot";
 bool has_booted(const state::NodeState& known, const NodeSpec& spec);
 
-// Nodes whose loss had to wait are given up a minute after no mass loss holds them back any more; says when that is. A
-// control plane that starts anew gives them another minute.
+// Declares deferred losses (see mass loss) one minute after the mass loss has ended. Returns when that is, or never().
+// `few_silent_since` remembers when the mass loss ended; a restart forgets it and so gives the nodes another minute.
 Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_since);
 
 }  // namespace berth::control

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "control/drain.h"
 #include "control/guarantee_accounting.h"
 #include "control/maintenance.h"
 #include "control/services.h"
@@ -25,15 +26,15 @@ using state::JobState;
 using state::QueueState;
 using state::State;
 
-constexpr std::int32_t kPendingElements = 16;  // array elements that wait in the queue at once
+constexpr std::int32_t kPendingElements = 16;  // pending elements of one array at a time
 
 bool is_eviction(StopCause cause) {
   return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
 }
 
-struct ExpectedEnd {
+struct AttemptEnd {
   Outcome outcome = Outcome::kSucceeded;
-  bool again = false;  // the job goes back to its queue
+  bool again = false;  // the job is requeued
   bool back_off = false;
 };
 
@@ -48,8 +49,8 @@ bool any_task(const AttemptState& attempt, ExitReason reason) {
                      [&](const state::TaskState& task) { return task.reason == reason; });
 }
 
-// How an attempt ended whose every task is over, and whether the job is tried again.
-ExpectedEnd expected_end_of(const State& state, const JobState& job) {
+// Returns the outcome of the attempt and whether the job is requeued. Requires: all its tasks are over.
+AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const JobState* parent = state.job(job.parent);
   const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
@@ -64,10 +65,11 @@ ExpectedEnd expected_end_of(const State& state, const JobState& job) {
     return {Outcome::kTimeLimit, replica, replica};
   }
   if (attempt.failure_code == 0) {
-    if (attempt.signalled) return {Outcome::kPreempted, true};  // let off, but it had saved and left already
+    if (attempt.signalled)
+      return {Outcome::kPreempted, true};  // the eviction was cancelled after the job had saved and exited
     return {Outcome::kSucceeded, replica, replica};
   }
-  // Let off, but berth's own signal had reached it before it could catch signals.
+  // The eviction was cancelled after the signal of berth had ended the job, which did not catch signals yet.
   if (attempt.signalled && attempt.failure_code == 128 + job.spec.checkpoint.signal) return {Outcome::kPreempted, true};
   const Outcome outcome = any_task(attempt, ExitReason::kStartFailed) ? Outcome::kStartFailed : Outcome::kFailed;
   const bool again = replica || job.failures < job.spec.retries;
@@ -82,7 +84,8 @@ bool still_there(const State& state, const std::vector<TaskPlacement>& placement
   });
 }
 
-// Who has left to start elsewhere is promised its places as who waits, before anybody else can take them.
+// Nominates a job that has left in order to move. It gets the places that were kept for it before another job can take
+// them. Nothing happens if these places are gone, or if the job may not start yet.
 void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop) {
   const JobState& job = *batch.state().job(id);
   if (!stop || stop->to.empty()) return;
@@ -96,36 +99,36 @@ void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop
 }
 
 void end_attempt(Batch& batch, const JobState& job) {
-  const ExpectedEnd expected_end = expected_end_of(batch.state(), job);
+  const AttemptEnd end = end_of_attempt(batch.state(), job);
   const AttemptState& attempt = *job.attempt;
   const JobId id = job.id;
-  const std::optional<state::Stop> stop = attempt.stop;  // the attempt is no more when it has ended
-  const bool own_failure = expected_end.outcome == Outcome::kFailed || expected_end.outcome == Outcome::kStartFailed ||
-                           expected_end.outcome == Outcome::kTimeLimit || expected_end.outcome == Outcome::kNodeLost;
-  AttemptEnded ended{id, attempt.number, expected_end.outcome, own_failure ? attempt.failure_code : 0,
+  const std::optional<state::Stop> stop = attempt.stop;  // a copy: the attempt is deleted by AttemptEnded
+  const bool own_failure = end.outcome == Outcome::kFailed || end.outcome == Outcome::kStartFailed ||
+                           end.outcome == Outcome::kTimeLimit || end.outcome == Outcome::kNodeLost;
+  AttemptEnded ended{id, attempt.number, end.outcome, own_failure ? attempt.failure_code : 0,
                      own_failure ? attempt.first_failure : std::string()};
   const std::int32_t code = ended.code;
   const std::string message = ended.message;
   batch.emit(std::move(ended));
-  if (expected_end.again) {
+  if (end.again) {
     const Timestamp earliest = batch.state().job(id)->not_before;
-    batch.emit(
-        JobRequeued{id, expected_end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
+    batch.emit(JobRequeued{id, end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
     promise_move(batch, id, stop);
   } else {
-    batch.emit(JobFinished{id, expected_end.outcome, code, message});
+    batch.emit(JobFinished{id, end.outcome, code, message});
   }
 }
 
-// Who waits for the tasks that a gang is giving back waits for all of it then.
+// Asks the job to stop, or only its tasks from index `keep` on if `keep` > 0. A gang that was scaling down for a
+// preemptor keeps this preemptor in the new stop.
 void begin_stop(Batch& batch, const JobState& job, StopCause cause, std::int64_t grace, std::uint32_t keep = 0) {
   const JobId preemptor = job.attempt->shrinking() ? job.attempt->stop->preemptor : JobId::none();
   batch.emit(StopBegan{job.id, job.attempt->number, cause, preemptor, batch.now() + grace, keep});
 }
 
-// The first task that has to leave with a node.
+// Returns the index of the first live task on a draining node.
 std::uint32_t first_draining(const State& state, const AttemptState& attempt) {
   const auto leaves = [&](const state::TaskState& task) {
     return task.phase != TaskPhase::kExited && state.node(task.placement.node).draining;
@@ -134,7 +137,7 @@ std::uint32_t first_draining(const State& state, const AttemptState& attempt) {
                                     attempt.tasks.begin());
 }
 
-// The node that the attempt has to leave, the first one to go away of several, or null.
+// Returns the draining node of the attempt that goes away first, or null.
 const state::NodeState* draining_node(const State& state, const AttemptState& attempt) {
   const auto leaves_by = [](const state::NodeState& node) {
     return node.gone_at.ms == 0 ? Timestamp::never() : node.gone_at;
@@ -148,15 +151,21 @@ const state::NodeState* draining_node(const State& state, const AttemptState& at
   return first;
 }
 
-// By notice, nothing can be kept there, and grace ends when the node goes. By choice, a service keeps who must serve.
-// Of an elastic gang that has only growth there, this and what joined after it leaves.
-bool leave_draining_node(Batch& batch, const JobState& job) {
+// Asks the job to leave a draining node. Returns true if it emitted a stop.
+//
+// - The node goes away at a known time (a spot notice): the grace ends then at the latest, and max_unavailable does not
+//   apply.
+// - The node stays: a replica that its service cannot spare stays, too. So does a job that would lose its work, unless
+//   `lose_work` is true (control/drain.h).
+// - An elastic gang with only scaled-up tasks on the node stops these and all later tasks, and goes on with the rest.
+bool leave_draining_node(Batch& batch, const JobState& job, bool lose_work = false) {
   const state::NodeState* node = draining_node(batch.state(), *job.attempt);
   if (node == nullptr) return false;
   const AttemptState& attempt = *job.attempt;
   const std::uint32_t first = first_draining(batch.state(), attempt);
   const bool growth = first >= attempt.base_tasks();
-  if (growth && attempt.shrinking() && attempt.stop->keep <= first) return false;  // it is leaving
+  if (growth && attempt.shrinking() && attempt.stop->keep <= first)
+    return false;  // these tasks are being stopped already
   const std::uint32_t keep = growth && !attempt.shrinking() ? first : 0;
   const std::int64_t grace = batch.state().grace_ms(job);
   if (node->gone_at.ms > 0) {
@@ -165,12 +174,13 @@ bool leave_draining_node(Batch& batch, const JobState& job) {
     return true;
   }
   if (!state::may_leave_by_choice(batch.state(), job)) return false;
+  if (keep == 0 && !lose_work && loses_work(batch.state(), job)) return false;
   begin_stop(batch, job, StopCause::kDrain, grace, keep);
   return true;
 }
 
-// By choice as well. Who was asked in time is gone when the window begins; grace is never cut for a window that was
-// planned late.
+// Asks the job to leave for a maintenance window, one grace before the window begins. Returns true if it emitted a
+// stop. A replica that its service cannot spare stays. A window that was planned late does not shorten the grace.
 bool leave_for_maintenance(Batch& batch, const JobState& job) {
   const State& state = batch.state();
   if (state.departure_of(job) > batch.now() || planted(Bug::kWindowNotLeft)) return false;
@@ -179,8 +189,8 @@ bool leave_for_maintenance(Batch& batch, const JobState& job) {
   return true;
 }
 
-// Grace ends when it is over, a node of its goes away or the checkpoint is acknowledged; tasks that were given back and
-// are over are taken off the books.
+// Forces the stop when the grace has ended, when a node of the job goes away, or when the checkpoint is acknowledged.
+// The stopped tasks of a gang that scales down are removed from the attempt once all of them have exited.
 void reconcile_leaving(Batch& batch, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const state::Stop& stop = *attempt.stop;
@@ -219,8 +229,8 @@ void reconcile_running(Batch& batch, JobId id) {
   }
 }
 
-// Whether a job that is leaving for it, by its higher priority, has a higher one by now: the claimant would be stopped
-// for that at once.
+// Returns true if a victim that is preempted for the nominated job has a higher priority by now. The victim would
+// preempt the job as soon as it starts.
 bool is_below_a_victim(const State& state, const JobState& preemptor) {
   const auto& victims = preemptor.nomination->victims;
   return std::any_of(victims.begin(), victims.end(), [&](JobId id) {
@@ -234,10 +244,10 @@ bool is_below_a_victim(const State& state, const JobState& preemptor) {
 
 struct Leaving {
   Amounts amounts;
-  std::int64_t jobs = 0;  // that leave as a whole
+  std::int64_t jobs = 0;  // jobs that stop completely
 };
 
-// What the jobs that are leaving, or give back tasks, hold below the queue; of one user, or of all where it is null.
+// Returns the amounts of all stopping tasks below the queue, of one user or, if `user` is null, of all users.
 Leaving leaving_below(const State& state, QueueId queue, const std::string* user) {
   Leaving leaving;
   for (const JobId id : state.running()) {
@@ -253,8 +263,9 @@ Leaving leaving_below(const State& state, QueueId queue, const std::string* user
   return leaving;
 }
 
-// Of several promises that a limit of the queue does not allow together the least deserving goes first: of lower
-// priority, then younger.
+// Returns true if no other nominated job below the queue deserves its places less: it has the lowest priority and,
+// among equals, is the youngest. `dim` is the limited resource, or kDims for the number of jobs. If a limit does not
+// allow all nominations, this one is withdrawn.
 bool is_least_deserving(const State& state, const JobState& preemptor, QueueId queue, std::size_t dim,
                         const std::string* user) {
   const auto deserves = [](const JobState& job) {
@@ -267,8 +278,9 @@ bool is_least_deserving(const State& state, const JobState& preemptor, QueueId q
   });
 }
 
-// Whether a ceiling was lowered since the promise: it is below what is used and promised there even when all have left
-// who are leaving.
+// Returns true if the nomination of `preemptor` breaks the max of the queue and has to be withdrawn. That happens when
+// max was lowered after the nomination. Stopping tasks count as gone. Of several nominations the least deserving is
+// withdrawn.
 bool is_over_max(const State& state, const JobState& preemptor, const QueueState& queue) {
   std::optional<Leaving> leaving;
   for (std::size_t dim = 0; dim < kDims; ++dim) {
@@ -281,7 +293,7 @@ bool is_over_max(const State& state, const JobState& preemptor, const QueueState
   return false;
 }
 
-// The same of what one user may have.
+// As is_over_max, for the user limits of the queue.
 bool is_over_user_limit(const State& state, const JobState& preemptor, const QueueState& queue) {
   if (!queue.limits_users()) return false;
   const std::string& user = preemptor.spec.user;
@@ -403,7 +415,7 @@ void reconcile_job(Batch& batch, JobId id) {
   }
 }
 
-// The rule of use it or lose it (state/guarantee_decay.h).
+// Guarantee decay (state/guarantee_decay.h): emits each change of a guarantee that is due.
 void reconcile_guarantees(Batch& batch) {
   while (batch.state().next_guarantee_change() <= batch.now()) {
     const QueueState& queue = batch.state().queue(batch.state().guarantee_times().begin()->second);
@@ -414,7 +426,8 @@ void reconcile_guarantees(Batch& batch) {
   }
 }
 
-// Raised at the threshold, cleared a hundredth of the fleet below it, so that it does not flicker.
+// The fragmentation alarm. It is raised at the threshold and cleared at one percent of the fleet below it, so that it
+// does not flicker.
 void reconcile_alarm(Batch& batch) {
   const State& state = batch.state();
   const std::int64_t percent = state.config().scheduling.fragmentation_alert_percent;
@@ -435,6 +448,12 @@ void drain_replica(Batch& batch, JobId id) {
   const JobState& replica = *batch.state().job(id);
   if (!replica.attempt || replica.attempt->stop || replica.attempt->all_exited()) return;
   if (!leave_draining_node(batch, replica)) leave_for_maintenance(batch, replica);
+}
+
+bool drain_with_loss(Batch& batch, JobId id) {
+  const JobState& job = *batch.state().job(id);
+  if (!job.attempt || job.attempt->stopping() || job.attempt->all_exited() || job.cancel_requested) return false;
+  return leave_draining_node(batch, job, true);
 }
 
 void cancel_evictions_for(Batch& batch, JobId preemptor, const std::vector<JobId>& victims) {

@@ -1,19 +1,19 @@
 #pragma once
-// settle: what follows from the state by itself, without a decision of the scheduler. It is called after the commands
-// of a batch and after the cycle, and looks only at jobs that something happened to and at timers that are due:
+// reconcile emits the events that follow from the state without a decision of the scheduler. It runs after the commands
+// of a batch and again after the cycle. It looks only at jobs that an event touched and at timers that are due:
 //
-//   all tasks over           -> the attempt ends; the job is requeued or finished
-//   one task of a gang failed -> the rest is stopped
-//   cancelled                -> it finishes, or is stopped first
-//   asked to stop            -> forced when it acknowledged its checkpoint or its grace is over
-//   time limit reached       -> asked to stop
-//   node draining            -> asked to stop
-//   maintenance near         -> asked to stop; windows that are due begin and end
-//   claimant gone            -> its nomination is dropped and victims that still run are let off
-//   guarantee gained room    -> borrowed charges are promoted, in the order of their start
-//   guarantee not used       -> it decays, or is restored
-//   stranded GPUs over the alert -> the alarm is raised, or cleared
-//   service, array           -> replicas and elements are made real; of an updated service, replaced
+//   all tasks are over            -> the attempt ends; the job is requeued or finished
+//   a task of a gang failed       -> the other tasks are stopped
+//   the job is cancelled          -> it finishes, after a stop if it runs
+//   asked to stop                 -> forced once the checkpoint is acknowledged or the grace has ended
+//   the time limit is reached     -> asked to stop
+//   a node drains                 -> asked to stop, unless the job would lose its work (control/drain.h)
+//   a maintenance window is near  -> asked to stop; a window that is due begins or ends
+//   a nomination cannot be kept   -> withdrawn; the evictions for it are cancelled where possible
+//   a guarantee gained room       -> borrowed charges are counted within it, in start order
+//   a guarantee is not used       -> it decays, or is restored
+//   too many stranded GPUs        -> the alarm is raised, or cleared
+//   a service or an array         -> missing replicas or elements are submitted, old replicas are replaced
 
 #include <vector>
 
@@ -23,16 +23,21 @@ namespace berth::control {
 
 void reconcile(Batch& batch);
 
-// A replica on a node that drains is asked to leave, if its service can do without it now.
+// Asks the replica to leave a draining node, or for a maintenance window, if its service can spare it now.
 void drain_replica(Batch& batch, JobId replica);
 
-// Victims of a claimant that no longer needs them run on, if they have neither acknowledged nor begun to leave.
+// Asks the running job to leave a draining node although it loses work by it. Returns false if it is stopping already
+// or its service cannot spare it.
+bool drain_with_loss(Batch& batch, JobId job);
+
+// Cancels the evictions that were made for `preemptor`. A victim runs on only if the whole of it was asked to stop, and
+// if it has neither acknowledged its checkpoint nor begun to exit.
 void cancel_evictions_for(Batch& batch, JobId preemptor, const std::vector<JobId>& victims);
 
-// Whether settle would have anything to look at.
+// Returns true if reconcile would have work at `now`.
 bool needs_reconciling(const state::State& state, Timestamp now);
 
-// The first time after which settle must be called again, or never.
+// Returns when reconcile has to run next because of a timer, or never().
 Timestamp next_timer(const state::State& state);
 
 }  // namespace berth::control

@@ -24,7 +24,7 @@ void replace(Batch& batch, const JobState& replica) {
   if (!replica.cancel_requested) batch.emit(JobCancelRequested{replica.id, "berth"});
 }
 
-// Numbers at or above the count are given up; missing ones are made, of the present version.
+// Cancels the replicas with an index at or above the count, and submits missing replicas with the current spec.
 void keep_count(Batch& batch, JobId id) {
   const State& state = batch.state();
   const std::int32_t count = state.job(id)->spec.groups.front().count;
@@ -51,8 +51,8 @@ void keep_count(Batch& batch, JobId id) {
   }
 }
 
-// What does not serve in an old version has nothing to lose; what does makes room for the new one as far as the limit
-// goes, in which a new one that has just begun to serve counts as away.
+// Replaces replicas of an old version. Replicas that do not serve are replaced at once. The others are replaced only
+// while fewer than the limit are away; a new replica that is not reliable yet counts as away.
 void roll(Batch& batch, JobId id) {
   const State& state = batch.state();
   const JobState& service = *state.job(id);

@@ -1,22 +1,23 @@
 #pragma once
-// Services: a replica for each number below the count, made of the service's present version.
+// Services: keeps one replica for each index below the count, with the current version of the spec.
 //
-// A service that is submitted again under its name is updated: replicas of the old version are replaced one after the
-// other, never more of them away at once than `max_unavailable` (1 where it is not stated), a new one counting until it
-// has served for a while; and no further once a replica of the new version has failed. Replicas on nodes that drain
-// leave within the same limit.
+// A submission under the name of a live service updates it: replicas of the old version are replaced by new ones.
+// 1. At most `max_unavailable` replicas (1 if not stated) are away at once. A new replica counts as away until it has
+//    run for a while (kReliableAfterMs). An old replica that does not serve is replaced at once.
+// 2. The update pauses while a new replica that has failed has not run long enough again (kReliableAfterFailureMs).
+// 3. Replicas on draining nodes are asked to leave within the same limit; without a stated limit, all at once.
 
 #include "control/batch.h"
 
 namespace berth::control {
 
-// The live service that a submission of this spec would update, or null.
+// Returns the live service that a submission of `spec` would update, or null: same name, queue and user.
 const state::JobState* service_to_update(const state::State& state, const JobSpec& spec);
 
-// Whether replicas of both specs are the same, so that the service need not replace any.
+// Returns true if both specs give the same replicas, so that an update need not replace any.
 bool same_replicas(const JobSpec& before, const JobSpec& after);
 
-// What a replica of the service runs.
+// Returns the spec of the replica with this index.
 JobSpec replica_spec(const JobSpec& service, std::int32_t index);
 
 void reconcile_service(Batch& batch, JobId service);

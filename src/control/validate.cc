@@ -33,7 +33,8 @@ Result<void> check_text(const std::string& field, const std::string& text) {
   return {};
 }
 
-// Here `where` leads to a key of a group, such as "groups[1].", and is empty where there is only one.
+// Checks command and environment. `where` is the path to the group for error messages, such as "groups[1].", or "" for
+// a single group.
 Result<void> check_command(const std::string& where, const TaskGroup& group) {
   if (group.command.empty() && group.image.empty()) return invalid(where + "command is empty; give the program to run");
   if (group.command.size() > kMaxArguments) return invalid(where + "command has more than 10000 words");
@@ -94,7 +95,7 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   return {};
 }
 
-// Labels and taints of nodes; who names them is free.
+// Checks the node selector and the tolerations. Names that no node has are allowed.
 Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
   for (const auto& [key, value] : group.node_selector) {
     if (key.empty()) return invalid(where + "node_selector: a label has no name; write it as LABEL: VALUE");
@@ -110,7 +111,7 @@ Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
   return {};
 }
 
-// Which nodes have the image is of no matter: it can be pulled.
+// Checks the image. It need not be on any node, because it can be pulled.
 Result<void> check_image(const state::State& state, const std::string& where, const std::string& image) {
   if (image.empty()) return {};
   if (!well_formed_image(image))
@@ -187,7 +188,7 @@ Result<void> check_dependencies(const state::State& state, const JobSpec& spec) 
   return {};
 }
 
-// Whether the user may have one more job, running or waiting.
+// Refuses the job if its user has the most jobs, running or pending, that a queue on the path to the root allows.
 Result<void> check_submitted(const state::State& state, const state::QueueState& leaf, const std::string& user) {
   for (QueueId id = leaf.id; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& queue = state.queue(id);
@@ -209,7 +210,7 @@ Result<void> check_level(const state::State& state, const std::string& where, co
   return invalid(where + wrong + "; known are " + known + "node");
 }
 
-// A preferred level that is wider than the required one would never be asked.
+// Refuses unknown levels, and a preferred level that is wider than the required one: it would have no effect.
 Result<void> check_topology(const state::State& state, const std::string& where, const TopologyConstraint& topology) {
   for (const std::string& level : {topology.required, topology.preferred}) {
     if (level.empty()) continue;
@@ -241,7 +242,7 @@ Result<void> check_group_topology(const state::State& state, const JobSpec& spec
   return {};
 }
 
-// Sorted by key, because terms look for them in that order.
+// Requires the labels sorted by key, because affinity terms search them in that order.
 Result<void> check_labels(const std::string& where, const Labels& labels) {
   if (labels.size() > kMaxLabels) return invalid(where + " has more than " + std::to_string(kMaxLabels) + " labels");
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -351,7 +352,7 @@ Result<std::string> only_queue(const state::State& state) {
 
 namespace {
 
-// What one of the cluster's models may be cut into, each once: "1g.10gb, 2g.20gb".
+// Returns the names of all MIG profiles that the GPU models here offer: "1g.10gb, 2g.20gb".
 std::string known_profiles(const state::State& state) {
   std::set<std::string_view> names;
   for (const auto& model : state.gpu_models()) {
@@ -363,7 +364,8 @@ std::string known_profiles(const state::State& state) {
   return text;
 }
 
-// The models, of those that the request may name, that are cut into its profile, by the share that it is of them.
+// Returns the GPU models that the request may use and that offer its MIG profile. They are grouped by the share of a
+// GPU that the profile is, in milli-GPU.
 std::map<std::int32_t, std::vector<std::string>> shares_of_profile(const state::State& state,
                                                                    const TaskRequest& request) {
   std::map<std::int32_t, std::vector<std::string>> shares;
@@ -375,7 +377,7 @@ std::map<std::int32_t, std::vector<std::string>> shares_of_profile(const state::
   return shares;
 }
 
-// `had`: what a running service asks that is updated.
+// Settles the MIG profile of one request. `had` is the request of the service that is being updated, or null.
 Result<void> settle_mig_profile(const state::State& state, const std::string& where, TaskRequest& request,
                                 const TaskRequest* had) {
   const std::string asked = where + "mig_profile '" + request.mig_profile.substr(0, 80) + "'";
@@ -388,7 +390,7 @@ Result<void> settle_mig_profile(const state::State& state, const std::string& wh
                    (request.gpu_models.empty() ? "of this cluster" : "that gpu_models names") +
                    " has this profile; the profiles here are " + known);
   }
-  const bool said = request.gpus == 1 && shares.contains(request.gpu_milli);  // as berth itself writes such jobs
+  const bool said = request.gpus == 1 && shares.contains(request.gpu_milli);  // the form that berth writes
   if (request.gpus != 0 && !said) {
     return invalid(asked +
                    ": an instance is a part of one GPU; leave gpus out, and ask for more tasks to get more of them");

@@ -1,5 +1,5 @@
 #pragma once
-// What must hold of a job before it is accepted. The error names the field and what would be right.
+// The checks of a job at submission. Each error names the field and says what would be right.
 
 #include <string>
 
@@ -11,18 +11,22 @@ namespace berth::control {
 
 inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 
-// Checks a submission against the configuration in force; what it asks of hardware that is not there yet is no error.
-// One that updates a service is no job more for its user.
+// Returns an error if the submission is malformed or refers to something that the configuration or the nodes do not
+// have: a queue, pool, GPU model or topology level, or containers. A request that is larger than the fleet is no error,
+// because nodes may join later. With `updates`, the submission updates a service, and the limit on submitted jobs per
+// user does not apply.
 Result<void> validate(const state::State& state, const JobSpec& spec, bool updates = false);
 
-// Writes out what the MIG profiles of the groups stand for: the share of a GPU. Where a profile is another share of one
-// model than of the next, the job says which, by its GPUs or models; or, of a service that is updated, what it has now.
+// Replaces each MIG profile in `spec` by the share of a GPU that it stands for. Error: the profile is unknown here, or
+// it is a different share on several GPU models. In the second case the job may name one model in gpu_models; an
+// updated service keeps the share that it has.
 Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated);
 
-// The queue a job that names none is charged to: the only leaf of the tree. With several, the error lists them.
+// Returns the only leaf queue, for a job that names no queue. Error, with a list of leaf queues: there are several.
 Result<std::string> only_queue(const state::State& state);
 
-// The priority its class stands for, or the default class's.
+// Returns the priority of the priority class of the job, or of the default class if it names none. Error: no such
+// class.
 Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec);
 
 }  // namespace berth::control

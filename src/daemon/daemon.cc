@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{2000};
 
-// What is refused at a start is refused as soon as it is found: nothing more may be built on a damaged log.
+// Ends the process as soon as damage is found: nothing may be built on a damaged log.
 [[noreturn]] void end_for_damage(const std::string& data_dir, const Error& damage) {
   note_damage(data_dir, damage);
   spdlog::critical("the event log is damaged: {}. Restore a backup; jobs go on running. Ending.", damage.message);
@@ -39,7 +39,7 @@ constexpr std::chrono::milliseconds kStopGrace{2000};
   ::_exit(kExitIoError);
 }
 
-// A control plane without a machine of its own.
+// The backend of a control plane without a node of its own.
 class NoBackend final : public backend::Backend {
  public:
   Result<void> start(backend::ReportSink) override { return {}; }
@@ -49,11 +49,11 @@ class NoBackend final : public backend::Backend {
 };
 
 struct Recovered {
-  state::State state;              // the loop's
+  state::State state;              // the working state, for the loop
   std::unique_ptr<Reader> reader;  // folds the same events on its own thread
 };
 
-// The newest checkpoint and the tail after it, folded twice: once here for the loop, once by the reader.
+// Folds the newest checkpoint and the records after it twice: once here for the loop, once in the reader.
 Result<Recovered> recover(store::Log& log, std::uint64_t checkpoint_every) {
   auto checkpoint = log.load_checkpoint();
   if (!checkpoint) return checkpoint.error();
@@ -98,7 +98,7 @@ class Daemon::Impl {
 
   Result<void> start() {
     if (auto ok = check_address(); !ok) return ok;
-    // Whatever may be wrong with what was asked is found before a log is made.
+    // Wrong options are found before a log is created.
     if (auto ok = describe_node(); !ok) return ok;
     store::SqliteOptions store_options;
     store_options.fsync_delay_ms = options_.fsync_delay_ms;
@@ -144,7 +144,7 @@ class Daemon::Impl {
   api::Service& service() { return *service_; }
 
  private:
-  // The token goes over the wire with every request, and there is no TLS.
+  // The token is sent with every request, and there is no TLS.
   Result<void> check_address() {
     const auto stays_here = http::is_loopback(options_.listen_address);
     if (!stays_here) return stays_here.error();
@@ -200,7 +200,7 @@ class Daemon::Impl {
     return {};
   }
 
-  // Where there are GPUs to ask; simulated ones are driven by nobody.
+  // Starts the sampling of GPUs. Simulated GPUs have no utilization.
   void measure() {
     if (options_.no_node || machine_.simulated_gpus || machine_.node.gpus.empty()) return;
     auto nvml = telemetry::Nvml::load();

@@ -1,6 +1,5 @@
 #pragma once
-// The composition root: opens the data directory, folds its log, and puts loop, reader, backend and HTTP server
-// together.
+// The composition root: opens the data directory, folds its log, and connects loop, reader, backend and HTTP server.
 
 #include <cstdint>
 #include <memory>
@@ -18,18 +17,18 @@ namespace berth::daemon {
 
 struct DaemonOptions {
   std::string data_dir;
-  std::optional<ClusterConfig> config;  // applied at start if it is not what is in force
-  std::string node_name;                // empty: the host's name
-  std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: what NVML finds
-  NodeFlags node_flags;                 // its pool, place, labels and taints
+  std::optional<ClusterConfig> config;  // applied at start unless it is already in force
+  std::string node_name;                // empty: the name of the host
+  std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
+  NodeFlags node_flags;                 // pool, place, labels and taints of this node
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
-  bool insecure_listen = false;             // else only loopback addresses: berth speaks plain HTTP
-  KeepFinished keep_finished;               // output and checkpoints of finished jobs
+  bool insecure_listen = false;             // false: only loopback addresses, because berth speaks plain HTTP
+  KeepFinished keep_finished;               // how long output and checkpoints of finished jobs are kept
   std::uint16_t port = 0;                   // 0: a free one
   std::uint64_t checkpoint_every = 50'000;  // records
   std::uint32_t fsync_delay_ms = 0;         // injected, for benchmarks
-  std::uint32_t sample_gpus_ms = 10'000;    // how often GPUs are asked how much they are driven
+  std::uint32_t sample_gpus_ms = 10'000;    // how often the utilization of the GPUs is sampled
   std::vector<std::string> supervisor;      // empty: this program with `supervise`
 };
 
@@ -46,7 +45,7 @@ class Daemon {
   const std::vector<std::string>& notes() const;
   api::Service& service();
 
-  // Ends serving; running jobs go on under their supervisors. Writes a checkpoint.
+  // Stops serving and writes a checkpoint. Running jobs go on under their supervisors.
   void stop();
 
  private:
@@ -64,10 +63,10 @@ struct VerifyReport {
   std::uint64_t state_digest = 0;
   bool from_genesis = false;  // the whole state was recomputed from the first event
   std::vector<std::string> warnings;
-  bool checkpoint_compared = false;  // and a checkpoint was found equal to it on the way
+  bool checkpoint_compared = false;  // a checkpoint was found equal to the recomputed state
 };
 
-// Checks every hash of a log and recomputes the state; the error names the sequence number that is wrong.
+// Checks every hash of a log and recomputes the state. The error names the sequence number that is wrong.
 Result<VerifyReport> verify_directory(const std::string& data_dir);
 
 }  // namespace berth::daemon

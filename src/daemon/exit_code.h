@@ -1,6 +1,6 @@
 #pragma once
-// How a server ends by itself, and how `verify` does. The codes are those of every command (docs/cli.md), and one of
-// their own, in the words of sysexits.h.
+// The exit codes of the server and of `verify`: those of every command (docs/cli.md), and one of their own from
+// sysexits.h.
 
 #include "base/result.h"
 

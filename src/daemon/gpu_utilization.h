@@ -1,7 +1,7 @@
 #pragma once
-// How much GPUs are driven: samples of what the driver says, kept by minute for an hour. A GPU's samples count for the
-// GPU, and for the job that has all of it; of a GPU that is shared or cut they count for no job. An attempt that is
-// over is forgotten, and a GPU of which there was no sample for an hour. Time is an argument.
+// GPU utilization: samples from the driver, kept by minute for an hour. A sample counts for the GPU and for the job
+// that has the whole GPU. If the GPU is shared or cut into MIG instances, it counts for no job. An attempt that has
+// ended is forgotten, and so is a GPU without a sample for an hour. Time is an argument.
 
 #include <array>
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace berth::daemon {
 
-// Who has a GPU of which something is allocated.
+// The job that has a GPU, if anything of the GPU is allocated.
 struct GpuHolder {
-  JobId job;  // that has all of it; none() where it is shared or cut
+  JobId job;  // the job that has the whole GPU; none() if it is shared or cut
   std::uint32_t attempt = 0;
 };
 using GpuHolders = std::map<std::string, GpuHolder>;  // by uuid
 
-// Of the GPUs of one node.
+// Returns the holders of the GPUs of one node.
 GpuHolders gpu_holders(const state::State& state, const std::string& node);
 
 class GpuUtilizationUse {
@@ -51,7 +51,7 @@ class GpuUtilizationUse {
   };
   struct OfJob {
     std::uint32_t attempt = 0;
-    std::int32_t gpus = 0;  // in the last sample
+    std::int32_t gpus = 0;  // GPUs of the job in the last sample
     Hour hour;
   };
 

@@ -8,7 +8,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{2};  // with a driver that is asked when all ends
+constexpr std::chrono::seconds kPatience{2};  // how long the end of the process waits for the driver
 
 }  // namespace
 
@@ -19,12 +19,12 @@ struct GpuUtilizationSampler::Work {
   ServerClock& clock;
   std::chrono::milliseconds every;
 
-  std::mutex mutex = {};  // held while reader and clock are used, never while the driver is asked
+  std::mutex mutex = {};  // held while reader and clock are used, never during a call of the driver
   std::condition_variable changed = {};
   bool stopping = false;
   bool ended = false;
 
-  std::mutex use_mutex = {};  // taken by those who hold the reader, so never held while that is waited for
+  std::mutex use_mutex = {};  // may be taken while the reader is held, so it is never held while waiting for the reader
   GpuUtilizationUse use = {};
 
   void run() {

@@ -1,6 +1,6 @@
 #pragma once
-// Asks the driver every few seconds how much this machine's GPUs are driven (daemon/gpu_utilization.h), on a thread of
-// its own: a driver in trouble may take its time. One that does not answer at all keeps nobody from ending.
+// Samples the utilization of this machine's GPUs every few seconds (daemon/gpu_utilization.h). It has a thread of its
+// own, because a driver with a fault may be slow. A driver that never answers does not delay the end of the process.
 
 #include <chrono>
 #include <memory>
@@ -26,7 +26,7 @@ class GpuUtilizationSampler {
 
  private:
   struct Work;
-  std::shared_ptr<Work> work_;  // also the thread's, which a driver may hold up beyond this
+  std::shared_ptr<Work> work_;  // shared with the thread, which a stuck driver may keep longer than this object
   std::thread thread_;
 };
 

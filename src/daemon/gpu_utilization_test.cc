@@ -92,7 +92,7 @@ TEST_CASE("an attempt that is over is forgotten, and the next one begins anew") 
   CHECK(gpu_utilization.of(JobId(1), 1) == nullptr);
   CHECK(gpu_utilization.of(JobId(1), 2) != nullptr);
   CHECK_EQ(gpu_utilization.gpus.at("g").allocated.samples, 19);
-  CHECK_EQ(gpu_utilization.gpus.at("h").allocated.samples, 18);  // nobody had it then
+  CHECK_EQ(gpu_utilization.gpus.at("h").allocated.samples, 18);  // no job had it then
 }
 
 TEST_CASE("who holds a node's GPUs: jobs have them whole, or shares of them, until the attempt is over") {
@@ -112,7 +112,7 @@ TEST_CASE("who holds a node's GPUs: jobs have them whole, or shares of them, unt
     of_none += holder.job.valid() ? 0U : 1U;
   }
   CHECK_EQ(of_job, 4);
-  CHECK_EQ(of_none, 1);  // that is shared
+  CHECK_EQ(of_none, 1);  // the shared GPU
   TaskPlacement instance;
   CHECK(has_gpus_whole(instance));
   instance.slices = 1;

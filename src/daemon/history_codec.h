@@ -1,5 +1,5 @@
 #pragma once
-// Finished jobs to the rows of the history and back.
+// Converts finished jobs to rows of the history and back.
 
 #include "base/result.h"
 #include "control/batch.h"

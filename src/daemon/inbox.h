@@ -1,6 +1,6 @@
 #pragma once
-// The inbox: where threads end. Requests and reports come in from any thread; the loop takes them all at once, in
-// order.
+// The inbox: the end of all threads. Requests and reports come in from any thread; the loop takes all of them at once,
+// in order.
 
 #include <chrono>
 #include <condition_variable>
@@ -25,9 +25,9 @@ struct QueuedRequest {
 
 class Inbox {
  public:
-  static constexpr std::size_t kMost = 100'000;  // requests beyond are refused; reports never are
+  static constexpr std::size_t kMost = 100'000;  // more requests are refused; reports never are
 
-  // False when the inbox is full or closed.
+  // Returns false if the inbox is full or closed.
   bool put(QueuedRequest queued) {
     bool enough = false;
     {
@@ -40,9 +40,11 @@ class Inbox {
     return true;
   }
 
-  // Waits until there is something, `until`, or a close; then up to `linger` for those who are expected beside, so that
-  // clients who write whenever they are answered share one sync: as many as came last time, and, unless too many were
-  // expected then, as many as wait already when those are about to be answered.
+  // Returns all requests, in order. It waits until there is one, until `until`, or until close(). Then it waits up to
+  // `linger` for the expected rest, so that clients which write again after each answer share one sync.
+  //
+  // Expected are as many requests as came last time. If last time came as many as expected, the requests that already
+  // wait at this call are expected in addition.
   std::vector<QueuedRequest> take(std::chrono::steady_clock::time_point until,
                                   std::chrono::steady_clock::duration linger) {
     std::unique_lock lock(mutex_);
@@ -84,8 +86,8 @@ class Inbox {
   std::vector<QueuedRequest> requests_;
   bool closed_ = false;
   bool woken_ = false;
-  std::size_t wanted_ = 1;  // so many are worth waking the loop for
-  std::size_t came_ = 0;    // last time
+  std::size_t wanted_ = 1;  // number of requests at which the loop is woken
+  std::size_t came_ = 0;    // number of requests that came last time
   bool came_as_expected_ = true;
 };
 

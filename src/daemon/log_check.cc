@@ -14,7 +14,7 @@ namespace berth::daemon {
 namespace {
 
 constexpr const char* kDamageNote = "damaged";
-constexpr int kNiceness = 10;  // of the thread alone: serving comes first
+constexpr int kNiceness = 10;  // for this thread only: serving comes first
 
 std::filesystem::path note_in(const std::string& data_dir) { return std::filesystem::path(data_dir) / kDamageNote; }
 

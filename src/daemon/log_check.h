@@ -1,7 +1,7 @@
 #pragma once
-// The check of the whole event log behind a start. A start serves from the newest checkpoint and the records after it;
-// what lies before the checkpoint is checked here, from the first record on, by a thread and a read connection of its
-// own while the server serves. Damage is told to whoever made the check (docs/decisions/0009).
+// The check of the whole event log behind a start. A start serves from the newest checkpoint and the records after it.
+// This checks the records before it, from the first one on, while the server serves, with its own thread and read
+// connection. Damage is reported by a callback (docs/decisions/0009).
 
 #include <atomic>
 #include <cstdint>
@@ -18,15 +18,15 @@ enum class LogCheckState { kRunning, kSound, kUnfinished };
 
 class LogCheck {
  public:
-  // `on_damage` is called by the check's thread, at most once.
+  // `on_damage` is called by the thread of the check, at most once.
   LogCheck(std::string data_dir, std::function<void(const Error&)> on_damage);
-  ~LogCheck();  // gives up what is left
+  ~LogCheck();  // ends the check, finished or not
   LogCheck(const LogCheck&) = delete;
   LogCheck& operator=(const LogCheck&) = delete;
 
   void start();
   LogCheckState state() const { return state_; }
-  std::uint64_t checked() const { return checked_; }  // records, so far
+  std::uint64_t checked() const { return checked_; }  // number of records checked so far
 
  private:
   void run();
@@ -40,8 +40,8 @@ class LogCheck {
   std::thread thread_;
 };
 
-// Damage that was found is noted in the data directory, so that the next start checks everything before it serves: it
-// is refused at once as long as the damage is there, and goes on as ever once the log was restored.
+// note_damage notes damage in the data directory. The next start then checks everything before it serves, by
+// check_noted_damage. It is refused while the damage is there, and is normal again once the log was restored.
 void note_damage(const std::string& data_dir, const Error& damage);
 Result<void> check_noted_damage(const std::string& data_dir);
 

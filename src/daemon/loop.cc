@@ -21,9 +21,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLongestWait{1000};
-// Waiting for more to write is worth half of what the write costs, and never longer.
+// The loop waits for more requests at most half of the time of an append, and never longer than this.
 constexpr Clock::duration kLongestLinger = std::chrono::milliseconds(2);
-// Cycles may take this share of the loop's time; commands have the rest.
+// After a cycle that took longer than kCheapCycle, the next one waits for kPausePerCycle times that duration. So
+// commands keep their share of the loop.
 constexpr int kPausePerCycle = 3;
 constexpr std::chrono::milliseconds kCheapCycle{2};
 
@@ -46,7 +47,7 @@ Loop::Loop(state::State state, std::uint64_t epoch, store::Log& log, Inbox& inbo
 Loop::~Loop() { stop(); }
 
 void Loop::start() {
-  // Whatever the world may have missed while nobody was here; all of it is idempotent.
+  // Sends all effects in force, because the backend may have missed some while the server was down. All are idempotent.
   backend_.perform(control::all_effects(state_));
   thread_ = std::thread([this] { run(); });
 }

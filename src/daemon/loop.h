@@ -1,8 +1,13 @@
 #pragma once
 // The loop: the only place where commands become events, and the only place that decides by the clock (server_clock.h).
-// In this order, always: drain the inbox, run the turn (decide and apply to the working state), append the batch in one
-// sync, and only then hand it to the reader (replies, reads, streams) and the effects to the backend. A failed append
-// ends the process.
+// The order is always the same:
+//
+// 1. drain the inbox;
+// 2. run the iteration (decide and apply to the working state);
+// 3. append the batch in one sync;
+// 4. only then hand the batch to the reader (replies, reads, streams) and the effects to the backend.
+//
+// A failed append ends the process.
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +33,7 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   void start();
-  // Closes the inbox, finishes the turn under way and ends the thread.
+  // Closes the inbox, finishes the running iteration and ends the thread.
   void stop();
 
  private:

@@ -30,7 +30,7 @@ Result<std::string> name_of_node(const std::string& given) {
                  std::string(kNameRule));
 }
 
-// GPUs that reach each other over NVLink form one island, numbered by their first member.
+// Returns the NVLink island of the GPU: GPUs connected over NVLink are one island, numbered by its first member.
 std::int32_t island_of(const std::vector<telemetry::GpuFound>& gpus, std::size_t index) {
   const auto& peers = gpus[index].nvlink_peers;
   for (std::size_t i = 0; i < index; ++i) {
@@ -43,8 +43,8 @@ std::string figures(const NodeSpec& node) {
   return std::to_string(node.cpu_milli / 1000) + " CPUs and " + document::memory_text(node.memory_mib);
 }
 
-// Where GPUs are only declared, CPUs and memory are too: enough for each GPU to be used. The node's label says so, and
-// so does the answer, which is empty where the machine has enough.
+// Declares CPUs and memory if the GPUs are declared, too: enough to use each GPU. The label of the node and the
+// returned note say so; the note is empty if the machine has enough.
 std::string declare_the_rest(NodeSpec& node, std::size_t gpus) {
   const std::string real = figures(node);
   const std::int64_t cpu_milli = node.cpu_milli;
@@ -102,7 +102,7 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
     gpu.simulated = found[i].simulated;
     machine.node.gpus.push_back(std::move(gpu));
   }
-  // The executor makes no MIG instances; of a simulated GPU there is nothing to make.
+  // The executor makes no MIG instances; a simulated GPU needs none.
   machine.node.cuts_gpus =
       !found.empty() && std::all_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.simulated; });
   return machine;

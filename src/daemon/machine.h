@@ -1,5 +1,5 @@
 #pragma once
-// This machine as a node: its CPUs, memory and GPUs, found by NVML or declared where there are none.
+// This machine as a node: its CPUs, memory and GPUs, found by NVML or declared by a flag.
 
 #include <string>
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace berth::daemon {
 
-// The label of a node whose CPUs and memory are declared, as its GPUs are.
+// The label of a node whose GPUs, CPUs and memory are declared.
 inline constexpr const char* kSimulatedLabel = "berth.simulated";
 
 struct Machine {
   NodeSpec node;
   bool simulated_gpus = false;
-  std::vector<std::string> notes;  // what was found or not, one sentence each
+  std::vector<std::string> notes;  // what was found and what not, one sentence each
 };
 
-// `simulate` as in `8xH100-SXM5-80GB`; empty: ask NVML.
+// `simulate` is such as `8xH100-SXM5-80GB`; empty: ask NVML.
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate);
 
 }  // namespace berth::daemon

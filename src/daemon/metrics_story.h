@@ -1,6 +1,6 @@
 #pragma once
-// For tests: a small fleet driven by commands through whole turns, whose events are then folded one by one, as the
-// reader does it, beside the metrics.
+// For tests: a small fleet driven by commands through whole iterations. Their events are folded one by one beside the
+// metrics, as in the reader.
 
 #include <doctest/doctest.h>
 
@@ -15,6 +15,11 @@
 #include "support/fleet_fixture.h"
 
 namespace berth::daemon {
+
+// The name of a series of a queue.
+inline std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
+  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
+}
 
 class MetricsStory {
  public:
@@ -53,7 +58,7 @@ class MetricsStory {
   void save(JobId job, std::int64_t step) { run(ReportCheckpoint{job, working.job(job)->attempt->number, step}); }
   bool runs(JobId job) const { return working.job(job) != nullptr && working.job(job)->attempt.has_value(); }
 
-  // The value of a series, as it is printed; empty where there is none.
+  // Returns the printed value of a series, or "" if there is none.
   std::string operator[](const std::string& series) {
     telemetry::Exposition out;
     explain::PendingReasons pending_reason(folded, now);
@@ -66,15 +71,15 @@ class MetricsStory {
     return text.substr(from, text.find('\n', from) - from);
   }
 
-  // As after a restart of the server.
+  // Restarts the metrics, as a restart of the server does.
   void forget() { metrics = SchedulerMetrics(folded); }
 
   state::State working;
   state::State folded;
   SchedulerMetrics metrics{folded};
-  GpuUtilization gpu_utilization;  // as if it had been measured
+  GpuUtilization gpu_utilization;  // utilization that a test sets
   Timestamp now{1'000'000};
-  std::uint64_t nodes_scored = 0;  // by all cycles
+  std::uint64_t nodes_scored = 0;  // nodes scored by all cycles
 
  private:
   control::Iteration take_iteration(const std::vector<Command>& commands) {

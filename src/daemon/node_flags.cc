@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxWord = 253;
 constexpr std::string_view kOwnLabels = "berth.";
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
@@ -21,14 +21,14 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   return text;
 }
 
-// Whether the text can be shown, in messages too; commas would part it where several are written together.
+// Returns an error if the text cannot be shown in messages, or has a comma, which would split it in a list.
 Result<void> check_word(const std::string& flag, const std::string& text) {
   if (text.size() > kMaxWord) return invalid(flag + " is longer than " + std::to_string(kMaxWord) + " bytes");
   if (!is_utf8(text)) return invalid(flag + " is not valid UTF-8");
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::any_of(text.begin(), text.end(), control)) return invalid(flag + " contains control characters");
   if (text.find(',') != std::string::npos)
-    return invalid(flag + ": " + quoted(text) + " has a comma; give the flag once for each");
+    return invalid(flag + ": " + in_quotes(text) + " has a comma; give the flag once for each");
   return {};
 }
 
@@ -55,33 +55,35 @@ Result<void> put_place(const std::string& at, NodeSpec& node) {
 Result<void> put_label(const std::string& text, NodeSpec& node) {
   if (auto ok = check_word("--node-label", text); !ok) return ok;
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return invalid("--node-label: " + quoted(text) + " is not KEY=VALUE");
+  if (equals == std::string::npos || equals == 0)
+    return invalid("--node-label: " + in_quotes(text) + " is not KEY=VALUE");
   const std::string key = text.substr(0, equals);
   if (key.starts_with(kOwnLabels))
-    return invalid("--node-label: " + quoted(key) + ": labels that begin with 'berth.' are berth's own");
+    return invalid("--node-label: " + in_quotes(key) + ": labels that begin with 'berth.' are berth's own");
   const bool twice =
       std::any_of(node.labels.begin(), node.labels.end(), [&](const auto& label) { return label.first == key; });
-  if (twice) return invalid("--node-label: " + quoted(key) + " is given twice");
+  if (twice) return invalid("--node-label: " + in_quotes(key) + " is given twice");
   node.labels.emplace_back(key, text.substr(equals + 1));
   return {};
 }
 
-// A colon or '=' would part the key from what else a taint has elsewhere.
+// Sets a taint. A colon or '=' is refused: elsewhere it separates the key of a taint from its value and effect.
 Result<void> put_taint(const std::string& key, NodeSpec& node) {
   if (auto ok = check_word("--node-taint", key); !ok) return ok;
   if (key.empty() || key.find_first_of(":=") != std::string::npos)
-    return invalid("--node-taint: " + quoted(key) + " is not the key of a taint; give it alone, without ':' and '='");
+    return invalid("--node-taint: " + in_quotes(key) +
+                   " is not the key of a taint; give it alone, without ':' and '='");
   if (std::find(node.taints.begin(), node.taints.end(), Taint{key, ""}) != node.taints.end())
-    return invalid("--node-taint: " + quoted(key) + " is given twice");
+    return invalid("--node-taint: " + in_quotes(key) + " is given twice");
   node.taints.push_back({key, ""});
   return {};
 }
 
-// The place as far as somebody is told of it: what is wrong with it; empty if nothing is.
+// Returns what is wrong with the place, or "" if nothing is.
 std::string excess_of(const NodeSpec& node, const ClusterConfig& config) {
   const auto& levels = config.topology_levels;
   if (node.topology.size() <= levels.size()) return "";
-  const std::string place = quoted(joined(node.topology, "/"));
+  const std::string place = in_quotes(joined(node.topology, "/"));
   if (levels.empty()) return place + " is no place: the configuration has no topology";
   return place + " has more names than the topology of the configuration has levels: " + joined(levels, "/");
 }
@@ -117,7 +119,7 @@ std::vector<std::string> unknown_to(const ClusterConfig& config, const NodeSpec&
   for (const PoolConfig& pool : config.pools) known.push_back(pool.name);
   if (known.empty()) known.push_back(NodeSpec().pool);
   if (std::find(known.begin(), known.end(), node.pool) == known.end()) {
-    notes.push_back("--node-pool: the configuration has no pool " + quoted(node.pool) + ", only " +
+    notes.push_back("--node-pool: the configuration has no pool " + in_quotes(node.pool) + ", only " +
                     joined(known, ", ") + ": node " + node.name + " is open to every queue");
   }
   if (std::string excess = excess_of(node, config); !excess.empty()) notes.push_back("--node-at: " + excess);

@@ -1,8 +1,7 @@
 #pragma once
-// What the flags of `berth serve` say of this machine as a node: its pool, its place in the topology, its labels and
-// its taints. What is wrong by itself is refused before a log is made. What the configuration does not know is refused
-// where it is a place and the configuration comes with this start; else the server warns of it, as configurations
-// change.
+// The flags of `berth serve` that describe this machine as a node: pool, place in the topology, labels and taints. A
+// malformed flag is refused before a log is created. A name that the configuration does not know is refused if it is a
+// place and the configuration comes with this start. Otherwise the server only warns, because configurations change.
 
 #include <optional>
 #include <string>
@@ -23,13 +22,13 @@ struct NodeFlags {
   bool any() const { return pool || at || !labels.empty() || !taints.empty(); }
 };
 
-// Puts them onto the node, whose own labels stay; on an error part of them.
+// Sets the flags on the node; its own labels stay. After an error, part of them may be set.
 Result<void> put_node_flags(const NodeFlags& flags, NodeSpec& node);
 
-// A place with more names than there are levels would be read by nobody.
+// Returns an error if the place has more names than there are topology levels: the rest would have no effect.
 Result<void> check_place(const NodeSpec& node, const ClusterConfig& config);
 
-// What the node states and the configuration does not know, one sentence each.
+// Returns what the node states but the configuration does not know, one sentence each.
 std::vector<std::string> unknown_to(const ClusterConfig& config, const NodeSpec& node);
 
 }  // namespace berth::daemon

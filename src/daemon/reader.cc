@@ -8,7 +8,7 @@
 
 namespace berth::daemon {
 
-// Timers are left out: control takes one off when it is due, without an event, and on the working state alone.
+// Timers are left out: control removes a due timer without an event, and only from the working state.
 std::uint64_t vital_signs(const state::State& state) {
   Hasher hash;
   hash.add(state.last_seq()).add(state.next_job_id().value()).add(state.jobs().size()).add(state.running().size());
@@ -105,7 +105,7 @@ void Reader::checkpoint_if_due(bool now) {
     bytes = save_snapshot(state_, meter_);
   }
   if (auto saved = log_.save_checkpoint(seq, bytes); !saved) {
-    // The log itself is whole; without this checkpoint the next start folds a longer tail.
+    // The log itself is complete; without this checkpoint the next start folds more records.
     spdlog::warn("checkpoint at event {} was not written: {}", seq, saved.error().message);
     return;
   }

@@ -1,7 +1,7 @@
 #pragma once
 // The reader: a second state that folds only durable events, on a thread of its own. Lists, explanations, usage and
-// streams are served from it, so no reader ever touches the loop. Because it folds what the loop wrote, it is also a
-// standing proof of P10: after each batch its vital signs must equal the loop's.
+// streams are served from it, so no request for reading touches the loop. It also proves P10 all the time: after each
+// batch its vital signs must equal those of the loop.
 
 #include <condition_variable>
 #include <cstdint>
@@ -24,13 +24,13 @@
 
 namespace berth::daemon {
 
-// A few numbers that two equal states share; cheap enough to compare after every batch.
+// Returns a hash over a few numbers that equal states share. It is cheap enough to compare after each batch.
 std::uint64_t vital_signs(const state::State& state);
 
 struct DurableBatch {
   std::vector<EventRecord> records;
   std::vector<std::pair<Answer, Result<control::Reply>>> answers;
-  std::uint64_t vital_signs = 0;  // 0: not stated (recovery)
+  std::uint64_t vital_signs = 0;  // 0: not known (recovery)
   IterationWork work = {};
 };
 
@@ -38,8 +38,7 @@ class Reader {
  public:
   using Watcher = std::function<void(const EventRecord&)>;
 
-  // Takes over what a checkpoint held. `log` receives checkpoints every `checkpoint_every` records, written by this
-  // thread.
+  // Starts from the content of a checkpoint. Every `checkpoint_every` records its thread saves a checkpoint to `log`.
   Reader(state::State state, billing::Meter meter, store::Log& log, std::uint64_t checkpoint_every);
   ~Reader();
   Reader(const Reader&) = delete;
@@ -48,10 +47,10 @@ class Reader {
   void push(DurableBatch batch);
   // Waits until everything pushed so far is folded.
   void drain();
-  // Folds what is left, writes a last checkpoint and ends the thread.
+  // Folds the rest, writes a last checkpoint and ends the thread.
   void stop();
 
-  // Metrics count from here on: what was replayed until now an earlier process has counted.
+  // Starts the metrics. Replayed events before this call do not count: an earlier process has counted them.
   void begin_metrics();
 
   void read(const std::function<void(state::State&, const billing::Meter&)>& look);
@@ -68,7 +67,7 @@ class Reader {
   const std::uint64_t checkpoint_every_;
   std::uint64_t checkpointed_ = 0;
 
-  std::mutex state_mutex_;  // state_, meter_, metrics_
+  std::mutex state_mutex_;  // guards state_, meter_, metrics_
   state::State state_;
   billing::Meter meter_;
   std::optional<SchedulerMetrics> metrics_;

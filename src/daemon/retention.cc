@@ -31,7 +31,7 @@ std::optional<std::uint64_t> job_of(const fs::path& directory) {
   return job;
 }
 
-// When the job left the state; nothing for one that is live or unknown.
+// Returns when the job finished, or nothing if it is live or unknown.
 std::optional<Timestamp> finished_at(const store::Log& log, std::uint64_t job) {
   store::HistoryQuery query;
   query.job_id = job;
@@ -41,7 +41,8 @@ std::optional<Timestamp> finished_at(const store::Log& log, std::uint64_t job) {
   return rows->front().finished;
 }
 
-// What it occupies on the disk. Symbolic links are not followed: what they name is not removed either.
+// Returns the size of the directory on disk. Symbolic links are not followed, because their targets are not removed
+// either.
 std::int64_t bytes_below(const fs::path& directory) {
   std::int64_t bytes = 0;
   std::error_code failure;
@@ -82,7 +83,7 @@ void Leavings::look() {
   }
 }
 
-// One that cannot be removed is forgotten, and found again by the next sweep.
+// A directory that cannot be removed is forgotten; the next sweep finds it again.
 bool Leavings::remove(std::uint64_t job) {
   left_.erase(job);
   std::error_code refusal;

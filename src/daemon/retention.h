@@ -1,7 +1,7 @@
 #pragma once
-// What finished jobs leave on this machine, their output and checkpoints in jobs/ID, is kept for a while and then
-// removed. The log knows which jobs have finished and when; a directory of a job that is live, so that it may resume
-// from its checkpoint, or that the log does not know, is left alone.
+// Retention: output and checkpoints of finished jobs, in jobs/ID, are kept for a while and then removed. The log says
+// which jobs have finished and when. The directory of a live job is kept, because the job may resume from its
+// checkpoint. A directory that the log does not know is kept, too.
 
 #include <condition_variable>
 #include <cstdint>
@@ -17,21 +17,22 @@
 
 namespace berth::daemon {
 
-// Nothing means without end. Over the size the jobs that finished first go first.
+// How long and how much is kept; nothing means no limit. Above the size limit, the jobs that finished first are removed
+// first.
 struct KeepFinished {
   std::optional<std::int64_t> seconds = 7 * 86'400;
-  std::optional<std::int64_t> bytes = std::nullopt;  // of all finished jobs together
+  std::optional<std::int64_t> bytes = std::nullopt;  // limit for all finished jobs together
 };
 
-// "7d after a job's end, 64GiB in all"
+// Returns the limits in words: "7d after a job's end, 64GiB in all".
 std::string words_of(const KeepFinished& keep);
 
-// What the finished jobs of one data directory have left. A finished job's directory does not grow any more, so it is
-// measured once.
+// The directories of finished jobs in one data directory. Such a directory does not grow any more, so it is measured
+// only once.
 class Leavings {
  public:
   Leavings(std::string data_dir, const store::Log& log, KeepFinished keep);
-  // Removes what is older or more than is to be kept; how many jobs' directories.
+  // Removes the directories that exceed the limits. Returns how many.
   std::size_t sweep(Timestamp now);
 
  private:
@@ -49,7 +50,7 @@ class Leavings {
   std::map<std::uint64_t, Left> left_;
 };
 
-// Sweeps now and then on a thread of its own, off the loop.
+// Sweeps now and then on a thread of its own, outside the loop.
 class Retention {
  public:
   Retention(std::string data_dir, const store::Log& log, KeepFinished keep, ServerClock& clock);

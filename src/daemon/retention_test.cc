@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kDayMs = 86'400'000;
 
-// A data directory with what jobs left, and a log that knows which of them have finished.
+// A data directory with files of jobs, and a log that knows which jobs have finished.
 class Site {
  public:
   Site() : directory_((fs::temp_directory_path() / "berth-retention-XXXXXX").string()) {

@@ -32,15 +32,15 @@ constexpr std::array<std::int64_t, 12> kLeavingMs = {
 constexpr std::array<std::int64_t, 12> kWorkUs = {100,    500,    1000,    2500,    5000,      10'000,
                                                   25'000, 50'000, 100'000, 250'000, 1'000'000, 5'000'000};
 
-constexpr int kMs = 3;  // decimal places of a second
+constexpr int kSecondPlaces = 3;  // decimal places of a second
 constexpr int kUs = 6;
 constexpr int kGpuMilliMs = 6;  // of a GPU-second
 
-// A stop whose cause lies outside of the job's own run: the enumerated causes of eviction. That the rest of a gang is
-// stopped because a task of it failed is none, nor is giving back growth.
+// Returns true if the cause of the stop is outside the job's own run: the causes that the metrics count as evictions. A
+// failed task that stops the rest of its gang is no such cause, nor is a scale-down.
 constexpr bool is_eviction(StopCause cause) { return cause != StopCause::kTaskFailed && cause != StopCause::kShrink; }
 
-// After it the job waits again. Who was cancelled or had its time does not.
+// Returns true if the job is requeued after the stop. A cancelled job, or one at its time limit, is not.
 constexpr bool is_tried_again(StopCause cause) {
   return is_eviction(cause) && cause != StopCause::kTimeLimit && cause != StopCause::kUser;
 }
@@ -73,7 +73,8 @@ CycleWork work_of(const Plan& plan, std::int64_t took_us) {
   return work;
 }
 
-SchedulerMetrics::ClassCounts::ClassCounts() : wait_ms(kWaitsMs, kMs), completion_ms(kWaitsMs, kMs) {}
+SchedulerMetrics::ClassCounts::ClassCounts()
+    : wait_ms(kWaitsMs, kSecondPlaces), completion_ms(kWaitsMs, kSecondPlaces) {}
 
 SchedulerMetrics::QueueCounts::QueueCounts() {
   for_each_of<StopCause>([&](StopCause cause) {
@@ -84,7 +85,7 @@ SchedulerMetrics::QueueCounts::QueueCounts() {
 
 SchedulerMetrics::SchedulerMetrics(const State& state) : cycle_us_(kWorkUs, kUs), append_us_(kWorkUs, kUs) {
   for_each_of<StopCause>([&](StopCause cause) {
-    if (is_eviction(cause)) leaving_ms_.emplace(cause, Histogram(kLeavingMs, kMs));
+    if (is_eviction(cause)) leaving_ms_.emplace(cause, Histogram(kLeavingMs, kSecondPlaces));
   });
   add_leaves(state.config());
   state.jobs().for_each([&](const JobState& job) {
@@ -103,8 +104,8 @@ void SchedulerMetrics::on_event(const EventRecord& record, const State& before) 
   std::visit([&](const auto& event) { on(event, before, now); }, record.event);
 }
 
-// A queue is counted from the moment on at which it is there: of a series that begins above zero Prometheus does not
-// see the first increase.
+// A queue has a series from its first moment: if a series begins above zero, Prometheus does not see the first
+// increase.
 void SchedulerMetrics::add_leaves(const ClusterConfig& config) {
   std::set<std::string_view> parents;
   for (const QueueConfig& queue : config.queues) {
@@ -144,7 +145,7 @@ void SchedulerMetrics::on(const AttemptShrunk& event, const State& before, Times
 }
 
 void SchedulerMetrics::on(const StopBegan& event, const State& before, Timestamp now) {
-  if (event.keep > 0) return;  // a gang gives back growth and runs on
+  if (event.keep > 0) return;  // an elastic gang scales down and runs on
   const JobState& job = *before.job(event.job);
   progress_[event.job].asked = service_of(job, now);
   if (is_eviction(event.cause)) ++count_of(queue_of(job).evictions, event.cause);
@@ -170,7 +171,7 @@ void SchedulerMetrics::on(const AttemptEnded& event, const State& before, Timest
   if (evicted) leaving_ms_.at(attempt.stop->cause).observe(now - attempt.stop->began);
   const std::int64_t saved = progress_[event.job].saved;
   progress_.erase(event.job);
-  // A service's work is not done again, and what came to its end is done.
+  // The work of a service is never repeated, and a job that succeeded has no work to lose.
   if (serves(before, job) || event.outcome == Outcome::kSucceeded) return;
   ended_ =
       Ended{event.job, evicted ? name_of(attempt.stop->cause) : name_of(event.outcome), service_of(job, now) - saved};

@@ -1,10 +1,10 @@
 #pragma once
-// What the scheduler has done: counters and histograms, folded from durable events and from the work of the loop's
-// turns. The reader keeps them, and they begin at zero with the process, as Prometheus expects of counters. What is so
-// now is no counter and is read from the state when somebody asks (state_gauges.h).
+// Counters and histograms of the scheduler, folded from durable events and from the work of the iterations. The reader
+// keeps them. They begin at zero with the process, as Prometheus expects of counters. Gauges of the present are read
+// from the state at each request instead (state_gauges.h).
 //
-// Jobs are those that have tasks of their own: of a service or an array its replicas and elements, not itself. Words
-// are those of the simulator's report (sim/measure), where both have them: a restart is a start after the first.
+// Jobs are those with tasks of their own: replicas and elements, not their services and arrays. The words are those of
+// the simulator's report (sim/measure) where both have them: a restart is a start after the first.
 
 #include <array>
 #include <cstddef>
@@ -25,12 +25,12 @@ namespace berth::daemon {
 struct CycleWork {
   std::uint64_t scheduling_attempts = 0;
   std::uint64_t nodes_scored = 0;
-  std::map<ReasonCode, std::uint64_t> refused;  // of the jobs asked
+  std::map<ReasonCode, std::uint64_t> refused;  // of the jobs that were tried
   std::int64_t took_us = 0;
 };
 CycleWork work_of(const Plan& plan, std::int64_t took_us);
 
-// What one turn of the loop cost, for whoever counts it.
+// The cost of one iteration of the loop.
 struct IterationWork {
   std::optional<CycleWork> cycle;
   std::optional<std::int64_t> append_us;
@@ -38,10 +38,10 @@ struct IterationWork {
 
 class SchedulerMetrics {
  public:
-  // Counts from this state on. Of what runs already, work is taken to be saved up to its last checkpoint.
+  // Counts from this state on. The work of running jobs is taken as saved up to their last checkpoint.
   explicit SchedulerMetrics(const state::State& state);
 
-  // An event that the state is about to fold; `before` is the state without it.
+  // Counts an event. Requires: `before` is the state that has not folded it yet.
   void on_event(const EventRecord& record, const state::State& before);
   void on_iteration(const IterationWork& work);
 
@@ -67,11 +67,11 @@ class SchedulerMetrics {
     Counts<StopCause> cancel_eviction{};
     std::uint64_t grown = 0;
     std::uint64_t shrunk = 0;
-    std::map<std::string_view, std::int64_t> lost;  // by cause; thousandths of a GPU times milliseconds
+    std::map<std::string_view, std::int64_t> lost;  // GPU time lost by cause, in milli-GPU x ms
     std::map<JobClass, ClassCounts> classes;
   };
-  // Of a running attempt, the job's service (state/attained_service.h) up to which its work is saved, and what it was
-  // when the attempt was asked to leave: who saves on request saves the work up to the request.
+  // For a running attempt: the job's attained service (state/attained_service.h) up to which its work is saved, and the
+  // service when the attempt was asked to leave. A job that saves on request saves the work up to that request.
   struct Progress {
     std::int64_t saved = 0;
     std::optional<std::int64_t> asked;
@@ -107,7 +107,7 @@ class SchedulerMetrics {
   void add_times(telemetry::Exposition& out) const;
   void add_loop(telemetry::Exposition& out) const;
 
-  std::map<std::string, QueueCounts> queues_;  // leaves, those that are no more included
+  std::map<std::string, QueueCounts> queues_;  // leaf queues, removed ones included
   std::map<JobId, Progress> progress_;         // of running attempts
   std::optional<Ended> ended_;
   std::map<StopCause, telemetry::Histogram> leaving_ms_;

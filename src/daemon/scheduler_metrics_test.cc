@@ -8,9 +8,6 @@ namespace berth::daemon {
 
 namespace {
 
-std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
-  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
-}
 std::string of_class(const std::string& name, const std::string& queue, const std::string& more = "") {
   return of(name, queue, "class=\"training\"" + (more.empty() ? "" : "," + more));
 }
@@ -44,7 +41,7 @@ TEST_CASE("a job's life is counted by queue and class") {
   story.exit(second, 3);
   CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"failed\"")], "1");
   CHECK_EQ(story[of_class("berth_completion_seconds_count", "a")], "1");
-  CHECK_EQ(story[of_class("berth_submitted_jobs_total", "b")], "");  // nobody was ever there
+  CHECK_EQ(story[of_class("berth_submitted_jobs_total", "b")], "");  // no job was ever there
   JobSpec other = FleetFixture::job("b", 1, 1);
   other.job_class = JobClass::kDev;
   story.submit(other);
@@ -99,7 +96,7 @@ TEST_CASE("an eviction is counted by its cause, and of what was saved on request
   story.exit(owner, 0);
   REQUIRE(story.runs(borrower));
   CHECK_EQ(story[of_class("berth_restarts_total", "b")], "1");
-  CHECK_EQ(story[of_class("berth_wait_seconds_count", "b")], "1");  // first starts alone
+  CHECK_EQ(story[of_class("berth_wait_seconds_count", "b")], "1");  // only first starts count
 }
 
 TEST_CASE("what was not saved before an eviction is lost") {
@@ -125,7 +122,7 @@ TEST_CASE("who is let off has been asked to leave and has not left") {
   CHECK_EQ(story[of("berth_let_off_total", "b", "cause=\"reclaim\"")], "1");
   CHECK_EQ(story["berth_eviction_seconds_count{cause=\"reclaim\"}"], "0");
   CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"cancelled\"")], "1");
-  // What it saves later is not what it was asked to save then.
+  // A later save does not contain what it was asked to save then.
   story.after(40);
   story.save(borrower, 7);
   story.after(10);

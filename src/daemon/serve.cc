@@ -47,7 +47,7 @@ void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
       ->type_name("PATH");
   const auto each = [&app](const char* name, std::vector<std::string>& words, const char* says) {
     CLI::Option* option = app.add_option(name, words, says);
-    // Else a second word would be taken, too.
+    // Otherwise a second word would be taken, too.
     return option->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   };
   each("--node-label", daemon.node_flags.labels, "A label that jobs can select it by; may be given again")
@@ -97,7 +97,7 @@ int report(const Error& error) {
   return exit_code_of(error.code);
 }
 
-// A log that is damaged or cannot be read ends a server in one way, whenever it is noticed.
+// A damaged or unreadable log ends the server in the same way, at any time.
 int report_start(const Error& error) {
   const bool log_failed = error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kIo;
   const int code = report(error);
@@ -136,7 +136,7 @@ Result<KeepFinished> read_keeping(const Flags& flags) {
   return keep;
 }
 
-// Signals are taken by this thread alone; the others never see them.
+// Only this thread takes signals; they are blocked for all others.
 sigset_t block_signals() {
   sigset_t set;
   ::sigemptyset(&set);
@@ -179,7 +179,7 @@ int run(Flags& flags) {
   return 0;
 }
 
-// Parses and runs, with CLI11's own answers for --help and wrong words.
+// Parses the command line and runs the body. CLI11 itself answers --help and wrong words.
 template <class Body>
 int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
   try {

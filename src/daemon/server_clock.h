@@ -1,8 +1,8 @@
 #pragma once
-// The time that the loop decides by and the reads show. It follows the clock of the wall, but it never goes back and
-// never stands still: when the wall's clock is set back, it goes on from where it was, a sixty-fourth slower, until the
-// wall's has caught up. So a mistaken hour ahead neither freezes grace times and back-offs for an hour nor lasts for
-// ever. Safe to call from any thread.
+// The clock by which the loop decides and which reads show. It follows the wall clock, but never goes back and never
+// stops. If the wall clock is set back, it goes on from its time, slower by 1/64, until the wall clock has caught up.
+// So a wall clock that was an hour ahead by mistake does not freeze grace times and back-offs, and its effect ends. Any
+// thread may call it.
 
 #include <cstdint>
 #include <mutex>
@@ -11,7 +11,7 @@
 
 namespace berth::daemon {
 
-// What the clock shows `elapsed_us` after it showed `last_us`, by a clock that nobody sets.
+// Returns the time of the clock `elapsed_us` (by the steady clock) after it showed `last_us`.
 constexpr std::int64_t shown_after(std::int64_t last_us, std::int64_t elapsed_us, std::int64_t wall_us) {
   const std::int64_t slowed_us = last_us + elapsed_us - elapsed_us / 64;
   return wall_us > slowed_us ? wall_us : slowed_us;
@@ -21,13 +21,13 @@ class ServerClock {
  public:
   ServerClock();
   Timestamp now();
-  // What was recorded before the start is not gone back behind.
+  // Sets a lower bound: the clock does not go behind times that were recorded before the start.
   void not_before(Timestamp time);
 
  private:
   std::mutex mutex_;
   std::int64_t last_us_ = 0;
-  std::int64_t steady_us_ = 0;  // when it showed that
+  std::int64_t steady_us_ = 0;  // steady clock at last_us_
 };
 
 }  // namespace berth::daemon

@@ -10,7 +10,7 @@ constexpr std::int64_t kHourUs = 3600 * kSecondUs;
 
 TEST_CASE("the server's clock is the wall's as long as that goes on") {
   CHECK(shown_after(100, 50, 150) == 150);
-  CHECK(shown_after(100, 50, 149) == 150);          // two clocks, read one after the other
+  CHECK(shown_after(100, 50, 149) == 150);          // two clocks that are read one after the other
   CHECK(shown_after(100, 50, kHourUs) == kHourUs);  // set forward, or the machine slept
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a server that starts again does not go back behind what it recorded, 
   const Timestamp first = clock.now();
   CHECK(first >= recorded);
   Timestamp later = first;
-  while (later <= first + 20) later = clock.now();  // does not end if the clock stands still
+  while (later <= first + 20) later = clock.now();  // endless if the clock stops
   CHECK(later < recorded + 3'000'000);
 }
 

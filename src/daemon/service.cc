@@ -15,6 +15,7 @@
 #include "explain/pending_reason.h"
 #include "explain/queue_position.h"
 #include "explain/why.h"
+#include "state/impossible.h"
 #include "store/event_codec.h"
 #include "telemetry/exposition.h"
 
@@ -22,7 +23,7 @@ namespace berth::daemon {
 
 namespace {
 
-constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape looks at all jobs, not at one page of them
+constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape covers all jobs, not one page of them
 
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
   auto retired = to_retired(row);
@@ -75,6 +76,12 @@ api::Explained DaemonService::explain(JobId job) {
     explained.details = explanation.details;
     for (const explain::Remedy& change : explanation.changes) {
       explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
+    }
+    const state::JobState* live = state.job(job);
+    if (live == nullptr || live->attempt) return;
+    if (const auto limit = state::impossible_limit(state, live->queue, live->spec)) {
+      explained.never = true;
+      explained.details.insert(explained.details.begin(), "waiting cannot help: " + state::text_of(state, *limit));
     }
   });
   return explained;
@@ -159,7 +166,7 @@ Result<void> DaemonService::signal(JobId id, std::int32_t signal) {
 
 namespace {
 
-// Also of nodes that are gone: a state forgets no node.
+// Includes nodes that are gone: a state never forgets a node.
 std::set<std::string> simulated_models(const state::State& state) {
   std::set<std::string> models;
   for (const state::NodeState& node : state.nodes()) {
@@ -305,6 +312,11 @@ api::ServerFacts DaemonService::facts() {
   facts.log_fsyncs = counters.fsyncs;
   facts.log_check = name_of(log_check_.state());
   facts.log_checked = log_check_.checked();
+  for (std::string& warning : backend_.warnings()) {
+    if (std::count(facts.warnings.begin(), facts.warnings.end(), warning) == 0) {
+      facts.warnings.push_back(std::move(warning));
+    }
+  }
   return facts;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the API sees of the daemon (api/service.h), on top of inbox, reader and log.
+// The daemon as the API sees it (api/service.h), on top of inbox, reader and log.
 
 #include <algorithm>
 #include <string>
@@ -50,9 +50,9 @@ class DaemonService final : public api::Service {
   backend::Backend& backend_;
   const LogCheck& log_check_;
   ServerClock& clock_;
-  const GpuUtilizationSampler* sampler_;  // none where nothing is measured
+  const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::ServerFacts facts_;
-  const std::string output_kept_;  // how long, of a finished job; in words
+  const std::string output_kept_;  // how long output of a finished job is kept, in words
 };
 
 }  // namespace berth::daemon

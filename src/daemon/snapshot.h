@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint holds, and how a log is folded on top of it.
+// The content of a checkpoint, and how a log is folded on top of it.
 
 #include <functional>
 #include <string>
@@ -22,7 +22,7 @@ struct Snapshot {
 };
 Result<Snapshot> load_snapshot(std::string_view bytes);
 
-// Reads every event after `from` and hands it on in batches.
+// Reads every event after `from` and passes them on in batches.
 Result<void> replay(const store::Log& log, Seq from, const std::function<void(std::vector<EventRecord>)>& batch);
 
 }  // namespace berth::daemon

@@ -10,6 +10,8 @@
 
 #include "api/routes/views.h"
 #include "explain/capacity/capacity.h"
+#include "state/impossible.h"
+#include "state/within.h"
 
 namespace berth::daemon {
 
@@ -24,7 +26,7 @@ using telemetry::Exposition;
 using telemetry::MetricType;
 
 constexpr int kGpuMilli = 3;  // decimal places of a GPU
-constexpr int kMs = 3;        // of a second
+constexpr int kMsPlaces = 3;  // decimal places of a second
 
 template <class Number>
 Decimal whole(Number number) {
@@ -74,7 +76,7 @@ void add_gpus(const State& state, Exposition& out) {
 // A ratio with five places.
 Decimal ratio_of(const GpuUtilizationSum& sum) { return {sum.milli_percent(), 5}; }
 
-// Of the GPUs that are measured, each by itself and those that were allocated together.
+// Adds the utilization of each measured GPU, and of all allocated GPUs together.
 void add_gpu_utilization(const api::View& view, Exposition& out) {
   const GpuUtilization gpu_utilization = view.measured();
   std::map<std::pair<std::string_view, std::string_view>, GpuUtilizationSum> allocated;
@@ -98,7 +100,7 @@ void add_gpu_utilization(const api::View& view, Exposition& out) {
   }
 }
 
-// The first of these that a node is.
+// A node counts in the first of these states that applies.
 constexpr std::string_view kNodeStates[] = {"lost", "unknown", "maintenance", "draining", "cordoned", "ready"};
 
 std::size_t state_of(const NodeState& node) {
@@ -124,8 +126,8 @@ struct Scaling {
   std::size_t helped = 0;
 };
 
-// Nodes of several sizes may be of one pool and model: what is wanted is alternatives, of which the one counts that
-// starts the most jobs, and of these the one of the fewest nodes.
+// Nodes of several sizes may have the same pool and model. Their scale-ups are alternatives: the one that starts the
+// most jobs counts, and of these the one with the fewest nodes.
 void add_capacity(const api::View& view, Exposition& out) {
   const explain::ScaleUpEffort effort{.asks = 50, .nodes_scored = 100'000};
   const explain::Capacity capacity = explain::capacity_of(view.state, view.now, explain::kIdleForMs, effort);
@@ -163,7 +165,7 @@ void add_fragmentation(const State& state, Exposition& out) {
                  whole(state.fragmentation_alarm() ? 1 : 0));
 }
 
-// What quota and the fleet would let the queue have beside what is used and promised, nobody leaving.
+// Returns the GPUs that quota and the fleet leave for the queue beside used and nominated ones, without any eviction.
 std::int64_t headroom_milli(const State& state, const QueueState& queue) {
   std::int64_t room = state.fragmentation().idle_milli();
   for (QueueId id = queue.id; id.valid(); id = state.queue(id).parent) {
@@ -177,7 +179,7 @@ std::int64_t headroom_milli(const State& state, const QueueState& queue) {
 struct QueueGauge {
   std::string_view name;
   std::string_view help;
-  std::optional<Decimal> (*value)(const State&, const QueueState&);  // nothing: the queue has none
+  std::optional<Decimal> (*value)(const State&, const QueueState&);  // nothing if the queue has none
 };
 
 constexpr QueueGauge kQueueGauges[] = {
@@ -201,9 +203,10 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{queue.usage[kDimGpu], kGpuMilli};
      }},
-    {"berth_queue_borrowed_gpus", "The part of the allocated GPUs that lies outside the queue's guarantee.",
-     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
-       return Decimal{queue.usage[kDimGpu] - queue.within_usage[kDimGpu], kGpuMilli};
+    {"berth_queue_borrowed_gpus",
+     "The part of the allocated GPUs that lies outside the guarantee of the queue or of a queue above it.",
+     [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
+       return Decimal{queue.usage[kDimGpu] - state::usage_within_all(state, queue)[kDimGpu], kGpuMilli};
      }},
     {"berth_queue_nominated_gpus", "GPUs that are promised to jobs for whom others are leaving.",
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
@@ -221,7 +224,7 @@ constexpr QueueGauge kQueueGauges[] = {
      }},
 };
 
-// All but the root, by path.
+// Returns all queues except the root, by path.
 std::vector<const QueueState*> queues_by_path(const State& state) {
   std::vector<const QueueState*> queues;
   for (const QueueState& queue : state.queues()) {
@@ -248,18 +251,29 @@ void add_queues(const State& state, const std::vector<const QueueState*>& queues
   }
 }
 
-// Of one leaf. Services and arrays are left out: their replicas and elements are jobs.
+// The counts of one leaf queue. Services and arrays are left out: their replicas and elements are the jobs.
 struct Line {
   std::map<JobPhase, std::int64_t> phases = {
       {JobPhase::kPending, 0}, {JobPhase::kRunning, 0}, {JobPhase::kStopping, 0}};
   std::map<ReasonCode, std::int64_t> reasons;
+  std::map<ReasonCode, std::int64_t> never;  // pending jobs for which waiting cannot help
   std::int64_t oldest_wait_ms = 0;
 };
+
+// Returns the reason for which the pending job can never start as it is, or nothing.
+std::optional<ReasonCode> never_starts_for(const State& state, const JobState& job, ReasonCode reason) {
+  if (is_never(reason)) return reason;
+  const auto limit = state::impossible_limit(state, job.queue, job.spec);
+  if (!limit) return std::nullopt;
+  return limit->of_user ? ReasonCode::kUserLimit : ReasonCode::kQuotaMax;
+}
 
 void count(const api::View& view, const JobState& job, Line& line) {
   ++line.phases[job.phase];
   if (job.phase != JobPhase::kPending) return;
-  ++line.reasons[api::waits_for(view, job).value_or(ReasonCode::kNone)];
+  const ReasonCode reason = api::waits_for(view, job).value_or(ReasonCode::kNone);
+  ++line.reasons[reason];
+  if (const auto never = never_starts_for(view.state, job, reason)) ++line.never[*never];
   if (!job.in_pending) return;
   line.oldest_wait_ms = std::max(line.oldest_wait_ms, view.now - std::max(job.in_line_since, job.not_before));
 }
@@ -290,9 +304,16 @@ void add_jobs(const api::View& view, const std::vector<const QueueState*>& queue
       out.add({{"queue", queue}, {"reason", name_of(reason)}}, whole(jobs));
     }
   }
+  out.begin("berth_never_starting_jobs", MetricType::kGauge,
+            "Of the pending jobs those for which waiting cannot help, with what rules them out.");
+  for (const auto& [queue, line] : lines) {
+    for (const auto& [reason, jobs] : line.never) {
+      out.add({{"queue", queue}, {"reason", name_of(reason)}}, whole(jobs));
+    }
+  }
   out.begin("berth_oldest_wait_seconds", MetricType::kGauge,
             "How long the job has waited that has waited longest, free to start; 0 where none waits so.");
-  for (const auto& [queue, line] : lines) out.add({{"queue", queue}}, {line.oldest_wait_ms, kMs});
+  for (const auto& [queue, line] : lines) out.add({{"queue", queue}}, {line.oldest_wait_ms, kMsPlaces});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// What is so now, as gauges: the fleet, the queues and who waits in them. Read from the state when somebody asks, with
-// the functions behind the API's own views, so that no two answers of one moment differ.
+// Gauges of the present: the fleet, the queues and their pending jobs. They are read from the state at each request, by
+// the functions behind the views of the API. So the answers of one moment agree.
 
 #include "api/service.h"
 #include "telemetry/exposition.h"

@@ -10,9 +10,6 @@ namespace {
 
 std::string gpus(const std::string& state) { return "berth_gpus{model=\"H100\",state=\"" + state + "\"}"; }
 std::string nodes(const std::string& state) { return "berth_nodes{state=\"" + state + "\"}"; }
-std::string of(const std::string& name, const std::string& queue, const std::string& more = "") {
-  return name + "{queue=\"" + queue + "\"" + (more.empty() ? "" : "," + more) + "}";
-}
 
 }  // namespace
 
@@ -45,7 +42,7 @@ TEST_CASE("how much GPUs are driven is told of those that are measured, and toge
   story.gpu_utilization.gpus["n1-0"] = {{.percents = 100, .samples = 4, .minutes = 1}, {}};
   CHECK_EQ(story[gpu("n1-0")], "0.25");
   CHECK_EQ(story[gpu("n1-1")], "");
-  CHECK_EQ(story[mean], "");  // nobody had it
+  CHECK_EQ(story[mean], "");  // no job had it
   story.gpu_utilization.gpus["n1-1"] = {{.percents = 100, .samples = 4, .minutes = 1}, {90, 3, 1}};
   story.gpu_utilization.gpus["n1-2"] = {{.percents = 0, .samples = 4, .minutes = 1}, {0, 3, 1}};
   CHECK_EQ(story[gpu("n1-2")], "0");
@@ -68,7 +65,7 @@ TEST_CASE("a node is in one state") {
   CHECK_EQ(story[nodes("unknown")], "1");
   story.run(FenceNode{"n1", "op"});
   CHECK_EQ(story[nodes("lost")], "1");
-  CHECK_EQ(story[gpus("idle")], "");  // what is provably gone is no GPU of the fleet
+  CHECK_EQ(story[gpus("idle")], "");  // GPUs of a lost node are not in the fleet
 }
 
 TEST_CASE("nodes that could go and nodes that would help are told by pool and model") {
@@ -76,9 +73,9 @@ TEST_CASE("nodes that could go and nodes that would help are told by pool and mo
   const std::string wanted = "berth_nodes_wanted{pool=\"default\",model=\"H100\"}";
   MetricsStory story;
   story.run(RegisterNode{FleetFixture::node("n2", 8)});
-  CHECK_EQ(story[releasable], "0");  // nobody is idle for ten minutes
+  CHECK_EQ(story[releasable], "0");  // no node was idle for ten minutes
   story.now = story.now + 600'000;
-  CHECK_EQ(story[releasable], "1");  // the other one is guaranteed
+  CHECK_EQ(story[releasable], "1");  // the other node backs a guarantee
   CHECK_EQ(story[wanted], "0");
   story.submit("a", 8);
   story.submit("a", 8);
@@ -118,7 +115,7 @@ TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {
   CHECK_EQ(story[of("berth_queue_max_gpus", "p/x")], "2.5");
   CHECK_EQ(story["berth_queue_info{queue=\"p/x\",parent=\"p\",leaf=\"true\",policy=\"best-effort\"}"], "1");
   CHECK_EQ(story["berth_queue_info{queue=\"p\",parent=\"\",leaf=\"false\",policy=\"best-effort\"}"], "1");
-  CHECK_EQ(story[of("berth_jobs", "p", "phase=\"running\"")], "");  // jobs are in leaves
+  CHECK_EQ(story[of("berth_jobs", "p", "phase=\"running\"")], "");  // only leaf queues have jobs
 }
 
 TEST_CASE("what is promised to a queue is no headroom of it any more") {
@@ -156,7 +153,7 @@ TEST_CASE("who waits is counted once, by the reason that a list of jobs gives") 
   CHECK_EQ(story[of("berth_jobs", "a", "phase=\"pending\"")], "3");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"held\"")], "1");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"gpus-busy\"")], "2");
-  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"none\"")], "");  // who runs waits for nothing
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"none\"")], "");  // a running job has no pending reason
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"never-fits\"")], "1");
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"dependency\"")], "1");
   CHECK_EQ(story[of("berth_oldest_wait_seconds", "a")], "40");

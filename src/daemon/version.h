@@ -1,5 +1,5 @@
 #pragma once
-// The version this binary was built as.
+// The version of this binary.
 
 #include <string_view>
 

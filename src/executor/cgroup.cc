@@ -20,9 +20,9 @@ namespace berth::executor {
 namespace {
 
 constexpr std::int64_t kCpuPeriodUs = 100'000;
-constexpr std::int64_t kLeastQuotaUs = 1'000;  // the kernel refuses less
+constexpr std::int64_t kLeastQuotaUs = 1'000;  // the least quota that the kernel accepts
 constexpr std::int64_t kMib = 1 << 20;
-constexpr std::string_view kOwnLeaf = "/berth-control";  // where this process steps aside to
+constexpr std::string_view kOwnLeaf = "/berth-control";  // the leaf into which this process moves
 
 struct Hierarchy {
   std::string mount_point;
@@ -30,8 +30,6 @@ struct Hierarchy {
   std::vector<std::string> controllers;
   bool unified = false;
 };
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 Result<void> write_control(const std::string& path, const std::string& value) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -82,8 +80,8 @@ std::string own_path(const Hierarchy& hierarchy) {
   return "/";
 }
 
-// Our own directory in a hierarchy. In a container only a part of it is mounted, and paths outside that part do not
-// exist.
+// Returns the directory of this process in a hierarchy. In a container only a part of the hierarchy is mounted, and
+// paths outside that part do not exist.
 std::string own_directory(const Hierarchy& hierarchy) {
   std::string path = own_path(hierarchy);
   if (hierarchy.mount_root != "/" && path.starts_with(hierarchy.mount_root)) {
@@ -118,19 +116,19 @@ bool offers_controller(const std::string& directory, const std::string& controll
   return false;
 }
 
-// Makes the place and checks that a group inside it takes the limit.
+// Creates the directory and checks that a group inside it accepts the limit.
 Result<void> try_place(const std::string& place, const std::string& control, const std::string& value) {
   if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", place, errno);
-  const std::string transaction = place + "/trial-" + std::to_string(::getpid());
-  if (::mkdir(transaction.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", transaction, errno);
-  auto tried = control.empty() ? Result<void>() : write_control(transaction + "/" + control, value);
-  ::rmdir(transaction.c_str());
+  const std::string trial = place + "/trial-" + std::to_string(::getpid());
+  if (::mkdir(trial.c_str(), 0755) != 0 && errno != EEXIST) return system_error("mkdir", trial, errno);
+  auto tried = control.empty() ? Result<void>() : write_control(trial + "/" + control, value);
+  ::rmdir(trial.c_str());
   return tried;
 }
 
-// Version 2 lets a group hold processes or limited children, not both; enabling even what it lets pass would turn ours
-// into a threaded group that no limited child can live in. When this process is alone in its group (a service with
-// Delegate=yes) it steps aside into a leaf; where it has company everything is left as it is.
+// In version 2 a group has either processes or children with limits, not both. Enabling the controllers that it still
+// allows would turn the group into a threaded group, where no child with limits can be. If this process is alone in its
+// group (a service with Delegate=yes), it moves into a leaf. If not, everything stays as it is.
 Result<void> step_aside(const std::string& directory) {
   std::ifstream members(directory + "/cgroup.procs");
   std::vector<pid_t> pids;

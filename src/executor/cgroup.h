@@ -1,7 +1,7 @@
 #pragma once
-// Control groups, version 1, 2 and both at once (hybrid). What the machine allows is found out by trying, once, by the
-// executor; each supervisor then makes the groups of its task below the places found. A group limits memory and CPU,
-// tells of the kernel's out-of-memory kills, and lists every process of the task whatever it did to escape.
+// Control groups, version 1, 2 and both at once (hybrid). The executor finds out once, by trying, what the machine
+// allows. Each supervisor then makes the groups of its task below the directories found. A group limits memory and CPU,
+// shows the kernel's out-of-memory kills, and lists every process of the task; no process can leave it.
 
 #include <sys/types.h>
 
@@ -13,7 +13,7 @@
 
 namespace berth::executor {
 
-// Directories under which a task's own groups are made; empty where the machine does not allow it.
+// Directories for the groups of tasks; empty if the machine does not allow such groups.
 struct CgroupPlaces {
   std::string memory;
   std::string cpu;
@@ -25,10 +25,10 @@ struct CgroupProbe {
   std::vector<std::string> warnings;
 };
 
-// Finds where this process may make groups, and leaves the directory `name` there.
+// Finds where this process may make groups. Creates the directory `name` there.
 CgroupProbe probe_cgroups(const std::string& name);
 
-// Removes what probe_cgroups made, as far as it is empty.
+// Removes the directories of probe_cgroups if they are empty.
 void remove_cgroup_places(const CgroupPlaces& places);
 
 struct CgroupLimits {
@@ -36,22 +36,25 @@ struct CgroupLimits {
   std::int64_t cpu_milli = 0;   // 0: none
 };
 
-// The groups of one task, at most one per hierarchy. Their names are all there is to know, so that another process can
-// go on.
+// The groups of one task, at most one per hierarchy. Their names suffice, so that another process can continue with
+// them.
 struct TaskCgroups {
   std::vector<std::string> directories;
 };
 
-// Where a task's groups will be: known before they are made, so that it can be written down first.
+// Returns the names of the groups of a task. They are known before the groups exist, so that they can be written down
+// first.
 TaskCgroups name_task_cgroups(const CgroupPlaces& places, const std::string& task);
 
-// Makes them and sets the limits. An error says which limit will not hold; what could be made stays in use.
+// Makes the groups and sets the limits. An error says which limit does not work; the groups that could be made stay in
+// use.
 Result<void> make_task_cgroups(const TaskCgroups& cgroups, const CgroupLimits& limits);
 
-void join_cgroups(const TaskCgroups& cgroups);  // the calling process, and its children from then on
+void join_cgroups(const TaskCgroups& cgroups);  // moves the calling process, and its later children
 std::vector<pid_t> list_cgroup_members(const TaskCgroups& cgroups);
 void kill_cgroup_members(const TaskCgroups& cgroups);
 std::int64_t count_memory_kills(const TaskCgroups& cgroups);
-bool remove_task_cgroups(const TaskCgroups& cgroups);  // false: the kernel still holds one; it may be tried again
+bool remove_task_cgroups(
+    const TaskCgroups& cgroups);  // returns false if the kernel still uses one; it may be tried again
 
 }  // namespace berth::executor

@@ -1,6 +1,6 @@
 #pragma once
-// Looks for `ack.json {attempt, step, time}`, which a job renames into its checkpoint directory whenever it has saved.
-// The directory may be on a network file system, where nobody is told of changes: it is looked at, not listened to.
+// Looks for `ack.json {attempt, step, time}`, which a job renames into its checkpoint directory after each save. It
+// polls the directory: on a network file system there are no change notifications.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ class CheckpointWatch {
  public:
   CheckpointWatch(std::string directory, std::uint32_t attempt);
 
-  // The ack that was renamed into place since the last look. Those of earlier attempts are none of ours.
+  // Returns the ack that was renamed into place since the last look, or nothing. Acks of earlier attempts are ignored.
   std::optional<CheckpointAck> look();
 
   std::uint64_t bad_acks() const { return bad_acks_; }
@@ -23,7 +23,7 @@ class CheckpointWatch {
  private:
   std::string path_;
   std::uint32_t attempt_;
-  std::string seen_;  // which file it was
+  std::string seen_;  // identity of the last file seen
   std::uint64_t bad_acks_ = 0;
   std::string last_problem_;
 };

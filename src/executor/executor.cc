@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,9 +22,11 @@
 
 #include "base/hash.h"
 #include "executor/descriptor.h"
+#include "executor/hung_supervisor.h"
 #include "executor/launch_check.h"
 #include "executor/notify_pipe.h"
 #include "executor/orphans.h"
+#include "executor/process.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
 
@@ -33,6 +36,7 @@ namespace {
 
 constexpr int kSpawnTries = 3;
 constexpr std::int64_t kLockPatienceMs = 3'000;
+constexpr std::int64_t kSecondLookMs = 1'000;  // between two looks at a supervisor that seems to hang
 
 std::string random_token() {
   std::random_device device;
@@ -52,8 +56,8 @@ Descriptor open_lock(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
 
-// The kernel holds a lock exactly as long as some process has it open: no crash leaves one behind, and no pid is
-// trusted.
+// The kernel keeps a lock exactly as long as a process has it open. So no crash leaves a lock behind, and no pid has to
+// be trusted.
 Descriptor try_lock(const std::string& path) {
   Descriptor lock = open_lock(path);
   if (lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) lock.reset();
@@ -61,7 +65,7 @@ Descriptor try_lock(const std::string& path) {
 }
 
 // A server that was killed while it executed a supervisor leaves a child that holds all its locks until it executes, a
-// moment later. Who comes next waits that moment; who really is the second is refused after it.
+// moment later. The next server waits for that moment. A real second server is refused after it.
 Descriptor wait_for_lock(const std::string& path) {
   for (const std::int64_t begin = boot_clock_ms(); boot_clock_ms() - begin < kLockPatienceMs;) {
     if (Descriptor lock = try_lock(path); lock.is_open()) return lock;
@@ -69,8 +73,6 @@ Descriptor wait_for_lock(const std::string& path) {
   }
   return {};
 }
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 void remove_tree(const std::string& path) {
   std::error_code ignored;
@@ -84,7 +86,7 @@ std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
-// What a supervisor, and below it a job, may know of the server's environment.
+// Returns the part of the server's environment that supervisors, and jobs below them, get.
 std::vector<std::string> allowed_environment() {
   std::vector<std::string> allowed;
   for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
@@ -93,20 +95,45 @@ std::vector<std::string> allowed_environment() {
   return allowed;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (auto& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
+// The clock for the patience with supervisors. It stands still while the machine is suspended.
+std::int64_t steady_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
+// Returns the shortest grace of the stops in the directory of commands that no supervisor has taken up.
+std::optional<std::int64_t> find_stop(const std::string& task_dir) {
+  std::optional<std::int64_t> grace_ms;
+  for (const auto& name : list_directory(task_dir + "/commands")) {
+    if (!name.ends_with(".json")) continue;
+    const auto command = read_command(task_dir + "/commands/" + name);
+    if (!command || command->kind != Command::Kind::kStop) continue;
+    grace_ms = std::min(grace_ms.value_or(command->grace_ms), command->grace_ms);
+  }
+  return grace_ms;
+}
+
+// A stop that was given to a supervisor, and when the task must have ended.
+struct StopGiven {
+  std::int64_t deadline_ms = 0;
+  std::int64_t given_ms = 0;    // the latest of several
+  bool undelivered = false;     // the task has removed the directory of commands
+  std::int64_t overdue_ms = 0;  // when it was first seen to be late; 0: never
+};
+
 struct Task {
+  Task(const TaskKey& named, std::string in) : key(named), directory(std::move(in)) {}
+
   TaskKey key;
   std::string directory;
   bool started_told = false;
   std::uint64_t checkpoints_told = 0;
   bool exit_told = false;
   int spawn_tries = 0;
+  std::optional<StopGiven> stop;
+  bool hung = false;  // its supervisor was killed for that
+  TaskMarks marks;
+  Descriptor lock;  // an open file of its own of the lock, which the task cannot remove; locked once the task is over
 };
 
 }  // namespace
@@ -119,6 +146,7 @@ class Executor::Impl {
   Result<void> prepare();
   Result<void> start(const TaskLaunch& launch);
   Result<void> command(const TaskKey& key, const Command& command);
+  std::vector<std::string> warnings() const;
   Result<void> forget(const TaskKey& key);
   std::vector<Observation> observe();
   Result<void> renew_lease() { return replace_state_file(options_.run_dir + "/lease", ""); }
@@ -139,7 +167,12 @@ class Executor::Impl {
   void look_at(Task& task, std::vector<Observation>& seen);
   static void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
   std::optional<Exited> read_exit_of(const Task& task) const;
-  void bury(Task& task, const Descriptor& lock);
+  Result<void> give_command(const Task& task, const Command& command);
+  void note_stop(Task& task, std::int64_t grace_ms);
+  void watch_stop(Task& task);
+  static bool is_over(Task& task);
+  static bool has_exited(Task& task);
+  void bury(Task& task);
   void record_lost(const Task& task, ExitReason reason, const std::string& message);
 
   ExecutorOptions options_;
@@ -147,10 +180,12 @@ class Executor::Impl {
   Descriptor notify_pipe_;
   CgroupPlaces places_;
   Capabilities capabilities_;
-  mutable std::mutex mutex_;  // over everything below
+  mutable std::mutex mutex_;  // guards everything below
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
+  std::uint64_t hung_supervisors_ = 0;  // killed since the executor was opened
+  std::string last_hung_;
 };
 
 Result<void> Executor::Impl::prepare() {
@@ -165,7 +200,8 @@ Result<void> Executor::Impl::prepare() {
 }
 
 void Executor::Impl::find_capabilities() {
-  auto probe = probe_cgroups(cgroup_name(options_.run_dir));
+  CgroupProbe probe;
+  if (options_.cgroups) probe = probe_cgroups(cgroup_name(options_.run_dir));
   places_ = probe.places;
   capabilities_.memory_limit = !places_.memory.empty();
   capabilities_.cpu_limit = !places_.cpu.empty();
@@ -176,12 +212,15 @@ void Executor::Impl::find_capabilities() {
   }
 }
 
-// Every directory that carries a key is a task that was accepted. The others are halves of a start or a forget that a
-// crash cut short: of the first nothing ever ran, of the second everything was done with.
+// Every directory named after a key is an accepted task. The others are unfinished parts of a start or a forget that a
+// crash interrupted: of the first nothing ever ran; of the second nothing is needed any more.
 void Executor::Impl::adopt() {
   for (const auto& name : list_directory(tasks_dir())) {
     if (const auto key = parse_task_key(name)) {
-      tasks_[*key] = Task{*key, directory_of(*key), false, 0, false, 0};
+      Task& task = tasks_.try_emplace(*key, *key, directory_of(*key)).first->second;
+      task.lock = open_lock(task.directory + "/lock");
+      task.marks = read_marks(task.directory);
+      if (const auto grace_ms = find_stop(task.directory)) note_stop(task, *grace_ms);
     } else {
       remove_tree(tasks_dir() + "/" + name);
     }
@@ -196,14 +235,16 @@ Result<void> Executor::Impl::start(const TaskLaunch& launch) {
   const std::lock_guard guard(mutex_);
   if (tasks_.contains(launch.key)) return {};
   if (auto made = make_task_directory(launch); !made) return made;
-  Task task{launch.key, directory_of(launch.key), false, 0, false, 0};
+  Task task(launch.key, directory_of(launch.key));
   const Descriptor lock = try_lock(task.directory + "/lock");
   auto spawned = lock.is_open() ? spawn_supervisor(task, lock) : system_error("lock", task.directory, errno);
   if (!spawned) {
     remove_task_directory(launch.key);
     return spawned;
   }
-  tasks_[launch.key] = task;
+  task.lock = open_lock(task.directory + "/lock");
+  task.marks = read_marks(task.directory);
+  tasks_.emplace(launch.key, std::move(task));
   return {};
 }
 
@@ -235,7 +276,7 @@ void Executor::Impl::remove_task_directory(const TaskKey& key) {
   remove_tree(old);
 }
 
-// The supervisor inherits the locked descriptor, so that there is no moment at which a task that may run is not locked.
+// The supervisor inherits the locked descriptor, so a task that may run is never without its lock.
 Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock) {
   ++task.spawn_tries;
   auto arguments = options_.supervisor;
@@ -273,28 +314,74 @@ void Executor::Impl::reap_spawned() {
   std::erase_if(spawned_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
 }
 
-// A command is a file, so that it is heard by a supervisor that has not come up yet, is stopped, or outlives us.
 Result<void> Executor::Impl::command(const TaskKey& key, const Command& command) {
   const std::lock_guard guard(mutex_);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return not_found("no task " + to_string(key));
-  const std::string& directory = found->second.directory;
-  if (exists(directory + "/exit.json")) return not_found("task " + to_string(key) + " has exited");
+  Task& task = found->second;
+  if (has_exited(task)) return not_found("task " + to_string(key) + " has exited");
+  if (command.kind == Command::Kind::kStop) note_stop(task, command.grace_ms);
+  return give_command(task, command);
+}
+
+// A command is a file. So it reaches a supervisor that has not started yet, is stopped, or outlives this process.
+Result<void> Executor::Impl::give_command(const Task& task, const Command& command) {
+  const std::string& directory = task.directory;
   char name[64];
   std::snprintf(name, sizeof name, "/commands/%020lld-%06llu.json", static_cast<long long>(wall_clock_ms()),
                 static_cast<unsigned long long>(commands_given_++));
   auto given = replace_state_file(directory + name, encode(command));
+  if (!given && exists(directory)) {  // the task may have removed or replaced the directory of commands
+    std::error_code ignored;
+    const std::string commands = directory + "/commands";
+    if (!std::filesystem::is_directory(commands, ignored)) remove_tree(commands);
+    if (make_directories(commands, 0700)) given = replace_state_file(directory + name, encode(command));
+  }
   notify(directory + "/doorbell");
   return given;
+}
+
+void Executor::Impl::note_stop(Task& task, std::int64_t grace_ms) {
+  const std::int64_t now = steady_ms();
+  const std::int64_t deadline = now + grace_ms + options_.obey_ms;
+  task.stop = StopGiven{task.stop ? std::min(task.stop->deadline_ms, deadline) : deadline, now};
+}
+
+// A stop whose grace is long over is looked for among the commands that no supervisor took up. If there is none, the
+// supervisor was told and may have hung since, so it is told once more. If there is one, also at a second look, it
+// hangs. A machine that was only paused gives it the time in between.
+void Executor::Impl::watch_stop(Task& task) {
+  const std::int64_t now = steady_ms();
+  if (!task.stop || now < task.stop->deadline_ms || now < task.stop->given_ms + options_.obey_ms) return;
+  StopGiven& stop = *task.stop;
+  if (!stop.undelivered && !find_stop(task.directory)) {
+    stop = StopGiven{now + options_.obey_ms, now};
+    stop.undelivered = !give_command(task, {Command::Kind::kStop, 0, 0}).has_value();
+  } else if (stop.overdue_ms == 0) {
+    stop.overdue_ms = now;
+    notify(task.directory + "/doorbell");
+  } else if (now >= stop.overdue_ms + std::min(kSecondLookMs, options_.obey_ms) && kill_hung_supervisor(task.lock)) {
+    task.hung = true;
+    ++hung_supervisors_;
+    last_hung_ = to_string(task.key);
+  }
+}
+
+std::vector<std::string> Executor::Impl::warnings() const {
+  const std::lock_guard guard(mutex_);
+  if (hung_supervisors_ == 0) return {};
+  return {
+      std::to_string(hung_supervisors_) + (hung_supervisors_ == 1 ? " supervisor" : " supervisors") +
+      " did not obey a stop and had to be killed with the task since the server started; the last one was of task " +
+      last_hung_ + " (job.attempt.task.incarnation)"};
 }
 
 Result<void> Executor::Impl::forget(const TaskKey& key) {
   const std::lock_guard guard(mutex_);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return {};
-  const std::string& directory = found->second.directory;
-  if (!exists(directory + "/exit.json")) return conflict("task " + to_string(key) + " has not exited");
-  if (const auto supervisor = read_supervisor(directory)) remove_task_cgroups(supervisor->cgroups);
+  if (!has_exited(found->second)) return conflict("task " + to_string(key) + " has not exited");
+  remove_task_cgroups(found->second.marks.cgroups);
   remove_task_directory(key);
   tasks_.erase(found);
   return {};
@@ -311,15 +398,29 @@ std::vector<Observation> Executor::Impl::observe() {
   return seen;
 }
 
-// The exit is read first and told last: what came before it is then on disk, and nothing is told after it.
+// Returns true if the supervisor is gone: then this process gets its lock. The open file is the one from the start of
+// the task, so a task that removes or replaces its directory changes nothing.
+bool Executor::Impl::is_over(Task& task) {
+  if (!task.lock.is_open()) task.lock = open_lock(task.directory + "/lock");
+  return task.lock.is_open() && ::flock(task.lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+bool Executor::Impl::has_exited(Task& task) {
+  return task.exit_told || (exists(task.directory + "/exit.json") && is_over(task));
+}
+
+// An exit is believed once the supervisor is gone and a look finds no process of the task: a task that runs as the
+// server's own user can write a record of its exit itself. It is asked first whether the supervisor is gone, and the
+// exit is reported last. Everything before it is then on disk, and nothing is reported after it.
 void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
-  const auto exited = read_exit_of(task);
+  const bool over = is_over(task);
   if (!task.started_told) {
     if (const auto started = read_started(task.directory)) {
       Started told{task.key, started->time, {}};
       for (const auto& rank : started->ranks) told.pids.push_back(rank.pid);
       seen.emplace_back(std::move(told));
       task.started_told = true;
+      task.marks.ranks = read_marks(task.directory).ranks;
     }
   }
   const auto checkpoint = read_checkpoint(task.directory);
@@ -327,11 +428,11 @@ void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
     seen.emplace_back(CheckpointReported{task.key, checkpoint->attempt, checkpoint->step, checkpoint->time});
     task.checkpoints_told = checkpoint->count;
   }
-  if (exited) return tell_exit(task, *exited, seen);
-  const Descriptor lock = try_lock(task.directory + "/lock");
-  if (!lock.is_open()) return;
-  if (!exists(task.directory + "/exit.json")) bury(task, lock);
-  if (const auto late = read_exit_of(task)) tell_exit(task, *late, seen);
+  if (!over) return watch_stop(task);
+  const bool recorded = exists(task.directory + "/exit.json");
+  if (!kill_orphans(task.marks, recorded ? 1 : 2)) return;
+  if (!recorded) bury(task);
+  if (const auto exited = read_exit_of(task)) tell_exit(task, *exited, seen);
 }
 
 void Executor::Impl::tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen) {
@@ -351,18 +452,30 @@ std::optional<Exited> Executor::Impl::read_exit_of(const Task& task) const {
   return unknown;
 }
 
-// The lock is ours, so its supervisor is dead. What it left is killed, over as many calls as that takes, and only then
-// is the exit recorded; a task of which nothing ever ran gets a new supervisor.
-void Executor::Impl::bury(Task& task, const Descriptor& lock) {
+// Requires: this process has the lock of the task, so its supervisor is dead, and nothing of the task is left. A task
+// of which nothing ever ran gets a new supervisor.
+void Executor::Impl::bury(Task& task) {
+  if (!exists(task.directory)) {
+    return record_lost(task, task.hung ? ExitReason::kKilled : ExitReason::kSupervisorLost,
+                       "its supervisor died, and its run directory was removed");
+  }
   const auto supervisor = read_supervisor(task.directory);
-  if (!supervisor && supervisor.error().code == ErrorCode::kNotFound) {
-    if (task.spawn_tries < kSpawnTries && spawn_supervisor(task, lock)) return;
+  if (!supervisor && supervisor.error().code == ErrorCode::kNotFound && !task.started_told) {
+    task.lock.reset();
+    const Descriptor lock = try_lock(task.directory + "/lock");
+    if (!lock.is_open()) return;
+    const bool again = task.spawn_tries < kSpawnTries && spawn_supervisor(task, lock);
+    task.lock = open_lock(task.directory + "/lock");
+    if (again) return;
     const auto said = read_state_file(task.directory + "/supervisor.log", 1 << 16);
     return record_lost(task, ExitReason::kStartFailed, "its supervisor could not start: " + (said ? *said : ""));
   }
+  remove_task_cgroups(task.marks.cgroups);
   const bool same_boot = supervisor && supervisor->boot == boot_id();
-  if (same_boot && kill_orphans(task.directory) > 0) return;
-  if (supervisor) remove_task_cgroups(supervisor->cgroups);
+  if (task.hung || (same_boot && find_stop(task.directory))) {
+    return record_lost(task, ExitReason::kKilled,
+                       "its supervisor did not obey a stop and was killed, with what was left of the task");
+  }
   record_lost(task, ExitReason::kSupervisorLost,
               same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted");
 }
@@ -375,9 +488,11 @@ void Executor::Impl::record_lost(const Task& task, ExitReason reason, const std:
   exited.reason = reason;
   exited.message = message;
   if (reason == ExitReason::kStartFailed) exited.code = 126;
+  if (reason == ExitReason::kKilled) exited.signal = SIGKILL;
   if (const auto started = read_started(task.directory)) {
     exited.ran_ms = std::max<std::int64_t>(exited.time - started->time, 0);
   }
+  (void)::mkdir(task.directory.c_str(), 0700);  // the task may have removed it
   (void)replace_state_file(task.directory + "/exit.json", encode(exited)).has_value();
 }
 
@@ -422,6 +537,7 @@ std::vector<Observation> Executor::observe() { return impl_->observe(); }
 int Executor::wait_fd() const { return impl_->wait_fd(); }
 Result<void> Executor::renew_lease() { return impl_->renew_lease(); }
 std::vector<TaskKey> Executor::known() const { return impl_->known(); }
+std::vector<std::string> Executor::warnings() const { return impl_->warnings(); }
 const Capabilities& Executor::capabilities() const { return impl_->capabilities(); }
 
 }  // namespace berth::executor

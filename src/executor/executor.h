@@ -1,16 +1,18 @@
 #pragma once
-// The executor of one machine: runs tasks as real processes, each under a small supervisor that outlives the control
+// The executor of one machine runs tasks as real processes, each under a small supervisor that outlives the control
 // plane.
 //
-//  1. Everything it knows is in files below `run_dir`; a new Executor on the same directory adopts what is running and
-//     reads what ended meanwhile. One Executor at a time per directory (a lock refuses a second).
-//  2. A key is started at most once. `start` for a key that is known, running or exited, does nothing and succeeds.
-//  3. An exit is reported only when no process of the task is left, and stays known until `forget`.
-//  4. `observe` reports each thing once per Executor; a new Executor reports everything not forgotten again. Whoever
-//     listens applies reports idempotently, and forgets a key only once its exit is durably recorded.
-//  5. Safe to call from any thread. No call waits for a task; `start` does a few fsyncs and an exec.
+// 1. Everything it knows is in files below `run_dir`. A new Executor on the same directory adopts running tasks and
+//    reads what has ended meanwhile. A lock allows only one Executor at a time per directory.
+// 2. A key is started at most once. `start` for a known key, running or exited, does nothing and succeeds.
+// 3. An exit is reported only when the supervisor is gone and no process of the task is left, whatever its record says.
+//    It stays known until `forget`.
+// 4. `observe` reports each thing once per Executor; a new Executor reports everything that is not forgotten again. So
+//    the caller must apply reports idempotently, and may forget a key only after its exit is durably recorded.
+// 5. A supervisor that does not take up a stop (`kill`) is killed with its task, which then has ended as stopped.
+// 6. Any thread may call it. No call waits for a task; `start` does a few fsyncs and an exec.
 //
-// docs/running.md tells the whole story, with what happens on each crash.
+// docs/running.md describes it in full, with what happens on each crash.
 
 #include <cstdint>
 #include <memory>
@@ -23,51 +25,60 @@
 namespace berth::executor {
 
 struct ExecutorOptions {
-  std::string run_dir;  // made if missing, mode 0700; tasks, their state and their control files live here
-  // The program that supervises, called with the task's directory appended; it ends in supervise_main.
+  std::string run_dir;  // created if missing, mode 0700; has the tasks, their state and their control files
+  // The supervisor program. It is called with the task's directory as last argument and must call supervise_main.
   std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
+  // A supervisor that has not taken up a stop so long after its grace hangs, and is killed.
+  std::int64_t obey_ms = 8'000;
+  bool cgroups = true;  // false: as on a machine that allows none
 };
 
-// What this machine lets the executor enforce. A limit that cannot be enforced is a warning, never a failure.
+// What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
 struct Capabilities {
   bool memory_limit = false;
   bool cpu_limit = false;
-  bool other_users = false;           // may run tasks as another user
+  bool other_users = false;           // tasks can run as another user
   std::vector<std::string> warnings;  // one sentence each
 };
 
 class Executor {
  public:
   static Result<std::unique_ptr<Executor>> open(const ExecutorOptions& options);
-  ~Executor();  // leaves every task running
+  ~Executor();  // all tasks run on
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // kInvalid: a launch that can never work. kIo: the machine refused; asking again may help. That a program does not
-  // exist is no error here: it is an Exited with kStartFailed.
+  // Starts a task. Error kInvalid: the launch can never work. Error kIo: the machine refused; another try may succeed.
+  // A missing program is no error here: it becomes an Exited with kStartFailed.
   Result<void> start(const TaskLaunch& launch);
 
-  // Sends `signo` to the process group of every rank. kNotFound: not known, or exited already.
+  // Sends `signo` to the process group of every rank. Error kNotFound: unknown, or exited already.
   Result<void> signal(const TaskKey& key, int signo);
 
-  // stop_signal now (nothing when grace_ms is 0), SIGKILL to every descendant after grace_ms. A second call can only
-  // shorten the grace. kNotFound: not known, or exited already.
+  // Sends stop_signal now (nothing if grace_ms is 0), and SIGKILL to every descendant after grace_ms. A second call can
+  // only shorten the grace. Error kNotFound: unknown, or exited already.
   Result<void> kill(const TaskKey& key, std::int64_t grace_ms);
 
-  // Drops the record of an exited task; its logs stay. kConflict: has not exited. Unknown keys are fine.
+  // Deletes the record of an exited task; its logs stay. Error kConflict: it has not exited. An unknown key is no
+  // error.
   Result<void> forget(const TaskKey& key);
 
-  // What is new. Never blocks. Also notices supervisors that died, so call it every second or two even without a ring.
+  // Returns what is new, without blocking. It also notices supervisors that died, so call it every second or two even
+  // without a notification.
   std::vector<Observation> observe();
 
-  // Readable when observe() probably has something; observe() makes it quiet again. For poll and its like only.
+  // Returns a descriptor that is readable when observe() probably has something; observe() drains it. Use it only for
+  // poll and the like.
   int wait_fd() const;
 
-  // Keeps the supervisors of tasks with a lease_ms going.
+  // Renews the lease of all tasks with a lease_ms, so that their supervisors do not kill them.
   Result<void> renew_lease();
 
   std::vector<TaskKey> known() const;  // running or exited, not forgotten; sorted
   const Capabilities& capabilities() const;
+
+  // Returns what an operator should know of the tasks since the executor was opened, one sentence each.
+  std::vector<std::string> warnings() const;
 
  private:
   class Impl;

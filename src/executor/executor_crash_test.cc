@@ -13,9 +13,11 @@
 
 namespace berth::executor {
 
+using namespace std::string_literals;
+
 namespace {
 
-// Runs `serve` in a child process that ends by SIGKILL: its own at the end of `serve`, or ours after `kill_after_us`.
+// Runs `serve` in a child process that ends by SIGKILL: at the end of `serve`, or after `kill_after_us`.
 void run_killed_server(const ExecutorOptions& options, const std::function<void(Executor&)>& serve,
                        std::int64_t kill_after_us = -1) {
   const pid_t child = ::fork();
@@ -32,6 +34,17 @@ void run_killed_server(const ExecutorOptions& options, const std::function<void(
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WIFSIGNALED(status));
+}
+
+// Returns how many live processes have this command line, its words ended by NUL.
+int count_commands(const std::string& words) {
+  int count = 0;
+  for (const auto& process : see_all_processes()) {
+    std::ifstream file("/proc/" + std::to_string(process.pid) + "/cmdline");
+    const std::string line(std::istreambuf_iterator<char>(file), {});
+    if (process.state != 'Z' && line.find(words) != std::string::npos) ++count;
+  }
+  return count;
 }
 
 pid_t supervisor_of(const Started& started) {
@@ -202,6 +215,49 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that lies low obeys once it goe
   CHECK(exits.empty());
   ::kill(supervisor, SIGCONT);
   CHECK(wait_for_exit(task.key).code == 6);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a supervisor that its task has stopped is killed after a stop, with all of the task") {
+  obey_ms = 500;
+  auto& executor = open();
+  const auto task = shell(1,
+                          "trap '' TERM; (env -i setsid sleep 2009 &); kill -STOP $PPID; "
+                          "echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  REQUIRE(executor.kill(task.key, 100).has_value());
+  const auto exited = wait_for_exit(task.key);
+  CHECK(exited.reason == ExitReason::kKilled);
+  CHECK(exited.message.find("did not obey a stop") != std::string::npos);
+  CHECK(find_processes().empty());
+  CHECK(count_commands("sleep\0002009"s) == 0);
+  REQUIRE(executor.warnings().size() == 1);
+  CHECK(executor.warnings()[0].find("task 1.1.0.0") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that hangs after it took up the stop is killed, too") {
+  obey_ms = 500;
+  auto& executor = open();
+  const auto task = shell(1, "trap 'kill -STOP $PPID' TERM; echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  REQUIRE(executor.kill(task.key, 500).has_value());
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
+  CHECK(find_processes().empty());
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a stop that a hung supervisor did not obey is kept by the next executor") {
+  obey_ms = 500;
+  auto& executor = open();
+  const auto task = shell(1, "trap '' TERM; kill -STOP $PPID; echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  REQUIRE(executor.kill(task.key, 0).has_value());
+  close();
+  open();
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
+  CHECK(find_processes().empty());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a lease that is not renewed ends the task, one that is renewed does not") {

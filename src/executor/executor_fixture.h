@@ -1,6 +1,6 @@
 #pragma once
-// What the executor's tests share: a directory of their own, a launch that works, and waiting for what is observed.
-// When a test ends, everything it started must be gone; that is checked too.
+// A fixture for the tests of the executor: a directory of their own, a launch that works, and waiting for observations.
+// At the end of a test it checks that everything the test started is gone.
 
 #include <doctest/doctest.h>
 #include <poll.h>
@@ -49,7 +49,7 @@ class ExecutorFixture {
   ExecutorFixture(const ExecutorFixture&) = delete;
   ExecutorFixture& operator=(const ExecutorFixture&) = delete;
 
-  ExecutorOptions options() const { return {directory_ + "/run", {BERTH_SUPERVISE}}; }
+  ExecutorOptions options() const { return {directory_ + "/run", {BERTH_SUPERVISE}, obey_ms, cgroups}; }
 
   Executor& open() {
     reopen();
@@ -105,7 +105,7 @@ class ExecutorFixture {
     return read ? read->bytes : "";
   }
 
-  // Processes that carry this test's mark: jobs by their environment, supervisors by the directory they were given.
+  // Returns the processes of this test: tasks by their environment, supervisors by the directory in their arguments.
   std::vector<pid_t> find_processes() const {
     std::vector<pid_t> found;
     for (const auto& process : see_all_processes()) {
@@ -126,6 +126,8 @@ class ExecutorFixture {
   std::map<TaskKey, Started> started;
   std::map<TaskKey, Exited> exits;
   std::vector<CheckpointReported> checkpoints;
+  std::int64_t obey_ms = 8'000;  // of the next open
+  bool cgroups = true;           // of the next open
 
  private:
   void reopen() {

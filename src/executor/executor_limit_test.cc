@@ -1,5 +1,5 @@
-// Limits that the kernel enforces where it lets us ask: memory and CPU by cgroup. Skipped, and said so, where it does
-// not.
+// Limits that the kernel enforces: memory and CPU by cgroup. The test prints SKIPPED where the kernel does not allow
+// them.
 
 #include <csignal>
 

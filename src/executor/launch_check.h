@@ -1,5 +1,5 @@
 #pragma once
-// What a launch must be like to have any chance of working.
+// Checks of a launch. Returns an error if it could never work.
 
 #include <cstdint>
 

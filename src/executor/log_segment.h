@@ -1,5 +1,5 @@
 #pragma once
-// The files that a task's log is cut into; shared by its writer and its readers.
+// The segment files of a task's log, shared by its writer and its readers.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 namespace berth::executor {
 
 struct LogSegment {
-  std::int64_t offset = 0;  // of its first byte in the stream
+  std::int64_t offset = 0;  // offset of its first byte in the stream
   std::int64_t size = 0;
 };
 

@@ -15,7 +15,8 @@ Result<void> make_notify_pipe(const std::string& path) {
   return {};
 }
 
-// Opened for writing too, so that it neither blocks until somebody rings nor ends when the ringer goes away.
+// Opened for writing, too, so that opening does not block without a writer, and the pipe does not end when a writer
+// goes away.
 Descriptor watch_notify_pipe(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }

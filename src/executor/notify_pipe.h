@@ -1,6 +1,6 @@
 #pragma once
-// A named pipe that wakes whoever has it open. It carries no message: what is to be known is in state files, so a ring
-// that nobody hears, or hears twice, does no harm.
+// A named pipe that wakes every process that has it open. It carries no message: all facts are in state files. So a
+// lost or repeated notification does no harm.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace berth::executor {
 
 Result<void> make_notify_pipe(const std::string& path);
-Descriptor watch_notify_pipe(const std::string& path);  // readable after a ring
+Descriptor watch_notify_pipe(const std::string& path);  // readable after a notification
 void drain_notify_pipe(const Descriptor& notify_pipe);
 void notify(const std::string& path);
 

@@ -1,13 +1,30 @@
 #pragma once
-// What a supervisor that was killed has left running. Normally nothing: the ranks die with it. What they had started
-// does not, and is found by its cgroup, by the token in its environment and by its session, and through its ancestors.
+// Orphans: processes that a killed supervisor has left running. Normally there are none, because the ranks die with it.
+// Processes that the ranks had started do not. They are found by their cgroup, by the token in their environment, by
+// their session, and by their ancestors.
 
-#include <cstddef>
 #include <string>
+#include <vector>
+
+#include "executor/cgroup.h"
+#include "executor/process.h"
 
 namespace berth::executor {
 
-// Sends SIGKILL to what is left of the task and says how many processes that were. Nothing is left once it returns 0.
-std::size_t kill_orphans(const std::string& task_dir);
+// By what the processes of a task are found. The executor keeps it in memory, because a task that runs as the server's
+// own user can change or remove its own records.
+struct TaskMarks {
+  std::string token;               // empty: unknown
+  TaskCgroups cgroups;             // those that the task was started in
+  std::vector<ProcessSeen> ranks;  // each has led a session; of this boot only
+};
+
+// Reads the marks from the records of a task. What is missing or damaged is left empty.
+TaskMarks read_marks(const std::string& task_dir);
+
+// Sends SIGKILL to all orphans of the task until `looks` looks in a row have found none, and returns true. Returns
+// false if that did not come about at once; then it is called again later. One look is not enough for a process that
+// forks and exits again and again, since it may be missed between the two.
+bool kill_orphans(const TaskMarks& marks, int looks);
 
 }  // namespace berth::executor

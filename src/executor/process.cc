@@ -76,7 +76,7 @@ std::vector<ProcessSeen> see_all_processes() {
 
 std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSeen>& all) {
   std::set<pid_t> tree{root};
-  // Parents may come after their children in the listing, so it is read until a pass adds nobody.
+  // Parents may come after their children in the list, so it is read until a pass adds no process.
   for (bool grew = true; grew;) {
     grew = false;
     for (const auto& process : all) {
@@ -90,8 +90,34 @@ std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSee
   return below;
 }
 
+std::vector<pid_t> children_of(pid_t pid) {
+  const std::string process = std::to_string(pid);
+  std::istringstream listed(read_proc_file("/proc/" + process + "/task/" + process + "/children"));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; listed >> child;) children.push_back(child);
+  return children;
+}
+
+// A look at all processes is slow: a process that forks and exits at once passes between two entries of /proc. The list
+// of children is read in microseconds, and each such process comes up in it.
+bool kill_all_below(pid_t root) {
+  constexpr int kTurns = 200;
+  for (const auto& process : descendants_of(root, see_all_processes())) signal_process(process, SIGKILL);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    bool any = false;
+    for (const pid_t child : children_of(root)) {
+      const auto seen = see_process(child);
+      if (!seen || seen->parent != root || is_dead(*seen)) continue;
+      signal_process(*seen, SIGKILL);
+      any = true;
+    }
+    if (!any && descendants_of(root, see_all_processes()).empty()) return true;
+  }
+  return false;
+}
+
 void signal_process(const ProcessSeen& process, int signo) {
-  // The handle pins whoever has the pid now; the start time then says whether that is the one meant.
+  // The handle pins the process that has the pid now; the start time then shows whether it is the right one.
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   const auto now = see_process(process.pid);
   if (!now || now->start_ticks != process.start_ticks) return;
@@ -110,6 +136,13 @@ bool has_environment_entry(pid_t pid, std::string_view entry) {
     begin = end + 1;
   }
   return false;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (auto& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 std::string boot_id() {

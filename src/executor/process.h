@@ -1,6 +1,6 @@
 #pragma once
-// Processes of this machine as /proc shows them. A pid alone names nobody, because pids are used again: a process is
-// named by its pid and the tick of the boot clock at which it started.
+// Processes of this machine as /proc shows them. A pid alone does not identify a process, because pids are used again.
+// The pid and the start tick of the boot clock do.
 
 #include <sys/types.h>
 
@@ -23,22 +23,33 @@ struct ProcessSeen {
 std::optional<ProcessSeen> see_process(pid_t pid);
 std::vector<ProcessSeen> see_all_processes();
 
-// Everything below `root`, without root itself and without the dead.
+// Returns all descendants of `root`, without root itself and without dead processes.
 std::vector<ProcessSeen> descendants_of(pid_t root, const std::vector<ProcessSeen>& all);
 
-// Signals exactly that process: nothing when the pid has meanwhile become somebody else.
+// Returns the children of the process, dead ones that it has not reaped included. Empty where the kernel does not list
+// them.
+std::vector<pid_t> children_of(pid_t pid);
+
+// Kills everything below `root` and returns true if nothing is left. Requires: `root` is a subreaper that reaps nothing
+// meanwhile, so that whatever loses its parent becomes a child of `root`. May be called again until it returns true.
+bool kill_all_below(pid_t root);
+
+// Sends the signal to exactly this process. Does nothing if another process has the pid by now.
 void signal_process(const ProcessSeen& process, int signo);
 
-// Does its environment, as it was at exec, hold `entry` ("NAME=value")? False where it may not be read.
+// Returns true if its environment at exec had `entry` ("NAME=value"). Returns false if it may not be read.
 bool has_environment_entry(pid_t pid, std::string_view entry);
 
-// Changes with every boot: what was written under another boot id is about processes that no longer exist.
+// Returns a pointer to each string and then a null, as exec wants its arguments and its environment.
+std::vector<char*> pointers_to(std::vector<std::string>& strings);
+
+// Returns an id that changes with each boot. Records with another boot id are about processes that no longer exist.
 std::string boot_id();
 
-// Milliseconds since boot, counting suspend. Nobody sets this clock.
+// Returns milliseconds since boot, suspended time included. This clock is never set.
 std::int64_t boot_clock_ms();
 
-// Milliseconds since the Unix epoch.
+// Returns milliseconds since the Unix epoch.
 std::int64_t wall_clock_ms();
 
 }  // namespace berth::executor

@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-// What failed between fork and exec, as the child tells it through a pipe that a successful exec closes.
+// What failed between fork and exec. The child reports it through a pipe that a successful exec closes.
 enum class Stage : int { kDescriptors, kUser, kWorkdir, kExec };
 
 struct ChildFailure {
@@ -69,13 +69,6 @@ bool become(const TaskUser& user) {
   return ::setgroups(1, &user.gid) == 0 && ::setgid(user.gid) == 0 && ::setuid(user.uid) == 0;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (auto& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 struct ChildPlan {
   const TaskLaunch& launch;
   const TaskCgroups& cgroups;
@@ -99,7 +92,8 @@ struct ChildPlan {
       input_fd >= 0 && ::dup2(input_fd, 0) == 0 && ::dup2(plan.output_fd, 1) == 1 && ::dup2(plan.errors_fd, 2) == 2;
   if (!redirected) give_up(plan.failure_fd, Stage::kDescriptors);
   if (plan.launch.user && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
-  // The first line of defence when the supervisor is killed; after the change of user, which clears it.
+  // The first protection for the case that the supervisor is killed. It is set after the change of user, which clears
+  // it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.supervisor) ::_exit(127);
   const std::string workdir = plan.launch.workdir.empty() ? "/" : plan.launch.workdir;
@@ -127,7 +121,7 @@ StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
   return {126, why};
 }
 
-// Waits for the exec, or for word of what went wrong before it.
+// Waits for the exec, or for the report of a failure before it.
 std::optional<ChildFailure> hear_of_failure(int failure_fd) {
   ChildFailure failure;
   ssize_t count = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// One process of a task: how it is born, with nothing of the server's in it.
+// A rank: one process of a task, and how it is started without anything inherited from the server.
 
 #include <string>
 #include <variant>
@@ -16,20 +16,20 @@ struct Rank {
   Descriptor output;  // read ends of its stdout and stderr
   Descriptor errors;
   bool ended = false;
-  int wait_status = 0;  // once ended, as waitpid gives it
+  int wait_status = 0;  // after its end: the status from waitpid
 };
 
-// Why a program did not start, in the terms of a shell: 127 it is missing, 126 it may not be executed.
+// Why a program did not start, with the codes of a shell: 127 it is missing, 126 it may not be executed.
 struct StartFailure {
   int code = 0;
   std::string message;
 };
 
-// The whole environment of one rank. From weakest to strongest: PATH, HOME, LANG, TZ and USER as they are here (HOME
-// and USER of launch.user where that is given), launch.env, rank_env, and what the executor itself sets.
+// Returns the whole environment of one rank. From weakest to strongest: PATH, HOME, LANG, TZ and USER of the server
+// (HOME and USER of launch.user if given), launch.env, rank_env, and the variables of the executor.
 Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token);
 
-// Forks and executes. Returns once the program runs, or did not start.
+// Forks and executes. Returns when the program runs, or has failed to start.
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
                                             const TaskCgroups& cgroups, int oom_score);
 

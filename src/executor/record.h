@@ -1,11 +1,11 @@
 #pragma once
-// The state files of a task's directory, as JSON. Each is written by one side only:
+// The state files of a task's directory, as JSON. Each has only one writer:
 //
 //   launch.json      executor    what to run; the directory appears with it, by one rename
-//   supervisor.json  supervisor  written before the first process starts: from here on the task may have run
+//   supervisor.json  supervisor  written before the first process starts: from now on the task may have run
 //   started.json     supervisor  the ranks run their program
 //   checkpoint.json  supervisor  the latest checkpoint that the task reported
-//   exit.json        supervisor  nothing of the task is left (by the executor, when the supervisor died)
+//   exit.json        supervisor  nothing of the task is left (written by the executor if the supervisor died)
 //   commands/N.json  executor    obeyed in the order of N, then removed
 
 #include <string>
@@ -19,7 +19,7 @@
 
 namespace berth::executor {
 
-// A variable in every process of a task, by which survivors of a dead supervisor are found.
+// A variable in every process of a task, by which orphans of a dead supervisor are found.
 inline constexpr std::string_view kTokenVariable = "BERTH_TASK_TOKEN";
 
 struct LaunchRecord {
@@ -41,7 +41,7 @@ struct StartedRecord {
 };
 
 struct CheckpointRecord {
-  std::uint64_t count = 0;  // how many have been reported so far
+  std::uint64_t count = 0;  // number of checkpoints reported so far
   std::uint32_t attempt = 0;
   std::int64_t step = 0;
   Timestamp time;
@@ -61,7 +61,7 @@ std::string encode(const CheckpointRecord& record);
 std::string encode(const Exited& exited);  // without its key, which is the directory's name
 std::string encode(const Command& command);
 
-// kNotFound where there is no such file, kCorrupt where it does not hold such a record.
+// Read one record. Error kNotFound: there is no such file. Error kCorrupt: the file has no such record.
 Result<LaunchRecord> read_launch(const std::string& task_dir);
 Result<SupervisorRecord> read_supervisor(const std::string& task_dir);
 Result<StartedRecord> read_started(const std::string& task_dir);
@@ -69,7 +69,7 @@ Result<CheckpointRecord> read_checkpoint(const std::string& task_dir);
 Result<Exited> read_exit(const std::string& task_dir, const TaskKey& key);
 Result<Command> read_command(const std::string& path);
 
-// "{attempt, step, time}" as a job writes it; nothing when it is not that. `time` may be left out and is not believed.
+// "{attempt, step, time}" as a job writes it. `time` is optional and not used.
 struct CheckpointAck {
   std::int64_t attempt = 0;
   std::int64_t step = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -66,6 +67,8 @@ Result<std::string> read_state_file(const std::string& path, std::size_t limit) 
     if (bytes.size() > limit) return Error{ErrorCode::kTooLarge, path + " is over " + std::to_string(limit) + " bytes"};
   }
 }
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 Result<void> sync_directory(const std::string& path) {
   const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

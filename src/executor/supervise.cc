@@ -17,9 +17,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -38,13 +40,14 @@ namespace berth::executor {
 namespace {
 
 constexpr int kLockFd = 3;
-constexpr std::int64_t kLookEveryMs = 200;     // at the checkpoint directory and the lease, which ring no bell
-constexpr std::int64_t kIdleMs = 1'000;        // otherwise; a bell that was lost costs so much
-constexpr std::int64_t kSweepEveryMs = 20;     // while killing what is left
-constexpr std::int64_t kRetryEveryMs = 1'000;  // of an exit record that the disk refuses
-constexpr int kSupervisorOomScore = -500;      // the kernel kills jobs first
+constexpr std::int64_t kLookEveryMs =
+    200;  // interval of looks at the checkpoint directory and the lease, which send no notification
+constexpr std::int64_t kIdleMs = 1'000;        // interval otherwise; the most that a lost notification delays
+constexpr std::int64_t kSweepEveryMs = 20;     // interval while orphans are killed
+constexpr std::int64_t kRetryEveryMs = 1'000;  // interval of tries to write an exit record
+constexpr int kSupervisorOomScore = -500;      // so that the kernel kills jobs first
 
-// The clock of all limits; wall_clock_ms is only for telling people.
+// The clock of all limits. wall_clock_ms is only for texts.
 std::int64_t now_ms() { return boot_clock_ms(); }
 
 int read_own_oom_score() {
@@ -96,9 +99,11 @@ class Supervisor {
   void copy_output();
   void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
   void obey_commands();
+  void take_up_commands();
   void look_at_checkpoint();
   void keep_time_limit();
   void keep_lease();
+  void keep_directory();
   void keep_grace();
 
   void stop(ExitReason reason, std::int64_t grace_ms, const std::string& message);
@@ -133,7 +138,7 @@ class Supervisor {
   std::optional<ExitReason> cause_;           // why it was made to end; absent while it runs by itself
   std::optional<StartFailure> start_failure_;
   std::string message_;
-  std::optional<std::int64_t> kill_at_ms_;  // when patience ends
+  std::optional<std::int64_t> kill_at_ms_;  // when the grace ends
   std::string lease_seen_;
   std::int64_t lease_seen_ms_ = 0;
 };
@@ -162,7 +167,7 @@ Supervisor::Supervisor(std::string task_dir, LaunchRecord record)
 }
 
 int Supervisor::run() {
-  // Nothing has run before this record is on disk, so whoever finds the task without it may safely begin again.
+  // Nothing has run before this record is on disk. So if a task has no such record, it can safely be started again.
   if (!record_self()) return 1;
   make_cgroups();
   make_checkpoint_dir();
@@ -232,6 +237,7 @@ void Supervisor::attend() {
   look_at_checkpoint();
   keep_time_limit();
   keep_lease();
+  keep_directory();
   keep_grace();
 }
 
@@ -258,7 +264,7 @@ void Supervisor::hear_signals() {
   }
 }
 
-// As the subreaper we are the parent of everything that the task orphaned; all of it is reaped here.
+// The supervisor is the subreaper: it becomes the parent of every process that the task orphans, and reaps them here.
 void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
@@ -288,7 +294,8 @@ void Supervisor::copy_output() {
   }
 }
 
-// At most a few buffers at a time, so that a rank that never stops printing does not keep us from the clock.
+// Copies at most a few buffers at a time, so that a rank that never stops printing does not keep the supervisor from
+// its timers.
 void Supervisor::copy_stream(Descriptor& from, TaskLogWriter& to, int rank) {
   char buffer[64 << 10];
   for (int turn = 0; from.is_open() && turn < 16; ++turn) {
@@ -304,7 +311,8 @@ void Supervisor::obey_commands() {
   const std::string directory = task_dir_ + "/commands/";
   for (const auto& name : list_commands(directory)) {
     const auto command = read_command(directory + name);
-    // A signal that came before anything runs waits for the ranks; dropped, nobody would ever be asked to leave.
+    // A signal that comes before anything runs waits for the ranks. If it were dropped, the job would never be asked to
+    // leave.
     if (command && command->kind == Command::Kind::kSignal && ranks_.empty()) continue;
     ::unlink((directory + name).c_str());
     if (!command) {
@@ -315,6 +323,13 @@ void Supervisor::obey_commands() {
       stop(ExitReason::kKilled, command->grace_ms, "");
     }
   }
+}
+
+// Takes up commands that have come too late to change anything. One that stays would say that the supervisor hangs.
+void Supervisor::take_up_commands() {
+  drain_notify_pipe(notify_pipe_);
+  const std::string directory = task_dir_ + "/commands/";
+  for (const auto& name : list_commands(directory)) ::unlink((directory + name).c_str());
 }
 
 void Supervisor::look_at_checkpoint() {
@@ -340,7 +355,8 @@ void Supervisor::keep_time_limit() {
   stop(ExitReason::kTimeLimit, launch_.grace_ms, message);
 }
 
-// The age of the lease is taken by our own clock from when we saw it change, so that nobody's clock has to be right.
+// The age of the lease is measured by the boot clock, from when the supervisor saw it change. So no other clock has to
+// be right.
 void Supervisor::keep_lease() {
   if (launch_.lease_ms == 0 || cause_) return;
   struct stat status {};
@@ -357,6 +373,15 @@ void Supervisor::keep_lease() {
   }
 }
 
+// A task may remove its own run directory where it runs as the server's own user. No command could reach it any more,
+// so it is ended.
+void Supervisor::keep_directory() {
+  struct stat lock {};
+  if (cause_ || ::fstat(kLockFd, &lock) != 0 || lock.st_nlink > 0) return;
+  errors_.say("its run directory was removed, which ends it");
+  stop(ExitReason::kKilled, 0, "its run directory was removed");
+}
+
 void Supervisor::keep_grace() {
   if (kill_at_ms_ && now_ms() >= *kill_at_ms_) kill_orphans();
 }
@@ -370,14 +395,14 @@ void Supervisor::stop(ExitReason reason, std::int64_t grace_ms, const std::strin
   end_ranks(grace_ms);
 }
 
-// The stop signal goes out once; who asks again can only shorten the grace.
+// The stop signal is sent once; a later request can only shorten the grace.
 void Supervisor::end_ranks(std::int64_t grace_ms) {
   const std::int64_t kill_at = now_ms() + grace_ms;
   if (!kill_at_ms_ && grace_ms > 0) signal_ranks(launch_.stop_signal);
   kill_at_ms_ = kill_at_ms_ ? std::min(*kill_at_ms_, kill_at) : kill_at;
 }
 
-// To the process group of every rank that has not been reaped: until then nobody else can have its number.
+// Signals the process group of every rank that is not reaped: until then no other process can have its number.
 void Supervisor::signal_ranks(int signo) {
   for (const auto& rank : ranks_) {
     if (rank.ended) continue;
@@ -403,20 +428,27 @@ std::vector<ProcessSeen> Supervisor::list_orphans() const {
 
 void Supervisor::kill_orphans() {
   kill_cgroup_members(cgroups_);
+  kill_all_below(::getpid());
   for (const auto& process : list_orphans()) signal_process(process, SIGKILL);
 }
 
-// Whatever the ranks left behind ends with them, however it detached itself: it is our descendant or in the cgroup.
+// Returns true if the kernel says that this process has no child, dead or alive. It is the subreaper, so then it has no
+// descendant either. A look at /proc cannot say that of processes that fork and exit meanwhile.
+bool has_no_child() {
+  siginfo_t ended{};
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+// Kills everything that the ranks left behind, even if it has detached itself: it is a descendant of the supervisor or
+// in the cgroup.
 void Supervisor::sweep() {
-  while (!list_orphans().empty()) {
+  for (reap(); !has_no_child() || !list_orphans().empty(); reap()) {
     kill_orphans();
     wait_for_event(kSweepEveryMs);
     hear_signals();
+    take_up_commands();
     copy_output();
-    reap();
-    if (!list_orphans().empty()) sleep_ms(kSweepEveryMs);
   }
-  reap();
 }
 
 Exited Supervisor::describe_exit() const {
@@ -468,8 +500,18 @@ std::string Supervisor::describe_end(const Exited& exited, std::int64_t memory_k
   return text;
 }
 
-// A full disk delays the news of an exit; it never loses it, because this process stays until it is written. Only when
-// the directory is gone is there nobody left to tell: the exit was seen and forgotten, or somebody removed it all.
+// Removes what is no file in the place of a record: a task that runs as the server's own user can put a directory
+// there.
+void clear_place(const std::string& record) {
+  std::error_code ignored;
+  for (const std::string& path : {record, record + ".new"}) {
+    if (std::filesystem::is_directory(path, ignored)) std::filesystem::remove_all(path, ignored);
+  }
+}
+
+// A full disk delays the report of an exit but never loses it, because this process stays until it is written. It stops
+// trying only when the directory is gone and cannot be made again: then an operator removed everything. The lock goes
+// before the notification, because an exit is believed when nobody holds it.
 void Supervisor::record_exit() {
   const Exited exited = describe_exit();
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -477,14 +519,22 @@ void Supervisor::record_exit() {
     sleep_ms(kSweepEveryMs);
   }
   while (true) {
-    const auto recorded = replace_state_file(task_dir_ + "/exit.json", encode(exited));
-    if (recorded || recorded.error().code == ErrorCode::kNotFound) break;
+    const std::string record = task_dir_ + "/exit.json";
+    const auto recorded = replace_state_file(record, encode(exited));
+    if (recorded) break;
+    if (recorded.error().code == ErrorCode::kNotFound) {
+      if (::mkdir(task_dir_.c_str(), 0700) != 0) break;
+      continue;
+    }
+    clear_place(record);
+    take_up_commands();
     sleep_ms(kRetryEveryMs);
   }
+  ::close(kLockFd);
   notify(run_dir_ + "/doorbell");
 }
 
-// Leaves the control plane: its session, its terminal, its descriptors, and being its child.
+// Detaches from the control plane: its session, terminal, descriptors, and parent.
 void detach() {
   if (::fork() != 0) ::_exit(0);
   ::setsid();
@@ -496,8 +546,6 @@ void detach() {
 }
 
 bool holds_lock() { return ::flock(kLockFd, LOCK_EX | LOCK_NB) == 0; }
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 }  // namespace
 

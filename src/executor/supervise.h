@@ -1,11 +1,12 @@
 #pragma once
 // The supervisor of one task: a process of its own that starts the ranks, captures their output, enforces the limits,
-// kills every descendant in the end and records the exit. It outlives the control plane and talks to it by files only.
+// kills all descendants at the end and records the exit. It outlives the control plane and exchanges only files with
+// it.
 
 namespace berth::executor {
 
-// `berth supervise TASKDIR`. Never returns to the caller's business: the result is the process's exit status. Only an
-// Executor calls it; it expects the lock of the task directory on descriptor 3.
+// The main function of `berth supervise TASKDIR`. Returns the exit status of the process. Requires: an Executor started
+// it, with the lock of the task directory on descriptor 3.
 int supervise_main(const char* task_dir);
 
 }  // namespace berth::executor

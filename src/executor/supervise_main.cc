@@ -1,5 +1,4 @@
-// A program that is nothing but the supervisor. `berth supervise` is the same inside the one binary; the tests use this
-// one.
+// A program that is only the supervisor, for the tests. `berth supervise` is the same code inside the berth binary.
 
 #include <cstdio>
 

@@ -66,7 +66,7 @@ Result<LogRead> read_task_log(const std::string& log_dir, LogStream stream, std:
     if (wanted <= 0) continue;
     const std::string path = log_segment_path(log_dir, stream, segment.offset);
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    // Dropped between the listing and now: what was read so far is an answer, and the next call finds the new
+    // The segment was deleted after the listing. What was read so far is returned; the next call finds the new
     // beginning.
     if (!file.is_open() && errno == ENOENT) break;
     if (!file.is_open()) return system_error("open", path, errno);

@@ -71,7 +71,7 @@ void TaskLogWriter::append(std::string_view bytes) {
   }
 }
 
-// Output that the disk refuses is counted and let go: a full disk may not stop the job.
+// Output that cannot be written is counted and dropped: a full disk must not stop the job.
 void TaskLogWriter::append_piece(std::string_view bytes) {
   if (!file_.is_open()) open_segment();
   if (lost_ > 0) {

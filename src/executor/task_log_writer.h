@@ -1,5 +1,5 @@
 #pragma once
-// The writing end of task_log.h: one stream of one task, from all its ranks.
+// The writer of task_log.h: one stream of one task, from all its ranks.
 
 #include <cstdint>
 #include <deque>
@@ -14,12 +14,12 @@ namespace berth::executor {
 
 class TaskLogWriter {
  public:
-  // Goes on behind what an earlier writer left in the directory.
+  // Continues after the bytes that an earlier writer left in the directory.
   TaskLogWriter(std::string log_dir, LogStream stream, std::int64_t max_bytes, int segments, int ranks);
 
   void write(int rank, std::string_view bytes);
-  void say(std::string_view sentence);  // a line of berth's own
-  void finish();                        // writes the lines that their ranks never ended
+  void say(std::string_view sentence);  // writes a line of berth itself
+  void finish();                        // writes the unfinished lines of the ranks
 
  private:
   void write_line(int rank, std::string_view line);
@@ -34,11 +34,11 @@ class TaskLogWriter {
   LogStream stream_;
   std::int64_t max_bytes_;
   int segments_;
-  std::vector<std::string> unfinished_;  // by rank, the line begun; with a single rank bytes are passed on as they come
-  std::deque<std::int64_t> kept_;        // the offsets of the segments there are, the last being written
+  std::vector<std::string> unfinished_;  // the unfinished line of each rank; with one rank bytes are written at once
+  std::deque<std::int64_t> kept_;        // offsets of the existing segments; the last one is being written
   Descriptor file_;
-  std::int64_t size_ = 0;  // of the segment being written
-  std::int64_t lost_ = 0;  // bytes that could not be written and have not been told of yet
+  std::int64_t size_ = 0;  // size of the segment that is being written
+  std::int64_t lost_ = 0;  // bytes that could not be written and are not reported yet
   bool at_line_start_ = true;
 };
 

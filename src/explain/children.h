@@ -1,6 +1,6 @@
 #pragma once
-// Explain what consists of parts: a service or an array by its replicas or elements, and why an elastic gang that runs
-// has no more tasks.
+// Explains jobs by their parts: a service by its replicas, an array by its elements, and an elastic gang by the tasks
+// that it does not have.
 
 #include <string>
 #include <vector>
@@ -10,11 +10,12 @@
 
 namespace berth::explain {
 
-// "it runs through its replicas: 0 of 2 run; job 13 waits (queue-max): queue a has ...". The first that waits stands
-// for all.
+// Returns one sentence about a service or an array: "it runs through its replicas: 0 of 2 run; job 13 waits
+// (quota-max): queue a has ...". Only the first pending replica or element is explained.
 std::string explain_children(state::State& state, const state::JobState& parent, Timestamp now);
 
-// " with 1 of 4 tasks", or nothing for a gang that has all it asks for; and what keeps it from growing now.
+// tasks_of_all returns " with 1 of 4 tasks", or "" if the gang runs with all its tasks. explain_growth returns why the
+// gang gets no more tasks now. Its list is empty if no task is missing.
 std::string tasks_of_all(const state::JobState& gang);
 std::vector<std::string> explain_growth(state::State& state, const state::JobState& gang, Timestamp now);
 

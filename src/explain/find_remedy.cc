@@ -144,8 +144,7 @@ JobId WhatIf::taken_by(const Remedy& change) {
     if (!next || *next == job_.id) break;
     const JobState& other = *state_.job(*next);
     if (held.contains(other.id) && !other.reservation) continue;  // its backfill reservation has started by then
-    Reason why;
-    const auto placements = try_start(transaction, state_, other, when, work, why);
+    const auto placements = try_start(transaction, {state_, other, when, work}).placements;
     if (!placements) {
       order.refuse();
       continue;

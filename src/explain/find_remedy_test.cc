@@ -16,10 +16,10 @@ TEST_CASE_FIXTURE(FleetFixture, "a held job would start if it were released") {
   JobSpec spec = job("a", 1, 8);
   spec.held = true;
   const JobId held = submit(spec);
-  const auto changes = sched::smallest_remedies(state, held, now);
+  const auto changes = explain::smallest_remedies(state, held, now);
   REQUIRE_EQ(changes.size(), 1);
   CHECK(changes[0].kind == RemedyKind::kRelease);
-  CHECK_EQ(sched::would_start(changes[0]), "it would start now if it were released");
+  CHECK_EQ(explain::would_start(changes[0]), "it would start now if it were released");
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least priority that passes it is told") {
@@ -33,7 +33,7 @@ TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least pri
   now = now + 1000;
   const JobId second = submit(job("a", 1, 1));
   cycle();
-  const auto changes = sched::smallest_remedies(state, second, now);
+  const auto changes = explain::smallest_remedies(state, second, now);
   REQUIRE_EQ(changes.size(), 1);
   CHECK(changes[0].kind == RemedyKind::kPriority);
   CHECK_EQ(changes[0].to, state.job(second)->priority + 1);
@@ -44,7 +44,7 @@ TEST_CASE_FIXTURE(FleetFixture, "a job that waits for its earliest start would s
   command(RegisterNode{node("n1", 8)});
   JobSpec spec = job("a", 1, 8);
   spec.earliest_start = now + 60'000;
-  const auto changes = sched::smallest_remedies(state, submit(spec), now);
+  const auto changes = explain::smallest_remedies(state, submit(spec), now);
   REQUIRE_EQ(changes.size(), 1);
   CHECK(changes[0].kind == RemedyKind::kWait);
   CHECK_EQ(changes[0].at.ms, now.ms + 60'000);
@@ -54,11 +54,11 @@ TEST_CASE_FIXTURE(FleetFixture, "what would start now needs no change, and nothi
   command(ApplyConfig{config({queue("a")}), "op"});
   command(RegisterNode{node("n1", 8)});
   const JobId first = submit(job("a", 1, 8));
-  CHECK(sched::smallest_remedies(state, first, now).empty());
+  CHECK(explain::smallest_remedies(state, first, now).empty());
   cycle();
   const JobId second = submit(job("a", 1, 8));
-  CHECK_FALSE(sched::smallest_remedies(state, second, now).empty());
-  CHECK(sched::smallest_remedies(state, second, now, {2, 1'000'000, 8}).empty());
+  CHECK_FALSE(explain::smallest_remedies(state, second, now).empty());
+  CHECK(explain::smallest_remedies(state, second, now, {2, 1'000'000, 8}).empty());
 }
 
 // n1 alone would do but for its NUMA domains; what closes n2 runs on n3, which holds no task of the job.
@@ -87,9 +87,9 @@ TEST_CASE_FIXTURE(FleetFixture, "who closes a node from beside it is told, thoug
   red.groups[0].numa = NumaPolicy::kSingleNumaNode;
   const JobId waiting = submit(red);
   cycle();
-  const auto changes = sched::smallest_remedies(state, waiting, now);
+  const auto changes = explain::smallest_remedies(state, waiting, now);
   const auto evict = std::find_if(changes.begin(), changes.end(),
-                                  [](const sched::Remedy& change) { return change.kind == RemedyKind::kEvict; });
+                                  [](const explain::Remedy& change) { return change.kind == RemedyKind::kEvict; });
   REQUIRE(evict != changes.end());
   CHECK_EQ(evict->victims, std::vector{neighbour});
 }
@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the o
   command(RegisterNode{node("n1", 8)});
   submit(job("a", 1, 4));
   cycle();
-  const auto lines = sched::explain_share(state, *state.queue_at("a"), now);
+  const auto lines = explain::explain_share(state, *state.queue_at("a"), now);
   CHECK_EQ(lines[0], "gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)");
   CHECK_EQ(lines[3], "gpus: guaranteed 6, 4 used within, 0 borrowed, 2 idle (1 may be lent, 1 kept back)");
   CHECK_EQ(lines.back(), "1 of 2 queues of the cluster has a smaller dominant share per unit of weight");
@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
   command(RegisterNode{node("n1", 8)});
   const JobId borrows = submit(job("b", 1, 1));
   submit(job("a", 1, 1));
-  const auto lines = sched::explain_position(state, *state.job(borrows), now);
+  const auto lines = explain::explain_position(state, *state.job(borrows), now);
   REQUIRE_EQ(lines.size(), 1);
   CHECK_EQ(lines[0],
            "1 job goes first: job 2 (queue a), queue a would stay within its guarantee, queue b would borrow");
@@ -132,10 +132,10 @@ TEST_CASE_FIXTURE(FleetFixture,
   submit(job("b", 1, 2));
   const JobId head = submit(job("a", 1, 3));
   const JobId small = submit(job("a", 1, 1));
-  CHECK_EQ(sched::explain_position(state, *state.job(head), now),
+  CHECK_EQ(explain::explain_position(state, *state.job(head), now),
            std::vector<std::string>{"1 job goes first: job 1 (queue b), submitted earlier"});
   CHECK_EQ(
-      sched::explain_position(state, *state.job(small), now),
+      explain::explain_position(state, *state.job(small), now),
       std::vector<std::string>{"2 jobs go first; the first is job 1 (queue b), submitted earlier; in queue a job 2 "
                                "goes first"});
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The answer to an operator's order to move a running job: its new places, or why there are none, in words.
+// Answers the order of an operator to move a running job: the new places, or a sentence that says why there are none.
 
 #include <vector>
 
@@ -11,8 +11,8 @@
 
 namespace berth::explain {
 
-// Returns the places of sched::MoveTarget. Error: conflict, with the sentence of the reason and what is short. `state`
-// is used as scratch paper and is as before afterwards.
+// Returns the new places, as sched::MoveTarget finds them. Error kConflict: no places are free, or the job would borrow
+// on them; the message gives the reason and what is short. `state` is changed during the search and restored.
 Result<std::vector<TaskPlacement>> find_move_target(state::State& state, JobId job, const std::vector<NodeId>& off,
                                                     Timestamp now);
 

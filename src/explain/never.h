@@ -1,5 +1,5 @@
 #pragma once
-// What the fleet lacks, in numbers, for a job that it could not hold even if it were empty.
+// For a job that would not fit even into an empty fleet: what the fleet lacks, in numbers.
 
 #include <string>
 
@@ -8,9 +8,11 @@
 
 namespace berth::explain {
 
-// The end of a sentence that tells the reason, begun by ": ", or nothing: the first of GPUs, CPUs and memory of which a
-// task asks more than any node has that it may use; or how many of its tasks would have room; or the GPUs that all its
-// groups ask and those that there are.
+// Returns the end of the sentence for `reason`, beginning with ": ", or "". It names the first of these that applies:
+//
+// - a task requests more GPUs, CPUs or memory than any node has that it may use;
+// - only some of its tasks have room;
+// - all its groups together request more than there is.
 std::string what_the_fleet_lacks(const state::State& state, const state::JobState& job, const Reason& reason);
 
 }  // namespace berth::explain

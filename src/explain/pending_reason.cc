@@ -1,6 +1,5 @@
 #include "explain/pending_reason.h"
 
-#include "sched/backfill/backfill.h"
 #include "sched/queue/admit.h"
 #include "sched/start.h"
 #include "state/transaction.h"
@@ -24,6 +23,16 @@ JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   }
   return JobId::none();
 }
+
+// The memo of refuses_start for a job of a class whose answer is known. Places beside backfill reservations are not
+// looked for: a job that fits and is still pending waits for one, if its places are reserved.
+struct ClassMemo {
+  const StartAnswer& known;
+
+  const Reason* refusal(const StartQuestion&) const { return known ? nullptr : &known.why; }
+  std::span<const TaskPlacement> places() const { return *known.placements; }
+  static bool fits_beside(const StartQuestion&, std::span<const JobId>) { return false; }
+};
 
 // Returns what quota refuses at the places where the job would fit, if the quota of some GPU models keeps it from them.
 std::optional<Reason> quota_of_models(const State& state, const JobState& job, SearchStats& work) {
@@ -51,15 +60,16 @@ JobId strict_head_before(const State& state, const JobState& job, Timestamp now)
 
 std::optional<Reason> pending_reason(State& state, const JobState& job, Timestamp now, SearchStats& work) {
   if (auto reason = gate(state, job, now)) return reason;
-  Reason why;
-  why.job = strict_head_before(state, job, now);
-  if (why.job.valid()) {
+  if (const JobId head = strict_head_before(state, job, now); head.valid()) {
+    Reason why;
     why.code = ReasonCode::kBehindQueueHead;
+    why.job = head;
     return why;
   }
   state::Transaction transaction(state);
-  if (try_start(transaction, state, job, now, work, why)) return std::nullopt;
-  return lacks_places(why.code) ? quota_of_models(state, job, work).value_or(why) : why;
+  const StartAnswer answer = try_start(transaction, {state, job, now, work});
+  if (answer) return std::nullopt;
+  return lacks_places(answer.why.code) ? quota_of_models(state, job, work).value_or(answer.why) : answer.why;
 }
 
 std::optional<ReasonCode> PendingReasons::operator()(const JobState& job) {
@@ -74,16 +84,16 @@ std::optional<ReasonCode> PendingReasons::operator()(const JobState& job) {
   const std::pair eq_class(job.queue, job.shape);
   if (!eq_classes_.contains(eq_class)) {
     if (eq_classes_.size() >= most_classes_ || work_.nodes_scored >= kMostNodes) return std::nullopt;
-    Reason why;
-    auto fits = start_now(state_, job, work_, why);
-    if (!fits && lacks_places(why.code)) why = quota_of_models(state_, job, work_).value_or(why);
-    eq_classes_[eq_class] = {std::move(fits), why.code};
+    StartAnswer answer = find_places({state_, job, now_, work_});
+    if (!answer && lacks_places(answer.why.code)) {
+      if (auto quota = quota_of_models(state_, job, work_)) answer.why = std::move(*quota);
+    }
+    eq_classes_[eq_class] = std::move(answer);
   }
-  const auto& [places, code] = eq_classes_.at(eq_class);
-  if (!places) return code;
-  // A pending job that fits waits for a backfill reservation that its places belong to.
-  const bool delays = first_delayed(state_, job.queue, not_passed(state_, job, now_), *places).valid();
-  return delays ? std::optional(ReasonCode::kWouldDelayReservation) : std::nullopt;
+  ClassMemo memo{eq_classes_.at(eq_class)};
+  const StartRefusal refusal = refuses_start({state_, job, now_, work_}, memo);
+  if (refusal.why != nullptr) return refusal.why->code;
+  return refusal ? std::optional(ReasonCode::kWouldDelayReservation) : std::nullopt;
 }
 
 }  // namespace berth::explain

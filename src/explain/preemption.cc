@@ -32,7 +32,7 @@ using state::State;
 
 constexpr std::size_t kMostNamed = 5;
 
-std::string name(JobId job) { return "job " + std::to_string(job.value()); }
+std::string job_text(JobId job) { return "job " + std::to_string(job.value()); }
 
 // The jobs that might be evicted for this one if nothing limited it.
 struct Claims {
@@ -165,8 +165,8 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
   }
   if (!state.maintenance().empty()) transaction.look_until(gone_by);
   SearchStats work;
-  Reason why;
-  return try_start(transaction, state, job, now, work, why) ? std::nullopt : std::optional(why);
+  StartAnswer answer = try_start(transaction, {state, job, now, work});
+  return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
 // The eviction that would take place if any number of jobs could be evicted at once.
@@ -280,12 +280,12 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
     std::string line = "it can " + std::string(name_of(decision->cause)) + ": " +
                        counted(static_cast<std::int64_t>(decision->victims.size()), "job") + " would be evicted:";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
-      line += (i == 0 ? " " : ", ") + name(decision->victims[i]);
+      line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " (scaled down to " + counted(decision->keeps[i], "task") + ")";
     }
     const JobId other = claim.find_nomination_conflict.futile_because_of;
     if (!other.valid()) return {line};
-    return {line, "it does not: " + name(other) + " (queue " + state.queue(state.job(other)->queue).path +
+    return {line, "it does not: " + job_text(other) + " (queue " + state.queue(state.job(other)->queue).path +
                       ") is within its guarantee and would reclaim the places immediately"};
   }
   std::vector<std::string> lines;

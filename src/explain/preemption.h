@@ -1,6 +1,6 @@
 #pragma once
-// Whether a waiting job may claim what others hold, from whom, or what forbids it. A limit is named only where it is
-// what forbids the claim: that the job would fit if all of them left is asked first.
+// Explains whether a pending job may preempt or reclaim, from which jobs, or which limit forbids it. A limit is named
+// only if it is the cause: without the limit, the job would fit once all possible victims had left.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace berth::explain {
 
-// `state` is used as scratch paper.
+// Returns one sentence for each fact. `state` is changed during the search and restored.
 std::vector<std::string> explain_preemption(state::State& state, const state::JobState& job, Timestamp now);
 
 }  // namespace berth::explain

@@ -1,6 +1,6 @@
 #pragma once
-// A Remedy: something that would let a waiting job start now, as values, so that it can be tried and told. What it
-// changes of the job is tried on a copy of it, what it changes of the cluster on the state's undo log.
+// A Remedy is a change with which a pending job would start now. It is a plain value, so that it can be tried and told.
+// A change of the job is tried on a copy of the job, a change of the cluster on the undo log of the state.
 
 #include <cstdint>
 #include <string>
@@ -15,30 +15,29 @@
 namespace berth::explain {
 
 enum class RemedyKind {
-  kRelease,     // the job is let go
-  kPriority,    // `to` instead of `from`: ahead of the head of its strict queue
-  kTimeLimit,   // `to` seconds: gone before a start that is held for somebody else, or a maintenance window
-  kWait,        // until `at`, when the running jobs that end by then are gone
-  kUncordon,    // `nodes` take tasks again
-  kModel,       // group `group` may also run on `name`
-  kPool,        // the group asks pool `name`
+  kRelease,     // the hold on the job is released
+  kPriority,    // priority `to` instead of `from`, which puts it before the head of its strict queue
+  kTimeLimit,   // time limit `to` seconds: it ends before a reserved start of another job, or a maintenance window
+  kWait,        // it waits until `at`, when running jobs have ended
+  kUncordon,    // `nodes` are uncordoned
+  kModel,       // group `group` also accepts GPU model `name`
+  kPool,        // group `group` requests pool `name`
   kTolerate,    // the group tolerates taint `name`
   kSelect,      // the group does not select label `name`
-  kShareNodes,  // the job does not ask for whole nodes
-  kLevel,       // it requires one domain of level `name`, or of none when it is empty
-  kGpus,        // `to` milli-GPUs per task instead of `from`, and what `shrinks` says
-  kTasks,       // `to` tasks instead of `from`, likewise
+  kShareNodes,  // the job is not exclusive
+  kLevel,       // it requires one domain of level `name`, or no domain if `name` is empty
+  kGpus,        // `to` milli-GPUs per task instead of `from`, and the scale-downs in `shrinks`
+  kTasks,       // `to` tasks instead of `from`, and the scale-downs in `shrinks`
   kCpus,        // `to` milli-cores per task
   kMemory,      // `to` MiB per task
-  kQuota,       // `raises`
-  kEvict,       // `victims` leave, `shrinks` give back, and what `raises` says
-  kGroupLevel,  // group `group` requires one domain of level `name`, or of none when it is empty
-  kNoTerm,      // it does without the term `from` of affinity, or, counted on, of anti-affinity
-  kNuma,        // the group's NUMA policy is best-effort
-  kNoImage,     // the group has no image
-  kProfile,     // the group asks instances of MIG profile `name`, which count `to` milli-GPUs instead of `from`
-  kOtherPorts,  // it listens on a port that nobody has instead of `from`, or, where that is 0, instead of each of its
-                // own
+  kQuota,       // the limits in `raises` are raised
+  kEvict,       // `victims` leave, `shrinks` scale down, and the limits in `raises` are raised
+  kGroupLevel,  // group `group` requires one domain of level `name`, or none if `name` is empty
+  kNoTerm,      // without the affinity term with index `from`; anti-affinity terms are counted after the affinity terms
+  kNuma,        // the NUMA policy of the group is best-effort
+  kNoImage,     // the group runs its command without an image
+  kProfile,     // the group requests MIG profile `name`, which is `to` milli-GPUs instead of `from`
+  kOtherPorts,  // a free port instead of port `from`; if `from` is 0, instead of each of its ports
 };
 }  // namespace berth::explain
 
@@ -50,27 +49,27 @@ BERTH_ENUM_NAMES(explain::RemedyKind, "release", "priority", "time-limit", "wait
 
 namespace berth::explain {
 
-// A limit of a queue, in the unit of its dimension.
+// A raised limit of a queue, in the unit of its dimension.
 struct Raise {
   QueueId queue;
-  bool lending = false;  // the lending limit; else the max
+  bool lending = false;  // true: the lending limit; false: max
   std::size_t dim = 0;
   std::int64_t from = 0;
   std::int64_t to = 0;
-  bool per_user = false;  // what one user may have: jobs where dim is kDims, else GPUs
+  bool per_user = false;  // true: a user limit, of running jobs if `dim` is kDims, else of GPUs
   bool operator==(const Raise&) const = default;
 };
 
-// An elastic gang that gives back all but its first `keep` tasks.
+// An elastic gang that scales down to its first `keep` tasks.
 struct Shrink {
   JobId job;
   std::uint32_t keep = 0;
-  std::uint32_t tasks = 0;  // that it has now
+  std::uint32_t tasks = 0;  // the number of tasks that it has now
   bool operator==(const Shrink&) const = default;
 };
 
 struct Remedy {
-  RemedyKind kind = RemedyKind::kQuota;  // without raises: as things are
+  RemedyKind kind = RemedyKind::kQuota;  // the default, with empty `raises`, changes nothing
   std::size_t group = 0;
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -81,26 +80,29 @@ struct Remedy {
   std::vector<NodeId> nodes;
   Timestamp at;
   JobId taken_by =
-      JobId::none();  // who is asked before the job, and would take its places; none() where nobody is known to
-  std::string text;   // completes "it would start now if ", and for kWait "it would start "
+      JobId::none();  // the job that is tried earlier and would take the freed places; none() if no such job was found
+  std::string text;   // completes "it would start now if ", or for kWait "it would start "
 };
 
-// The job with what the change alters of it.
+// Returns a copy of the job with those changes of the remedy that concern the job.
 state::JobState changed(state::JobState job, const Remedy& change);
 
-// Tries what the change alters of the cluster: limits, cordons, victims, and for kWait all that end by then.
+// Applies to the transaction those changes of the remedy that concern the cluster: limits, cordons and victims, and for
+// kWait the end of all jobs that end by `at`.
 void apply(state::Transaction& transaction, const state::State& state, const Remedy& change, Timestamp now);
 
-// When the running job is gone at the latest, but not before now: the deadline of its stop, its time limit, else its
-// estimate or, where it has run longer, what `late` says; or when it has left for a maintenance window, if that is
-// earlier. never() when nothing says so.
+// Returns when the running job ends at the latest, and at least `now`; never() if that is not known. It is the deadline
+// of its stop, else its time limit, else its estimate. `late` estimates the end of a job that has outrun its estimate.
+// If the job has to leave earlier for a maintenance window, that counts.
 Timestamp ends_by(const state::State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late);
-// When a gang that is asked to give back its last tasks, and goes on, has done so at the latest; never() of all others.
+// Returns when a gang that scales down has lost its last tasks at the latest; never() for all other jobs.
 Timestamp gives_back_by(const state::State& state, const state::RunningRow& row, Timestamp now);
 
-// "it would start now if node n3 were uncordoned, but job 7 is asked before it and would take its places"
+// Returns the sentence: "it would start now if node n3 were uncordoned, but job 7 is asked before it and would take its
+// places".
 std::string would_start(const Remedy& change);
 
+// Returns the text for Remedy::text.
 std::string text_of(const state::State& state, const state::JobState& job, const Remedy& change);
 
 }  // namespace berth::explain

@@ -1,8 +1,13 @@
 #pragma once
-// What is short where a job does not fit for lack of room: GPUs, CPUs or memory in all, of all its groups or of some;
-// or, where there is enough of each, what is in the way of using it together: too few idle nodes, too little memory or
-// CPU beside free GPUs, a trust domain, or that the rest is in pieces. A refusal counts GPUs only, so that this is
-// worked out for the answer.
+// Says what is short if a job does not fit for lack of room. Either there are too few GPUs, CPUs or too little memory
+// for all or some of its groups. Or there is enough of each, and the sentence says why it cannot be used together:
+//
+// - too few idle nodes, for an exclusive job;
+// - too little memory or CPU beside the free GPUs;
+// - shares of another trust domain on the GPUs;
+// - else, free resources in pieces that are too small.
+//
+// The cycle counts only GPUs when it refuses a job, so this is computed only for an answer.
 
 #include <string>
 #include <vector>
@@ -13,12 +18,13 @@
 
 namespace berth::explain {
 
-// The sentence of a reason (explain/why.h) with that, and at its end the notes in parentheses. `state` is as before
-// afterwards.
+// Returns the sentence for `reason` (explain/why.h), completed by what is short, and at its end the notes in
+// parentheses.
 std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason,
                                         std::vector<std::string> notes = {});
 
-// "4 GPUs", "1 CPU", "64 GiB of memory"; and whether that is one.
+// counted returns an amount with its noun: "4 GPUs", "1 CPU", "64 GiB of memory". is_one returns true if a verb after
+// it is singular ("is").
 std::string counted(std::size_t dim, std::int64_t amount);
 bool is_one(std::size_t dim, std::int64_t amount);
 

@@ -104,8 +104,8 @@ std::string what_is_short(const State& state, const JobState& job) {
       }
       const bool instances = dim == kDimGpu && profiles.size() == 1 && !profiles.begin()->empty();
       return (all ? "needs " : "group " + job.spec.groups[set - 1].name + " needs ") +
-             (instances ? std::to_string(tasks) + " x " + *profiles.begin() : sched::counted(dim, want)) + "; " +
-             sched::amount_text(dim, have) + " free on eligible nodes";
+             (instances ? std::to_string(tasks) + " x " + *profiles.begin() : explain::counted(dim, want)) + "; " +
+             explain::amount_text(dim, have) + " free on eligible nodes";
     }
   }
   return {};
@@ -137,7 +137,7 @@ TEST_CASE("what is named as short is what is short, and nothing else is said whe
       const auto& groups = job.spec.groups;
       if (job.spec.exclusive || job.nomination) continue;
       if (std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return is_strict(one.numa); })) continue;
-      const sched::Explanation why = sched::why_briefly(fleet.state, job, fleet.now);
+      const explain::Explanation why = explain::why_briefly(fleet.state, job, fleet.now);
       if (why.reason.code != ReasonCode::kInsufficientResources && why.reason.code != ReasonCode::kFragmented) continue;
       const std::string expected = what_is_short(fleet.state, job);
       CAPTURE(why.summary);

@@ -1,5 +1,5 @@
 #pragma once
-// Words in a sentence: "a, b and c", "3 jobs", " (a, b)".
+// Lists and counts in sentences: "a, b and c", "3 jobs", " (a, b)".
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace berth::explain {
 
-// `name` says one of them.
+// Returns the items as a list, "a, b and c". `name` returns the text of one item.
 template <class Items, class Name>
 std::string listed(const Items& items, Name&& name) {
   std::string text;

@@ -1,7 +1,7 @@
 #pragma once
-// One inquiry into what would let a waiting job start now (explain/find_remedy.h): every change is tried on the undo
-// log of the state before it is told. What the job itself could ask otherwise is in counterfactual.cc, what others
-// would have to give, limits and places, in counterfactual_others.cc.
+// Searches the remedies for one pending job (explain/find_remedy.h). Each change is tried on the undo log of the state
+// before it is told. find_remedy.cc changes the request of the job; remedy_evictions.cc changes limits, victims and
+// nodes.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace berth::explain {
 
-constexpr std::size_t kMostVictims = 64;  // a longer list helps nobody, and each member costs tries
+constexpr std::size_t kMostVictims = 64;  // a longer list is of no use, and each victim costs tries
 constexpr std::size_t kMostNodes = 64;
 
 class WhatIf {
@@ -90,7 +90,8 @@ class WhatIf {
   std::vector<Remedy> told_;
 };
 
-// Again and again, until none of the parts can be spared: what one part makes possible may spare another.
+// Removes parts from the change as long as the job still starts, until no part can be removed. One pass is not enough:
+// a removal can make another part unnecessary.
 template <class Part>
 void WhatIf::leave_out(Remedy& change, std::vector<Part> Remedy::*parts) {
   bool again = true;

@@ -187,16 +187,10 @@ Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
 // Returns what would refuse the job if quota did not, backfill reservations included; nothing if it would find places.
 std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
-  Reason why;
-  const auto placements = place(state, job, kAllModels, work, why);
-  if (!placements) return why;
-  const std::vector<JobId> owners = not_passed(state, job, now);
-  const JobId delayed = first_delayed(state, job.queue, owners, *placements);
-  if (!delayed.valid()) return std::nullopt;
+  const Admission no_quota{kAllModels, {}};
   state::Transaction transaction(state);
-  for (const JobId owner : owners) transaction.set_aside(owner, state.job(owner)->reservation->placements);
-  if (place(state, job, kAllModels, work, why)) return std::nullopt;
-  return would_delay(state, delayed);
+  StartAnswer answer = try_start(transaction, {state, job, now, work, &no_quota, QuotaOfPlaces::kUnchecked});
+  return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
 // For a job that quota refuses, adds whether places are free for it: the refusal of quota may hide that there are none.

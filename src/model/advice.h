@@ -1,6 +1,6 @@
 #pragma once
-// A piece of advice: a usual pitfall of a shared GPU cluster that this one is in (docs/advice.md). The rules are in
-// explain/advice/advice.h.
+// Advice: a common pitfall of shared GPU clusters that this cluster is in (docs/advice.md). The rules that find it are
+// in explain/advice/advice.h.
 
 #include <string>
 
@@ -12,10 +12,11 @@ enum class Pitfall { kLimitsTooHigh, kForgettingGang, kIgnoringTopology, kNoQuot
 BERTH_ENUM_NAMES(Pitfall, "limits-too-high", "forgetting-gang", "ignoring-topology", "no-quotas",
                  "fragmentation-not-watched");
 
-// In the order in which they are told.
+// In the order in which advice is listed.
 enum class AdviceCode {
   kGuaranteesNotBacked,
   kCeilingBoundsNothing,
+  kJobsAboveLimit,
   kAsksStrandGpus,
   kGpusUnderutilized,
   kGangByHand,
@@ -28,15 +29,17 @@ enum class AdviceCode {
   kFragmentationNotWatched,
   kFragmentationNotMended,
 };
-BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "asks-strand-gpus", "gpus-underdriven",
-                 "gang-by-hand", "nodes-without-place", "topology-not-configured", "gangs-cut-apart",
-                 "queues-without-quota", "user-without-limit", "weight-0-waits", "fragmentation-not-watched",
-                 "fragmentation-not-mended");
+BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "jobs-above-limit", "asks-strand-gpus",
+                 "gpus-underdriven", "gang-by-hand", "nodes-without-place", "topology-not-configured",
+                 "gangs-cut-apart", "queues-without-quota", "user-without-limit", "weight-0-waits",
+                 "fragmentation-not-watched", "fragmentation-not-mended");
 
+// Returns the pitfall that the advice is about.
 constexpr Pitfall pitfall_of(AdviceCode code) {
   switch (code) {
     case AdviceCode::kGuaranteesNotBacked:
     case AdviceCode::kCeilingBoundsNothing:
+    case AdviceCode::kJobsAboveLimit:
     case AdviceCode::kAsksStrandGpus:
     case AdviceCode::kGpusUnderutilized:
       return Pitfall::kLimitsTooHigh;
@@ -57,20 +60,21 @@ constexpr Pitfall pitfall_of(AdviceCode code) {
   return Pitfall::kFragmentationNotWatched;
 }
 
-// warning: it costs somebody something now. note: it may.
+// warning: it costs GPUs or time now. note: it may do so.
 enum class AdviceSeverity { kWarning, kNote };
 BERTH_ENUM_NAMES(AdviceSeverity, "warning", "note");
 
 enum class AdviceAbout { kCluster, kQueue, kPool, kJob };
 BERTH_ENUM_NAMES(AdviceAbout, "cluster", "queue", "pool", "job");
 
+// One piece of advice: what it is about, what is wrong, and how to fix it.
 struct Advice {
   AdviceCode code = AdviceCode::kGuaranteesNotBacked;
   AdviceSeverity severity = AdviceSeverity::kNote;
   AdviceAbout about = AdviceAbout::kCluster;
-  std::string name;    // of the queue or pool, or the job's number; empty for the cluster
-  std::string text;    // what is so, with numbers: whole sentences
-  std::string remedy;  // what would mend it
+  std::string name;    // of the queue or pool, or the job's number; empty: the cluster
+  std::string text;    // what is wrong, with numbers, in whole sentences
+  std::string remedy;  // how to fix it
 };
 
 }  // namespace berth

@@ -208,7 +208,7 @@ Result<void> check_children_sums(const ClusterConfig& config,
     }
   }
   for (const auto& [parent, dims] : sums) {
-    if (parent.empty()) continue;  // the root's guarantee is the fleet itself
+    if (parent.empty()) continue;  // the guarantee of the root is the fleet itself
     for (const auto& [dim, sum] : dims) {
       const auto own = amount_named(by_path.at(parent)->guaranteed, dim);
       if (!own && !stated_amounts(by_path.at(parent)->guaranteed).empty()) {
@@ -276,7 +276,7 @@ Result<void> check_pools(const ClusterConfig& config) {
   return {};
 }
 
-// Keys are called what they are in a document.
+// Checks the scheduling keys. The messages use the names of the keys in the document.
 Result<void> check_scheduling(const SchedulingConfig& scheduling) {
   const std::pair<const char*, std::int64_t> times[] = {{"min_runtime", scheduling.min_runtime_s},
                                                         {"grace", scheduling.default_grace_s},

@@ -1,7 +1,7 @@
 #pragma once
-// The cluster as its operators write it: one versioned document with GPU models, pools, the queue tree, priority
-// classes and the knobs of scheduling. Names only; the state resolves them to ids. Validated as a whole before it is
-// applied.
+// The configuration of a cluster, as its operators write it: one versioned document with GPU models, pools, the queue
+// tree, priority classes and scheduling keys. It contains names only; the state resolves them to ids. It is validated
+// as a whole before it is applied.
 
 #include <cstdint>
 #include <optional>
@@ -19,9 +19,10 @@ struct GpuModelConfig {
   std::string name;
   std::int64_t weight_permille = 1000;  // GPU-equivalents per GPU, in thousandths
   std::int64_t memory_mib = 0;
-  std::int64_t watts = 0;       // of one GPU that somebody has; 0: not known
-  std::int64_t idle_watts = 0;  // of one that nobody has
-  std::string mig = {};  // its geometry (model/mig.h): it is cut into instances, and nobody has it whole; empty: not
+  std::int64_t watts = 0;       // power of one GPU in use; 0: not known
+  std::int64_t idle_watts = 0;  // power of one idle GPU
+  // MIG geometry (model/mig.h): its GPUs are cut into MIG instances and not allocated whole. Empty: they are not cut.
+  std::string mig = {};
   bool operator==(const GpuModelConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &GpuModelConfig::name), field("weight_permille", &GpuModelConfig::weight_permille),
@@ -32,10 +33,12 @@ struct GpuModelConfig {
 
 struct PoolConfig {
   std::string name;
-  std::vector<std::string> queues = {};  // only these subtrees may use it; empty: all
-  std::vector<JobClass> classes = {};    // only jobs of these classes may use it; empty: all
-  bool burst = false;                    // it backs no guarantee: whatever runs there is borrowed
-  std::string apart = {};  // within one domain of this topology level, or `node`, runs one trust domain; empty: any
+  std::vector<std::string> queues = {};  // queues that may use it, with all below them; empty: all
+  std::vector<JobClass> classes = {};    // classes of the jobs that may use it; empty: all
+  bool burst = false;                    // it backs no guarantee: all usage there is borrowed
+  // Trust domain isolation: only one trust domain may run in each domain of this topology level (or `node`). Empty: no
+  // isolation.
+  std::string apart = {};
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
@@ -44,7 +47,7 @@ struct PoolConfig {
   }
 };
 
-// Amounts by name, before GPU models have ids. Absent: not stated.
+// Amounts by resource name, before GPU models have ids. An absent amount is not stated.
 struct ResourceAmounts {
   std::optional<std::int64_t> gpu_milli;
   std::optional<std::int64_t> cpu_milli;
@@ -58,16 +61,17 @@ struct ResourceAmounts {
   }
 };
 
-// strict: the head of the queue blocks those behind it. best_effort: those behind it may go first when it cannot start.
+// How a leaf queue treats a first job that cannot start. strict: it blocks the jobs behind it. best-effort: they may
+// pass it.
 enum class QueuePolicy { kBestEffort, kStrict };
 BERTH_ENUM_NAMES(QueuePolicy, "best-effort", "strict");
 
-// The jobs of a leaf queue by what they have had, for queues whose run times nobody knows: least attained service. A
-// job's service is its GPUs times the time it has held them. At each threshold it falls a level; lower levels go first,
-// and stop those of higher ones that can save their work. Who has waited promote_after_s goes before all levels from
-// then on and is stopped by none.
+// Least attained service: the order of the jobs in a leaf queue whose run times are not known. The service of a job is
+// its GPUs times the time that it has held them. At each threshold the job falls to the next level. Jobs of lower
+// levels go first, and preempt jobs of higher levels that can save their work. A job that has waited promote_after_s
+// goes before all levels from then on, and is no longer preempted because of its level.
 struct AttainedServiceConfig {
-  std::vector<std::int64_t> thresholds_gpu_s;  // they rise
+  std::vector<std::int64_t> thresholds_gpu_s;  // ascending
   std::int64_t promote_after_s = 0;            // 0: never
   bool operator==(const AttainedServiceConfig&) const = default;
   static constexpr auto fields() {
@@ -76,13 +80,14 @@ struct AttainedServiceConfig {
   }
 };
 
-// What is agreed with those below a queue about being stopped for others (docs/terms.md). Absent: what the parent's
-// says; the root has the cluster's, of SchedulingConfig.
+// The eviction terms of a queue: when and how often jobs below it may be evicted for other jobs (docs/terms.md). An
+// absent term is the parent queue's. The root has the terms of SchedulingConfig.
 struct EvictionTermsConfig {
   std::optional<std::int64_t> min_runtime_s;
   std::optional<std::int64_t> cooldown_s;
-  std::optional<std::int64_t> grace_s;  // of jobs that name none
-  // Gangs below it that reclaim and preemption stop, at most; 0: no limit of its own.
+  std::optional<std::int64_t> grace_s;  // grace period of jobs that state none
+  // At most this many gangs below the queue are evicted by reclaim and preemption within an hour; 0: no limit of its
+  // own.
   std::int64_t evictions_per_hour = 0;
   bool operator==(const EvictionTermsConfig&) const = default;
   static constexpr auto fields() {
@@ -94,19 +99,20 @@ struct EvictionTermsConfig {
 };
 
 struct QueueConfig {
-  std::string path;  // "research/nlp"; the root is "" and is not listed
+  std::string path;  // such as "research/nlp"; the root is "" and is not listed
   ResourceAmounts guaranteed;
   ResourceAmounts max;
   ResourceAmounts lending_limit;
-  std::int64_t weight = 1;   // share of the surplus; 0 borrows only what nobody else wants
-  std::string trust_domain;  // empty: the parent's
+  std::int64_t weight = 1;   // share of the surplus; 0 borrows only what no other queue wants
+  std::string trust_domain;  // empty: that of the parent
   QueuePolicy policy = QueuePolicy::kBestEffort;
-  // For each user, of what is below the queue. Absent: no limit.
-  std::optional<std::int64_t> max_jobs_per_user;          // that run
-  std::optional<std::int64_t> max_gpu_milli_per_user;     // of those
-  std::optional<std::int64_t> max_submitted_per_user;     // that run or wait
-  std::optional<AttainedServiceConfig> attained_service;  // leaves: instead of the order of arrival
-  std::int64_t use_or_lose_s = 0;  // so long without use halves the idle part of its guarantee; 0: never
+  // Limits for each user below the queue. Absent: no limit.
+  std::optional<std::int64_t> max_jobs_per_user;          // running jobs
+  std::optional<std::int64_t> max_gpu_milli_per_user;     // milli-GPUs of the running jobs
+  std::optional<std::int64_t> max_submitted_per_user;     // pending and running jobs
+  std::optional<AttainedServiceConfig> attained_service;  // leaf queues: instead of the order of submission
+  // Guarantee decay: being idle for this time halves the idle part of the guarantee. 0: no decay.
+  std::int64_t use_or_lose_s = 0;
   EvictionTermsConfig eviction;
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
@@ -133,8 +139,8 @@ struct PriorityClassConfig {
   }
 };
 
-// Which of the nodes that fit a task goes to. best-fit: the one with the least left. fragmentation: the one that loses
-// least of what the requests that arrive could still use (docs/lab/fragmentation.md).
+// How placement chooses among the nodes that fit. best-fit: the node with the least left over. fragmentation: the node
+// where the requests that are expected lose the least usable resources (docs/lab/fragmentation.md).
 enum class NodeScore { kBestFit, kFragmentation };
 BERTH_ENUM_NAMES(NodeScore, "best-fit", "fragmentation");
 
@@ -144,24 +150,36 @@ inline constexpr std::int64_t kMostWatts = 100'000;  // of one GPU
 struct SchedulingConfig {
   std::int64_t min_runtime_s = 0;          // a gang is not reclaimed or preempted earlier than this after its start
   std::int64_t default_grace_s = 30;       // R82
-  std::int64_t backfill_reservations = 1;  // blocked jobs per pool that get a hold
-  std::int64_t victims_per_cycle = 4096;   // budget of one cycle's evictions, in gangs
+  std::int64_t backfill_reservations = 1;  // backfill reservations per pool
+  std::int64_t victims_per_cycle = 4096;   // limit on the gangs that one cycle evicts
   bool reclaim = true;
   bool preempt = true;
-  std::int64_t usage_half_life_s = 0;  // past usage counts in the order, half of it after so long; 0: it does not count
-  std::int64_t deadline_slack_s = 600;  // a job is urgent so long before the last moment at which it could start
+  // Past usage counts in the order of jobs, and its weight halves in this time; 0: it does not count.
+  std::int64_t usage_half_life_s = 0;
+  // A job becomes urgent this long before the latest start that meets its deadline.
+  std::int64_t deadline_slack_s = 600;
   NodeScore score = NodeScore::kBestFit;
-  std::int64_t fragmentation_alert_percent = 0;  // of the fleet's GPUs, idle and expected to be of no use; 0: no alert
-  std::int64_t resize_interval_s = 60;      // an elastic gang grows no sooner than this after its size last changed
-  std::int64_t backfill_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
-  std::int64_t flap_losses = 3;             // a node that lost contact so often within the window is cordoned; 0: never
+  // Alert if more than this percentage of the fleet's GPUs is idle and expected to be unusable; 0: no alert.
+  std::int64_t fragmentation_alert_percent = 0;
+  // An elastic gang scales up no earlier than this after its last change of size.
+  std::int64_t resize_interval_s = 60;
+  // After this wait, a job may get a backfill reservation that is based on estimated run times, and not only on time
+  // limits.
+  std::int64_t backfill_after_s = 172'800;
+  // A node that lost contact this often within flap_window_s is cordoned; 0: never.
+  std::int64_t flap_losses = 3;
   std::int64_t flap_window_s = 3600;
-  std::int64_t mass_loss_percent = 50;       // with so many nodes silent at once none is given up; 0: each by itself
-  std::int64_t cooldown_s = 0;               // min_runtime_s of a gang that was reclaimed or preempted the last time
-  std::int64_t evictions_per_hour = 0;       // gangs that reclaim and preemption stop, at most; 0: no limit
-  std::int64_t consolidations_per_hour = 0;  // jobs that are moved so that others fit, at most; 0: none
-  std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
-  bool energy = false;                  // models of which the least watts go into the same work come first
+  // While at least this percentage of the nodes (and at least three nodes) is silent, no silent node is declared lost.
+  // 0: each node is judged by itself.
+  std::int64_t mass_loss_percent = 50;
+  // Minimum run time of a gang that was evicted last time, if it is longer than min_runtime_s.
+  std::int64_t cooldown_s = 0;
+  std::int64_t evictions_per_hour = 0;       // limit on gangs evicted by reclaim and preemption; 0: none
+  std::int64_t consolidations_per_hour = 0;  // limit on jobs moved so that others fit; 0: no moves
+  // Limit on the unsaved GPU time that is lost per GPU that a preemption gains; 0: no limit.
+  std::int64_t preempt_max_loss_s = 0;
+  // Prefer the GPU models that need the least watts for the same work.
+  bool energy = false;
   bool operator==(const SchedulingConfig&) const = default;
   static constexpr auto fields() {
     return field_list(
@@ -188,7 +206,7 @@ struct ClusterConfig {
   std::string name = "berth";
   std::vector<GpuModelConfig> gpu_models;
   std::vector<PoolConfig> pools;
-  std::vector<std::string> topology_levels;  // outermost first, e.g. zone, block, rack
+  std::vector<std::string> topology_levels;  // outermost first, such as zone, block, rack
   std::vector<QueueConfig> queues;           // parents before children
   std::vector<PriorityClassConfig> priority_classes;
   SchedulingConfig scheduling;
@@ -202,13 +220,13 @@ struct ClusterConfig {
   }
 };
 
-// One queue `default` without limits, the three priority classes of R55, no GPU models named: what `berth dev` starts
-// with.
+// Returns the configuration that `berth dev` starts with: one queue `default` without limits, the three priority
+// classes of R55, and no GPU models.
 ClusterConfig default_cluster_config();
 
-// Everything that must hold of a configuration as a whole: unique and well-formed names, parents present, children's
-// guarantees within their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. The error names
-// the object and what would be right.
+// Checks the configuration as a whole: unique and well-formed names, parents present, the guarantees of children within
+// their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. The error names the object and
+// what would be right.
 Result<void> validate(const ClusterConfig& config);
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 #pragma once
-// Commands: what the outside asks or reports. `control::handle` validates one against the state and answers with
-// events.
+// Commands: requests of users and operators, and reports of backends. `control::handle` checks a command against the
+// state and turns it into events.
 
 #include <cstdint>
 #include <string>
@@ -36,24 +36,27 @@ struct PrioritizeJob {
   std::int32_t priority = 0;
   std::string user;
 };
-// A running job goes elsewhere: it is asked to save and leave, and starts again at places that are kept for it.
+// Moves a running job: it is asked to save and stop, and starts again at places that are reserved for it.
 struct MoveJob {
   JobId job;
-  std::vector<std::string> off;  // names of nodes where it does not go; none: all that it is on
-  bool lose_work = false;        // also if it does not save when it is asked to leave
+  std::vector<std::string> off;  // names of nodes to avoid; empty: all nodes that it runs on
+  bool lose_work = false;        // move it even if it cannot save its work
   std::string user;
 };
 struct CordonNode {
   std::string node;
   bool cordoned = true;
-  bool drain = false;  // with cordoned: also move what runs there
+  bool drain = false;  // with cordoned: also move the jobs that run there
   std::string user;
-  std::int64_t gone_in_s = 0;  // drains: the node goes away then, whatever runs there; 0: it stays
+  std::int64_t gone_in_s = 0;   // drains: the node shuts down after this time; 0: it does not
+  bool lose_work = false;       // drains: also stop jobs that cannot save their work
+  bool when_idle = false;       // drains: ask no job to leave; all of them finish
+  std::int64_t deadline_s = 0;  // drains: after this time nothing runs there; 0: no such time
 };
-// Nothing runs on the nodes from `from` on for so long. They are named, or are all that have the labels and are of the
-// pool.
+// Plans a maintenance window: from `from` on, nothing runs on the nodes for `for_s`. The nodes are named, or they are
+// all nodes with these labels in this pool.
 struct PlanMaintenance {
-  std::string name;  // empty: berth names it
+  std::string name;  // empty: berth chooses a name
   std::vector<std::string> nodes;
   Labels labels;
   std::string pool;
@@ -66,13 +69,13 @@ struct CancelMaintenance {
   std::string name;
   std::string user;
 };
-// An operator or provider vouches that nothing runs on the node any more.
+// Declares a node dead: an operator or provider guarantees that nothing runs on it any more.
 struct FenceNode {
   std::string node;
   std::string user;
 };
 
-// Reports of backends.
+// The commands from here on are reports of backends.
 struct RegisterNode {
   NodeSpec spec;
 };
@@ -87,7 +90,7 @@ struct ReportGpuHealth {
   bool healthy = true;
   std::string why;
 };
-// All images that the node has now, sorted.
+// Reports all images that the node has now, sorted.
 struct ReportNodeImages {
   std::string node;
   std::vector<std::string> images;

@@ -1,7 +1,7 @@
 #pragma once
-// Effects: what the world is asked to do once the events that ask for it are durable. They are derived from state, so a
-// restart derives them again; each names its task by (job, attempt, task, incarnation), and doing one twice changes
-// nothing.
+// Effects: instructions to the backends, sent once the events that cause them are durable. They are derived from the
+// state, so a restart derives them again. Each names its task by (job, attempt, task, incarnation), and repeating one
+// changes nothing.
 
 #include <cstdint>
 #include <string>
@@ -25,6 +25,7 @@ struct TaskKey {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+// Starts one task on its node.
 struct StartTask {
   TaskKey key;
   std::string node;
@@ -32,34 +33,35 @@ struct StartTask {
   std::string user;
   std::string image;  // empty: a plain process
   std::vector<std::string> command;
-  Environment env;                 // for every rank of the task
-  std::vector<Environment> ranks;  // one process each, with these on top; a single empty one: one process
+  Environment env;                 // for all ranks of the task
+  std::vector<Environment> ranks;  // one process per entry, with these variables added
   std::string workdir;
   std::vector<std::string> gpu_uuids;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  std::int64_t time_limit_ms = 0;  // 0: none; the executor enforces it even while the control plane is away
+  // 0: none. The executor enforces it even while the control plane is down.
+  std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;
   std::int32_t stop_signal = 15;
-  bool speaks = false;       // its checkpoint directory carries the job's acknowledgements
-  bool was_running = false;  // seen running before: where it is no longer known it must not be started again
+  bool speaks = false;       // task 0: it acknowledges checkpoints for the whole job
+  bool was_running = false;  // it ran before: if its executor does not know it, do not start it again
 };
 
-// Send the checkpoint contract's signal to every rank.
+// Sends the signal of the checkpoint contract to every rank.
 struct SignalTask {
   TaskKey key;
   std::string node;
   std::int32_t signal = 15;
 };
 
-// SIGTERM, then SIGKILL after `grace_ms` to everything the task started.
+// Sends SIGTERM, then after `grace_ms` SIGKILL, to all processes of the task.
 struct KillTask {
   TaskKey key;
   std::string node;
   std::int64_t grace_ms = 0;
 };
 
-// The exit is durable: the backend need not remember it any longer.
+// Tells the backend to forget the task, because its exit is durable.
 struct ForgetTask {
   TaskKey key;
   std::string node;

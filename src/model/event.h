@@ -1,7 +1,7 @@
 #pragma once
-// Events: everything that ever changes the state, in the past tense. State and bill are folds over them. The order of
-// the variant and of each struct's fields is append-only: a stored record names its alternative by index and may have
-// fewer fields than today's struct.
+// Events: every change of the state, in the past tense. The state and the usage records are computed from them. The
+// order of the variant and of the fields of each struct is append-only: a stored record names its alternative by index,
+// and may have fewer fields than the struct of today.
 
 #include <cstdint>
 #include <string>
@@ -27,8 +27,8 @@ struct ClusterConfigured {
   }
 };
 
-// A node came, or came back, or changed. `lease` rises with each registration; reports under an older lease are
-// refused.
+// A node registered: it is new, came back, or has changed. `lease` rises with each registration; reports under an older
+// lease are refused.
 struct NodeRegistered {
   NodeId node;
   NodeSpec spec;
@@ -43,7 +43,7 @@ struct NodeStatusChanged {
   NodeId node;
   NodeStatus status = NodeStatus::kReady;
   std::string why;
-  bool loss_deferred = false;  // unknown: taken for dead, but not given up while so many are silent
+  bool loss_deferred = false;  // unknown: silent, but not declared lost while too many nodes are
   static constexpr auto fields() {
     return field_list(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
                       field("why", &NodeStatusChanged::why), field("loss_deferred", &NodeStatusChanged::loss_deferred));
@@ -55,8 +55,8 @@ struct NodeCordoned {
   bool cordoned = false;
   bool draining = false;
   std::string user;
-  std::string why;    // empty: the user's own reasons
-  Timestamp gone_at;  // drains: the node goes away then; 0: it stays
+  std::string why;    // berth's reason, or what the user stated; may be empty
+  Timestamp gone_at;  // drains: announced time of the shutdown; 0: none
   static constexpr auto fields() {
     return field_list(field("node", &NodeCordoned::node), field("cordoned", &NodeCordoned::cordoned),
                       field("draining", &NodeCordoned::draining), field("user", &NodeCordoned::user),
@@ -80,10 +80,10 @@ struct JobSubmitted {
   JobSpec spec;
   std::int32_t priority = 0;
   std::string key;               // idempotency key; empty: none
-  std::uint64_t body_hash = 0;   // of the submitted spec, to tell a repeat from a conflict
-  JobId parent;                  // the service or array this one belongs to
+  std::uint64_t body_hash = 0;   // of the submitted spec; tells a repetition from a conflict
+  JobId parent;                  // the service or array that it belongs to
   std::int32_t index = 0;        // replica or element number
-  std::uint32_t generation = 0;  // replicas: the version of the service that they are made of
+  std::uint32_t generation = 0;  // replicas: the generation of the service that they belong to
   static constexpr auto fields() {
     return field_list(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
                       field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
@@ -120,15 +120,16 @@ struct JobCancelRequested {
   }
 };
 
-// A claimant is promised these places, which become free when the victims (stopped in the same commit) have left.
+// A preemptor is nominated: these places are reserved for it until its victims have exited. The victims are asked to
+// stop in the same commit.
 struct Nominated {
   JobId job;
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
-  std::vector<std::uint32_t> keeps;  // of each victim: so many tasks stay; 0: none. Empty: none of any
-  // Bit d: the promise keeps room of the guarantee of the queue's ancestor at depth d (0: the root). Records that do
-  // not say it kept room of all.
+  std::vector<std::uint32_t> keeps;  // tasks that each victim keeps; 0: none. Empty: no victim keeps any
+  // Bit d: room in the guarantee of the ancestor queue at depth d is reserved (0: the root). Old records without this
+  // field reserved room at every depth.
   std::uint64_t within = ~std::uint64_t{0};
   static constexpr auto fields() {
     return field_list(field("job", &Nominated::job), field("placements", &Nominated::placements),
@@ -145,15 +146,16 @@ struct NominationDropped {
   }
 };
 
-// The whole gang (or its least part) is bound, in one event. `within` has bit d set when the charge is within the
-// guarantee of the queue's ancestor at depth d (0: the root).
+// An attempt started: the whole gang (or at least its min_count) is bound in one event. Bit d of `within` is set if the
+// charge is within the guarantee of the ancestor queue at depth d (0: the root).
 struct AttemptStarted {
   JobId job;
   std::uint32_t attempt = 0;
   std::vector<TaskPlacement> placements;
   std::uint64_t within = 0;
-  std::int32_t master_port = 0;  // on the node of task 0; 0: it needs none, or all are taken
-  bool guaranteed = false;       // within at every ancestor that states a guarantee: how usage is billed
+  std::int32_t master_port = 0;  // on the node of task 0; 0: not needed, or no port is free
+  // Within the guarantee of every ancestor queue that states one: usage is billed as guaranteed.
+  bool guaranteed = false;
   static constexpr auto fields() {
     return field_list(field("job", &AttemptStarted::job), field("attempt", &AttemptStarted::attempt),
                       field("placements", &AttemptStarted::placements), field("within", &AttemptStarted::within),
@@ -162,7 +164,7 @@ struct AttemptStarted {
   }
 };
 
-// One step of growth of an elastic gang; its tasks continue the numbering.
+// An elastic gang was scaled up by these tasks; their numbers continue those of the gang.
 struct AttemptGrown {
   JobId job;
   std::uint32_t attempt = 0;
@@ -176,12 +178,12 @@ struct AttemptGrown {
   }
 };
 
-// This charge of a running attempt is now within at these depths: room appeared in the guarantee of some ancestors, or
-// was taken there by who is within further down, or a guarantee was lowered (control/guarantee_accounting.h).
+// A charge of a running attempt changed its mask `within`. Room in the guarantee of an ancestor queue appeared, was
+// taken by a charge that is within further down, or shrank with the guarantee (control/guarantee_accounting.h).
 struct ChargePromoted {
   JobId job;
   std::uint32_t attempt = 0;
-  std::uint32_t charge = 0;  // 0: the start, 1..: growth steps
+  std::uint32_t charge = 0;  // 0: the start; 1 and up: scale-ups
   std::uint64_t within = 0;
   bool guaranteed = false;
   static constexpr auto fields() {
@@ -202,7 +204,7 @@ struct TaskStarted {
   }
 };
 
-// How a task came to its end, as its executor saw it.
+// How a task ended, as its executor saw it.
 enum class ExitReason {
   kExited,
   kSignalled,
@@ -232,15 +234,16 @@ struct TaskExited {
   }
 };
 
-// The attempt is asked to stop: the contract's signal now, the kill at `deadline` or as soon as it acknowledges. With
-// `keep`, only its last tasks are: the first `keep` of an elastic gang go on.
+// An attempt is asked to stop: the signal of its checkpoint contract is sent now, and the kill follows at `deadline` or
+// when it acknowledges. If `keep` is set, only the last tasks of the elastic gang stop, and its first `keep` tasks
+// continue.
 struct StopBegan {
   JobId job;
   std::uint32_t attempt = 0;
   StopCause cause = StopCause::kUser;
-  JobId preemptor;  // reclaim, preempt and consolidate: for whom
+  JobId preemptor;  // reclaim, preempt and consolidate: the preemptor
   Timestamp deadline;
-  std::uint32_t keep = 0;  // 0: all of it stops
+  std::uint32_t keep = 0;  // 0: the whole job stops
   static constexpr auto fields() {
     return field_list(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
                       field("cause", &StopBegan::cause), field("claimant", &StopBegan::preemptor),
@@ -248,12 +251,12 @@ struct StopBegan {
   }
 };
 
-// An operator wants the attempt elsewhere. That it is asked to stop and the places that it is promised follow at once.
+// An operator ordered a move of the attempt. The request to stop and the reservation of its new places follow at once.
 struct MoveOrdered {
   JobId job;
   std::uint32_t attempt = 0;
-  std::vector<NodeId> off;  // where it does not go, some of which it is on
-  bool lose_work = false;   // also if it does not save when it is asked to stop
+  std::vector<NodeId> off;  // nodes to avoid; it runs on some of them
+  bool lose_work = false;   // move it even if it cannot save its work
   std::string user;
   static constexpr auto fields() {
     return field_list(field("job", &MoveOrdered::job), field("attempt", &MoveOrdered::attempt),
@@ -262,8 +265,8 @@ struct MoveOrdered {
   }
 };
 
-// A job that was asked to stop so that another fits, or by an operator's order, starts again at these places when it
-// has left: they are kept for it until then.
+// A job that is stopped for a move (by consolidation or an operator) has its new places reserved. It starts again there
+// after it has exited.
 struct MoveNominated {
   JobId job;
   std::uint32_t attempt = 0;
@@ -274,7 +277,8 @@ struct MoveNominated {
   }
 };
 
-// The claimant went away before the victim had stopped: the victim may run on.
+// An eviction is cancelled before the victim has exited, because its preemptor no longer needs it. The victim
+// continues.
 struct StopCancelled {
   JobId job;
   std::uint32_t attempt = 0;
@@ -283,7 +287,7 @@ struct StopCancelled {
   }
 };
 
-// Grace is over or the checkpoint is acknowledged: what still runs is killed.
+// The grace period is over or the checkpoint is acknowledged: tasks that still run are killed.
 struct StopForced {
   JobId job;
   std::uint32_t attempt = 0;
@@ -302,7 +306,7 @@ struct CheckpointReported {
   }
 };
 
-// Every task of the attempt is provably over; its charges are given back.
+// An attempt ended: all its tasks have provably exited, and its charges are released.
 struct AttemptEnded {
   JobId job;
   std::uint32_t attempt = 0;
@@ -316,7 +320,7 @@ struct AttemptEnded {
   }
 };
 
-// The job waits again, at its old age, not before `not_before` (back-off after failures).
+// A job is requeued at its old age. It does not start before `not_before` (back-off after failures).
 struct JobRequeued {
   JobId job;
   Timestamp not_before;
@@ -325,7 +329,7 @@ struct JobRequeued {
   }
 };
 
-// The job is over for good and leaves the state for history.
+// A job is finished. It is removed from the state and goes to history.
 struct JobFinished {
   JobId job;
   Outcome outcome = Outcome::kSucceeded;
@@ -337,8 +341,8 @@ struct JobFinished {
   }
 };
 
-// A cycle that decided something. The events up to the next CycleRan or command are its plan; replay runs the cycle
-// again on the state before this event and compares the hash.
+// A cycle made decisions. The events up to the next CycleRan or command are its plan. Replay runs the cycle again on
+// the state before this event and compares the hash.
 struct CycleRan {
   std::uint64_t plan_hash = 0;
   std::uint32_t decisions = 0;
@@ -347,9 +351,9 @@ struct CycleRan {
   }
 };
 
-// What is idle and, by the mix of requests, expected to be of no use has crossed the configured part of the fleet.
+// Fragmentation crossed its alert limit: the idle GPUs that are expected to be unusable, as a part of the fleet.
 struct FragmentationAlarm {
-  bool raised = false;  // it is above; else it is below again
+  bool raised = false;  // it is above the limit; else below it again
   std::int64_t unusable_milli = 0;
   std::int64_t idle_milli = 0;
   static constexpr auto fields() {
@@ -359,7 +363,8 @@ struct FragmentationAlarm {
   }
 };
 
-// The last tasks of an elastic gang are provably over; their charges are given back and it goes on with `keep`.
+// An elastic gang was scaled down: its last tasks have provably exited, their charges are released, and its first
+// `keep` tasks continue.
 struct AttemptShrunk {
   JobId job;
   std::uint32_t attempt = 0;
@@ -370,8 +375,9 @@ struct AttemptShrunk {
   }
 };
 
-// A blocked job is promised a start at `start` on these places, which are not free yet; whoever uses them until then
-// must be gone by then. A later one for the same job replaces the earlier.
+// A blocked job gets a backfill reservation: it is expected to start at `start` on these places, which are not free
+// yet. Jobs that use them until then must have exited by then. A later reservation for the same job replaces the
+// earlier one.
 struct ReservationMade {
   JobId job;
   std::vector<TaskPlacement> placements;
@@ -390,14 +396,15 @@ struct ReservationDropped {
   }
 };
 
-// The cycle looked for more starts to hold and found none; it does not look again at once.
+// A cycle looked for more backfill reservations and found fewer than it may make. It is recorded so that the next cycle
+// does not search again at once.
 struct StartsSought {
-  std::int32_t held = 0;  // so many starts are held
+  std::int32_t held = 0;  // number of reservations now
   static constexpr auto fields() { return field_list(field("held", &StartsSought::held)); }
 };
 
-// A service was submitted again under its name. Where replicas of the new spec differ, `generation` is one more than
-// before, and those of older ones are replaced.
+// A service was submitted again under its name. If the new spec changes its replicas, `generation` rises by one, and
+// replicas of older generations are replaced.
 struct ServiceUpdated {
   JobId job;
   JobSpec spec;
@@ -412,8 +419,8 @@ struct ServiceUpdated {
   }
 };
 
-// What is guaranteed to a queue, by the rule of use it or lose it: less, because for long it asked for no more than
-// half of it, or all that is configured again.
+// Guarantee decay changed the guarantee of a queue. It shrank because the queue was idle for long, or the configured
+// guarantee is restored.
 struct GuaranteeChanged {
   std::string queue;
   ResourceAmounts from;
@@ -425,7 +432,8 @@ struct GuaranteeChanged {
   }
 };
 
-// From `from` to `to` nothing runs on the nodes; what would still run there then does not start there.
+// A maintenance window is planned: from `from` to `to` nothing runs on the nodes. A job that would still run there at
+// `from` does not start there.
 struct MaintenancePlanned {
   std::string name;
   std::vector<NodeId> nodes;
@@ -445,18 +453,18 @@ struct MaintenanceBegan {
   static constexpr auto fields() { return field_list(field("name", &MaintenanceBegan::name)); }
 };
 
-// The window is over, or was cancelled: it closes its nodes no longer.
+// A maintenance window is over or was cancelled. It no longer closes its nodes.
 struct MaintenanceEnded {
   std::string name;
   bool cancelled = false;
-  std::string user;  // who cancelled it
+  std::string user;  // the user that cancelled it
   static constexpr auto fields() {
     return field_list(field("name", &MaintenanceEnded::name), field("cancelled", &MaintenanceEnded::cancelled),
                       field("user", &MaintenanceEnded::user));
   }
 };
 
-// Images have come to a node and others are gone from it.
+// Images were pulled to a node or dropped from it.
 struct NodeImagesChanged {
   NodeId node;
   std::vector<std::string> pulled;   // sorted
@@ -481,11 +489,12 @@ struct EventRecord {
   Event event;
 };
 
-// The alternative's name in kebab-case, e.g. "attempt-started"; and its stable number in the log.
+// kind_name() returns the name of the alternative in kebab-case, such as "attempt-started". kind_of() returns its
+// stable number in the log.
 std::string_view kind_name(const Event& event);
 inline std::uint16_t kind_of(const Event& event) { return static_cast<std::uint16_t>(event.index()); }
 
-// The job an event is about, or JobId::none().
+// Returns the job that the event is about, or JobId::none().
 JobId job_of(const Event& event);
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 #pragma once
-// Names of container images, as a job asks for one and a node says which it has. Two names are the same image where
-// they are the same text: berth resolves no registry, tag or digest.
+// Names of container images, as jobs request them and nodes report them. Two names are the same image only if their
+// text is equal: berth resolves no registry, tag or digest.
 
 #include <cstddef>
 #include <span>
@@ -18,7 +18,7 @@ inline constexpr std::string_view kImageRule =
 
 bool well_formed_image(std::string_view name);
 
-// What a node may say that it has: a bounded number of well-formed names, sorted, none twice.
+// Checks the image names that a node reports: at most kMaxImagesPerNode, well-formed, sorted, no name twice.
 Result<void> check_images(std::span<const std::string> images);
 
 }  // namespace berth

@@ -1,6 +1,6 @@
 #pragma once
-// A job as it is submitted. All four kinds of the design are here from the start; which of them run yet is decided
-// where jobs are validated (control/validate).
+// A job as it is submitted. Whether a cluster accepts a kind of job is decided when the job is validated
+// (control/validate).
 
 #include <compare>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace berth {
 inline constexpr std::int32_t kMaxTasksPerJob = 65'536;
 inline constexpr std::int32_t kMaxArraySize = 1'000'000;
 inline constexpr std::int32_t kMaxRetries = 1000;
-inline constexpr std::int32_t kLastPort = 65'535;  // of TCP and UDP; the first is 1
+inline constexpr std::int32_t kLastPort = 65'535;  // last port of TCP and UDP; the first is 1
 
 enum class JobKind { kGang, kService, kArray, kInteractive };
 BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
@@ -29,14 +29,15 @@ BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
 enum class JobClass { kTraining, kInference, kDev, kBatch };
 BERTH_ENUM_NAMES(JobClass, "training", "inference", "dev", "batch");
 
-// per-task: one process per task. per-gpu: one rank per GPU with the environment torchrun would set. torchrun: one
-// torchrun per task, given nnodes, node_rank and a rendezvous.
+// How the processes of a task are started. per-task: one process per task. per-gpu: one rank per GPU, with the
+// environment that torchrun would set. torchrun: one torchrun per task, with nnodes, node_rank and a rendezvous.
 enum class Launch { kPerTask, kPerGpu, kTorchrun };
 BERTH_ENUM_NAMES(Launch, "per-task", "per-gpu", "torchrun");
 
-// From how many NUMA domains of its node the GPUs of one task may come; the words of Kubernetes' Topology Manager
-// (docs/topology.md). best-effort: as few as there are idle GPUs for. none: nobody looks. restricted: no more than an
-// empty node like it would need. single-numa-node: one. What asks one GPU or a share of one satisfies each of them.
+// From how many NUMA domains of a node the GPUs of one task may come; the words are those of Kubernetes' Topology
+// Manager (docs/topology.md). best-effort: as few as the idle GPUs allow. none: NUMA is ignored. restricted: no more
+// than an empty node of its kind would need. single-numa-node: one. A task with one GPU or a share of one satisfies all
+// of them.
 enum class NumaPolicy { kBestEffort, kNone, kRestricted, kSingleNumaNode };
 BERTH_ENUM_NAMES(NumaPolicy, "best-effort", "none", "restricted", "single-numa-node");
 
@@ -53,17 +54,17 @@ struct TopologyConstraint {
 struct TaskGroup {
   std::string name = "main";
   std::int32_t count = 1;
-  std::int32_t min_count = 0;  // 0: count
+  std::int32_t min_count = 0;  // least number of tasks to start with; 0: count
   TaskRequest request;
   std::vector<std::string> command;
   std::vector<std::pair<std::string, std::string>> env;
   std::string workdir;
-  std::string image;  // empty: a plain process
+  std::string image;  // empty: a plain process, no container
   Launch launch = Launch::kPerTask;
-  std::string pool;  // empty: any pool the queue may use
+  std::string pool;  // empty: any pool that the queue may use
   Labels node_selector;
   std::vector<std::string> tolerations;  // taint keys
-  TopologyConstraint topology;           // of this group's tasks, within what the job asks
+  TopologyConstraint topology;           // for the tasks of this group, inside the job's own constraint
   NumaPolicy numa = NumaPolicy::kBestEffort;
 
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
@@ -79,11 +80,12 @@ struct TaskGroup {
   }
 };
 
-// On eviction `signal` goes to every rank; the speaker acknowledges by ack.json in BERTH_CHECKPOINT_DIR.
+// The checkpoint contract of a job. On eviction `signal` is sent to every rank. Task 0 acknowledges for the whole job,
+// by writing ack.json in BERTH_CHECKPOINT_DIR.
 struct CheckpointContract {
-  bool on_signal = false;       // the job saves and leaves when signalled
+  bool on_signal = false;       // the job saves its work and exits when signalled
   std::int32_t signal = 15;     // POSIX number; 15 SIGTERM, 10 SIGUSR1
-  std::int64_t grace_s = 0;     // 0: the cluster's default
+  std::int64_t grace_s = 0;     // 0: as its queue's eviction terms say
   std::int64_t interval_s = 0;  // 0: no periodic saves
   bool operator==(const CheckpointContract&) const = default;
   static constexpr auto fields() {
@@ -105,10 +107,10 @@ struct Dependency {
   }
 };
 
-// Near to, or away from, the tasks of jobs that have all these labels (docs/affinity.md).
+// An affinity term: run near to, or away from, tasks of jobs that have all these labels (docs/affinity.md).
 struct AffinityTerm {
   Labels labels;      // sorted by key; at least one
-  std::string level;  // in one domain of this topology level, or `node`
+  std::string level;  // what counts as near: one domain of this topology level, or `node`
   bool required = true;
   auto operator<=>(const AffinityTerm&) const = default;
   static constexpr auto fields() {
@@ -129,21 +131,22 @@ struct JobSpec {
   std::int64_t time_limit_s = 0;  // 0: none
   std::int64_t estimate_s = 0;    // 0: none given
   CheckpointContract checkpoint;
-  std::int32_t retries = 0;  // failures that are tried again; preemptions do not count
+  std::int32_t retries = 0;  // failed attempts that are retried; evictions do not count
   std::vector<Dependency> dependencies;
   std::optional<Timestamp> deadline;
   std::optional<Timestamp> earliest_start;
   bool held = false;
   bool exclusive = false;            // whole nodes
-  bool spread = false;               // one task, or replica of a service, per node as far as possible
+  bool spread = false;               // one task or replica per node, as far as possible
   std::int32_t array_size = 0;       // arrays: number of elements
-  std::int32_t array_running = 0;    // arrays: at most so many at once; 0: no limit
-  std::int32_t max_unavailable = 0;  // services: replicas away at once by drains and updates; 0: none stated
-  Labels labels;                     // sorted by key; what terms of other jobs go by
+  std::int32_t array_running = 0;    // arrays: limit on running elements; 0: no limit
+  std::int32_t max_unavailable = 0;  // services: limit on unavailable replicas by drains and updates; 0: none stated
+  Labels labels;                     // sorted by key; matched by affinity terms of other jobs
   std::vector<AffinityTerm> affinity;
   std::vector<AffinityTerm> anti_affinity;
-  std::vector<std::int32_t> ports;  // ascending: of its node, that each of its tasks has for itself
-  // Whether what stands on a node decides, beside room, who may join it there.
+  std::vector<std::int32_t> ports;  // ascending; each task needs these ports of its node to itself
+  // Returns true if the job has affinity, anti-affinity or ports: then the jobs that run on a node decide, too, whether
+  // it may run there.
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
   bool operator==(const JobSpec&) const = default;
   static constexpr auto fields() {
@@ -163,15 +166,16 @@ struct JobSpec {
   }
 };
 
-// Where one task runs: which GPUs of which node. Index in a placement list is the task's number, rank order.
+// Where one task runs: which GPUs of which node. Its index in a list of placements is the task's number, in rank order.
 struct TaskPlacement {
   NodeId node;
   std::uint16_t group = 0;
   std::int32_t gpu_milli = 1000;   // per GPU in `gpus`
   std::vector<std::uint8_t> gpus;  // indexes on the node, ascending
-  std::int64_t cpu_milli = 0;      // as bound: what was asked, or the whole node's for an exclusive job
+  // As bound: the request, or the whole node's for an exclusive job. The same holds for memory.
+  std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  MigSlices slices = 0;  // of the one GPU, where it is cut: those of its instance; 0: all of them
+  MigSlices slices = 0;  // MIG: slices of the instance on its one GPU; 0: the whole GPU
   bool operator==(const TaskPlacement&) const = default;
   static constexpr auto fields() {
     return field_list(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
@@ -181,7 +185,7 @@ struct TaskPlacement {
   }
 };
 
-// Why an attempt is stopped. The first nine and kMove are the enumerated causes of eviction (P5).
+// Why an attempt is stopped. The first nine and kMove are the causes of eviction in P5.
 enum class StopCause {
   kReclaim,
   kPreempt,
@@ -194,11 +198,11 @@ enum class StopCause {
   kUser,
   kTaskFailed,
   kShrink,
-  kMove,  // an operator wants it elsewhere
+  kMove,  // an operator ordered a move
 };
 BERTH_ENUM_NAMES(StopCause, "reclaim", "preempt", "consolidate", "drain", "maintenance", "spot-notice", "node-lost",
                  "time-limit", "user", "task-failed", "shrink", "move");
-// It is to go on elsewhere, where places are kept for it.
+// Returns true if the job is stopped to start again at places reserved for it.
 constexpr bool is_move(StopCause cause) { return cause == StopCause::kConsolidate || cause == StopCause::kMove; }
 
 // How an attempt or a job ended.

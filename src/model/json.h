@@ -1,10 +1,10 @@
 #pragma once
-// The model as JSON: every struct that lists its fields becomes an object with those names, in that order. An id is a
-// number (null when there is none), a Timestamp an ISO 8601 string, an enum its word, a list of (name, value) pairs an
-// object, an Event an object whose "kind" tells the alternative. Reading is strict: a name that the struct does not
-// have, a wrong type or a number out of range is refused with its path; what is absent keeps its default.
+// The model as JSON. A struct that lists its fields becomes an object with those names, in that order. An id is a
+// number (null for none), a Timestamp an ISO 8601 string, an enum its word. A list of (name, value) pairs is an object.
+// An Event is an object whose "kind" names the alternative. Reading is strict: an unknown name, a wrong type or a
+// number out of range is refused with its path. An absent field keeps its default.
 //
-// This header is cheap to include. The nouns of the model (listed in json.cc) are compiled once, there; for structs of
+// This header is cheap to include. The types of the model (listed in json.cc) are compiled once, there. For structs of
 // another folder include model/json_fields.h.
 
 #include <boost/json/fwd.hpp>
@@ -18,7 +18,8 @@ namespace berth {
 template <class T>
 boost::json::value to_json(const T& value);
 
-// `where` begins the path in error messages: "groups[0].count: 'x' is not an integer".
+// Returns the value, or an error with the path of the mistake, such as "groups[0].count: 'x' is not an integer".
+// `where` is the beginning of that path.
 template <class T>
 Result<T> from_json(const boost::json::value& json, std::string_view where = {});
 

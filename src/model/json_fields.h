@@ -1,6 +1,6 @@
 #pragma once
-// The definitions behind model/json.h, for a folder that has structs of its own to turn into JSON. It brings in
-// Boost.JSON's values; most code wants model/json.h alone.
+// The definitions behind model/json.h, for a folder that has its own structs to convert to JSON. It includes
+// Boost.JSON's values; most code needs only model/json.h.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace berth::json_detail {
 
-// One overload per shape. `write` never fails; `read` leaves a message in `error` and returns false.
+// One overload per kind of type. `write` never fails. `read` returns false and sets `error` if the JSON does not fit.
 template <class T>
 boost::json::value write(const T& value);
 template <class Tag, class Rep>
@@ -39,7 +39,8 @@ boost::json::value write(const std::array<T, N>& items);
 template <class... T>
 boost::json::value write(const std::variant<T...>& choice);
 
-// A hash is no number to count with, and many readers of JSON keep no more than 53 bits of one: 16 hexadecimal digits.
+// Returns true for fields that are hashes. These are written as 16 hexadecimal digits, because many JSON readers keep
+// only 53 bits of a number.
 template <class T>
 constexpr bool is_hash(std::string_view name) {
   return std::is_same_v<T, std::uint64_t> && name.ends_with("_hash");
@@ -148,7 +149,7 @@ class Reader {
     }
   }
 
-  // `tag`, where given, is a name that belongs to whoever asked and not to T.
+  // Reads the fields of an object. `tags` are names in it that belong to the caller and not to T.
   template <class T>
   bool read_fields(const boost::json::object& object, T& value, std::initializer_list<std::string_view> tags = {}) {
     std::size_t known = 0;
@@ -164,7 +165,7 @@ class Reader {
     return known == object.size() || refuse_unknown<T>(object, tags);
   }
 
-  // The alternative that "kind" names.
+  // Reads the alternative that "kind" names.
   template <std::size_t I = 0, class... T>
   bool read_choice(const boost::json::object& object, std::variant<T...>& choice,
                    std::initializer_list<std::string_view> tags) {

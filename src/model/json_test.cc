@@ -12,7 +12,7 @@
 namespace berth {
 namespace {
 
-// Fills any value of the model with random contents, so that a field which JSON loses is found whatever its name.
+// Fills any value of the model with random contents, so that a test finds every field that JSON loses.
 class Filler {
  public:
   explicit Filler(std::uint64_t seed) : random_(seed) {}

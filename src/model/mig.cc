@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::array<MigProfile, 3> kA30{{{"1g.6gb", 1, 0b1111}, {"2g.12gb", 2, 0b0101}, {"4g.24gb", 4, 0b0001}}};
 
-// Seven compute slices beside eight of memory: the last of memory begins no instance of its own.
+// Returns the profiles of a GPU with seven compute slices and eight memory slices. No instance of one slice begins at
+// the last memory slice.
 constexpr std::array<MigProfile, 6> seven(std::string_view one, std::string_view one_wide, std::string_view two,
                                           std::string_view three, std::string_view four, std::string_view all) {
   return {{{one, 1, 0b0111'1111},
@@ -53,7 +54,7 @@ std::string known_mig_geometries() {
   return names;
 }
 
-// All are equally long: whoever ends first leaves most to the rest.
+// All instances have the same width, so taking each free position from the lowest slice up gives the most.
 std::int32_t instances_beside(const MigProfile& profile, MigSlices used) {
   std::int32_t instances = 0;
   for (std::uint32_t start = 0; start < 8; ++start) {

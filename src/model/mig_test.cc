@@ -33,7 +33,7 @@ TEST_CASE("as many instances of each profile fit on an idle GPU as NVIDIA's tabl
   CHECK(h100.profile_named("1g.5gb") == nullptr);
 }
 
-// As many as any way of placing them has room for.
+// Returns the largest number of instances over all ways of placing them.
 std::int32_t most_instances(const MigProfile& profile, MigSlices used) {
   std::int32_t most = 0;
   for (std::uint32_t start = 0; start < 8; ++start) {

@@ -1,6 +1,6 @@
 #pragma once
-// What a name may be, everywhere in the model: RFC 1123 labels with capitals, dots and underscores added, so that a
-// name is safe in paths, labels, tables and shells alike, and no two names look the same.
+// Names in the model: RFC 1123 labels plus capitals, dots and underscores. So a name is safe in paths, labels, tables
+// and shells, and no two names look the same.
 
 #include <cstddef>
 #include <string_view>

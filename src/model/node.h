@@ -1,6 +1,6 @@
 #pragma once
-// A node as its backend reports it: what it has, where it sits, and what is told apart about it. Which of it is free is
-// the state's business.
+// A node as its backend reports it: its resources, its place in the topology, its labels and taints. The state keeps
+// what of it is free.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct Gpu {
   std::string model;
   std::int64_t memory_mib = 0;
   std::int32_t numa = 0;
-  std::int32_t nvlink_island = 0;  // GPUs of one island see each other over NVLink
+  std::int32_t nvlink_island = 0;  // GPUs of one island are connected by NVLink
   bool healthy = true;
   bool simulated = false;
 
@@ -51,10 +51,10 @@ struct NodeSpec {
   std::int64_t memory_mib = 0;
   std::int32_t numa_nodes = 1;
   std::vector<Gpu> gpus;
-  std::string address = "127.0.0.1";  // where its tasks reach each other
-  bool containers = false;            // it runs containers: tasks with an image go nowhere else
-  std::vector<std::string> images;    // that it has, sorted (model/image.h); none where it runs no containers
-  bool cuts_gpus = false;             // it makes and removes MIG instances: a model that is cut may stand there
+  std::string address = "127.0.0.1";  // address for traffic between its tasks
+  bool containers = false;            // it can run containers; tasks with an image need such a node
+  std::vector<std::string> images;    // images on the node, sorted (model/image.h); empty without containers
+  bool cuts_gpus = false;             // it can create and remove MIG instances, so models that are cut may be on it
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
@@ -68,7 +68,8 @@ struct NodeSpec {
   }
 };
 
-// ready: takes tasks. unknown: contact lost, its tasks stay charged. lost: provably dead, its tasks are over.
+// ready: it takes tasks. unknown: contact is lost, and its tasks stay charged. lost: it is provably dead, and its tasks
+// have ended.
 enum class NodeStatus { kReady, kUnknown, kLost };
 BERTH_ENUM_NAMES(NodeStatus, "ready", "unknown", "lost");
 

@@ -1,6 +1,5 @@
 #pragma once
-// A plan: what one scheduling cycle decided, in the order in which it was decided. control::commit turns it into
-// events.
+// A plan: what one scheduling cycle decided, in that order. control::commit turns it into events.
 
 #include <cstdint>
 #include <string>
@@ -16,25 +15,28 @@
 
 namespace berth {
 
+// Start a pending job at these places.
 struct StartDecision {
   JobId job;
   std::vector<TaskPlacement> placements;
 };
+// Scale up an elastic gang by tasks at these places.
 struct GrowDecision {
   JobId job;
   std::vector<TaskPlacement> placements;
 };
-// Stop the victims for the claimant and promise it the places.
+// Evict the victims and nominate the preemptor for the places.
 struct EvictDecision {
   JobId preemptor;
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
-  std::vector<StopCause> causes;             // of each victim: reclaim or preempt
-  std::vector<std::uint32_t> keeps;          // of each victim: so many tasks stay; 0: all of it leaves
-  StopCause cause = StopCause::kReclaim;     // of the nomination: preempt, if any victim is preempted
+  std::vector<StopCause> causes;             // for each victim: reclaim or preempt
+  std::vector<std::uint32_t> keeps;          // for each victim: number of tasks that stay; 0: the whole job stops
+  StopCause cause = StopCause::kReclaim;     // of the nomination: preempt if any victim is preempted
   std::uint64_t within = ~std::uint64_t{0};  // as in Nominated
 };
-// Ask jobs to leave for other places, which are kept for them, so that the claimant fits; it is promised its own.
+// Move jobs to other places, reserved for them, so that the preemptor fits. The preemptor is nominated for its own
+// places.
 struct Move {
   JobId job;
   std::vector<TaskPlacement> to;
@@ -45,33 +47,35 @@ struct MoveDecision {
   std::vector<Move> moves;
   std::uint64_t within = ~std::uint64_t{0};  // as in Nominated
 };
-// Stop a job for a reason of its own (drain, maintenance); no claimant.
+// Stop a job for a cause of its own (drain, maintenance), without a preemptor.
 struct StopDecision {
   JobId job;
   StopCause cause = StopCause::kDrain;
 };
+// Withdraw the nomination of a job.
 struct DropNominationDecision {
   JobId job;
   std::string why;
 };
-// A service, array or the like needs this child to exist before it can start.
+// Not used: control ignores it. It would create a child of a service or an array.
 struct SpawnDecision {
   JobId parent;
   std::int32_t index = 0;
 };
 
-// Promise a blocked job a start at that time on those places.
+// Give a blocked job a backfill reservation at these places for this start time.
 struct ReserveDecision {
   JobId job;
   std::vector<TaskPlacement> placements;
   Timestamp start;
 };
+// Drop the backfill reservation of a job.
 struct DropReservationDecision {
   JobId job;
   std::string why;
 };
 
-// Fewer starts could be held than there are holds: remembered, so that they are not looked for in every cycle.
+// Record that the search found fewer backfill reservations than allowed, so that not every cycle searches again.
 struct SeekDecision {
   std::int32_t held = 0;
 };
@@ -81,14 +85,15 @@ using Decision = std::variant<StartDecision, GrowDecision, EvictDecision, StopDe
 
 struct Plan {
   std::vector<Decision> decisions;
-  std::vector<std::pair<JobId, Reason>> refused;  // asked and not started; stands for all of its queue and shape
+  std::vector<std::pair<JobId, Reason>> refused;  // evaluated and not started; stands for its whole equivalence class
   std::uint64_t starts_worked_out = 0;            // searches for the earliest start of a blocked job
-  Timestamp reevaluate_at = Timestamp::never();   // then a refused job may claim victims that are too young now
-  std::uint64_t scheduling_attempts = 0;          // work counters, for tests and metrics
+  Timestamp reevaluate_at = Timestamp::never();   // when a cycle may decide more even if nothing changes
+  std::uint64_t scheduling_attempts = 0;          // from here on: work counters, for tests and metrics
   std::uint64_t nodes_scored = 0;
-  std::uint64_t classes_probed = 0;  // lanes whose first job was looked at because they were awake or something changed
-  std::uint64_t classes_resumed = 0;  // lanes that were sent back to sleep without that
-  std::uint64_t classes_walked = 0;   // lanes that were looked at to find whom a start could be held for
+  // Classes whose first job was evaluated because they were active or something changed.
+  std::uint64_t classes_probed = 0;
+  std::uint64_t classes_resumed = 0;  // signalled classes that were parked again without that
+  std::uint64_t classes_walked = 0;   // classes that backfill looked at for possible reservations
 };
 
 }  // namespace berth

@@ -1,5 +1,5 @@
 #pragma once
-// What a priority may be: that of a class of the configuration, and the one that an operator gives a job.
+// The range of priorities: of a priority class in the configuration, and of one that an operator gives a job.
 
 #include <cstdint>
 

@@ -1,5 +1,6 @@
 #pragma once
-// A Reason says why a job does not run: which constraint blocks it, with the numbers, and whether waiting can help.
+// A Reason: why a job does not run. It names the constraint that blocks the job, with numbers, and tells if waiting can
+// help.
 
 #include <array>
 #include <cstddef>
@@ -13,30 +14,31 @@
 namespace berth {
 
 enum class ReasonCode {
-  kNone,                   // nothing blocks it; it starts in the next cycle
-  kHeld,                   // held by a user
-  kEarliestStart,          // not before a time it asked for, or its back-off
-  kDependency,             // waits for another job
-  kDependencyNever,        // the job it depends on ended in a way that rules it out
-  kQuotaMax,               // a ceiling on the way to the root
-  kQuotaLentOut,           // what is idle is not lent to this queue
-  kNoEligibleNode,         // no pool it may use
-  kInsufficientResources,  // fits the fleet, not what is free now
-  kFragmented,             // enough is free in total, not where a gang or a node's worth is needed
-  kTopology,               // enough is free, not within the required domain
-  kNeverFits,              // no node or fleet like this can ever hold it
-  kWaitsForVictims,        // nominated; victims are leaving
-  kWouldDelayReservation,  // would delay a job that is promised a start
-  kBehindQueueHead,        // strict queue: the head of the queue goes first
-  kArrayLimit,             // the array's own concurrency limit
-  kUserLimit,              // a per-user limit
-  kParent,                 // runs through its replicas or elements
-  kTrustDomain,            // another trust domain runs where its pool keeps them apart
-  kAffinity,               // it has to be near jobs, or away from jobs, and no free place is
-  kMaintenance,            // a maintenance window begins before it would be gone
-  kNuma,                   // it would fit, were it not for the NUMA policy of its tasks
-  kContainers,             // it has an image, and the nodes that run containers can never hold it; others could
-  kPorts,                  // it would fit, but somebody there has a port that it listens on
+  kNone,                   // nothing blocks it: it starts in the next cycle
+  kHeld,                   // held by a user or an operator
+  kEarliestStart,          // not before its earliest start or the end of its back-off
+  kDependency,             // another job must start or end first
+  kDependencyNever,        // the job that it depends on ended in a way that rules it out
+  kQuotaMax,               // a max on the path to the root
+  kQuotaLentOut,           // a lending limit keeps back what is idle
+  kNoEligibleNode,         // it may use no pool with nodes
+  kInsufficientResources,  // it fits the fleet, but not what is free now
+  kFragmented,             // enough is free in total, but not together on nodes as its tasks need it
+  kTopology,               // enough is free, but not in one domain of the required level
+  kNeverFits,              // this fleet could not hold it even if it were empty
+  kWaitsForVictims,        // nominated; its victims have not exited yet
+  kWouldDelayReservation,  // it would delay a job with a backfill reservation
+  kBehindQueueHead,        // strict queue: the first job goes first
+  kArrayLimit,             // the array's limit on running elements
+  kUserLimit,              // a limit per user of a queue on the path to the root
+  kParent,                 // a service or an array: its replicas or elements run instead
+  kTrustDomain,            // trust domain isolation: another trust domain runs there
+  kAffinity,               // no free place satisfies its affinity or anti-affinity
+  kMaintenance,            // a maintenance window would begin before it exits
+  kNuma,                   // it would fit without the NUMA policy of its tasks
+  // It has an image. The nodes that run containers can never hold it; other nodes could.
+  kContainers,
+  kPorts,  // it would fit, but another job uses its port there
 };
 
 // What holds of a reason code whatever the numbers are. One row per code, in the order of the enum.
@@ -141,35 +143,37 @@ constexpr bool lacks_places(ReasonCode code) { return is_placement_reason(code) 
 // A limit of a queue or of a user refuses, with any places or with those that were found.
 constexpr bool is_quota_reason(ReasonCode code) { return info_of(code).about_quota; }
 
-// Which of the rules about places it is that refuses, where a code has several.
+// The rule of placement that refuses, for codes that have several.
 enum class PlaceRule {
-  kJob,       // topology: of the whole job
-  kGroup,     // topology: of one group
-  kGroups,    // topology: each group has its domain, but not beside the others
-  kAway,      // affinity: it keeps away from what runs there
-  kExcluded,  // affinity: what runs there keeps it away
-  kNear,      // affinity: nothing it has to be near runs where it fits
-  kAlone,     // affinity, ports: its own tasks keep away from each other, or have the same ports
-  kTogether,  // affinity: its own tasks have to be near each other
-  kNuma,      // never-fits: but for the NUMA policy of the group the fleet, were it empty, would hold it
+  kJob,       // topology: the constraint of the whole job
+  kGroup,     // topology: the constraint of one group
+  kGroups,    // topology: each group fits into a domain, but not all beside each other
+  kAway,      // affinity: its own anti-affinity to a job there
+  kExcluded,  // affinity: the anti-affinity of a job there
+  kNear,      // affinity: it must be near a job, but no such job runs where it fits
+  kAlone,     // affinity, ports: its own tasks exclude each other
+  kTogether,  // affinity: its own tasks must be near each other
+  kNuma,      // never-fits: the empty fleet would hold it without its NUMA policy
 };
 
 struct Reason {
   ReasonCode code = ReasonCode::kNone;
-  QueueId queue;          // quota reasons: the queue whose limit ends it
-  std::uint32_t dim = 0;  // quota reasons: the dimension
+  QueueId queue;          // quota reasons: the queue whose limit refuses it
+  std::uint32_t dim = 0;  // quota reasons: the dimension of amounts
   std::int64_t asked = 0;
   std::int64_t used = 0;
   std::int64_t limit = 0;
-  JobId job;               // whom it waits for
+  JobId job;               // the job that it waits for
   std::int32_t group = 0;  // the task group that does not fit
-  DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
-  NodeId node;  // apart, affinity, ports: where it would fit but for `job`; maintenance: a node that it may not use,
-                // `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
-                // `limit` nodes have them idle in vain; containers: `limit` of the `used` nodes that could hold a
-                // task run containers
+  // Topology: the domain that comes closest; or `node`, if one node is required.
+  DomainId domain;
+  // trust-domain, affinity, ports: a node where it would fit without `job`.
+  // maintenance: a node that it may not use; `limit` and `used` are the begin and end of the window.
+  // numa: `asked` GPUs (0: all of a node) are idle on each of `limit` nodes, but not as the policy requires.
+  // containers: of the `used` nodes that could hold a task, `limit` run containers.
+  NodeId node;
   PlaceRule rule = PlaceRule::kJob;
-  std::string wish;  // the rule in words: "group worker", "app=web within one rack"
+  std::string wish;  // the rule as text, such as "group worker" or "app=web within one rack"
   bool operator==(const Reason&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Amounts: what quotas, usage and fairness are counted in, as one dense vector of integers.
+// Amounts: one vector of integers, in which quotas, usage and fair share are counted.
 //
 //   0  gpu             milli-GPUs of any model
 //   1  cpu             milli-cores
@@ -7,7 +7,7 @@
 //   3  gpu_equivalent  milli-GPUs times the model's weight in per mille (H100 = 1000 by convention)
 //   4+ one dimension per GPU model, milli-GPUs
 //
-// A guarantee holds only on the dimensions it states (QuotaAmounts::stated); a ceiling that is not stated is
+// A guarantee applies only to the dimensions that it states (QuotaAmounts::stated). A ceiling that is not stated is
 // kUnlimited.
 
 #include <algorithm>
@@ -66,8 +66,8 @@ struct Amounts {
 inline Amounts operator+(Amounts a, const Amounts& b) { return a += b; }
 inline Amounts operator-(Amounts a, const Amounts& b) { return a -= b; }
 
-// used + asked <= limit in every dimension; kUnlimited never refuses. Returns the first dimension that refuses, or
-// kDims.
+// Returns the first dimension in which used + asked > limit, or kDims. Dimensions with nothing asked, and limits of
+// kUnlimited, never refuse.
 inline std::size_t first_over(const Amounts& used, const Amounts& asked, const Amounts& limit) {
   for (std::size_t d = 0; d < kDims; ++d) {
     if (asked[d] > 0 && limit[d] != kUnlimited && used[d] > limit[d] - asked[d]) return d;
@@ -75,7 +75,7 @@ inline std::size_t first_over(const Amounts& used, const Amounts& asked, const A
   return kDims;
 }
 
-// A guarantee: amounts on the dimensions it states.
+// A guarantee: amounts in the dimensions that it states.
 struct QuotaAmounts {
   Amounts amounts;
   std::uint32_t stated = 0;  // bit d: dimension d is stated
@@ -91,11 +91,11 @@ struct QuotaAmounts {
   }
 };
 
-// Whether the guarantee is of what is asked. GPUs have to be guaranteed in all, or those of each model that is asked;
-// as long as no model is known, those of any. The CPU and memory beside them are of no use without them: stated they
-// count, else they go with the GPUs. For who asks no GPUs, CPU or memory has to be guaranteed.
+// Returns true if the guarantee states what is asked for. For a request with GPUs it must state GPUs in total, or every
+// GPU model that is asked for; if no model is known yet, any model is enough. CPU and memory of such a request need not
+// be stated. For a request without GPUs it must state CPU or memory that is asked for.
 inline bool covers(const QuotaAmounts& guaranteed, const Amounts& asked) {
-  if (guaranteed.stated == 0) return false;  // most queues; the rest would come to the same
+  if (guaranteed.stated == 0) return false;  // a short cut: most queues state nothing
   if (asked[kDimGpu] == 0) {
     return (asked[kDimCpu] > 0 && guaranteed.states(kDimCpu)) ||
            (asked[kDimMemory] > 0 && guaranteed.states(kDimMemory));
@@ -109,7 +109,8 @@ inline bool covers(const QuotaAmounts& guaranteed, const Amounts& asked) {
   return any_model;
 }
 
-// Whether used + asked lies wholly inside the guarantee, which has to be of what is asked.
+// Returns true if the guarantee covers what is asked for, and used + asked is inside it in every dimension that it
+// states.
 inline bool inside_guarantee(const Amounts& used, const Amounts& asked, const QuotaAmounts& guaranteed) {
   if (!covers(guaranteed, asked)) return false;
   for (std::size_t d = 0; d < kDims; ++d) {
@@ -118,14 +119,14 @@ inline bool inside_guarantee(const Amounts& used, const Amounts& asked, const Qu
   return true;
 }
 
-// What one task asks of one node. gpu_milli below 1000 is a share of a single GPU (then gpus == 1).
+// What one task requests from one node. gpu_milli below 1000 is a share of a single GPU; then gpus is 1.
 struct TaskRequest {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::int32_t gpus = 0;
   std::int32_t gpu_milli = 1000;        // per GPU
   std::vector<std::string> gpu_models;  // any of these; empty: any model
-  std::string mig_profile;              // e.g. 1g.10gb; empty: no MIG instance asked
+  std::string mig_profile;              // such as 1g.10gb; empty: no MIG instance
 
   bool is_share() const { return gpus == 1 && gpu_milli < kMilli; }
   std::int64_t total_gpu_milli() const { return std::int64_t{gpus} * gpu_milli; }

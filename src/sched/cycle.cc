@@ -18,7 +18,7 @@ namespace berth::sched {
 
 namespace {
 
-// Requeues and probes the equivalence classes that a change may help; parks those that can neither start nor evict.
+// Probes the equivalence classes that a change may help, and parks those that can neither start nor evict.
 void probe(Cycle& cycle) {
   Probed probed = probe_classes(cycle.state, cycle.now, cycle.work, cycle.verdicts, cycle.cache);
   cycle.plan.scheduling_attempts += probed.refused.size();
@@ -28,20 +28,21 @@ void probe(Cycle& cycle) {
   cycle.plan.classes_resumed = probed.resumed;
 }
 
-// The job of the most deserving queue, or of the only queue that can still get anything.
+// Returns the next job to evaluate. If only one leaf can still start or evict, siblings need not be compared.
 std::optional<JobId> next_job(Cycle& cycle, Order& order) {
   if (cycle.cache.none(cycle.state)) return std::nullopt;
   const auto leaf = cycle.cache.only_leaf(cycle.state);
   return leaf ? order.next_of(*leaf) : order.next();
 }
 
-// When the next cycle may decide something though nothing has changed by then.
+// Returns when the next cycle may decide something even if nothing changes until then.
 Timestamp next_cycle(const Cycle& cycle) {
   const auto& starts = cycle.plan.decisions;
   const bool any_started = std::any_of(starts.begin(), starts.end(), [](const Decision& decision) {
     return std::holds_alternative<StartDecision>(decision);
   });
-  // A job that quota refused its places may find others now that started jobs have taken some, which count less.
+  // If quota refused a job at the places that it found, it may now find others that count less: jobs that started since
+  // have taken some places. So the next cycle follows at once.
   const Timestamp again = cycle.refused_at_places && any_started ? cycle.now : cycle.work.reevaluate_at;
   const auto& timed = cycle.state.waits().for_time();
   const Timestamp first_due = timed.empty() ? Timestamp::never() : timed.begin()->first;
@@ -63,7 +64,7 @@ Plan run_cycle(state::State& state, Timestamp now) {
   }
   probe(cycle);
 
-  // 3. The most deserving queue's first job, again and again, by weighted hierarchical DRF.
+  // 3. The first job of the most deserving queue, again and again, by weighted hierarchical DRF.
   Order order(state, now, cycle.cache.asked());
   while (const auto job = next_job(cycle, order)) {
     // 4. Quota on every ancestor; 5. places for the whole gang beside reservations; 6. else victims, and a nomination.
@@ -75,11 +76,11 @@ Plan run_cycle(state::State& state, Timestamp now) {
   // 7. Backfill reservations for the first blocked jobs.
   renew_reservations({state, cycle.transaction, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
 
-  // 8. Moves that put together what is free in pieces; then elastic gangs scale up.
+  // 8. Moves that put free pieces together; then elastic gangs scale up.
   consolidate(cycle);
   scale_up(cycle);
 
-  // 9. The plan. The transaction takes everything back.
+  // 9. The plan. The transaction is rolled back.
   cycle.plan.reevaluate_at = next_cycle(cycle);
   cycle.plan.nodes_scored = cycle.work.nodes_scored;
   return std::move(cycle.plan);

@@ -1,7 +1,7 @@
 #pragma once
-// The scheduling cycle: the page to read first. `run_cycle` takes the state and the time and returns a plan. It uses
-// the state as scratch paper: everything is tried in a transaction (state/transaction.h), and the state is as before
-// when the function returns.
+// The scheduling cycle: the page to read first. `run_cycle` takes the state and the time and returns a plan. It tries
+// everything in a transaction on the state (state/transaction.h) and rolls it back, so the state is unchanged when it
+// returns.
 
 #include <cstddef>
 #include <set>
@@ -20,10 +20,10 @@
 
 namespace berth::sched {
 
-// Returns what one cycle decides, in the order of its decisions.
+// Returns the decisions of one cycle, in the order in which they were made.
 Plan run_cycle(state::State& state, Timestamp now);
 
-// One cycle while it runs: the transaction, the plan so far, and what its steps tell each other.
+// One cycle while it runs: the transaction, the plan so far, and what one step leaves for the next.
 struct Cycle {
   Cycle(state::State& s, Timestamp t) : state(s), now(t), transaction(s), verdicts(s) {}
 
@@ -33,15 +33,15 @@ struct Cycle {
   Plan plan;
   SearchStats work;
 
-  std::set<JobId> victims;            // jobs that this cycle evicts, shrinks or moves
-  std::size_t evicted = 0;            // number of those that stop as a whole
-  StoppedBelow stopped_below;         // the same number, by queue
+  std::set<JobId> victims;            // jobs that this cycle evicts, scales down or moves
+  std::size_t evicted = 0;            // number of victims that are evicted as a whole
+  StoppedBelow stopped_below;         // that number, by queue
   std::vector<ExpectedEnd> starting;  // expected ends of the jobs that this cycle starts
   std::set<JobId> decided;            // jobs that this cycle starts or nominates
   std::set<JobId> withdrawn;          // jobs whose nomination this cycle serves or withdraws
-  std::vector<JobId> deferred;        // preemptors that would be preempted at once by a pending job
+  std::vector<JobId> deferred;        // preemptors that a pending job would preempt at once
   bool cancels_evictions = false;     // a nominated job starts elsewhere: its victims go on
-  bool refused_at_places = false;     // quota has refused a job the places that it found
+  bool refused_at_places = false;     // quota refused a job at the places that it found
 
   Verdicts verdicts;
   CycleCache cache;

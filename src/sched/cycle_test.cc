@@ -10,7 +10,7 @@
 namespace berth {
 namespace {
 
-// A small cluster driven by hand: one node of eight GPUs, two teams with four guaranteed GPUs each.
+// A small cluster driven by hand: one node with eight GPUs, two teams with four guaranteed GPUs each.
 struct Cluster {
   state::State state;
   Timestamp now{1'000'000};
@@ -84,7 +84,7 @@ struct Cluster {
   }
 };
 
-// The borrower has all GPUs, and the owner was promised his half of them.
+// The borrower runs on all GPUs, and the owner is nominated for its half of them.
 struct PreemptedCluster : Cluster {
   JobId borrower = submit("b", 1, 8);
   JobId owner;
@@ -128,7 +128,7 @@ TEST_CASE("a gang that is within its guarantee is not reclaimed") {
   cluster.cycle();
   const JobId large = cluster.submit("a", 1, 8);
   const Plan plan = cluster.cycle();
-  REQUIRE_EQ(plan.decisions.size(), 1);  // no start can be held for it, because nobody knows when the other ends
+  REQUIRE_EQ(plan.decisions.size(), 1);  // no reservation: nobody knows when the running job ends
   CHECK(std::holds_alternative<SeekDecision>(plan.decisions.front()));
   CHECK(cluster.state.job(within)->phase == JobPhase::kRunning);
   CHECK(cluster.state.job(large)->phase == JobPhase::kPending);

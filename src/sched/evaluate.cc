@@ -20,25 +20,18 @@ using state::Transaction;
 
 namespace {
 
-// Quota, places and reservations, unless an equal job was refused its places in this cycle.
-std::optional<std::vector<TaskPlacement>> find_start(Cycle& cycle, const JobState& job, const Amounts& least,
-                                                     Reason& why) {
+// All stages, unless an equal job was refused its places in this cycle.
+StartAnswer find_start(Cycle& cycle, const JobState& job, const Amounts& least) {
   const Admission admission = admit(cycle.state, job, least);
-  if (admission.models == 0) {
-    why = admission.reason;
-    return std::nullopt;
-  }
+  if (admission.models == 0) return {std::nullopt, admission.reason};
   // A job with affinity may find places near one that starts in this cycle.
   const bool alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();
   const Verdicts::Id question = cycle.verdicts.id_of(job, admission.models);
-  if (const auto& refused = cycle.cache.refused(question); alike && refused) {
-    why = *refused;
-    return std::nullopt;
-  }
-  auto placements = try_start(cycle.transaction, cycle.state, job, cycle.now, cycle.work, why);
-  if (!placements && alike && is_placement_reason(why.code)) cycle.cache.refuse(question, why);
-  cycle.refused_at_places = cycle.refused_at_places || (!placements && is_quota_reason(why.code));
-  return placements;
+  if (const auto& refused = cycle.cache.refused(question); alike && refused) return {std::nullopt, *refused};
+  StartAnswer answer = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work, &admission});
+  if (!answer && alike && is_placement_reason(answer.why.code)) cycle.cache.refuse(question, answer.why);
+  cycle.refused_at_places = cycle.refused_at_places || (!answer && is_quota_reason(answer.why.code));
+  return answer;
 }
 
 // Returns true if a deferred preemptor would preempt the job at these places as soon as it starts.
@@ -73,8 +66,8 @@ void evaluate(Cycle& cycle, Order& order, JobId id) {
   }
   const JobState& job = *cycle.state.job(id);
   const Amounts& least = *cycle.cache.asked()[eq_class].least;
-  Reason why;
-  if (auto placements = find_start(cycle, job, least, why)) {
+  auto [placements, why] = find_start(cycle, job, least);
+  if (placements) {
     if (const auto counts = borrows_after_all(cycle.state, job, order.counts_of_last(), *placements)) {
       return order.reconsider_as(*counts);
     }
@@ -103,7 +96,7 @@ void evaluate(Cycle& cycle, Order& order, JobId id) {
   // Places that were free when the cycle began went to jobs of this cycle, which cannot be evicted before they run. In
   // the next cycle the job may reclaim from those that borrow.
   if (claims && !cycle.plan.decisions.empty()) cycle.work.reevaluate_at = cycle.now;
-  cycle.plan.refused.emplace_back(id, why);
+  cycle.plan.refused.emplace_back(id, std::move(why));
   if (delays) {
     order.refuse_as_long();
   } else {

@@ -1,6 +1,7 @@
 #pragma once
-// Evaluate: steps 4 to 6 of the cycle for one pending job. It starts where quota, places and backfill reservations
-// allow it; else victims are searched; else it is refused, and all later jobs of its equivalence class with it.
+// Evaluate: steps 4 to 6 of the cycle for one pending job. The job starts if quota, places and backfill reservations
+// allow it. Otherwise victims are searched, and the job is nominated if there are any. Otherwise the job is refused,
+// and all later jobs of its equivalence class with it.
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Tiny random fleets against the exact solver: what starts, who leaves, and what would help.
+// Tiny random fleets against the exact solver: which jobs start, which are evicted, and what would help a pending job.
 
 #include <cstdlib>
 #include <map>
@@ -15,12 +15,12 @@
 namespace berth {
 namespace {
 
+using explain::Remedy;
+using explain::RemedyKind;
 using sched::exactly_can_start;
 using sched::Imagined;
-using sched::Remedy;
-using sched::RemedyKind;
 
-int instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
+int exact_instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
 
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 
@@ -47,7 +47,7 @@ struct TinyFleet : FleetFixture {
     }
   }
 
-  // Cycles until nothing more is decided. The decisions of the last one that evicted are kept.
+  // Runs cycles until nothing more is decided. Keeps the decisions of the last cycle that evicted.
   void reconcile_cycles() {
     for (int i = 0; i < 10; ++i) {
       Plan plan = cycle();
@@ -108,12 +108,13 @@ struct TinyFleet : FleetFixture {
     }
     config.scheduling.min_runtime_s = random.chance(300) ? 5 : 0;
     if (cut) config.gpu_models.front().mig = "a100-40gb";
-    config.scheduling.backfill_reservations = 0;  // the solver knows nothing of what is held for others
+    config.scheduling.backfill_reservations = 0;  // the solver knows no backfill reservations
     choose_terms(config, agreed);
     return config;
   }
 
-  // Whom terms of eviction protect the solver need not know: it judges whether who leaves is enough, and needed.
+  // The solver need not know which jobs the terms of eviction protect: it judges whether the victims are enough, and
+  // whether all are needed.
   static void choose_terms(ClusterConfig& config, Random& agreed) {
     if (!agreed.chance(250)) return;
     for (QueueConfig& one : config.queues) {
@@ -178,7 +179,7 @@ struct TinyFleet : FleetFixture {
     return spec;
   }
 
-  // Of one group: which places instances of several profiles leave each other is not tried in every way.
+  // Only for jobs of one group: how instances of several profiles limit each other is not tried in every way.
   void choose_instances(JobSpec& spec) {
     for (TaskGroup& group : spec.groups) {
       if (group.request.gpu_models == std::vector<std::string>{"A100"}) group.request.gpu_models.clear();
@@ -211,9 +212,9 @@ struct TinyFleet : FleetFixture {
     if (random.chance(350)) spec.anti_affinity.push_back({app(), level(), random.chance(700)});
   }
 
-  // What placement promises to find whenever it is there, on so few nodes: several models under a model's own limit
-  // are judged model by model, a mix of burst pools and others within a lending limit is not looked for, and whole
-  // nodes are charged only after they are chosen.
+  // Returns true for jobs for which placement finds a solution whenever there is one, on so few nodes. It does not in
+  // three cases. Several models under a max of one model are judged model by model. A mix of burst pools and others
+  // within a lending limit is not searched. Whole nodes are charged only after they are chosen.
   bool judged_exactly(const JobSpec& spec) const {
     const auto& queues = state.config().queues;
     const auto lends_less = [](const QueueConfig& one) {
@@ -229,9 +230,9 @@ struct TinyFleet : FleetFixture {
         std::any_of(queues.begin(), queues.end(), [](const auto& one) { return !one.max.model_gpu_milli.empty(); });
     return !spec.exclusive && !(several_models && model_limits);
   }
-  // The same where others leave: for who has to be near somebody, more victims need not be better.
+  // The same if other jobs leave: for a job that must be near others, more victims need not be better.
   bool judged_without_others(const JobSpec& spec) const { return judged_exactly(spec) && !needs_others(spec); }
-  // Nobody else is there, no node is cordoned, and quota lets everybody in.
+  // Returns the fleet without other jobs and cordons, with unlimited quota.
   Imagined imagine_empty(const state::JobState& asks) const {
     Imagined empty{asks, state.running(), {}, {}, {}, {}};
     for (const state::NodeState& one : state.nodes()) empty.uncordoned.insert(one.id);
@@ -251,25 +252,25 @@ struct TinyFleet : FleetFixture {
     for (const Decision& decision : plan.decisions) {
       if (const auto* evict = std::get_if<EvictDecision>(&decision)) imagine_gone(all, *evict);
     }
-    // A claim knows only its own victims: those of earlier claims are still there when it is made.
+    // An eviction decision counts only its own victims: those of earlier decisions are still there when it is made.
     for (const Decision& decision : plan.decisions) {
       const auto* evict = std::get_if<EvictDecision>(&decision);
       if (evict == nullptr) continue;
       ++evictions;
       Imagined imagined = all;
       imagined.job = *state.job(evict->preemptor);
-      // What it is promised passes what others keep back, which may be more when the victims have left.
+      // A nomination ignores lending limits: siblings may lend more when the victims have left.
       Imagined promised = imagined;
       for (const auto& queue : state.queues()) {
         if (queue.limits_lending) promised.lending[{queue.id, kDimGpu}] = kUnlimited;
       }
-      // Those near whom it has to be may leave for others, or the first of its like start elsewhere meanwhile.
+      // Jobs that it must be near may leave for other jobs, or a job like it may start elsewhere meanwhile.
       const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, promised);
       if (!fits) fault("victims leave and the claimant still does not fit");
       if (!judged_without_others(imagined.job.spec)) continue;
       imagined = {imagined.job, {}, {}, {}, {}, {}, false};
       imagine_gone(imagined, *evict);
-      // Who claims takes what backs guarantees, though with other victims a part of it might be in burst pools.
+      // A preemptor takes places that back guarantees, though with other victims some might be in burst pools.
       imagined.beside_burst = !state.burst_amounts_of(imagined.job.spec, evict->placements);
       keep_to_models(imagined.job.spec, *evict);
       check_least(*evict, imagined);
@@ -295,8 +296,8 @@ struct TinyFleet : FleetFixture {
     return std::find(evict.causes.begin(), evict.causes.end(), StopCause::kReclaim) != evict.causes.end();
   }
 
-  // Who reclaims by the guarantee of a model takes that model; with fewer victims another might do, which the guarantee
-  // does not cover. The solver knows what fits, not who may be stopped.
+  // A reclaim by the guarantee of a model takes that model. With fewer victims another model might do, which the
+  // guarantee does not cover. The solver knows what fits, and not which jobs may be evicted.
   void keep_to_models(JobSpec& spec, const EvictDecision& evict) const {
     if (!guarantees_models() || !reclaims(evict) || spec.groups.size() > 1) return;
     std::set<std::string> models;
@@ -306,12 +307,13 @@ struct TinyFleet : FleetFixture {
     spec.groups.front().request.gpu_models.assign(models.begin(), models.end());
   }
 
-  // That it leaves may be what puts the claimant within the guarantee of a model, and so lets it reclaim from others.
+  // Returns true if the victim's leaving may put the preemptor within the guarantee of a model, and so allow the
+  // reclaim from others.
   bool backs_reclaim(const EvictDecision& evict, std::size_t victim) const {
     return guarantees_models() && evict.causes[victim] == StopCause::kPreempt && reclaims(evict);
   }
 
-  // Nobody could be spared, and no gang could keep one task more.
+  // Every victim is needed, and no gang could keep one more task.
   void check_least(const EvictDecision& evict, Imagined imagined) {
     for (std::size_t i = 0; i < evict.victims.size(); ++i) {
       const JobId spared = evict.victims[i];
@@ -329,18 +331,19 @@ struct TinyFleet : FleetFixture {
     }
   }
 
-  // never() where neither a time limit nor its owner says; what runs longer than its estimate ends some time yet.
+  // Returns the known end of the job; never() if no time limit, estimate or stop says it. A job that runs longer than
+  // its estimate still ends at some time.
   Timestamp known_end(const state::JobState& job) const {
     const bool known = job.attempt->stopping() || job.spec.time_limit_s > 0 || job.spec.estimate_s > 0;
     return known ? state::expected_end(state, job, now) : Timestamp::never();
   }
 
   Imagined imagine(JobId id, const Remedy& change) const {
-    Imagined imagined{sched::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
+    Imagined imagined{explain::changed(*state.job(id), change), {}, {}, {}, {}, {}, false};
     imagined.gone.insert(change.victims.begin(), change.victims.end());
-    for (const sched::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
+    for (const explain::Shrink& shrink : change.shrinks) imagined.kept[shrink.job] = shrink.keep;
     imagined.uncordoned.insert(change.nodes.begin(), change.nodes.end());
-    for (const sched::Raise& raise : change.raises) {
+    for (const explain::Raise& raise : change.raises) {
       (raise.lending ? imagined.lending : imagined.max)[{raise.queue, raise.dim}] = raise.to;
     }
     if (change.kind == RemedyKind::kWait) {
@@ -361,7 +364,7 @@ struct TinyFleet : FleetFixture {
   Random sockets;  // for NUMA domains and policies
   Random bursts;   // for burst pools
   Random agreed;   // for terms of eviction
-  Random knives;   // for A100s that are cut
+  Random knives;   // for A100s cut into MIG instances
   Random doors;    // for ports
   bool cut = false;
   std::vector<std::string> leaves;
@@ -371,7 +374,7 @@ struct TinyFleet : FleetFixture {
   std::int64_t shrinks = 0;
 };
 
-// The change with one part left out or one unit less of it; each of them must not be enough.
+// Returns the remedies with one part left out or one unit less. None of them may be enough.
 std::vector<Remedy> weaker(const Remedy& change) {
   std::vector<Remedy> all;
   const auto without = [&](auto parts) {
@@ -425,10 +428,10 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
   std::int64_t waiting = 0;
   std::int64_t missed = 0;
   std::int64_t told_never = 0;
-  std::int64_t told_to_wait = 0;  // though it never fits
+  std::int64_t told_to_wait = 0;  // jobs told to wait that never fit
   std::int64_t shrinks = 0;
   std::int64_t evictions = 0;
-  for (int i = 0; i < instances(); ++i) {
+  for (int i = 0; i < exact_instances(); ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i));
     fleet.reconcile_cycles();
     evictions += fleet.evictions;
@@ -457,20 +460,20 @@ TEST_CASE("after a cycle nobody waits who could start, and no victim leaves in v
     if (!fleet.faults.empty()) break;
   }
   CHECK(shrinks > 0);
-  CHECK(told_never > instances() / 10);
+  CHECK(told_never > exact_instances() / 10);
   CHECK(told_to_wait * 2500 < told_never);
   MESSAGE(waiting << " waiting jobs (" << told_never << " for ever, " << told_to_wait
                   << " told to wait though they never fit), " << shrinks << " shrunk gangs and " << evictions
                   << " evictions judged; under ceilings of several models, or of whole "
                   << "nodes, " << missed << " waited though a place existed");
-  CHECK(waiting > instances());
-  CHECK(evictions > instances() / 100);
+  CHECK(waiting > exact_instances());
+  CHECK(evictions > exact_instances() / 100);
 }
 
 TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
   std::int64_t told_never = 0;
   std::int64_t of_several_groups = 0;
-  for (int i = 0; i < instances() / 2; ++i) {
+  for (int i = 0; i < exact_instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 3'000'000'000);
     fleet.reconcile_cycles();
     if (!fleet.state.nominated().empty()) continue;
@@ -496,28 +499,28 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
     if (!fleet.faults.empty()) break;
   }
   MESSAGE(told_never << " jobs for ever, " << of_several_groups << " of them of several groups");
-  CHECK(of_several_groups > instances() / 1000);
+  CHECK(of_several_groups > exact_instances() / 1000);
 }
 
 TEST_CASE("a change that is told starts the job, and with any part of it left out it does not start") {
   std::map<RemedyKind, std::int64_t> told;
-  for (int i = 0; i < instances() / 2; ++i) {
+  for (int i = 0; i < exact_instances() / 2; ++i) {
     TinyFleet fleet(static_cast<std::uint64_t>(i) + 1'000'000'000);
     fleet.reconcile_cycles();
     const std::uint64_t before = fleet.state.digest();
     for (const JobId id : fleet.ids) {
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
-      const auto changes = sched::smallest_remedies(fleet.state, id, fleet.now);
+      const auto changes = explain::smallest_remedies(fleet.state, id, fleet.now);
       bool evicting = false;
       for (const Remedy& change : changes) {
         ++told[change.kind];
         evicting = evicting || change.kind == RemedyKind::kEvict;
         if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + change.text);
         for (const Remedy& less : weaker(change)) {
-          if (sched::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
+          if (explain::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
           const bool exact =
-              fleet.judged_without_others(job->spec) && fleet.judged_without_others(sched::changed(*job, less).spec);
+              fleet.judged_without_others(job->spec) && fleet.judged_without_others(explain::changed(*job, less).spec);
           if (exact && exactly_can_start(fleet.state, fleet.imagine(id, less)))
             fleet.fault("exactly, less is enough than " + change.text);
         }

@@ -57,7 +57,7 @@ SubmitJob job_in(const std::string& queue, std::int32_t gpus) {
   return {spec, ""};
 }
 
-// q0, q1 ...; below one branch, branch/q0 and so on, if that has a ceiling.
+// The queues q0, q1, and so on; with a ceiling they are branch/q0 and so on, and the ceiling is the branch's max.
 ClusterConfig many_queues(std::size_t count, std::optional<std::int64_t> ceiling_milli = {}) {
   ClusterConfig config = two_teams(0);
   config.queues.clear();
@@ -113,7 +113,7 @@ TEST_CASE("a claim that nobody can serve yet is not asked again because somebody
   const auto other = loop.iteration({job_in("b", 8)});
   CHECK_EQ(other.plan.scheduling_attempts, 1);
   CHECK_EQ(other.wake_at.ms, evictable.ms);
-  // A change of what runs wakes it: what ended might have been in its way.
+  // A change of what runs activates it: the job that ended might have blocked it.
   loop.iteration({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
 }
@@ -139,7 +139,7 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   loop.iteration({ApplyConfig{config, "op"}, RegisterNode{eight_gpus()}});
   for (std::size_t q = 0; q < kQueues; ++q) loop.iteration({job_in("branch/q" + std::to_string(q), 4)});
   CHECK(loop.state.job(JobId(1))->phase == JobPhase::kRunning);
-  // To quota the others are all alike.
+  // To quota the other queues are all alike.
   const QueueId branch = loop.state.queue_at("branch")->id;
   REQUIRE_EQ(loop.state.waits().waiting_for(branch).size(), 1);
   CHECK_EQ(loop.state.waits().waiting_for(branch).front()->parked_classes.size(), kQueues - 1);
@@ -147,15 +147,15 @@ TEST_CASE("of many queues that one ceiling holds back, a cycle asks the one that
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);
   CHECK_EQ(next.plan.decisions.size(), 1);
   CHECK_EQ(next.plan.scheduling_attempts, 1);
-  // Nobody has a guarantee or a lower priority to claim from, so no search for victims is begun.
+  // No class has a guarantee or a lower priority to evict from, so no search for victims begins.
   CHECK_LT(next.plan.nodes_scored, 10);
-  // The others, for whom there was room until then, sleep again unasked.
+  // The other classes were signalled, because there was room. The next cycle parks them again without evaluating them.
   CHECK_EQ(loop.state.waits().active_count(), kQueues - 2);
   const auto other = loop.iteration({job_in("branch/q0", 2)});
   CHECK_EQ(other.plan.scheduling_attempts, 1);
   CHECK_EQ(loop.state.waits().active_count(), 0);
   CHECK_EQ(loop.state.audit().value_or(""), "");
-  // And are not forgotten.
+  // They are not forgotten.
   loop.iteration({ReportTaskExited{{JobId(2), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK(loop.state.job(JobId(3))->phase == JobPhase::kRunning);
 }
@@ -183,7 +183,7 @@ TEST_CASE("once only one queue could start anything, the others are not asked be
   loop.iteration({ApplyConfig{many_queues(kQueues, 4000), "op"}, RegisterNode{eight_gpus()}, job_in("branch/q0", 4)});
   for (std::size_t q = 0; q + 1 < kQueues; ++q) loop.iteration({job_in("branch/q" + std::to_string(q), 3)});
   loop.iteration({job_in("branch/q" + std::to_string(kQueues - 1), 1)});
-  // Three of the four go to the first; what is left is enough for the last, before whom all others come.
+  // Three of the four GPUs go to the first job. The rest is enough for the last one only, which all others precede.
   const auto next = loop.iteration({ReportTaskExited{{JobId(1), 1, 0, 1, ExitReason::kExited, 0, ""}}});
   CHECK_EQ(next.plan.decisions.size(), 2);
   CHECK(loop.state.job(JobId(2))->phase == JobPhase::kRunning);

@@ -1,4 +1,4 @@
-// Jobs that mix: task groups on different GPU models, and victims of both kinds for one claimant.
+// Mixed cases: task groups on different GPU models, and victims of both causes for one preemptor.
 
 #include <algorithm>
 
@@ -115,7 +115,7 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
     return name_of(verdict.reason.code);
   };
   CHECK_EQ(told(2, 4, 8, false, false), "none");
-  CHECK_EQ(told(2, 5, 4, false, false), "never-fits");  // 14 GPUs of 16, but each node holds one of the three
+  CHECK_EQ(told(2, 5, 4, false, false), "never-fits");  // 14 of 16 GPUs, but a node holds one task of the three
   CHECK_EQ(told(1, 6, 3, false, false), "none");
   CHECK_EQ(told(1, 6, 2, true, false), "none");
   CHECK_EQ(told(1, 6, 3, true, false), "never-fits");
@@ -185,7 +185,7 @@ TEST_CASE("each victim of one claimant leaves for its own cause") {
   REQUIRE(fleet.runs(borrower));
   REQUIRE(fleet.runs(lower));
   fleet.now.ms += 3'600'000;
-  start("a", 8, "production");  // fits on n2 alone, where both of them are
+  start("a", 8, "production");  // fits on n2 only, where both victims are
   const auto cause_of = [&](JobId job) { return fleet.state.job(job)->attempt->stop.value().cause; };
   CHECK(cause_of(borrower) == StopCause::kReclaim);
   CHECK(cause_of(lower) == StopCause::kPreempt);
@@ -218,7 +218,7 @@ TEST_CASE("whether a gang of several groups fits does not depend on what others 
   popular.groups[0].request.gpu_models = {"H100"};
   popular.held = true;
   for (int i = 0; i < 100; ++i) fleet.submit(popular);
-  // By the score the light head goes to the GPU that nobody asks for, beside which alone there is CPU for the worker.
+  // By its score the head goes to the GPU that no job requests. Only that node has the CPU that the worker needs.
   const JobId head = fleet.submit(FleetFixture::job("a", 1, 1));
   fleet.cycle();
   REQUIRE(fleet.runs(head));

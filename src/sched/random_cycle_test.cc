@@ -1,4 +1,4 @@
-// Who is asked, in which order, and what is told of it, on fleets that live at random.
+// Random fleets: which jobs are evaluated, in which order, and which reasons they get.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using state::JobState;
 using state::State;
 
-// The order by its definition, all of it anew for every job that is asked.
+// The order by its definition, computed anew for every job.
 struct LinearOrder {
   const State& state;
   Timestamp now;
@@ -108,12 +108,12 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
   for_each_step({.first = 300, .end = 330, .steps = 25}, [&](Fleet& fleet) {
     for (int i = 0; i < 4; ++i) {
       JobSpec spec = fleet.random_spec();
-      for (const char* queue : {"a/t0", "a/t0", "a/t1", "b/t0"}) {  // one lane, and others of its shape
+      for (const char* queue : {"a/t0", "a/t0", "a/t1", "b/t0"}) {  // one class, and others with the same requests
         spec.queue = queue;
         fleet.command(SubmitJob{spec, ""});
       }
     }
-    sched::PendingReasons of_many(fleet.state, fleet.now);
+    explain::PendingReasons of_many(fleet.state, fleet.now);
     for (const JobId id : pending_of(fleet.state)) {
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;
@@ -121,7 +121,7 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
       const auto alone = explain::pending_reason(fleet.state, job, fleet.now, work);
       const auto row = of_many(job);
       CAPTURE(id.value());
-      if (row == ReasonCode::kWouldDelayReservation) {  // a list does not look for places beside the hold
+      if (row == ReasonCode::kWouldDelayReservation) {  // a list does not look for places beside reservations
         REQUIRE((!alone || alone->code == ReasonCode::kWouldDelayReservation));
         continue;
       }
@@ -131,7 +131,7 @@ TEST_CASE("the rows of a list are told what each job would be told alone") {
       REQUIRE(*row == alone->code);
       ++told[*row];
     }
-    // A page asks so many lanes and no more.
+    // A page evaluates a bounded number of classes.
     for (const JobId id : pending_of(fleet.state)) {
       if (fleet.random.chance(300)) fleet.command(CancelJob{id, "ann"});
     }

@@ -1,4 +1,4 @@
-// Placement and the node index, on fleets that live at random.
+// Random fleets: placement and the node index.
 
 #include "support/random_fleet.h"
 
@@ -15,7 +15,7 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-// What of `node` would be free, summed the slow way.
+// Sums what is available on all nodes, the slow way.
 std::int64_t available_on(const State& state) {
   std::int64_t milli = 0;
   for (const NodeState& node : state.nodes()) {
@@ -40,7 +40,7 @@ TEST_CASE("the index places every job where a scan of all nodes would") {
       const auto fast = sched::place(fleet.state, job, models, work, why);
       const auto slow = sched::place_slow(fleet.state, job, models);
       CAPTURE(id.value());
-      if (fast && !slow && job.spec.groups.size() > 1) continue;  // every way was tried (exact_property_test judges it)
+      if (fast && !slow && job.spec.groups.size() > 1) continue;  // found exhaustively; exact_property_test judges it
       REQUIRE_EQ(fast.has_value(), slow.has_value());
       if (fast) {
         REQUIRE(*fast == *slow);

@@ -4,10 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "sched/backfill/backfill.h"
 #include "sched/place/energy.h"
 #include "sched/place/image_locality.h"
-#include "sched/queue/admit.h"
 #include "sched/queue/quota.h"
 #include "sched/resize/elastic.h"
 
@@ -79,8 +77,7 @@ ModelMask models_within(const State& state, const JobState& job, ModelMask model
 
 // Where guarantees are of models and it would borrow at its places: places on models on which it would not; else those
 // that it has.
-template <class Allows>
-Fitting within_if_it_can(const State& state, const JobState& job, Fitting fitting, SearchStats& work, Allows&& allows) {
+Fitting within_if_it_can(const State& state, const JobState& job, Fitting fitting, SearchStats& work) {
   bool of_models = false;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent)
     of_models = of_models || guarantees_models(state.queue(q));
@@ -95,88 +92,115 @@ Fitting within_if_it_can(const State& state, const JobState& job, Fitting fittin
   if (within == 0 || within == fitting.models) return fitting;
   Reason why;
   auto others = place(state, job, within, work, why);
-  if (!others || !allows(job, *others) || !is_within(*others)) return fitting;
+  if (!others || trim_to_quota(state, job, *others) || !is_within(*others)) return fitting;
   return {std::move(*others), within};
 }
 
 // Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
-template <class Allows>
-Fitting cheaper_models(const State& state, const JobState& job, Fitting fitting, SearchStats& work, Allows&& allows) {
+Fitting cheaper_models(const State& state, const JobState& job, Fitting fitting, SearchStats& work) {
   for (const ModelMask thrifty : thrifty_models(state, job, fitting.models)) {
     Reason why;
     auto others = place(state, job, thrifty, work, why);
-    if (!others || !allows(job, *others) || others->size() < fitting.places.size()) continue;
+    if (!others || trim_to_quota(state, job, *others) || others->size() < fitting.places.size()) continue;
     if (stands_no_lower(state, job, *others, fitting.places)) return {std::move(*others), thrifty};
   }
   return fitting;
 }
 
 // Places of these models where more of its tasks find their image, and nothing else is worse; else those that it has.
-template <class Allows>
-std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& job, Fitting fitting, SearchStats& work,
-                                            Allows&& allows) {
+std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& job, Fitting fitting,
+                                            SearchStats& work) {
   if (!image_is_missing(state, job.spec, fitting.places)) return std::move(fitting.places);
   auto others = place_by_images(state, job, fitting.models, work);
   const auto in_burst_pools = [&](std::span<const TaskPlacement> some) {
     return state.burst_amounts_of(job.spec, some).has_value();
   };
-  if (others && allows(job, *others) && are_nearer_to_images(state, job.spec, *others, fitting.places) &&
+  if (others && !trim_to_quota(state, job, *others) && are_nearer_to_images(state, job.spec, *others, fitting.places) &&
       in_burst_pools(*others) == in_burst_pools(fitting.places) && stands_no_lower(state, job, *others, fitting.places))
     return std::move(*others);
   return std::move(fitting.places);
 }
 
-}  // namespace
+// Stages 2 and 3, and where a lending limit refuses the places: on models of which nothing is kept back, and then in
+// burst pools, where what is kept back does not matter.
+StartAnswer places_within_quota(const State& state, const JobState& job, ModelMask models, SearchStats& work) {
+  StartAnswer answer;
+  answer.placements = place(state, job, models, work, answer.why);
+  if (!answer) return answer;
+  const auto refusal = trim_to_quota(state, job, *answer.placements);
+  if (!refusal) return answer;
+  if (refusal->code != ReasonCode::kQuotaLentOut || !state.has_burst_pools()) return {std::nullopt, *refusal};
+  const ModelMask lent = models & models_beside_burst(state, job);
+  if (lent != 0 && lent != models) {
+    answer.placements = place(state, job, lent, work, answer.why);
+    if (answer && !trim_to_quota(state, job, *answer.placements)) return answer;
+  }
+  answer.placements = try_place(state, job, models, Pools::kBurst, work);
+  if (answer && !trim_to_quota(state, job, *answer.placements)) return answer;
+  return {std::nullopt, *refusal};
+}
 
-std::optional<std::vector<TaskPlacement>> start_now(const State& state, const JobState& job, SearchStats& work,
-                                                    Reason& why) {
-  const Admission admission = admit(state, job);
-  if (admission.models == 0) {
-    why = admission.reason;
-    return std::nullopt;
-  }
-  const auto allows = [&](const JobState& one, std::vector<TaskPlacement>& placements) {
-    return trim_until(one.spec, placements, [&](const std::vector<TaskPlacement>& rest) {
-      const auto reason = refuses(state, one, rest);
-      if (reason) why = *reason;
-      return !reason;
-    });
-  };
-  const auto places_of = [&](const JobState& one) -> std::optional<std::vector<TaskPlacement>> {
-    auto placements = place(state, one, admission.models, work, why);
-    if (!placements || allows(one, *placements)) return placements;
-    if (why.code != ReasonCode::kQuotaLentOut || !state.has_burst_pools()) return std::nullopt;
-    // Of other models nothing may be kept back, and what is kept back is of no matter in burst pools.
-    const Reason lending = why;
-    const ModelMask lent = admission.models & models_beside_burst(state, one);
-    if (lent != 0 && lent != admission.models) {
-      placements = place(state, one, lent, work, why);
-      if (placements && allows(one, *placements)) return placements;
-    }
-    placements = try_place(state, one, admission.models, Pools::kBurst, work);
-    if (placements && allows(one, *placements)) return placements;
-    why = lending;
-    return std::nullopt;
-  };
-  auto placements = places_of(job);
-  if (placements) {
-    Fitting fitting = within_if_it_can(state, job, {std::move(*placements), admission.models}, work, allows);
-    fitting = cheaper_models(state, job, std::move(fitting), work, allows);
-    return nearer_to_images(state, job, std::move(fitting), work, allows);
-  }
-  if (!is_quota_reason(why.code)) return placements;
-  Reason again;
-  std::swap(why, again);
-  // What is left of an elastic gang when the last ones are dropped may count more than its least part by itself would:
-  // nodes differ.
+// Quota refuses the places that were found: those of the least counts by themselves, and of whole nodes those that the
+// ceilings leave. What is left of an elastic gang when its last tasks are dropped may count more than its least counts
+// by themselves would, because nodes differ.
+std::optional<std::vector<TaskPlacement>> places_that_count_less(const State& state, const JobState& job,
+                                                                 ModelMask models, SearchStats& work) {
+  std::optional<std::vector<TaskPlacement>> placements;
   if (job.is_elastic()) {
     JobState least = job;
     for (TaskGroup& group : least.spec.groups) group.count = group.least();
-    placements = places_of(least);
+    placements = places_within_quota(state, least, models, work).placements;
   }
-  if (!placements && job.spec.exclusive) placements = fit_below_ceilings(state, job, admission.models, work);
-  if (!placements) why = again;
+  if (!placements && job.spec.exclusive) placements = fit_below_ceilings(state, job, models, work);
   return placements;
+}
+
+// Memo of refuses_start that remembers nothing: each stage runs.
+struct EachStage {
+  Transaction& transaction;
+  StartAnswer answer = {};
+
+  const Reason* refusal(const StartQuestion& question) {
+    answer = find_places(question);
+    return answer ? nullptr : &answer.why;
+  }
+  std::span<const TaskPlacement> places() const { return *answer.placements; }
+  bool fits_beside(const StartQuestion& question, std::span<const JobId> owners) {
+    answer.placements =
+        beside_reservations(transaction, question.state, owners, [&] { return find_places(question).placements; });
+    return answer.placements.has_value();
+  }
+};
+
+}  // namespace
+
+StartAnswer find_places(const StartQuestion& question) {
+  const auto& [state, job, now, work, known, quota_of_places] = question;
+  std::optional<Admission> asked;
+  const Admission& admission = known != nullptr ? *known : asked.emplace(admit(state, job));
+  if (admission.models == 0) return {std::nullopt, admission.reason};
+  if (quota_of_places == QuotaOfPlaces::kUnchecked) {
+    StartAnswer answer;
+    answer.placements = place(state, job, admission.models, work, answer.why);
+    return answer;
+  }
+  StartAnswer answer = places_within_quota(state, job, admission.models, work);
+  if (answer) {
+    Fitting fitting = within_if_it_can(state, job, {std::move(*answer.placements), admission.models}, work);
+    fitting = cheaper_models(state, job, std::move(fitting), work);
+    answer.placements = nearer_to_images(state, job, std::move(fitting), work);
+  } else if (is_quota_reason(answer.why.code)) {
+    answer.placements = places_that_count_less(state, job, admission.models, work);
+  }
+  if (answer) answer.why = {};
+  return answer;
+}
+
+StartAnswer try_start(Transaction& transaction, const StartQuestion& question) {
+  EachStage stages{transaction};
+  const StartRefusal refusal = refuses_start(question, stages);
+  if (refusal.delayed.valid()) return {std::nullopt, would_delay(question.state, refusal.delayed)};
+  return std::move(stages.answer);
 }
 
 Reason would_delay(const State& state, JobId owner) {
@@ -185,22 +209,6 @@ Reason would_delay(const State& state, JobId owner) {
   why.job = owner;
   why.limit = state.job(owner)->reservation->start.ms;
   return why;
-}
-
-std::optional<std::vector<TaskPlacement>> try_start(Transaction& transaction, State& state, const JobState& job,
-                                                    Timestamp now, SearchStats& work, Reason& why) {
-  auto placements = start_now(state, job, work, why);
-  if (!placements || state.reservations().empty()) return placements;
-  const std::vector<JobId> owners = not_passed(state, job, now);
-  const JobId delayed = first_delayed(state, job.queue, owners, *placements);
-  if (!delayed.valid()) return placements;
-  const Transaction::Mark mark = transaction.mark();
-  for (const JobId owner : owners) transaction.set_aside(owner, state.job(owner)->reservation->placements);
-  Reason beside;
-  placements = start_now(state, job, work, beside);
-  transaction.rollback_to(mark);
-  if (!placements) why = would_delay(state, delayed);
-  return placements;
 }
 
 }  // namespace berth::sched

@@ -1,4 +1,4 @@
-// An attempt from its nomination to its end, and what a job leaves behind.
+// Attempts: from the nomination of a job to the end of its attempt, and what a finished job leaves behind.
 
 #include <algorithm>
 
@@ -15,13 +15,13 @@ namespace berth::state {
 
 namespace {
 
-// The queue below the root that the leaf is or lies below.
+// Returns the top-level queue (a child of the root) that the leaf is or is below.
 QueueId side_of(const State& state, QueueId leaf) {
   while (state.queue(leaf).depth > 1) leaf = state.queue(leaf).parent;
   return leaf;
 }
 
-// Whether an elastic gang that has grown runs on the queue's side of the tree while somebody waits.
+// Returns true if a scaled-up elastic gang runs under the same top-level queue as the leaf while any job is pending.
 bool any_growth_beside(const State& state, QueueId leaf) {
   if (state.queue(state.root()).pending_below == 0) return false;
   return std::any_of(state.elastic().begin(), state.elastic().end(), [&](JobId id) {
@@ -30,8 +30,8 @@ bool any_growth_beside(const State& state, QueueId leaf) {
   });
 }
 
-// Whether a start is held for somebody on the queue's side of the tree. When others there have more, it may come to
-// borrow, and who could reclaim from it then passes the hold.
+// Returns true if a job under the same top-level queue as the leaf has a backfill reservation. When other jobs there
+// use more, the reserved job may come to borrow. Jobs that could then reclaim from it may pass its reservation.
 bool any_reservation_beside(const State& state, QueueId leaf) {
   return std::any_of(state.reservations().begin(), state.reservations().end(),
                      [&](JobId id) { return side_of(state, state.job(id)->queue) == side_of(state, leaf); });
@@ -39,7 +39,8 @@ bool any_reservation_beside(const State& state, QueueId leaf) {
 
 }  // namespace
 
-// Others may have a claim to what gangs have grown by, or to what is held, on the side of the tree that has more now.
+// Called when jobs of the leaf use or are nominated more. Other jobs may then reclaim scaled-up tasks under the same
+// top-level queue, or pass backfill reservations there.
 void State::has_more(QueueId leaf) {
   if (any_reservation_beside(*this, leaf)) {
     waits_.mark_reservations_freed();
@@ -64,7 +65,7 @@ void State::on(const Nominated& event) {
   nomination.within = event.within;
   nominate_queues(job, nomination.amounts, nomination.within, +1);
   has_more(job.queue);
-  waits_.mark_changed();  // others may claim elsewhere what they could not claim there
+  waits_.mark_changed();  // a preemptor that wanted these victims may find others
   ++opportunity_;
   drop_reservation(job);
   job.nomination = std::move(nomination);
@@ -85,7 +86,7 @@ void State::drop_nomination(JobState& job) {
 void State::on(const NominationDropped& event) {
   JobState& job = existing(event.job);
   drop_nomination(job);
-  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a limit may be too low for others, too
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a limit may be too low for other nominations, too
   const std::int64_t pause_ms = pause_after_lost_nominations_ms(++job.lost_nominations);
   if (pause_ms > 0) job.evicts_from = now_ + pause_ms;
   if (job.in_pending) {
@@ -100,7 +101,7 @@ void State::on(const NominationDropped& event) {
 
 namespace {
 
-// What the tasks that are about to be bound count, behind those that the attempt has.
+// Returns the charge of tasks that are about to be bound, numbered after the tasks that the attempt has.
 Charge charge_of(const State& state, const JobState& job, std::span<const TaskPlacement> placements,
                  std::uint64_t within) {
   Charge charge;
@@ -113,8 +114,8 @@ Charge charge_of(const State& state, const JobState& job, std::span<const TaskPl
   return charge;
 }
 
-// The queues at which the charge is not within though it is at their child: it may have the room there of what is
-// within and borrows at a child.
+// Adds to `queues` those at which the charge borrows although it is within at their child. There it may take room from
+// charges that are within and borrow at their own child.
 void add_contended(const State& state, QueueId leaf, const Charge& charge, std::set<QueueId>& queues) {
   for (QueueId q = state.queue(leaf).parent; q.valid() && q != state.root(); q = state.queue(q).parent) {
     if ((charge.within >> state.queue(q).depth & 3U) == 2U) queues.insert(q);
@@ -128,10 +129,10 @@ void State::on(const AttemptStarted& event) {
   BERTH_CHECK(job.phase == JobPhase::kPending);
   BERTH_CHECK(event.attempt == job.attempts + 1);
   if (job.nomination) {
-    waits_.activate_all();  // others may have a claim to what it has taken from those whom they could not stop
+    waits_.activate_all();  // others may evict it, though they could not evict its victims
     ++opportunity_;
   }
-  // What a queue keeps of its guarantee is less when some of it is used, and others may have what is not kept.
+  // A queue that limits lending keeps back less once part of its guarantee is used. Other queues may use the rest.
   for (QueueId q = job.queue; q.valid(); q = queue(q).parent) {
     if (queue(q).limits_lending) ++opportunity_;
   }
@@ -165,13 +166,13 @@ void State::on(const AttemptStarted& event) {
   running_.insert(job.id);
   if (job.is_elastic()) {
     elastic_.insert(job.id);
-    ++opportunity_;  // when it may grow has to be found out
+    ++opportunity_;  // the cycle must find out when it may scale up
   }
   has_more(job.queue);
   put_on_probation(job);
   list_running(job, +1);
-  if (!job.spec.labels.empty()) ++opportunity_;  // somebody may have waited to be near it
-  // Who waits where this one may fall behind by its service has to find out when.
+  if (!job.spec.labels.empty()) ++opportunity_;  // a pending job may have to run near it
+  // With attained service, the cycle must find out when this job ranks behind pending jobs of its queue.
   const QueueState& leaf = queue(job.queue);
   if (!leaf.service_thresholds.empty() && !leaf.pending.empty()) ++opportunity_;
   reset_timer(job);
@@ -180,7 +181,7 @@ void State::on(const AttemptStarted& event) {
   unreconciled_.insert(job.parent);
   JobState& parent = existing(job.parent);
   if (parent.attempts > 0) return;
-  parent.attempts = 1;  // a service or array has started when its first part has
+  parent.attempts = 1;  // a service or array starts with its first child
   notify_dependents(parent.id);
 }
 
@@ -196,7 +197,7 @@ void State::on(const AttemptGrown& event) {
   }
   attempt.charges.push_back(charge);
   attempt.resized = now_;
-  // What is new has not been held since the start, from which service is counted.
+  // Service is counted from the start of the attempt, but the new tasks were not held since then.
   job.past_service -= checked_multiply(charge.amounts[kDimGpu], now_ - attempt.started);
   charge_queues(job, charge, static_cast<std::uint32_t>(attempt.charges.size() - 1), +1);
   running_table_.set(job);
@@ -204,11 +205,12 @@ void State::on(const AttemptGrown& event) {
   touch_load(job.queue);
   reset_departure(job);
   activate_preemptors(queue(job.queue), job.priority);
-  waits_.activate_all();  // other queues may have a claim to growth, now that there is more of it
+  waits_.activate_all();  // other queues may reclaim scaled-up tasks, now that there are more
   ++opportunity_;
 }
 
-// Takes the tasks from `keep` on off the books; a charge that is cut in two keeps its first part.
+// Releases the charges of the tasks from `keep` on. A charge of tasks on both sides of `keep` is cut, and its first
+// part stays.
 void State::cut_charges(JobState& job, std::uint32_t keep) {
   AttemptState& attempt = *job.attempt;
   while (attempt.charges.back().first_task + attempt.charges.back().tasks > keep) {
@@ -243,7 +245,7 @@ void State::on(const AttemptShrunk& event) {
   bind_tasks(job, leaving, -1);
   const std::int64_t service = service_of(job, now_);
   cut_charges(job, event.keep);
-  job.past_service += service - service_of(job, now_);  // what was given back had been held until now
+  job.past_service += service - service_of(job, now_);  // the released tasks were held until now
   attempt.exited -= static_cast<std::uint32_t>(leaving.size());
   attempt.tasks.resize(event.keep);
   attempt.stop.reset();
@@ -273,9 +275,9 @@ void State::on(const ChargePromoted& event) {
   for (QueueId q = job.queue; q != root(); q = queue(q).parent) {
     if ((lost >> queue(q).depth & 1U) == 0) continue;
     roomier_.insert(q);
-    roomier_.insert(queue(q).parent);  // where it may be within only because nobody else needs the room
+    roomier_.insert(queue(q).parent);  // it may be within there only because the room was idle
   }
-  if (lost != 0) ++opportunity_;  // others may claim it from here on
+  if (lost != 0) ++opportunity_;  // other queues may reclaim it from now on
   add_contended(*this, job.queue, charge, roomier_);
 }
 
@@ -353,7 +355,7 @@ void State::on(const StopCancelled& event) {
   running_table_.set(job);
   reset_timer(job);
   reset_departure(job);
-  unreconciled_.insert(job.id);  // it may have been cancelled, or have to stop for another reason, meanwhile
+  unreconciled_.insert(job.id);  // it may have been cancelled meanwhile, or must stop for another cause
   mark_service_unreconciled(job);
   ++opportunity_;
 }
@@ -378,7 +380,7 @@ void State::on(const CheckpointReported& event) {
 
 void State::release_attempt(JobState& job) {
   AttemptState& attempt = *job.attempt;
-  if (attempt.stop) nominate_tasks(job, attempt.stop->to, -1);  // who waits is promised them anew
+  if (attempt.stop) nominate_tasks(job, attempt.stop->to, -1);  // the job is nominated there again when it is pending
   for (std::uint32_t i = 0; i < attempt.tasks.size(); ++i) {
     const NodeId node_id = attempt.tasks[i].placement.node;
     bind_task(job, attempt.tasks[i].placement, -1);
@@ -439,7 +441,7 @@ void State::on(const AttemptEnded& event) {
     }
   }
   constexpr std::size_t kAttemptsKept = 100;
-  if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // the first one and the latest tell most
+  if (job.past.size() == kAttemptsKept) job.past.erase(job.past.begin() + 1);  // keeps the first one and the latest
   job.past.push_back(std::move(record));
   probations_.erase({reliable_from(job), job.id});
   learn_run_time(job, event.outcome);
@@ -459,8 +461,8 @@ void State::on(const AttemptEnded& event) {
   ++opportunity_;
 }
 
-// What came to its own end tells how long its like run; what berth or a fault cut short does not. Work that was saved
-// when an attempt had to leave counts, because the next one went on from there.
+// Learns the run time of an attempt that ended by itself. An attempt that berth or a fault cut short says nothing. If
+// the job saves its work on eviction, its evicted attempts count too, because the next attempt continued from there.
 void State::learn_run_time(const JobState& job, Outcome outcome) {
   const JobState* parent = jobs_.find(job.parent);
   if (parent != nullptr && parent->spec.kind == JobKind::kService) return;
@@ -475,7 +477,8 @@ void State::learn_run_time(const JobState& job, Outcome outcome) {
   if (nothing_was_known && run_times_.quantile(job.spec, kLearnedPercent)) estimate_the_waiting();
 }
 
-// Once something is known of the run times of any jobs, it is of all.
+// Estimates the jobs without an attempt that have no estimate yet. As soon as enough run times of any jobs are known,
+// every job has an estimate.
 void State::estimate_the_waiting() {
   jobs_.for_each([&](JobState& job) {
     if (!job.attempt && job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
@@ -489,9 +492,9 @@ void State::on(const JobRequeued& event) {
   job.shape = eq_class_of(job);
   if (job.expected_s == 0) job.expected_s = estimate(*this, job).seconds;
   if (!planted(Bug::kPendingLost)) enter_line(job);
-  touch_load(job.queue);  // not when its attempt ended: then it did not wait yet
+  touch_load(job.queue);  // not at the end of its attempt: it was not pending then
   reset_timer(job);
-  mark_service_unreconciled(job);  // which may be at another version by now
+  mark_service_unreconciled(job);  // the service may have a newer generation
 }
 
 void State::on(const JobFinished& event) {

@@ -1,4 +1,4 @@
-// State::audit: every sum and index recomputed from the primary facts, and compared.
+// State::audit: computes every sum and index again from the primary facts, and compares.
 
 #include "state/guarantee_decay.h"
 #include "state/state.h"

@@ -8,18 +8,19 @@ namespace {
 
 constexpr std::int64_t kFirstMs = 1000;
 constexpr std::int64_t kMostMs = 300'000;
-constexpr std::int64_t kLongRunMs = 600'000;  // who has run so long begins again with the first pause
+constexpr std::int64_t kLongRunMs = 600'000;  // after an attempt this long the pauses start again with the first
 constexpr std::int64_t kPausesPerClaim = 16;
 constexpr std::int64_t kLostPromiseMs = 10'000;
 
-// What berth stopped, or a fault of its node, is no end of its own.
+// Returns true if the attempt ended by itself: it was not evicted and its node was not lost.
 bool is_own_end(const AttemptRecord& attempt) {
   return attempt.outcome != Outcome::kPreempted && attempt.outcome != Outcome::kNodeLost;
 }
 
 bool was_long(const AttemptRecord& attempt) { return attempt.ended - attempt.started >= kLongRunMs; }
 
-// How often it has come to an end of its own in a row, without having run for long before the last ones.
+// Returns how many attempts ended by themselves, counted back from the latest to the last long one. Attempts that were
+// evicted or lost are skipped.
 std::int32_t row_of_ends(const JobState& job) {
   std::int32_t row = 0;
   for (auto past = job.past.rbegin(); past != job.past.rend(); ++past) {

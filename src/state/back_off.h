@@ -1,11 +1,13 @@
 #pragma once
-// Who comes to its own end again and again, soon after its start, is tried again after ever longer pauses: 1 s, 2 s,
-// 4 s ... 5 min. That alone would let it stop others at every try. So it may stop others only when sixteen such pauses
-// have passed since its last end; until then it starts where GPUs are idle.
+// Back-off: the pauses before a job is retried, and before it may preempt or reclaim again.
 //
-// Whoever loses the places that it was promised, for whatever reason, may claim at once only the first time: then after
-// 10 s, 20 s, 40 s ... So nobody stops others in vain for ever, whatever it is that stands between a promise and its
-// places (others may start meanwhile whom it has to stand away from): in a time T it is about log T times.
+// 1. A job that ends by itself again and again, each time soon after its start, is retried after growing pauses: 1 s, 2
+//    s, 4 s ... 5 min. An attempt ends by itself unless it was evicted or its node was lost.
+// 2. Such a job may preempt or reclaim only after sixteen such pauses since its last end. Until then it starts only on
+//    idle GPUs. Without this rule it would evict other jobs at every retry.
+// 3. A job whose nomination was withdrawn may preempt or reclaim again at once the first time, then after 10 s, 20 s,
+//    40 s ... In a time T it evicts in vain about log T times, whatever keeps it from its nominated places. An example
+//    is a job that starts meanwhile and that it must not run beside (anti-affinity).
 
 #include <cstdint>
 
@@ -13,13 +15,14 @@
 
 namespace berth::state {
 
-// The pause after its last end.
+// Returns the pause after the last attempt of the job (rule 1), in milliseconds.
 std::int64_t back_off_ms(const JobState& job);
 
-// The pause after so many promises were lost in a row.
+// Returns the pause before a job may preempt again, in milliseconds, after `lost` of its nominations in a row were
+// withdrawn.
 std::int64_t pause_after_lost_nominations_ms(std::uint32_t lost);
 
-// From when on the waiting job may stop others; 0: at any time.
+// Returns the time from which the pending job may preempt or reclaim (rules 2 and 3); time 0 means at once.
 Timestamp may_evict_from(const JobState& job);
 
 }  // namespace berth::state

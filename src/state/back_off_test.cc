@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kSecondMs = 1000;
 constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
 
-// Ends one attempt after another, each as long as it ran.
+// Adds a past attempt of `ran_ms` that began when the previous one ended.
 void add_run(JobState& job, std::int64_t ran_ms, Outcome outcome) {
   AttemptRecord attempt;
   attempt.started = job.past.empty() ? Timestamp{kMinuteMs} : job.past.back().ended;

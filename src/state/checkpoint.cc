@@ -1,4 +1,4 @@
-// Saving the state and loading it again: primary facts are written, indexes and sums are rebuilt.
+// Checkpoints of the state: primary facts are saved; indexes and sums are rebuilt when it is loaded.
 
 #include <algorithm>
 
@@ -269,9 +269,9 @@ Result<State> State::load(std::string_view bytes) {
     state.finished_.insert(done.job, FinishedJob{done.outcome, done.code});
   }
   std::vector<RunTimes::Saved> run_times;
-  if (!in.at_end()) in.get(run_times);  // older checkpoints end before
+  if (!in.at_end()) in.get(run_times);  // older checkpoints end here
   std::vector<SavedPast> past;
-  if (!in.at_end()) in.get(past);  // likewise
+  if (!in.at_end()) in.get(past);  // older checkpoints end here
   for (const SavedPast& saved : past) {
     if (!saved.queue.valid() || saved.queue.index() >= state.queues_.size() ||
         saved.average.size() != kSharedDims.size()) {
@@ -283,14 +283,14 @@ Result<State> State::load(std::string_view bytes) {
     queue.past.at = saved.at;
   }
   fragmentation::Mix::Saved mix = state.fragmentation_.save();
-  if (!in.at_end()) {  // likewise
+  if (!in.at_end()) {  // older checkpoints end here
     in.get(mix);
     in.get(state.fragmentation_alarm_);
   }
-  if (!in.at_end()) in.get(state.starts_sought_);  // likewise
+  if (!in.at_end()) in.get(state.starts_sought_);  // older checkpoints end here
   std::vector<SavedGuarantee> guarantees;
   std::vector<Maintenance> windows;
-  if (!in.at_end()) {  // likewise
+  if (!in.at_end()) {  // older checkpoints end here
     in.get(guarantees);
     in.get(windows);
   }
@@ -307,17 +307,17 @@ Result<State> State::load(std::string_view bytes) {
   }
   for (EvictionRate* rate : {&state.evictions_, &state.moves_}) {
     std::vector<Timestamp> stopped;
-    if (!in.at_end()) in.get(stopped);  // likewise
+    if (!in.at_end()) in.get(stopped);  // older checkpoints end here
     if (!std::is_sorted(stopped.begin(), stopped.end())) return damaged;
     rate->load(std::move(stopped));
   }
-  // Likewise; since when the nodes of an older checkpoint are idle nobody knows, but for so long as it is old.
+  // Older checkpoints end here. They do not say since when nodes are idle, so nodes count as idle since the checkpoint.
   std::vector<Timestamp> idle_since(state.nodes_.size(), state.now_);
   if (!in.at_end()) in.get(idle_since);
   if (idle_since.size() != state.nodes_.size()) return damaged;
   for (std::size_t n = 0; n < idle_since.size(); ++n) state.nodes_[n].idle_since = idle_since[n];
   std::vector<SavedEvictions> evictions;
-  if (!in.at_end()) in.get(evictions);  // likewise
+  if (!in.at_end()) in.get(evictions);  // older checkpoints end here
   for (SavedEvictions& saved : evictions) {
     if (!saved.queue.valid() || saved.queue.index() >= state.queues_.size() ||
         !std::is_sorted(saved.stopped.begin(), saved.stopped.end())) {

@@ -9,7 +9,7 @@ namespace berth::state {
 
 namespace {
 
-constexpr std::int64_t kLeastMoreMs = 60'000;  // what has run longer than expected is expected to run this much more
+constexpr std::int64_t kLeastMoreMs = 60'000;  // time that a job still runs at least after its expected end
 
 Estimate learned_estimate(const State& state, const JobSpec& spec, std::int64_t already_s) {
   const auto learned = state.run_times().quantile(spec, kLearnedPercent, already_s);
@@ -19,7 +19,8 @@ Estimate learned_estimate(const State& state, const JobSpec& spec, std::int64_t 
 
 std::int64_t run_for_ms(Timestamp started, Timestamp now) { return std::max<std::int64_t>(0, now - started); }
 
-// Of what has run longer than expected, by what is learned from those that ran longer still; 0: nothing.
+// Returns the expected end of a job that has run longer than expected. `learned_s` is the run time of similar jobs that
+// ran longer, too; 0: none is known.
 Timestamp end_of_late(Timestamp started, Timestamp now, std::int64_t learned_s) {
   if (learned_s > 0) return std::max(now + kLeastMoreMs, started + checked_multiply(learned_s, 1000));
   return now + std::max(kLeastMoreMs, run_for_ms(started, now));
@@ -67,9 +68,9 @@ Timestamp expected_end_at_least(const RunningRow& row, Timestamp now) {
 }
 
 Timestamp ExpectedEnds::of(const RunningRow& row) {
-  if (!row.plain) return expected_end(state_, *state_.job(row.job), now_);  // it may be a replica
+  if (!row.plain) return expected_end(state_, *state_.job(row.job), now_);  // a job that is not plain may be a replica
   if (row.timed || row.expected > now_) return std::max(now_, row.expected);
-  if (row.expected == row.started) {  // nothing was known of it
+  if (row.expected == row.started) {  // no run time was known at its start
     const std::int64_t expected_s = learned_s(row, 0);
     if (expected_s == 0) return Timestamp::never();
     const Timestamp expected = row.started + checked_multiply(expected_s, 1000);

@@ -1,6 +1,7 @@
 #pragma once
-// How many gangs reclaim and preemption have stopped of late, for the evictions_per_hour of the cluster and of queues.
-// An hour slides: what was stopped is forgotten an hour after it.
+// EvictionRate: the times of the evictions by reclaim and preemption in the last hour, for the limits
+// evictions_per_hour of the cluster and of queues. The hour is a sliding window: an eviction is forgotten an hour after
+// it. Moves for consolidation are counted in the same way.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,26 +16,29 @@ class EvictionRate {
  public:
   static constexpr std::int64_t kWindowMs = 3'600'000;
 
+  // Records one eviction at `now`.
   void note(Timestamp now) {
     stopped_.erase(stopped_.begin(), first_recent(now));
     stopped_.push_back(now);
   }
 
-  // One that was stopped then goes on after all, and counts no more; says whether it had counted.
+  // Removes the eviction that was recorded at `stopped`, because it was cancelled. Returns true if it was recorded.
   bool forget(Timestamp stopped) {
     const auto one = std::lower_bound(stopped_.begin(), stopped_.end(), stopped);
     if (one == stopped_.end() || *one != stopped) return false;
     stopped_.erase(one);
     return true;
   }
+  // Records a removed eviction again: a transaction undoes forget() with it.
   void recall(Timestamp stopped) {
     stopped_.insert(std::upper_bound(stopped_.begin(), stopped_.end(), stopped), stopped);
   }
 
-  // How many more may be stopped now.
+  // Returns how many more evictions `limit` allows at `now`.
   std::int64_t left(std::int64_t limit, Timestamp now) const { return std::max<std::int64_t>(0, limit - recent(now)); }
 
-  // When one more may be stopped than now.
+  // Returns when the oldest eviction leaves the window, so that one more is allowed than at `now`; never() if there is
+  // none.
   Timestamp next(Timestamp now) const {
     const auto first = first_recent(now);
     return first == stopped_.end() ? Timestamp::never() : *first + kWindowMs;
@@ -49,7 +53,7 @@ class EvictionRate {
   }
   std::int64_t recent(Timestamp now) const { return stopped_.end() - first_recent(now); }
 
-  std::vector<Timestamp> stopped_;  // in order
+  std::vector<Timestamp> stopped_;  // ascending
 };
 
 }  // namespace berth::state

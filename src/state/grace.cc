@@ -19,8 +19,8 @@ bool goes_on_without(const JobState& job, JobId preemptor) {
   if (!job.attempt || !job.attempt->stop) return false;
   const Stop& stop = *job.attempt->stop;
   if (stop.preemptor != preemptor || stop.acknowledged || stop.forced) return false;
-  // What an elastic gang gives back comes again by growth; a stop for a reason of its own goes on, and so does who
-  // moves: it may have begun to save, and has its new places.
+  // A scale-down is not cancelled, because the gang can scale up again. A stop for a cause of its own continues. So
+  // does a move: the job may have begun to save, and its new places are reserved.
   if (stop.keep > 0 || (stop.cause != StopCause::kReclaim && stop.cause != StopCause::kPreempt)) return false;
   return job.attempt->exited <= stop.exited_before;
 }

@@ -1,20 +1,25 @@
 #pragma once
-// Until when an attempt that was asked to stop may go on: to the deadline that it was given, and no longer than a node
-// that it still has tasks on and that goes away by notice, also when the notice came, or was shortened, after the stop.
+// The grace period of a stopping job: the time between the request to stop and the kill.
 
 #include "state/state.h"
 
 namespace berth::state {
 
-Timestamp grace_ends(const State& state, const AttemptState& attempt);  // it has a stop
+// Returns when the grace period of the attempt ends: at the deadline of its stop, or earlier if a node with a task that
+// has not exited shuts down before that. The notice of the shutdown may come, or be shortened, after the stop began.
+// Requires a stop.
+Timestamp grace_ends(const State& state, const AttemptState& attempt);
 
-// Whether the job goes on when the claimant for which it was asked to stop wants its places no more: all of it was
-// asked, for that claimant alone, and it has not begun to leave.
+// Returns true if the eviction of the job is cancelled when `preemptor` no longer needs its places. The whole job must
+// have been asked to stop for this preemptor alone, by reclaim or preemption. It must not have acknowledged the stop,
+// been killed, or had a task exit since.
 bool goes_on_without(const JobState& job, JobId preemptor);
 
-// What is left of the attempt's grace, in milliseconds, if a claimant asks it to stop. What it used before it was let
-// off comes back as time passes: who claims one after the other, each let it off for places that came free elsewhere,
-// would never have its places otherwise. Where the cluster's grace was shortened since, no more was used than that.
+// grace_left_ms() returns the grace period that the job would get if it were evicted now, in milliseconds.
+// grace_used_ms() returns the part that earlier, cancelled evictions have used up. The used part recovers as time
+// passes. Without this rule, preemptors that come one after another could each evict the job, cancel, and give it a new
+// full grace period; none would get the places. At most the configured grace counts as used, also if it was shortened
+// since. Both require an attempt.
 std::int64_t grace_left_ms(const State& state, const JobState& job, Timestamp now);
 std::int64_t grace_used_ms(const State& state, const JobState& job, Timestamp now);
 

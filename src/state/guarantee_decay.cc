@@ -11,7 +11,9 @@ namespace {
 
 bool is_of_gpus(std::size_t dim) { return dim == kDimGpu || dim >= kDimFirstModel; }
 
-// The dimensions that say whether the queue uses its guarantee: a queue that keeps its cores busy may still hoard GPUs.
+// Returns true if `holds(d)` is true in a dimension d that decides whether the queue uses its guarantee (rule 1 of the
+// header). If the guarantee states GPUs, only GPUs decide: a queue that keeps its cores busy may still leave its GPUs
+// idle.
 template <class Holds>
 bool any_judged(const QueueState& queue, Holds&& holds) {
   const QuotaAmounts& stated = queue.configured;
@@ -82,10 +84,10 @@ ResourceAmounts named(const State& state, const QuotaAmounts& guarantee) {
   return amounts;
 }
 
-// --- the state's part ---
+// --- members of State ---
 
 void State::count_demand(const JobState& job, int sign) {
-  std::optional<Amounts> asked;  // worked out where it is counted
+  std::optional<Amounts> asked;  // computed only if a queue needs it
   for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
     QueueState& q = queue_mut(id);
     if (q.use_or_lose_ms == 0) continue;

@@ -47,7 +47,7 @@ TEST_CASE("who keeps its cores busy may hoard GPUs, and is judged by them alone"
 TEST_CASE("one kind of GPU in use is enough") {
   const QueueState queue = with_guarantee({{kH100, 4000}, {kA100, 4000}});
   CHECK_FALSE(is_idle(queue, of(kA100, 3000)));
-  CHECK(is_idle(queue, of(kDimGpu, 8000)));  // of a kind that is not guaranteed
+  CHECK(is_idle(queue, of(kDimGpu, 8000)));  // a dimension that is not guaranteed
 }
 
 TEST_CASE("half of what it never asked for is lost, in whole GPUs and cores, and never what it uses") {
@@ -94,7 +94,7 @@ TEST_CASE("the guarantee changes a window after it became idle, or after it want
   CHECK(guarantee_due(queue).restored);
 }
 
-// --- a life ---
+// --- a queue over time ---
 
 struct Life {
   State state;
@@ -157,7 +157,7 @@ TEST_CASE("what waits below counts as asked for, as what runs there does, and bo
   Life life;
   CHECK(life.due_s() == 100);
   const JobId job = life.submit(5, 40);
-  CHECK(life.due_s() == -1);  // five of eight wait
+  CHECK(life.due_s() == -1);  // jobs for five of eight GPUs are pending
   life.start(job, 50);
   CHECK(life.state.queue_at("owner")->demand.is_zero());
   CHECK(life.due_s() == -1);
@@ -183,8 +183,8 @@ TEST_CASE("a change of the guarantee starts the next window, and a new configura
   life.apply(GuaranteeChanged{"owner", gpus(8), gpus(4), false}, 100);
   CHECK(life.due_s() == 200);
   life.submit(5, 150);
-  CHECK(life.due_s() == 250);  // more than is left is asked for
-  life.configure(8, 160);      // nothing new is said of it
+  CHECK(life.due_s() == 250);  // the load is above the remaining guarantee
+  life.configure(8, 160);      // the guarantee itself is unchanged
   CHECK(life.state.queue_at("owner")->guaranteed.amounts[kDimGpu] == 4000);
   CHECK(life.due_s() == 250);
   life.configure(9, 170);

@@ -1,6 +1,7 @@
 #pragma once
-// Which nodes have which image: by image the nodes, so that whoever would rather be where its image is asks for those
-// alone. Nothing here changes when tasks come and go, and nodes are no less alike for what images they have.
+// ImageIndex: for each container image, the nodes that have it. Placement that prefers nodes with the image of a job
+// looks up these nodes alone. Starts and ends of tasks do not change the index. Images are no part of the class of a
+// node.
 
 #include <map>
 #include <span>
@@ -17,7 +18,7 @@ class ImageIndex {
   void enter(NodeId node, std::span<const std::string> images);
   void forget(NodeId node, std::span<const std::string> images);
 
-  // The nodes that have it, ascending, whether they take tasks or not; null where none has it.
+  // Returns the nodes that have the image, ascending, including nodes that take no tasks; null if no node has it.
   const std::vector<NodeId>* holders(std::string_view image) const;
 
   bool operator==(const ImageIndex&) const = default;
@@ -26,7 +27,7 @@ class ImageIndex {
   std::map<std::string, std::vector<NodeId>, std::less<>> holders_;
 };
 
-// Sorted names, with these more and those fewer.
+// Returns the sorted names of `images` without `dropped` and with `pulled`. Requires that all three are sorted.
 std::vector<std::string> with_change(std::span<const std::string> images, std::span<const std::string> pulled,
                                      std::span<const std::string> dropped);
 

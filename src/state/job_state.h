@@ -1,5 +1,5 @@
 #pragma once
-// A live job as the state holds it: what was submitted, where it is in its life, and its current attempt.
+// A live job as the state holds it: what was submitted, its phase, and its current attempt.
 //
 //   pending --AttemptStarted--> running --StopBegan--> stopping --AttemptEnded--> pending (JobRequeued)
 //      |                           '----AttemptEnded----'                      '-> finished (JobFinished)
@@ -25,22 +25,24 @@
 
 namespace berth::state {
 
-// The marks `within` of two charges, from the top of the tree: whoever is within where the other borrows stands higher.
-// The root has no guarantee to be outside of.
+// Returns true if a charge with mask `within` ranks above one with mask `other`. The topmost queue at which the masks
+// differ decides: the charge that is within its guarantee there ranks higher. The bit of the root is ignored, because
+// the root has no guarantee.
 inline bool is_higher(std::uint64_t within, std::uint64_t other) {
   const std::uint64_t differing = (within ^ other) & ~std::uint64_t{1};
   return (within & differing & -differing) != 0;
 }
 
-// What one event bound and what it counts against quota. Bit d of `within`: inside the guarantee of the ancestor queue
-// at depth d. `order` is the sequence number of the binding event: charges stack in the order of their start.
+// A charge: what one start or scale-up counts against quota. Bit d of `within` is set if it is inside the guarantee of
+// the ancestor queue at depth d. `order` is the sequence number of the event that bound it. Charges fill a guarantee in
+// this order.
 struct Charge {
   Amounts amounts;
   std::uint64_t within = 0;
   Seq order = 0;
   std::uint32_t first_task = 0;
   std::uint32_t tasks = 0;
-  std::optional<Amounts> burst;  // the part of the amounts that is in burst pools; such a charge is within nowhere
+  std::optional<Amounts> burst;  // the part in burst pools; such a charge is within no guarantee
   static constexpr auto fields() {
     return field_list(field("amounts", &Charge::amounts), field("within", &Charge::within),
                       field("order", &Charge::order), field("first_task", &Charge::first_task),
@@ -61,6 +63,7 @@ struct TaskState {
   }
 };
 
+// A request to stop that is in progress: for the whole job, or for the last tasks of an elastic gang.
 struct Stop {
   StopCause cause = StopCause::kUser;
   JobId preemptor;
@@ -68,9 +71,9 @@ struct Stop {
   Timestamp deadline;
   bool acknowledged = false;
   bool forced = false;
-  std::uint32_t exited_before = 0;  // tasks that were over when the stop began
-  std::uint32_t keep = 0;           // so many tasks go on; 0: all of it stops
-  std::vector<TaskPlacement> to;    // consolidate and move: where it starts again; kept for it
+  std::uint32_t exited_before = 0;  // tasks that had exited when the stop began
+  std::uint32_t keep = 0;           // number of tasks that continue; 0: the whole job stops
+  std::vector<TaskPlacement> to;    // consolidate and move: the places reserved for its restart
   static constexpr auto fields() {
     return field_list(field("cause", &Stop::cause), field("claimant", &Stop::preemptor), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
@@ -85,25 +88,26 @@ struct AttemptState {
   std::vector<TaskState> tasks;
   std::vector<Charge> charges;
   std::int32_t master_port = 0;
-  std::uint32_t exited = 0;  // tasks that are over
-  bool signalled = false;    // was asked to stop at least once: leaving is then no failure
+  std::uint32_t exited = 0;  // number of tasks that have exited
+  bool signalled = false;    // it was asked to stop at least once; an exit caused by that is no failure
   std::optional<Stop> stop;
   std::int64_t checkpoint_step = 0;
   std::optional<Timestamp> checkpoint_at;
   std::string first_failure;  // message of the first task that failed
   std::int32_t failure_code = 0;
-  Timestamp resized;                    // when its size last changed: the start, a step of growth, a shrink
-  std::uint32_t shrinks = 0;            // so often it has shrunk: what grows later is another incarnation
-  std::optional<Timestamp> held_start;  // when the first hold of its wait said that it would start
-  std::int64_t grace_used_ms = 0;       // of what it was given, up to then
-  Timestamp eviction_cancelled_at;      // when it was let off; while it is asked to stop, when that began
+  Timestamp resized;                    // its last change of size: start, scale-up or scale-down
+  std::uint32_t shrinks = 0;            // number of scale-downs; tasks added later get a higher incarnation
+  std::optional<Timestamp> held_start;  // start time of the first backfill reservation of its wait
+  std::int64_t grace_used_ms = 0;       // grace period used up, as of eviction_cancelled_at
+  // When its last eviction was cancelled. While it is asked to stop: when that stop began.
+  Timestamp eviction_cancelled_at;
 
   bool all_exited() const { return exited == tasks.size(); }
-  // It gives back its last tasks and goes on with the others.
+  // Returns true if its last tasks were asked to stop and the others continue.
   bool shrinking() const { return stop && stop->keep > 0; }
-  // The whole of it was asked to stop.
+  // Returns true if the whole job was asked to stop.
   bool stopping() const { return stop && stop->keep == 0; }
-  // Tasks beyond these were added to the least counts and can be given back.
+  // Returns the number of tasks that it started with. Tasks beyond these are scaled-up tasks and can be scaled down.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
   static constexpr auto fields() {
     return field_list(
@@ -119,7 +123,7 @@ struct AttemptState {
   }
 };
 
-// One past attempt, for the job's story.
+// A past attempt of the job, kept for its history.
 struct AttemptRecord {
   std::uint32_t number = 0;
   Timestamp waited_from;
@@ -131,9 +135,9 @@ struct AttemptRecord {
   std::int32_t code = 0;
   std::string message;
   std::int64_t checkpoint_step = 0;
-  std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and how many GPUs
+  std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and number of GPUs
   std::optional<Timestamp> held_start;
-  std::uint64_t within = 0;  // as Charge::within: what all of it had when it ended
+  std::uint64_t within = 0;  // as Charge::within, for the whole attempt at its end
   static constexpr auto fields() {
     return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
@@ -146,17 +150,19 @@ struct AttemptRecord {
   }
 };
 
+// A nomination: places reserved for a preemptor until its victims have exited.
 struct Nomination {
   std::vector<TaskPlacement> placements;
   std::vector<JobId> victims;
   StopCause cause = StopCause::kReclaim;
   Amounts amounts;
-  std::uint64_t within = ~std::uint64_t{0};  // bit d: room of the guarantee at depth d is kept for it
-  std::vector<std::uint32_t> keeps;          // so many tasks of each victim go on; empty: all of them stop
+  std::uint64_t within = ~std::uint64_t{0};  // bit d: room in the guarantee at depth d is reserved
+  std::vector<std::uint32_t> keeps;          // tasks that each victim keeps; empty: all victims stop
 
-  // Of its victim so many tasks go on, and what they have done is not lost; 0: all of it stops.
+  // Returns how many tasks of the victim continue, with their work; 0: the whole victim stops.
   std::uint32_t keep_of(std::size_t victim) const { return keeps.empty() ? 0 : keeps[victim]; }
-  // Others move for the claimant; and, without any: it has itself left other places to start at these.
+  // is_by_moves(): other jobs are moved for the preemptor. has_moved(): the job itself was moved, and starts again at
+  // these places.
   bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
   bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
@@ -166,12 +172,13 @@ struct Nomination {
   }
 };
 
-// Places that are held for a blocked job until its expected start (backfill).
+// A backfill reservation: places that are kept free for a blocked job until its expected start. `worked_out` is when
+// the start was computed.
 struct BackfillReservation {
   std::vector<TaskPlacement> placements;
   Timestamp start;
   Timestamp worked_out;
-  Timestamp first_start;  // what the first hold of this wait said
+  Timestamp first_start;  // the start of the first reservation of this wait
   static constexpr auto fields() {
     return field_list(
         field("placements", &BackfillReservation::placements), field("start", &BackfillReservation::start),
@@ -189,13 +196,13 @@ struct JobState {
   bool held = false;
   bool cancel_requested = false;
   Timestamp submitted;
-  Timestamp waiting_since;  // of the current wait, for the story
-  Timestamp not_before;     // earliest start or back-off
+  Timestamp waiting_since;  // start of the current wait, for the history of the job
+  Timestamp not_before;     // its earliest start, or the end of its back-off
   std::int32_t failures = 0;
   std::uint32_t attempts = 0;
   JobId parent;
   std::int32_t index = 0;
-  std::int32_t children_alive = 0;  // services and arrays
+  std::int32_t children_alive = 0;  // services and arrays: replicas or elements
   std::int32_t children_spawned = 0;
   std::int32_t children_failed = 0;
   std::string key;
@@ -204,42 +211,46 @@ struct JobState {
   std::optional<AttemptState> attempt;
   std::vector<AttemptRecord> past;
   JobSpec spec;
-  std::int64_t expected_s = 0;  // its estimate when submitted, last started, or when anything was first known; 0: none
+  // Its estimated run time when it was submitted, last started, or when any was first known; 0: unknown.
+  std::int64_t expected_s = 0;
   std::optional<BackfillReservation> reservation;
-  Timestamp in_line_since;        // while it is in the line: since when
-  std::int64_t waited_ms = 0;     // in the line, before that
-  std::int64_t past_service = 0;  // of ended attempts, in thousandths of a GPU times milliseconds
-  std::uint32_t generation = 0;   // services: how often their replicas changed; replicas: of which version they are
-  std::uint32_t lost_nominations = 0;  // since it last started: of the places that it was promised
-  Timestamp evicts_from;               // for that it may stop nobody before then (state/back_off.h)
+  Timestamp in_line_since;     // while in its queue's line (not held, no open dependency): since when
+  std::int64_t waited_ms = 0;  // its total time in the line before that
+  // Service of ended attempts, corrected for resizes of the current one; in milli-GPUs times milliseconds.
+  std::int64_t past_service = 0;
+  // Services: how often the spec of their replicas changed. Replicas: the generation that they belong to.
+  std::uint32_t generation = 0;
+  std::uint32_t lost_nominations = 0;  // nominations withdrawn since its last start
+  Timestamp evicts_from;               // it may not preempt or reclaim before then (state/back_off.h)
 
-  // Indexes, rebuilt on load.
+  // Indexes, rebuilt when a checkpoint is loaded.
   std::int32_t open_dependencies = 0;
-  Timestamp timer = Timestamp::never();      // when control has to look at it next
-  Timestamp departure = Timestamp::never();  // when it has to be asked to leave for maintenance
+  Timestamp timer = Timestamp::never();      // when control must reconcile it next
+  Timestamp departure = Timestamp::never();  // when it must be asked to stop for maintenance
+  // True if it is listed as pending in its queue.
   bool in_pending = false;
-  bool urgent = false;                 // while it waits: its deadline is near
-  std::int32_t level = 0;              // while it waits: of attained service (state/attained_service.h)
-  std::uint64_t shape = 0;             // equal for jobs that ask for the same in the same way
-  std::uint32_t running_row = kNoRow;  // while it has an attempt: its place in the table of what runs
+  bool urgent = false;                 // while pending: its deadline is near
+  std::int32_t level = 0;              // while pending: its level of attained service
+  std::uint64_t shape = 0;             // its equivalence class; equal for jobs with equal requests
+  std::uint32_t running_row = kNoRow;  // while it has an attempt: its row in RunningTable
 
   bool is_elastic() const {
     return std::any_of(spec.groups.begin(), spec.groups.end(),
                        [](const TaskGroup& group) { return group.least() < group.count; });
   }
-  bool evicted_last() const {  // for a claimant
+  bool evicted_last() const {  // by reclaim or preemption
     return !past.empty() && (past.back().cause == StopCause::kReclaim || past.back().cause == StopCause::kPreempt);
   }
-  bool has_given_way() const {  // once or more, for a claimant
+  bool has_given_way() const {  // at least once, by reclaim or preemption
     return std::any_of(past.begin(), past.end(), [](const AttemptRecord& one) {
       return one.cause == StopCause::kReclaim || one.cause == StopCause::kPreempt;
     });
   }
-  // When an attempt that started then has to be over by the time limit.
+  // Returns when an attempt that started at `start` reaches the time limit; never() without a limit.
   Timestamp limit_ends(Timestamp start) const {
     return spec.time_limit_s > 0 ? start + checked_multiply(spec.time_limit_s, 1000) : Timestamp::never();
   }
-  // A replica of a service, or an element of an array, that asks to stand away from the others of it.
+  // Returns true for a replica or an array element that asks to be spread: placed on other nodes than its siblings.
   bool spreads_with_others() const { return spec.spread && parent.valid(); }
   bool is_parent() const { return spec.kind == JobKind::kService || spec.kind == JobKind::kArray; }
   static constexpr auto fields() {
@@ -261,13 +272,14 @@ struct JobState {
   }
 };
 
-// The minute that the time lies in.
+// Returns the time rounded down to a whole minute.
 inline Timestamp whole_minute(Timestamp time) {
   constexpr std::int64_t kLengthMs = 60'000;
   const std::int64_t into_ms = time.ms % kLengthMs;
   return Timestamp{time.ms - into_ms - (into_ms < 0 ? kLengthMs : 0)};
 }
 
+// Returns the position of the job in the order of its leaf queue.
 inline PendingKey pending_key(const JobState& job) {
   return {-std::int64_t{job.priority}, job.level, job.urgent ? *job.spec.deadline : Timestamp::never(), job.submitted,
           job.id};

@@ -1,7 +1,7 @@
 #pragma once
-// JobTable: jobs, or what is known of them, by id, in pages of consecutive ids. Ids only grow, so look-up is two array
-// accesses, iteration is in id order, and a page whose jobs have all retired is given back. Pointers stay valid until
-// the job is erased.
+// JobTable: jobs, or facts about them, by job id, in pages of consecutive ids. Ids only grow. So a look-up is two array
+// accesses, iteration is in the order of ids, and a page is freed when all its jobs have finished. A pointer stays
+// valid until its job is erased.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ class JobTable {
     if (--page->used == 0) page.reset();
   }
   std::size_t size() const { return size_; }
-  // The least id; there is one.
+  // Returns the smallest id. Requires that the table is not empty.
   JobId first() {
     BERTH_CHECK(size_ > 0);
     while (!pages_[first_page_]) ++first_page_;
@@ -95,7 +95,7 @@ class JobTable {
 
   std::vector<std::unique_ptr<Page>> pages_;
   std::size_t size_ = 0;
-  std::size_t first_page_ = 0;  // none before it is in use
+  std::size_t first_page_ = 0;  // no page before it is in use
 };
 
 }  // namespace berth::state

@@ -1,4 +1,4 @@
-// Maintenance windows: from when to when nodes are closed, and when those who run there have to go.
+// Maintenance windows: when nodes are closed, and when jobs on them must be asked to stop.
 
 #include <algorithm>
 
@@ -13,7 +13,8 @@ std::int64_t State::grace_ms(const JobState& job) const {
   return checked_multiply(own > 0 ? own : queue(job.queue).eviction.grace_s, 1000);
 }
 
-// Before the first window, and after the last, jobs are alike whatever their time limits are.
+// Computes the equivalence classes of all pending jobs again. Time limits are part of a class only while a window is
+// planned.
 void State::relist_waiting() {
   std::vector<JobId> waiting;
   jobs_.for_each([&](const JobState& job) {
@@ -28,7 +29,7 @@ void State::relist_waiting() {
   }
 }
 
-// Those whose time limit ends before the window need not be asked.
+// A job whose time limit ends before the window is not asked to stop.
 Timestamp State::departure_of(const JobState& job) const {
   Timestamp first = Timestamp::never();
   if (maintenance_.empty() || !job.attempt || job.attempt->stopping()) return first;
@@ -62,7 +63,8 @@ void State::on(const MaintenancePlanned& event) {
   for (const JobId id : nominated_) unreconciled_.insert(id);
   if (first) relist_waiting();
   if (!reservations_.empty())
-    waits_.mark_reservations_freed();  // whose nodes are cleared before the start keeps nobody away
+    // A reservation whose nodes are closed before its start blocks no job.
+    waits_.mark_reservations_freed();
   ++opportunity_;
 }
 
@@ -97,7 +99,7 @@ void State::on(const MaintenanceEnded& event) {
   }
   for (const JobId id : there) reset_departure(existing(id));
   if (maintenance_.empty()) relist_waiting();
-  // What could not be claimed on closed nodes may be claimed again.
+  // Jobs on the closed nodes may be possible victims again.
   waits_.activate_all();
   ++opportunity_;
 }

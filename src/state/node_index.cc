@@ -45,7 +45,7 @@ NodeShape shape_when_empty(const NodeState& node, NodeClassId node_class) {
   shape.node_class = node_class;
   shape.cpu_milli = node.spec.cpu_milli;
   shape.memory_mib = node.spec.memory_mib;
-  std::map<std::pair<std::int32_t, GpuModelId>, NumaPart> parts;  // by domain and model
+  std::map<std::pair<std::int32_t, GpuModelId>, NumaPart> parts;  // by NUMA domain and model
   std::set<std::int32_t> domains;
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
@@ -130,7 +130,7 @@ NodeGroups& NodeIndex::groups_for(const GpuFills& gpus, Entry& entry) {
   return groups_[entry.models].by_reach[entry.reach];
 }
 
-// `place` is one that the node had in another group, or none.
+// Adds the node to the group of `key`. `place` is its map entry of another group, to be reused, or empty.
 void NodeIndex::list(const NodeState& node, Entry& entry, const GroupKey& key, NodeGroup::Place place) {
   entry.group = groups_for(key.gpus, entry).try_emplace(key).first;
   entry.listed = true;
@@ -138,7 +138,7 @@ void NodeIndex::list(const NodeState& node, Entry& entry, const GroupKey& key, N
   count_available(key, +1);
 }
 
-// Into the group that the entry names.
+// Puts the node into the group that the entry names.
 void NodeIndex::relist(const NodeState& node, Entry& entry, NodeGroup::Place place) {
   entry.cpu_milli = node.available_cpu_milli();
   auto& memory = entry.group->second.memory;
@@ -151,7 +151,7 @@ void NodeIndex::relist(const NodeState& node, Entry& entry, NodeGroup::Place pla
   memory.insert(std::move(place));
 }
 
-// Gives the place back that the node had.
+// Removes the node from its group. Returns its map entry for reuse.
 NodeGroup::Place NodeIndex::unlist(NodeId node, Entry& entry) {
   count_available(entry.group->first, -1);
   NodeGroup::Place place = entry.group->second.memory.extract({entry.cpu_milli, node});
@@ -184,14 +184,14 @@ std::size_t NodeIndex::group_count() const {
 }
 
 bool NodeIndex::describes_same(const NodeIndex& other) const {
-  // Class ids depend on who came first, so the other's are translated.
+  // Class ids depend on the order of installation, so the ids of `other` are translated.
   std::vector<NodeClassId> mine(other.classes_.size());
   for (std::size_t c = 0; c < other.classes_.size(); ++c) {
     const auto found = std::find(classes_.begin(), classes_.end(), other.classes_[c]);
     if (found == classes_.end()) return false;
     mine[c] = NodeClassId(static_cast<std::uint16_t>(found - classes_.begin()));
   }
-  // What a group is kept by follows from its key.
+  // The list of a group follows from its key, so only keys and members are compared.
   NodeGroups groups;
   for (const ModelGroups& part : groups_) {
     for (const NodeGroups& some : part.by_reach) groups.insert(some.begin(), some.end());

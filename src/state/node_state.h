@@ -1,7 +1,7 @@
 #pragma once
-// A node as the state holds it. `free_*` is capacity less everything bound, terminating and unknown included (P1);
-// `nominated_*` is promised to claimants whose victims are still leaving. What anybody else may take is free -
-// nominated.
+// A node as the state holds it. `free_*` is the capacity minus all that is bound; tasks that are stopping or out of
+// contact count as bound (P1). `nominated_*` is reserved for nominated jobs until their victims have exited. Other jobs
+// may use free minus nominated.
 
 #include <algorithm>
 #include <array>
@@ -20,17 +20,20 @@
 
 namespace berth::state {
 
+// One GPU of a node: what is bound and nominated on it.
 struct GpuSlot {
   GpuModelId model;
   std::int16_t free_milli = 1000;
   std::int16_t nominated_milli = 0;
-  std::int16_t sharers = 0;        // bound shares
-  TrustDomainId share_domain;      // of the sharers, while there are any (P11)
-  TrustDomainId nominated_domain;  // of those who are promised shares of it, while there are any; of several the first
-  bool promised_to_several = false;  // trust domains: it takes shares of none of them
+  std::int16_t sharers = 0;    // bound shares
+  TrustDomainId share_domain;  // of the bound shares, if any (P11)
+  // Trust domain of the nominated shares, if any; the first one if there are several.
+  TrustDomainId nominated_domain;
+  // Shares are nominated to several trust domains: the GPU takes no further shares of any.
+  bool promised_to_several = false;
   bool healthy = true;
-  MigSlices slices = 0;                // bound, of a GPU that is cut
-  std::uint64_t nominated_slices = 0;  // byte s: how often slice s is promised or set aside
+  MigSlices slices = 0;                // MIG: bound slices
+  std::uint64_t nominated_slices = 0;  // MIG, byte s: how often slice s is nominated or reserved
 
   MigSlices unavailable_slices() const {
     MigSlices promised = 0;
@@ -48,13 +51,13 @@ struct GpuSlot {
     }
   }
 
-  // Whether shares of the domain may stand beside those that are bound and promised.
+  // Returns true if shares of `domain` may run beside the shares that are bound and nominated on this GPU.
   bool takes_shares_of(TrustDomainId domain) const {
     if (planted(Bug::kShareAcrossDomains)) return true;
     return (sharers == 0 || share_domain == domain) && !promised_away_from(domain);
   }
 
-  // Whether shares of it are promised to others than the domain.
+  // Returns true if shares of this GPU are nominated to jobs of another trust domain than `domain`.
   bool promised_away_from(TrustDomainId domain) const {
     return nominated_domain.valid() && (nominated_domain != domain || promised_to_several);
   }
@@ -65,7 +68,7 @@ struct GpuSlot {
   }
 };
 
-// A maintenance window as one of its nodes sees it.
+// The time span of a maintenance window, as each of its nodes stores it.
 struct ClosedSpan {
   Timestamp from;
   Timestamp to;
@@ -78,10 +81,10 @@ struct NodeState {
   NodeStatus status = NodeStatus::kReady;
   bool cordoned = false;
   bool draining = false;
-  std::string cordon_why;                 // what berth cordoned it for, or what an operator said
-  Timestamp gone_at;                      // it goes away then, by notice; 0: it stays
-  std::vector<Timestamp> contact_losses;  // the latest
-  bool loss_deferred = false;             // unknown, and not given up while so many are silent
+  std::string cordon_why;                 // reason of the cordon, from berth or from the operator
+  Timestamp gone_at;                      // announced time of its shutdown; 0: none
+  std::vector<Timestamp> contact_losses;  // times of the latest losses of contact
+  bool loss_deferred = false;             // silent, but not declared lost while too many nodes are silent
   std::uint64_t lease = 0;
   std::uint32_t pool = 0;  // index into State::pools()
   std::int64_t free_cpu_milli = 0;
@@ -90,12 +93,14 @@ struct NodeState {
   std::int64_t nominated_memory_mib = 0;
   std::vector<GpuSlot> gpus;
   std::set<std::int32_t> ports;                     // master ports in use
-  std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not over
-  std::multiset<ClosedSpan> maintenance;            // windows that are not over, the first to begin first
-  std::int32_t maintained = 0;                      // so many of them have begun
-  std::int32_t holders = 0;  // tasks that hold something here: one that is over holds it until its attempt is
-  Timestamp idle_since;      // nothing has held anything here since then, where nothing does
-  std::vector<std::pair<QueueId, std::int32_t>> tenants;  // those tasks, and those that are promised, by their queue
+  std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not exited
+  std::multiset<ClosedSpan> maintenance;            // windows that are not over, the earliest first
+  std::int32_t maintained = 0;                      // how many of these windows have begun
+  // Tasks that hold resources here. An exited task holds them until its attempt ends.
+  std::int32_t holders = 0;
+  Timestamp idle_since;  // since when `holders` is 0; only then meaningful
+  // Number of bound and nominated tasks here, by queue.
+  std::vector<std::pair<QueueId, std::int32_t>> tenants;
 
   bool takes_tasks() const {
     return status == NodeStatus::kReady && maintained == 0 && (!cordoned || planted(Bug::kCordonIgnored));

@@ -1,4 +1,4 @@
-// Nodes: what comes, goes and is bound. bind_task and nominate_task are the choke points of P1.
+// Nodes: registration, status, and what is bound on them. bind_task and nominate_task are the choke points of P1.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ GpuModelId State::model_id(const std::string& name) {
   if (const auto known = gpu_model_named(name)) return *known;
   BERTH_CHECK(models_.size() < kMaxGpuModels);
   models_.push_back({name});
-  waits_.activate_all();  // those who name it did not wait for it
+  waits_.activate_all();  // a parked class that names this model did not wait for it
   return GpuModelId(static_cast<std::uint16_t>(models_.size() - 1));
 }
 
@@ -23,7 +23,7 @@ std::uint32_t State::pool_index(const std::string& name) {
   return static_cast<std::uint32_t>(pools_.size() - 1);
 }
 
-// Sets everything of the node that follows from its spec; what is bound there is subtracted again.
+// Sets all that follows from the spec of the node, with nothing bound. The caller then counts what is bound there.
 void State::install_node(NodeState& node) {
   node.pool = pool_index(node.spec.pool);
   node.free_cpu_milli = node.spec.cpu_milli;
@@ -53,7 +53,7 @@ void State::refresh_in_indexes(NodeId id) {
   fragmentation_.refresh(node(id));
 }
 
-// Other levels make other domains.
+// Builds the topology index again if the configured levels have changed.
 void State::configure_topology() {
   if (topology_.levels() == config_.topology_levels) return;
   topology_.configure(config_.topology_levels);
@@ -87,7 +87,7 @@ void State::count_capacity(const NodeState& node, int sign) {
   }
 }
 
-// Remembers when contact was lost; what was put off is settled either way.
+// Sets the status and records a loss of contact. Any change of status ends a deferred loss.
 void State::set_status(NodeState& node, NodeStatus status) {
   constexpr std::size_t kLossesKept = 1000;
   if (node.status == NodeStatus::kReady && status != NodeStatus::kReady) {
@@ -125,17 +125,18 @@ void State::on(const NodeRegistered& event) {
     replica_places_.forget(node.id);
     nominated_shares_.forget(node.id);
     if (!fresh) count_again(node);
-    for (const JobId id : nominated_) unreconciled_.insert(id);  // a GPU promised to somebody may have failed
+    for (const JobId id : nominated_) unreconciled_.insert(id);  // a nominated GPU may have failed
   }
   count_capacity(node, +1);
   install_in_indexes(node);
   mark_freed(node.id);
-  // A node that came back busy, or stands elsewhere now, frees nothing, yet may be what somebody could claim.
+  // A node that comes back with tasks, or in another domain, frees nothing. Yet its jobs may be possible victims.
   if (!fresh) waits_.activate_all();
   ++opportunity_;
 }
 
-// Of a node that is like one that is known only what is counted by node is new, and that stands at the end everywhere.
+// Adds a node in a transaction. Requires that its pool, GPU models, taints and domains are known. So only its entries
+// in vectors by node are new, and these are last.
 void State::add_for_a_transaction(const NodeSpec& spec) {
   BERTH_CHECK(transactions_ > 0);
   NodeState node;
@@ -158,7 +159,7 @@ void State::remove_after_a_transaction() {
   nodes_.pop_back();
 }
 
-// What is bound or promised on the node came before its spec changed.
+// Counts again what is bound and nominated on a node, after its spec has changed.
 void State::count_again(const NodeState& node) {
   for (const JobId id : running_) {
     const JobState& job = existing(id);
@@ -194,7 +195,7 @@ void State::on(const NodeStatusChanged& event) {
   ++opportunity_;
 }
 
-// Whether a node takes tasks: everything that follows from it is kept current here.
+// Cordons or uncordons the node, and updates all that follows from that.
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
   refresh_in_indexes(id);
@@ -228,7 +229,7 @@ void State::on(const GpuHealthChanged& event) {
   ++opportunity_;
 }
 
-// Nobody fits or does not fit for it, so nobody is woken.
+// Images do not decide whether a job fits, so no class is activated.
 void State::on(const NodeImagesChanged& event) {
   NodeState& node = node_mut(event.node);
   images_.forget(node.id, event.dropped);
@@ -236,7 +237,8 @@ void State::on(const NodeImagesChanged& event) {
   node.spec.images = with_change(node.spec.images, event.pulled, event.dropped);
 }
 
-// Placements of one node stand together in a gang; its place in the index is found once for all of them.
+// Binds (sign +1) or releases (sign -1) the placements. A gang lists the placements of one node together, so the
+// indexes are updated once per node.
 void State::bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign) {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     bind_task(job, placements[i], sign);
@@ -292,7 +294,8 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
   }
 }
 
-// Whoever held back another trust domain may have been the last to do so.
+// Counts a bound or nominated task of the queue on the node. The last task of a queue may have kept other trust domains
+// off the nodes around it. When it is gone, these nodes are marked as freed.
 void State::count_tenant(NodeState& node, QueueId queue, int sign) {
   const auto mine =
       std::find_if(node.tenants.begin(), node.tenants.end(), [&](const auto& one) { return one.first == queue; });

@@ -1,10 +1,10 @@
 #pragma once
-// Past usage of a queue, as a decaying average: what it has used, with half the weight for each half-life that has gone
-// by since (Slurm's PriorityDecayHalfLife, as an average instead of a sum). A queue that uses the same for long has an
-// average of just that; one that stops is forgotten by half in each half-life.
+// Past usage of a queue: the average of its usage, where the weight of earlier usage halves with each half-life
+// (Slurm's PriorityDecayHalfLife, as an average instead of a sum). A queue that uses the same amount for a long time
+// has that amount as its average. When it stops, the average halves in each half-life.
 //
-// Brought up to date only when usage changes, and read at any time without a change: between two changes usage is
-// constant, so the average has a closed form. Integers only, rounded down, everywhere the same.
+// The record is updated only when usage changes. Between two changes usage is constant, so the average at any time has
+// a closed form and is read without an update. Integers only, rounded down, equal on every machine.
 
 #include <array>
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace berth::state {
 
-// The dimensions that fairness is measured in.
+// The dimensions in which fair share is measured.
 inline constexpr std::array<std::size_t, 3> kSharedDims = {kDimGpuEquivalent, kDimCpu, kDimMemory};
 using SharedAmounts = std::array<std::int64_t, kSharedDims.size()>;
 
 struct PastUsage {
   SharedAmounts average{};
-  SharedAmounts since{};  // what is used from `at` on
+  SharedAmounts since{};  // usage from `at` on
   Timestamp at;
   bool operator==(const PastUsage&) const = default;
 };
@@ -34,10 +34,11 @@ inline SharedAmounts shared_part(const Amounts& amounts) {
 
 inline constexpr unsigned kDecayBits = 32;
 
-// floor(2^32 * 2^-(elapsed / half_life)), within 2^-31 of it. The half-life is above 0.
+// Returns the decay factor 2^-(elapsed / half_life) in units of 2^-32, rounded down, accurate to 2^-31. Requires a
+// half-life above 0.
 std::uint64_t decay(std::int64_t elapsed_ms, std::int64_t half_life_ms);
 
-// The average as it is at `now`, which is not before `at`.
+// Returns the average at `now`. Requires that `now` is not before `past.at`.
 SharedAmounts average_at(const PastUsage& past, Timestamp now, std::int64_t half_life_ms);
 
 }  // namespace berth::state

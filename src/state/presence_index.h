@@ -1,10 +1,11 @@
 #pragma once
-// What affinity and ports go by: on which nodes run tasks of jobs that have labels or ports, or that keep others away.
+// PresenceIndex: on which nodes tasks run of jobs with labels, ports or required anti-affinity. Affinity terms and port
+// requests are checked against it.
 //
-// Jobs of one queue with the same labels, required anti-affinity and ports are one presence. It counts per node its
-// tasks that are bound there (until their attempt is over, so leaving and unknown ones count) and those that are
-// promised a place. Where that is in the topology is asked of the topology index, so a node that moves takes its tasks
-// along. Jobs without labels, anti-affinity and ports are not in here and cost nothing.
+// Jobs of one queue with the same labels, required anti-affinity and ports share one entry. The entry counts, per node,
+// the bound tasks and the nominated tasks. A task counts as bound until its attempt ends, so stopping and unknown tasks
+// count. The topology index says in which domain a node is, so a node that moves to another domain takes its tasks
+// along. Jobs without labels, required anti-affinity and ports have no entry and cost nothing.
 
 #include <cstdint>
 #include <map>
@@ -17,10 +18,11 @@
 
 namespace berth::state {
 
+// The key of an entry: what its jobs have in common.
 struct Presence {
   QueueId queue;
   Labels labels;
-  std::vector<AffinityTerm> excludes;  // required terms of anti-affinity
+  std::vector<AffinityTerm> excludes;  // required anti-affinity terms
   std::vector<std::int32_t> ports;     // ascending
   auto operator<=>(const Presence&) const = default;
 };
@@ -31,15 +33,15 @@ struct PresentTasks {
   bool operator==(const PresentTasks&) const = default;
 };
 
-// Whether a job with these labels is meant by the term.
+// Returns true if a job with these labels has all labels of the term.
 bool matches(const AffinityTerm& term, const Labels& labels);
-// Whether some port is in both; both ascending.
+// Returns true if at least one port is in both lists. Requires that both are ascending.
 bool share_a_port(const std::vector<std::int32_t>& some, const std::vector<std::int32_t>& others);
 
 class PresenceIndex {
  public:
   PresenceIndex() = default;
-  PresenceIndex(PresenceIndex&&) = default;  // its lists point into its map
+  PresenceIndex(PresenceIndex&&) = default;  // no copies: the lists point into the map
   PresenceIndex& operator=(PresenceIndex&&) = default;
 
   using Nodes = std::map<NodeId, PresentTasks>;
@@ -47,13 +49,14 @@ class PresenceIndex {
 
   void bind(QueueId queue, const JobSpec& spec, NodeId node, int sign) { count(queue, spec, node, {sign, 0}); }
   void promise(QueueId queue, const JobSpec& spec, NodeId node, int sign) { count(queue, spec, node, {0, sign}); }
-  // What is there is about to be counted anew.
+  // Removes all counts of the node. The caller counts its tasks again.
   void forget(NodeId node);
 
-  // Those that the term means; and those that keep jobs with these labels away from somewhere.
+  // Returns the entries whose jobs match the term.
   std::vector<const Entry*> meant_by(const AffinityTerm& term) const;
+  // Returns the entries whose required anti-affinity matches jobs with these labels.
   std::vector<const Entry*> excluding(const Labels& labels) const;
-  // Those that have one of these ports, each once.
+  // Returns the entries with at least one of these ports, each entry once.
   std::vector<const Entry*> having(const std::vector<std::int32_t>& ports) const;
   bool empty() const { return presences_.empty(); }
 

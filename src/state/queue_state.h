@@ -1,5 +1,6 @@
 #pragma once
-// A node of the queue tree with its limits, what runs below it, and what waits in it. Depth 0 is the root.
+// A queue as the state holds it: its limits, the sums of what runs below it, and the jobs pending in it. Depth 0 is the
+// root.
 
 #include <cstdint>
 #include <functional>
@@ -19,23 +20,24 @@
 
 namespace berth::state {
 
-// Sorts the most deserving first: higher priority, then the lower level of attained service, then urgent before not
-// urgent and the nearest deadline first, then older, then smaller id.
+// The order of the jobs pending in one leaf queue. Higher priority is first. Then a lower level of attained service,
+// then urgent jobs by nearest deadline, then the older job, then the smaller id.
 struct PendingKey {
   std::int64_t negated_priority = 0;
   std::int32_t level = 0;
-  Timestamp due = Timestamp::never();  // of an urgent job: its deadline
+  Timestamp due = Timestamp::never();  // urgent jobs: the deadline
   Timestamp submitted;
   JobId job;
   auto operator<=>(const PendingKey&) const = default;
 };
 
-// The same between jobs of two queues, whose levels do not compare; who is urgent passes nobody of another queue.
+// Returns true if `a` goes before `b`, where the jobs are in different queues. Level and urgency are ignored: levels of
+// two queues do not compare, and an urgent job passes no job of another queue.
 inline bool precedes_elsewhere(const PendingKey& a, const PendingKey& b) {
   return std::tie(a.negated_priority, a.submitted, a.job) < std::tie(b.negated_priority, b.submitted, b.job);
 }
 
-// A running charge that lies outside some guarantee; sorted by its place in the stack.
+// The key of a running charge that borrows at some queue. Keys sort by the start order of the charges.
 struct BorrowedKey {
   Seq order = 0;
   JobId job;
@@ -43,55 +45,58 @@ struct BorrowedKey {
   auto operator<=>(const BorrowedKey&) const = default;
 };
 
-// What one user has below a queue that limits its users.
+// The usage of one user below a queue that limits its users.
 struct UserUsage {
-  std::int64_t jobs = 0;       // that run or are promised places
-  std::int64_t gpu_milli = 0;  // of those
-  std::int64_t submitted = 0;  // that run or wait; a service or an array is one
+  std::int64_t jobs = 0;       // running or nominated
+  std::int64_t gpu_milli = 0;  // of these jobs
+  std::int64_t submitted = 0;  // pending or running; a service or an array counts as one
   bool operator==(const UserUsage&) const = default;
 };
 
-// How a queue uses its guarantee (state/guarantee_decay.h).
+// How much of its guarantee a queue uses (state/guarantee_decay.h). The load is its usage plus its pending requests.
 struct GuaranteeUse {
-  Timestamp idle_since = Timestamp::never();     // it asks for no more than half of it since then
-  Amounts idle_peak;                             // the most that it has asked for in that time
-  Timestamp wanting_since = Timestamp::never();  // it asks for more than it since then
-  Timestamp due = Timestamp::never();            // an index: when it changes if nothing else does
+  Timestamp idle_since = Timestamp::never();     // since when its load is at most half of the guarantee
+  Amounts idle_peak;                             // the highest load since then
+  Timestamp wanting_since = Timestamp::never();  // since when its load is above the guarantee
+  Timestamp due = Timestamp::never();            // index: when the guarantee changes if the load stays the same
 };
 
-// What may come to lie within a queue's guarantee or has to leave it for others (control/guarantee_accounting.h), so
-// that nobody has to look at all that runs there.
+// The charges that may move into or out of a queue's guarantee (control/guarantee_accounting.h). It is kept up to date,
+// so that no search has to read all running jobs.
 struct Stack {
-  std::map<Amounts, std::set<BorrowedKey>> borrowed_of;  // all outside burst pools, alike in what they count
-  std::set<BorrowedKey> entitled;                        // starts that borrow here and are within at their child
-  Amounts idle_usage;                                    // the part within that borrows at its child
-  Amounts within_above;                                  // the part within that is within at the parent, too
+  // Charges that borrow here, by their amounts; without those in burst pools.
+  std::map<Amounts, std::set<BorrowedKey>> borrowed_of;
+  // Charges of starts that borrow here and are within at the child queue.
+  std::set<BorrowedKey> entitled;
+  Amounts idle_usage;    // amounts that are within here and borrow at the child queue
+  Amounts within_above;  // amounts that are within here and at the parent queue
 };
 
-// What holds for the jobs of a queue when others want their places, its parents' words included (EvictionTermsConfig).
+// The eviction terms in force for the jobs of a queue. A term that the queue does not state is its parent's
+// (EvictionTermsConfig).
 struct EvictionTerms {
   std::int64_t min_runtime_s = 0;
   std::int64_t cooldown_s = 0;
   std::int64_t grace_s = 0;
-  QueueId min_runtime_of;                // the queue that says so; the root: the cluster does
-  QueueId cooldown_of;                   // likewise
-  QueueId grace_of;                      // likewise
-  std::int64_t evictions_per_hour = 0;   // its own; 0: no limit
-  QueueId limited_by = QueueId::none();  // the nearest on the way to the root that has such a limit, itself included
+  QueueId min_runtime_of;                // the queue that states min_runtime; the root: the cluster
+  QueueId cooldown_of;                   // the queue that states cooldown; the root: the cluster
+  QueueId grace_of;                      // the queue that states grace; the root: the cluster
+  std::int64_t evictions_per_hour = 0;   // stated by this queue; 0: no limit
+  QueueId limited_by = QueueId::none();  // the nearest queue with such a limit, from this one up
 };
 
 struct QueueState {
   QueueId id;
   QueueId parent;
   std::uint32_t depth = 0;
-  std::uint32_t quota_path = 0;  // State::quota_path_of
-  std::string path;              // "" for the root
+  std::uint32_t quota_path = 0;  // index, see State::quota_path_of
+  std::string path;              // empty for the root
   bool removed = false;
   std::vector<QueueId> children;
-  std::vector<QueueId> keepers;  // those of the children that limit what they lend
-  QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/guarantee_decay.h)
+  std::vector<QueueId> keepers;  // the children that limit lending
+  QuotaAmounts guaranteed;       // in force; less than configured after guarantee decay
   QuotaAmounts configured;
-  std::int64_t use_or_lose_ms = 0;  // never: 0
+  std::int64_t use_or_lose_ms = 0;  // window of guarantee decay; 0: no decay
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
   bool limits_lending = false;
@@ -101,29 +106,30 @@ struct QueueState {
   std::int64_t weight = 1;
   TrustDomainId trust_domain;
   QueuePolicy policy = QueuePolicy::kBestEffort;
-  std::vector<std::int64_t> service_thresholds;  // thousandths of a GPU times milliseconds; none: one level
-  std::int64_t promote_after_ms = 0;             // never: 0
+  std::vector<std::int64_t> service_thresholds;  // in milli-GPUs times milliseconds; empty: one level
+  std::int64_t promote_after_ms = 0;             // 0: jobs are never promoted
   EvictionTerms eviction;
 
-  PastUsage past;                  // kept only while the configuration gives it a half-life
-  Amounts usage;                   // of everything bound below, terminating included
-  Amounts within_usage;            // the part that is within this queue's guarantee
-  Amounts nominated;               // promised to claimants below
-  Amounts nominated_within;        // the part for which room of this queue's guarantee is kept
-  Amounts burst_usage;             // the part of `usage` that is in burst pools
-  Amounts demand;                  // what waits below, at least; only with guarantee_decay
-  GuaranteeUse guarantee_use;      // likewise
-  std::set<BorrowedKey> borrowed;  // charges below that are not within here
-  Stack stack;                     // of those that may move, where a guarantee is configured
-  std::set<PendingKey> pending;    // leaves: jobs that wait
-  std::map<std::uint64_t, std::set<PendingKey>> eq_classes;  // the same jobs by shape: what one cannot have, all cannot
-  std::map<std::string, UserUsage, std::less<>> users;       // only where one user's part is limited
-  std::int64_t pending_below = 0;                            // jobs that wait in the whole subtree
+  PastUsage past;                  // kept only if the configuration states usage_half_life
+  Amounts usage;                   // all that is bound below, stopping jobs included
+  Amounts within_usage;            // the part inside this queue's guarantee
+  Amounts nominated;               // nominated to preemptors below
+  Amounts nominated_within;        // the part that reserves room in this queue's guarantee
+  Amounts burst_usage;             // the part of `usage` in burst pools
+  Amounts demand;                  // least requests of jobs pending below; only with guarantee decay
+  GuaranteeUse guarantee_use;      // only with guarantee decay
+  std::set<BorrowedKey> borrowed;  // charges below that borrow here
+  Stack stack;                     // only if a guarantee is configured
+  std::set<PendingKey> pending;    // leaves: pending jobs
+  // The same jobs by equivalence class: if quota or placement refuses one job, it refuses its whole class.
+  std::map<std::uint64_t, std::set<PendingKey>> eq_classes;
+  std::map<std::string, UserUsage, std::less<>> users;  // only if this queue limits its users
+  std::int64_t pending_below = 0;                       // pending jobs in the whole subtree
   std::int64_t running_below = 0;
-  EvictionRate evictions;                           // of gangs below it, where its terms limit their rate
+  EvictionRate evictions;                           // evictions below it; only if its terms limit their rate
   std::map<std::int32_t, std::set<JobId>> running;  // leaves: jobs with an attempt, by priority
 
-  // What fills the guarantee.
+  // Returns what occupies the guarantee: usage within it, and the room reserved for nominations.
   Amounts within_or_nominated() const { return within_usage + nominated_within; }
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {

@@ -1,4 +1,4 @@
-// The queue tree: limits from configuration, and the sums of what runs below each queue.
+// The queue tree: limits from the configuration, and the sums of what runs below each queue.
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,7 @@ namespace berth::state {
 
 namespace {
 
-// Amounts by name to the dense vector; what is not stated keeps its value in `into`.
+// Calls `set` with the dimension and the amount of each named amount that is stated.
 template <class Set>
 void resolve(const ResourceAmounts& named, const State& state, Set&& set) {
   if (named.gpu_milli) set(kDimGpu, *named.gpu_milli);
@@ -42,7 +42,8 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
   QuotaAmounts configured;
   resolve(config.guaranteed, *this, [&](std::size_t dim, std::int64_t amount) { configured.state(dim, amount); });
   const std::int64_t window_ms = checked_multiply(config.use_or_lose_s, 1000);
-  // What it has lost comes back when an operator says something new about it, not with every other change.
+  // A decayed guarantee stays decayed until an operator changes this guarantee or its window. Other changes of the
+  // configuration do not restore it.
   if (!(configured == queue.configured) || window_ms != queue.use_or_lose_ms) {
     queue.guaranteed = queue.configured = configured;
     queue.use_or_lose_ms = window_ms;
@@ -71,7 +72,7 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
       config.trust_domain.empty() ? queues_[queue.parent.index()].trust_domain : trust_domain_id(config.trust_domain);
 }
 
-// What the queue says nothing about is as at its parent.
+// Sets the eviction terms of the queue. A term that it does not state is its parent's.
 void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& terms) {
   const QueueState& parent = queues_[queue.parent.index()];
   EvictionTerms& mine = queue.eviction;
@@ -91,8 +92,8 @@ void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& ter
     queue.evictions = {};
 }
 
-// Queues keep their ids for ever; one that is no longer configured is marked removed (control sees to it that it is
-// empty).
+// Sets the queues from the configuration. Queue ids are never reused. A queue that is no longer configured is marked as
+// removed (control checks that it is empty).
 void State::configure_queues(const ClusterConfig& config) {
   for (QueueState& queue : queues_) {
     queue.removed = queue.id != root();
@@ -125,7 +126,7 @@ void State::configure_queues(const ClusterConfig& config) {
   }
   for (QueueState& queue : queues_) {
     if (!queue.removed) continue;
-    queue.guaranteed = queue.configured = {};  // it may come back without
+    queue.guaranteed = queue.configured = {};  // it may be configured again without these
     queue.use_or_lose_ms = 0;
     queue.eviction = of_cluster;
     queue.evictions = {};
@@ -133,7 +134,8 @@ void State::configure_queues(const ClusterConfig& config) {
   }
 }
 
-// A pool that is no longer configured keeps its number, and is open to all.
+// Sets the pools from the configuration. A pool that is no longer configured keeps its number and is open to all
+// queues.
 void State::configure_pools() {
   has_burst_pools_ = false;
   for (PoolState& pool : pools_) pool = PoolState{pool.name};
@@ -172,8 +174,8 @@ void State::on(const GuaranteeChanged& event) {
 }
 
 void State::on(const ClusterConfigured& event) {
-  for (QueueState& queue : queues_) queue.past.average = past_usage(queue, now_);  // by the half-life until now
-  std::vector<JobId> waiting;  // listed by the limits and the slack of their time
+  for (QueueState& queue : queues_) queue.past.average = past_usage(queue, now_);  // up to now by the old half-life
+  std::vector<JobId> waiting;  // their keys depend on the old limits; listed again below
   jobs_.for_each([&](JobState& job) {
     if (!job.in_pending) return;
     strike_pending(job);
@@ -181,7 +183,7 @@ void State::on(const ClusterConfigured& event) {
   });
   config_ = event.config;
   config_version_ = event.version;
-  // A model that is no longer named counts as one that never was, as it does after a checkpoint is loaded.
+  // A GPU model that is no longer configured gets the defaults, as after a checkpoint is loaded.
   for (GpuModelState& model : models_) model = {model.name};
   for (const GpuModelConfig& model : event.config.gpu_models) {
     GpuModelState& known = models_[model_id(model.name).index()];
@@ -214,12 +216,12 @@ void State::on(const ClusterConfigured& event) {
   for (QueueState& queue : queues_) {
     queue.past = remembers ? PastUsage{queue.past.average, shared_part(queue.usage), now_} : PastUsage();
   }
-  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a ceiling may be below what was promised
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a ceiling may be below what is nominated
   waits_.activate_all();
   ++opportunity_;
 }
 
-// GPU weights may have changed, and with them what every running charge counts.
+// Computes all charges and sums again, because GPU weights may have changed.
 void State::recount_charges() {
   for (QueueState& queue : queues_) {
     queue.usage = {};
@@ -290,7 +292,7 @@ std::optional<Amounts> State::burst_amounts_of(const JobSpec& spec, std::span<co
 }
 
 std::uint64_t State::within_mask(QueueId queue_id, const Amounts& amounts, const Nomination* own) const {
-  std::uint64_t mask = 1;  // the root guarantees what it has
+  std::uint64_t mask = 1;  // every charge is within at the root
   for (QueueId q = queue_id; q != root(); q = queue(q).parent) {
     if (queue(q).guaranteed.stated == 0) continue;
     const std::uint64_t bit = std::uint64_t{1} << queue(q).depth;
@@ -324,7 +326,7 @@ bool State::guaranteed(QueueId queue_id, std::uint64_t within) const {
 
 namespace {
 
-// What a trial takes back stood on top.
+// Removes the key. A transaction removes the last key first, so the last one is tried before a search.
 void unstack(std::set<BorrowedKey>& borrowed, const BorrowedKey& key) {
   BERTH_CHECK(!borrowed.empty());
   if (const auto top = std::prev(borrowed.end()); *top == key)
@@ -340,7 +342,7 @@ void add(Amounts& sum, const Amounts& amounts, int sign) {
     sum -= amounts;
 }
 
-// Counts the charge into the queue's stack, or out of it. `below`: not the queue's own.
+// Adds the charge to the stack of the queue, or removes it. `below`: the charge belongs to a queue below this one.
 void count_in_stack(QueueState& queue, const Charge& charge, const BorrowedKey& key, bool below, int sign) {
   if (queue.configured.stated == 0) return;
   const bool within = (charge.within >> queue.depth & 1U) != 0;
@@ -380,7 +382,7 @@ void State::charge_queues(const JobState& job, const Charge& charge, std::uint32
       if (within)
         q.within_usage += charge.amounts;
       else
-        q.borrowed.insert(q.borrowed.end(), key);  // it mostly stacks on top
+        q.borrowed.insert(q.borrowed.end(), key);  // it is mostly the last in start order
       if (index == 0) ++q.running_below;
     } else {
       q.usage -= charge.amounts;
@@ -416,7 +418,7 @@ void State::count_user(QueueState& queue, const std::string& user, const UserUsa
   if (used == UserUsage()) queue.users.erase(user);
 }
 
-// Replicas and elements are not counted: what they belong to is.
+// Counts a submitted job of its user. Replicas and elements do not count; their service or array does.
 void State::count_submitted(const JobState& job, int sign) {
   if (job.parent.valid()) return;
   for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {

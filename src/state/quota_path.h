@@ -1,7 +1,7 @@
 #pragma once
-// QuotaPath: what a queue sees on its way to the root. To a job of one shape quota answers the same, whatever queue of
-// one standpoint it waits in, and so does the search for places: above `rules_from` the queues have the same limits and
-// guarantees to meet, and below it there are none. An index of the configuration.
+// QuotaPath: the quota rules that apply between a queue and the root. Quota and the search for places give the same
+// answer to pending jobs with equal requests in all queues of one quota path. These queues share every limit and
+// guarantee from `rules_from` up, and have none below it. It is an index, computed from the configuration.
 
 #include <cstdint>
 
@@ -10,11 +10,11 @@
 namespace berth::state {
 
 struct QuotaPath {
-  // The first queue on the way to the root, itself included, that states a ceiling or a guarantee or limits its users,
-  // or some of whose siblings keep back what they would lend; the root if there is none.
+  // The nearest queue, from the queue itself up to the root, that has quota rules: a ceiling, a guarantee, user limits,
+  // or a parent with children that limit lending. The root if no other queue has any.
   QueueId rules_from;
-  std::uint32_t asker = 0;    // equal where the same pools are open and tasks share GPUs with the same others
-  bool limits_users = false;  // somebody on the way does
+  std::uint32_t asker = 0;    // equal for queues with the same open pools and trust domain
+  bool limits_users = false;  // a queue on the path limits its users
 };
 
 }  // namespace berth::state

@@ -1,7 +1,8 @@
 #pragma once
-// On which nodes the replicas of a service stand that asks to be spread: those that are bound, until their attempt is
-// over, and those that are promised a place. What spreading goes by (sched/place/replica_spread.h). Jobs that do not
-// ask for it are not in here and cost nothing.
+// ReplicaPlaces: how many replicas of each service that asks to be spread are on each node. Replicas count while they
+// are bound (until their attempt ends) or nominated. Array elements that ask to be spread are counted in the same way.
+// Placement uses it to spread replicas (sched/place/replica_spread.h). Jobs that do not ask for it are not counted and
+// cost nothing.
 
 #include <cstdint>
 #include <map>
@@ -12,10 +13,10 @@ namespace berth::state {
 
 class ReplicaPlaces {
  public:
-  using Nodes = std::map<NodeId, std::int32_t>;  // how many; none of them 0
+  using Nodes = std::map<NodeId, std::int32_t>;  // number of replicas by node; never 0
 
   void count(JobId service, NodeId node, int sign);
-  // What is there is about to be counted anew.
+  // Removes all counts of the node. The caller counts its replicas again.
   void forget(NodeId node);
   const Nodes& of(JobId service) const;
 

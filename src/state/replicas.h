@@ -1,7 +1,7 @@
 #pragma once
-// The replicas of a service: which of them serve, and how many may be away. A replica is available when all its tasks
-// run and nothing has asked it to leave. `max_unavailable` bounds how many may be away through what operators and
-// updates do; what fails or is lost counts as away, but is nobody's choice.
+// The replicas of a service: which of them are available, and how many may be unavailable. A replica is available when
+// all its tasks run and it was not asked to stop. `max_unavailable` limits how many operators and updates may make
+// unavailable at once. Replicas that failed or were lost count as unavailable too, although no limit can prevent that.
 
 #include <cstdint>
 
@@ -11,20 +11,21 @@ namespace berth::state {
 
 bool is_available(const JobState& replica);
 
-// A replica that has run so long may be relied on: an update goes on to the next. Who has failed before has more to
-// prove.
+// A replica that has run this long is reliable, and an update then continues with the next one. A replica that has
+// failed before has to run longer.
 inline constexpr std::int64_t kReliableAfterMs = 10'000;
 inline constexpr std::int64_t kReliableAfterFailureMs = 600'000;
-Timestamp reliable_from(const JobState& replica);  // it has an attempt
+Timestamp reliable_from(const JobState& replica);  // requires an attempt
 bool is_reliable(const JobState& replica, Timestamp now);
 
-// Of the count that the service asks; also those that are not made yet.
+// Returns how many of the replicas that the service asks for are not available. Replicas that do not exist yet count.
 std::int32_t unavailable_replicas(const State& state, const JobState& service);
 
-// The live service that the job is a replica of, or null.
+// Returns the live service that the job is a replica of, or null.
 const JobState* service_of(const State& state, const JobState& job);
 
-// Whether the replica may be asked to leave by choice: its service states no limit, or would keep it.
+// Returns true if an operator or an update may stop the replica: fewer than max_unavailable replicas are unavailable
+// now. Also true if the replica itself is not available, its service states no limit, or the job is no replica.
 bool may_leave_by_choice(const State& state, const JobState& replica);
 
 }  // namespace berth::state

@@ -11,7 +11,7 @@ namespace berth::state {
 
 namespace {
 
-// "train-17" and "train-18" are runs of one thing.
+// Returns the name with '#' for each number: "train-17" and "train-18" are runs of the same thing.
 std::string without_numbers(const std::string& name) {
   std::string text;
   for (const char letter : name) {

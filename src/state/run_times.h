@@ -1,10 +1,12 @@
 #pragma once
-// How long jobs like one another ran: the last few run times of what finished, by user, queue, name and size, and by
-// less where that is too little. People do not know how long their jobs take, their own recent jobs do (Tsafrir, Etsion
-// and Feitelson, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates", TPDS'07).
+// RunTimes: the latest run times of finished jobs, in lists of similar jobs (same user, queue, name and size). If a
+// list has too few run times, a list of less similar jobs is used. Users do not know how long their jobs take, but
+// their recent jobs tell (Tsafrir, Etsion and Feitelson, "Backfilling Using System-Generated Predictions Rather than
+// User Runtime Estimates", TPDS'07).
 //
-// Whole seconds, no averages: an estimate is one of the run times that were seen. Bounded: kLikenessesRemembered lists
-// of kRunsRemembered, of which the one that has not been added to for longest is forgotten first.
+// Run times are whole seconds and are not averaged: an estimate is one run time that was observed. Memory is bounded to
+// kLikenessesRemembered lists of kRunsRemembered run times. The list that was not added to for the longest time is
+// dropped first.
 
 #include <array>
 #include <cstddef>
@@ -22,32 +24,33 @@
 namespace berth::state {
 
 inline constexpr std::size_t kRunsRemembered = 16;
-inline constexpr std::size_t kRunsEnough = 3;  // fewer say nothing; something less alike is asked then
+inline constexpr std::size_t kRunsEnough = 3;  // with fewer, a list of less similar jobs is used
 inline constexpr std::size_t kLikenessesRemembered = 65'536;
 inline constexpr std::size_t kLikenesses = 6;
 
+// A run time learned from similar jobs: in what they are similar, and from how many runs.
 struct LearnedRunTime {
   std::int64_t seconds = 0;
   Likeness likeness = Likeness::kAny;
-  std::size_t runs = 0;  // learned from so many
+  std::size_t runs = 0;
   bool operator==(const LearnedRunTime&) const = default;
 };
 
-// Equal for jobs whose run times are looked for in the same lists.
+// Returns a key that is equal for jobs whose run times are looked up in the same lists.
 std::uint64_t likeness_of(const JobSpec& spec);
 
 class RunTimes {
   using Seconds = std::array<std::uint32_t, kRunsRemembered>;
   struct List {
-    std::uint64_t added = 0;  // when the last run time came, counted in run times
-    std::uint32_t runs = 0;   // so many are remembered
-    Seconds latest{};         // the latest last
+    std::uint64_t added = 0;  // when the last run time was added, counted in additions
+    std::uint32_t runs = 0;   // number of run times in the list
+    Seconds latest{};         // the newest last
     Seconds sorted{};
   };
 
  public:
-  // Where the run times of jobs like one are looked for, the most alike first: looked up as far as somebody had to ask,
-  // for as long as the job is there and nothing is learned.
+  // A cache of the lists for one job, the most similar jobs first, looked up on demand. Requires that the spec exists
+  // and no run time is learned while it is used.
   class Alike {
    public:
     Alike(const JobSpec& spec, std::uint64_t likeness) : spec_(&spec), likeness_(likeness) {}
@@ -57,10 +60,10 @@ class RunTimes {
     const JobSpec* spec_;
     std::uint64_t likeness_;  // likeness_of(spec)
     std::size_t looked_up_ = 0;
-    std::array<const List*, kLikenesses> lists_{};  // null where there are none
+    std::array<const List*, kLikenesses> lists_{};  // null if there is no such list
   };
 
-  // One list, as it is saved.
+  // One list in a checkpoint.
   struct Saved {
     std::uint64_t key = 0;
     std::uint64_t added = 0;
@@ -70,20 +73,20 @@ class RunTimes {
     }
   };
 
-  // A job of this kind ran so long.
+  // Records that a job with this spec ran for `seconds`.
   void learn(const JobSpec& spec, std::int64_t seconds);
 
-  // The run time that `percent` of the most alike jobs did not exceed, of those that ran longer than `already`. Nothing
-  // where too few ever did.
+  // Returns the run time that `percent` of the most similar jobs did not exceed. Only runs longer than `already`
+  // seconds count. Returns nothing if too few such runs are known.
   std::optional<LearnedRunTime> quantile(const JobSpec& spec, std::int64_t percent, std::int64_t already = 0) const;
 
   std::optional<LearnedRunTime> quantile(Alike& alike, std::int64_t percent, std::int64_t already) const;
 
   std::size_t size() const { return lists_.size(); }
   std::vector<Saved> save() const;
-  // False where the lists could not have been saved by this.
+  // Restores lists from a checkpoint. Returns false if save() cannot have written them.
   bool load(const std::vector<Saved>& saved);
-  // Names what contradicts itself, or nothing.
+  // Returns the first inconsistency, or nothing.
   std::optional<std::string> audit() const;
 
  private:

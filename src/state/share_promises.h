@@ -1,6 +1,6 @@
 #pragma once
-// Whose shares of GPUs are promised, or set aside in a trial: the trust domains, so that a GPU is not promised to two
-// (P11). What is counted and taken back again, in whatever order, leaves nothing behind.
+// NominatedShares: the trust domains to which shares of a GPU are nominated, or reserved in a transaction. It prevents
+// that one GPU is nominated to two trust domains (P11). Shares may be added and removed in any order.
 
 #include <cstdint>
 #include <map>
@@ -13,16 +13,16 @@ namespace berth::state {
 
 class NominatedShares {
  public:
-  // One share more or less; the GPU is told.
+  // Adds (sign +1) or removes (sign -1) one share, and updates the nominated trust domain of `gpu`.
   void count(NodeId node, std::uint8_t index, TrustDomainId domain, int sign, GpuSlot& gpu);
-  // What is there is about to be counted anew.
+  // Removes all shares of the node. The caller counts them again.
   void forget(NodeId node);
 
   bool operator==(const NominatedShares&) const = default;
 
  private:
   using Key = std::tuple<NodeId, std::uint8_t, TrustDomainId>;
-  std::map<Key, std::int32_t> shares_;  // none of them 0
+  std::map<Key, std::int32_t> shares_;  // counts are never 0
 };
 
 }  // namespace berth::state

@@ -9,15 +9,15 @@ State::State() {
   root.id = QueueId(0);
   queues_.push_back(std::move(root));
   queue_paths_.emplace("", QueueId(0));
-  trust_domains_.emplace_back();  // the domain of those that name none
+  trust_domains_.emplace_back();  // the trust domain of queues that name none
   queues_[0].trust_domain = TrustDomainId(0);
   configure_quota_paths();
 }
 
 namespace {
 
-// Whether everything stays bound, promised, allowed and open to claims as it was: such an event wakes at most the lane
-// of its own job.
+// Returns true if the event changes nothing that is bound, nominated or allowed, and adds no possible victim. Such an
+// event activates at most the class of its own job.
 bool changes_nothing_held(const Event& event) {
   return std::holds_alternative<JobSubmitted>(event) || std::holds_alternative<JobHoldChanged>(event) ||
          std::holds_alternative<JobCancelRequested>(event) || std::holds_alternative<JobRequeued>(event) ||
@@ -28,7 +28,7 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event);
 }
 
-// Whom a claim could evict grows though nothing is given back.
+// Returns true if the event adds possible victims although nothing is released.
 bool offers_victims(const Event& event) {
   return std::holds_alternative<JobPriorityChanged>(event) || std::holds_alternative<StopCancelled>(event);
 }
@@ -37,7 +37,7 @@ bool offers_victims(const Event& event) {
 
 void State::apply(const EventRecord& record) {
   BERTH_CHECK(record.seq == last_seq_ + 1);
-  BERTH_CHECK(transactions_ == 0);  // what it gives back would not be told to the sleepers
+  BERTH_CHECK(transactions_ == 0);  // what a transaction releases is not marked as freed
   last_seq_ = record.seq;
   now_ = std::max(now_, record.time);
   std::visit([this](const auto& event) { on(event); }, record.event);

@@ -1,12 +1,11 @@
 #pragma once
-// State: the fold over all events, with its indexes kept current by `apply`.
+// State: the result of applying all events in order, with its indexes kept current by `apply`.
 //
-// 1. `apply` accepts exactly the events that control emits; an impossible one is a CHECK, because it would mean that
-// berth
-//    contradicts itself. Damaged logs are caught before (hash chain, decoder), never here.
-// 2. Equal event sequences give equal states, on every machine (P7, P10); `digest()` compares them.
-// 3. Nothing here decides. What may follow from the state is computed by sched and control.
-// 4. Trials (state/transaction.h) change nodes and queues tentatively and take everything back.
+// 1. `apply` accepts exactly the events that control emits. Any other event fails a CHECK, because it means a bug in
+//    berth. Damaged logs are detected before this point (hash chain, decoder).
+// 2. Equal event sequences give equal states on every machine (P7, P10); `digest()` compares them.
+// 3. The state makes no decision. sched and control compute what may follow from it.
+// 4. A transaction (state/transaction.h) changes nodes and queues tentatively and undoes all its changes.
 
 #include <algorithm>
 #include <array>
@@ -45,22 +44,23 @@ namespace berth::state {
 struct GpuModelState {
   std::string name;
   std::int64_t weight_permille = 1000;
-  const MigGeometry* mig = nullptr;  // how its GPUs are cut; null: they are not
+  const MigGeometry* mig = nullptr;  // how its GPUs are cut into MIG instances; null: they are not
 };
 
-// Whether the request may go to GPUs of the model: one that asks a MIG profile to those that are cut into such, where
-// it is the part of a GPU that the request counts; all others to those that are not cut. Each only to those it names,
-// if it names any.
+// Returns true if the request may run on GPUs of the model. If it names models, this must be one of them. A request for
+// a MIG profile needs a model that is cut into MIG instances and on which the profile is `gpu_milli` of a GPU. Any
+// other request needs a model that is not cut.
 bool accepts(const TaskRequest& request, const GpuModelState& model);
-// Whether the request names the model, or none.
+// Returns true if the request names this model, or names none.
 bool may_be_of(const TaskRequest& request, const GpuModelState& model);
 
 struct PoolState {
   std::string name;
-  std::vector<QueueId> queues = {};    // subtrees that may use it; empty: all
-  std::vector<JobClass> classes = {};  // of jobs that may use it; empty: all
+  std::vector<QueueId> queues = {};    // queues that may use it, with all below them; empty: all
+  std::vector<JobClass> classes = {};  // classes of the jobs that may use it; empty: all
   bool burst = false;
-  // The topology level within whose domains it runs one trust domain; the number of levels for the node.
+  // Trust domain isolation: only one trust domain may run in each domain of this topology level. The number of levels
+  // stands for the node itself; nothing means no isolation.
   std::optional<std::size_t> apart = {};
 
   bool admits(JobClass job_class) const {
@@ -68,7 +68,7 @@ struct PoolState {
   }
 };
 
-// A maintenance window that is not over.
+// A maintenance window that is planned or has begun.
 struct Maintenance : MaintenancePlanned {
   bool begun = false;
   static constexpr auto fields() {
@@ -76,18 +76,20 @@ struct Maintenance : MaintenancePlanned {
   }
 };
 
+// An idempotency key that was used: the job that it submitted, and a hash of the request.
 struct KeyEntry {
   JobId job;
   std::uint64_t body_hash = 0;
   Timestamp time;
 };
 
+// The outcome of a finished job, remembered for the jobs that depend on it.
 struct FinishedJob {
   Outcome outcome = Outcome::kSucceeded;
   std::int32_t code = 0;
 };
 
-inline constexpr std::size_t kFinishedRemembered = 100'000;        // outcomes kept for dependencies
+inline constexpr std::size_t kFinishedRemembered = 100'000;        // number of outcomes kept for dependencies
 inline constexpr std::int64_t kKeyRetentionMs = 7LL * 86'400'000;  // idempotency keys are honoured this long
 inline constexpr std::int32_t kFirstMasterPort = 20'000;
 inline constexpr std::int32_t kLastMasterPort = 29'999;
@@ -100,7 +102,7 @@ class State {
   State(State&&) = default;
   State& operator=(State&&) = default;
 
-  // Folds one event. Sequence numbers follow each other without a gap.
+  // Applies one event. Requires that its sequence number is the last one plus 1, and that no transaction is open.
   void apply(const EventRecord& record);
 
   Seq last_seq() const { return last_seq_; }
@@ -120,18 +122,19 @@ class State {
   const TopologyIndex& topology() const { return topology_; }
   const PresenceIndex& presences() const { return presences_; }
   const ReplicaPlaces& replica_places() const { return replica_places_; }
-  // Where tasks of another trust domain may not run beside those of this node: all nodes of its pool that are in its
-  // domain of the pool's level, or itself where it is in none; none where its pool keeps nobody apart.
+  // Returns the nodes on which only one trust domain may run together with `node`: the nodes of its pool in its
+  // topology domain, itself included. Returns only `node` if it is in no domain of the pool's isolation level, and
+  // nothing if its pool has no isolation.
   std::vector<NodeId> kept_apart_with(NodeId node) const;
   const ImageIndex& images() const { return images_; }
   const FragmentationIndex& fragmentation() const { return fragmentation_; }
-  const EvictionRate& evictions() const { return evictions_; }       // where their rate is limited
-  const EvictionRate& moves() const { return moves_; }               // where jobs may be moved
-  bool fragmentation_alarm() const { return fragmentation_alarm_; }  // raised and not cleared since
+  const EvictionRate& evictions() const { return evictions_; }       // recorded only if the cluster limits evictions
+  const EvictionRate& moves() const { return moves_; }               // recorded only if consolidation is on
+  bool fragmentation_alarm() const { return fragmentation_alarm_; }  // raised and not cleared
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
-  // What the queue sees on its way to the root; equal ones have equal `QueueState::standpoint`.
+  // Returns the quota path of the queue; queues with equal paths have an equal QueueState::quota_path.
   const QuotaPath& quota_path_of(QueueId id) const { return quota_paths_[queue(id).quota_path]; }
   QueueId root() const { return QueueId(0); }
   const std::vector<PoolState>& pools() const { return pools_; }
@@ -142,31 +145,34 @@ class State {
   const Amounts& burst_capacity() const { return burst_capacity_; }  // the part of it in burst pools
   bool has_burst_pools() const { return has_burst_pools_; }
   bool is_burst(NodeId id) const { return pools_[node(id).pool].burst; }
-  // Whether the pool is for the queue; and whether jobs of the queue and class may use it.
+  // is_open_to() returns true if the configuration opens the pool to the queue. may_use() returns true if jobs of this
+  // class may use it, too.
   bool is_open_to(QueueId queue, std::uint32_t pool) const;
   bool may_use(QueueId queue, JobClass job_class, std::uint32_t pool) const;
 
-  // Maintenance windows that are not over, by name.
+  // Maintenance windows that are planned or have begun, by name.
   const std::map<std::string, Maintenance, std::less<>>& maintenance() const { return maintenance_; }
-  // When the first of them begins or ends; never() if none will.
+  // Returns when the next maintenance window begins or ends; never() if there is none.
   Timestamp next_maintenance() const {
     return maintenance_times_.empty() ? Timestamp::never() : maintenance_times_.begin()->first;
   }
   const std::set<std::pair<Timestamp, std::string>>& maintenance_times() const { return maintenance_times_; }
-  // When the job has to be asked to leave for a window of one of its nodes, by running jobs that are not gone before.
+  // Running jobs by the time at which they must be asked to stop for a maintenance window on one of their nodes. Jobs
+  // whose time limit ends before the window are not listed.
   const std::set<std::pair<Timestamp, JobId>>& departures() const { return departures_; }
-  Timestamp departure_of(const JobState& job) const;  // of one; it may be past
+  Timestamp departure_of(const JobState& job) const;  // of one job; may be in the past
+  // Returns the grace period of the job in milliseconds: its own, else that of its queue's eviction terms.
   std::int64_t grace_ms(const JobState& job) const;
-  // The nearest queue that limits how many gangs below it are stopped for others, and from that one the next towards
-  // the root; none() after the last. The cluster's own limit is another.
+  // limits_evictions() returns the nearest queue, from this one up, that limits evictions per hour. next_limit()
+  // returns the next one towards the root; none() after the last. The cluster's own limit is separate.
   QueueId limits_evictions(QueueId queue_id) const { return queue(queue_id).eviction.limited_by; }
   QueueId next_limit(QueueId limiting) const { return queue(queue(limiting).parent).eviction.limited_by; }
-  // The `now` of the cycle or explanation that looks at the state: what starts would start then (sched/closing.h).
+  // Returns the time at which a job would start in the cycle or explanation that is running: its `now`.
   Timestamp asked_at() const { return asked_at_; }
-  // The last moment at which it would start: later than that only where victims leave first.
+  // Returns the latest time at which a job could start. It is later than asked_at() only if victims must exit first.
   Timestamp asked_until() const { return std::max(asked_at_, asked_until_); }
 
-  // When the guarantee of the first queue changes by the rule of use it or lose it, if nothing else does.
+  // Returns when the next guarantee decays or is restored (state/guarantee_decay.h) if no load changes.
   Timestamp next_guarantee_change() const {
     return guarantee_times_.empty() ? Timestamp::never() : guarantee_times_.begin()->first;
   }
@@ -174,89 +180,98 @@ class State {
 
   const KeyEntry* key_entry(std::string_view user, std::string_view key) const;
   const FinishedJob* finished(JobId id) const { return finished_.find(id); }
-  const RunTimes& run_times() const { return run_times_; }  // of jobs that finished; see state/estimate.h
-  // The first job whose success this one waits for and which ended without, or whose outcome is forgotten.
+  const RunTimes& run_times() const { return run_times_; }  // of finished jobs; see state/estimate.h
+  // Returns the first job on whose success `job` depends (afterok) and that ended without success. A job whose outcome
+  // is forgotten counts as ended without success.
   std::optional<JobId> broken_dependency(const JobState& job) const;
 
-  // Indexes that control and sched walk.
+  // Indexes that control and sched iterate over.
   const std::set<JobId>& running() const { return running_; }           // jobs with an attempt
-  const RunningTable& running_table() const { return running_table_; }  // the same, as searches look at them
-  const std::set<JobId>& elastic() const { return elastic_; }           // those of them that may grow and shrink
+  const RunningTable& running_table() const { return running_table_; }  // the same jobs as rows for searches
+  const std::set<JobId>& elastic() const { return elastic_; }           // running elastic gangs
   const std::set<JobId>& nominated() const { return nominated_; }
-  const std::set<JobId>& reservations() const { return reservations_; }  // jobs that places are held for
-  // When starts to hold were last looked for and fewer found than there are holds, since one became free.
+  const std::set<JobId>& reservations() const { return reservations_; }  // jobs with a backfill reservation
+  // Returns when the cycle last looked for more backfill reservations and found fewer than it may make; nothing if one
+  // was dropped since.
   std::optional<Timestamp> starts_sought() const { return starts_sought_; }
-  const std::set<JobId>& unreconciled() const { return unreconciled_; }  // touched since control last looked
+  const std::set<JobId>& unreconciled() const { return unreconciled_; }  // changed since control last reconciled them
   const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
   const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
   const std::set<QueueId>& roomier() const { return roomier_; }                   // queues whose guarantee gained room
   const std::map<JobId, std::set<JobId>>& children() const { return children_; }  // of live services and arrays
-  // When replicas of services may be relied on; see state/replicas.h.
+  // Replicas of updated services by the time at which they become reliable (state/replicas.h).
   const std::set<std::pair<Timestamp, JobId>>& probations() const { return probations_; }
-  // Moves jobs whose timer is due by `now` to the unsettled.
+  // Adds the jobs whose timer is due by `now` to unreconciled().
   void release_due_timers(Timestamp now);
   void clear_unreconciled() { unreconciled_.clear(); }
   void clear_roomier() { roomier_.clear(); }
 
-  // Which waiting jobs are worth asking; the cycle keeps it (sched/requeue/requeue.h).
+  // Which equivalence classes of pending jobs the next cycle must evaluate (sched/requeue/requeue.h).
   const WaitIndex& waits() const { return waits_; }
   WaitIndex& waits() { return waits_; }
 
-  // Jobs whose deadline is near at `now` are listed as urgent from here on, and those that have waited long enough in a
-  // queue that orders by attained service as promoted. The cycle and explanations call it, so that
-  // what they see depends on their `now` alone; it is an index and no part of the digest.
+  // Marks the jobs whose deadline is near at `now` as urgent, and promotes those that have waited long enough
+  // (state/attained_service.h). A cycle or explanation calls it first, so that its result depends on its own `now`
+  // alone. It changes indexes that are no part of the digest.
   void pass_deadlines(Timestamp now);
-  // When the next waiting job becomes urgent; never() if none will.
+  // Returns when the next pending job becomes urgent; never() if none will.
   Timestamp next_urgent() const { return deadlines_.empty() ? Timestamp::never() : deadlines_.begin()->first; }
-  // When the next waiting job is promoted (state/attained_service.h); never() if none will be.
+  // Returns when the next pending job is promoted (state/attained_service.h); never() if none will be.
   Timestamp next_promotion() const { return promotions_.empty() ? Timestamp::never() : promotions_.begin()->first; }
-  // So long before its deadline that its time limit or estimate and the slack just fit; never() without a deadline.
+  // Returns when a job with this spec becomes urgent: at its deadline minus its time limit (or stated estimate) minus
+  // deadline_slack; never() without a deadline.
   Timestamp urgent_from(const JobSpec& spec) const;
 
-  // Nobody who waits has waited since before this, a whole minute; never() if nobody waits.
+  // Returns the minute in which the longest-pending job began to wait; never() if no job is pending.
   Timestamp waits_since() const {
     return waits_by_minute_.empty() ? Timestamp::never() : waits_by_minute_.begin()->first;
   }
-  // The first minute after this time in which somebody who waits began to; never() if there is none.
+  // Returns the first minute after `after` in which a job began to wait that is still pending; never() if there is
+  // none.
   Timestamp next_waits_since(Timestamp after) const {
     const auto next = waits_by_minute_.upper_bound(after);
     return next == waits_by_minute_.end() ? Timestamp::never() : next->first;
   }
 
-  // Rises whenever something was given back or allowed that could let a waiting job start.
+  // Returns a counter that rises whenever something is released or allowed that could let a pending job start.
   std::uint64_t opportunity() const { return opportunity_; }
 
-  // One task of it, as the score of placements sees it.
+  // Returns one task of the request as the fragmentation score sees it.
   fragmentation::Request request_of(const TaskRequest& request) const;
 
-  // Queues from the root to `queue`, both included; index is depth.
+  // Returns the queues from the root to `queue`, both included; the index is the depth.
   std::vector<QueueId> path_to(QueueId queue) const;
+  // Returns true if `queue` is `ancestor` or a queue below it.
   bool is_below(QueueId queue, QueueId ancestor) const;
 
-  // The decaying average of what the queue has used; nothing without a half-life.
+  // Returns the decaying average of the queue's usage at `now`; zero if no half-life is configured.
   SharedAmounts past_usage(const QueueState& queue, Timestamp now) const;
 
-  // What `placements` of a job count, by the GPU models they sit on.
+  // Returns what the placements count against quota, by the GPU models of their nodes.
   Amounts amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
-  // The part of it that is in burst pools, if there is any.
+  // Returns the part of these amounts that is in burst pools; nothing if none is.
   std::optional<Amounts> burst_amounts_of(const JobSpec& spec, std::span<const TaskPlacement> placements) const;
-  // The ancestors (bit = depth) whose guarantee still has room for `amounts` below `queue`, beside what runs within it
-  // and what is kept for promises, but for `own` of the same job.
+  // Returns the queues on the path from `queue` to the root (bit = depth) whose guarantee has room for `amounts`. Usage
+  // within the guarantee and room reserved for nominations count as occupied, except for `own`, the job's own
+  // nomination.
   std::uint64_t within_mask(QueueId queue, const Amounts& amounts, const Nomination* own = nullptr) const;
-  // The same of what the waiting job starts with. Who has left to start elsewhere stands as it did: what is promised to
-  // others does not come before that, whoever of them starts first.
+  // Returns the mask with which the pending job would start: within_mask(), with one exception. A job that was moved
+  // stays within each guarantee that it was within before, if usage leaves room there. Nominations of other jobs do not
+  // come before it.
   std::uint64_t within_when_started(const JobState& job, const Amounts& amounts, const Nomination* own = nullptr) const;
-  // Whether a charge with this mask is within at every ancestor that states a guarantee, there being at least one.
+  // Returns true if a charge with this mask is guaranteed: within at every queue on the path that states a guarantee.
+  // At least one queue must state one.
   bool guaranteed(QueueId queue, std::uint64_t within) const;
 
-  // A hash over everything that is state (not indexes).
+  // Returns a hash over all that is state; indexes are left out.
   std::uint64_t digest() const;
 
-  // A checkpoint of the state and back. Indexes are rebuilt.
+  // save() returns a checkpoint of the state. load() restores it and rebuilds the indexes.
   std::string save() const;
   static Result<State> load(std::string_view bytes);
 
-  // Recomputes every index and sum from the primary facts and names the first that differs, or nothing (P10, tests).
+  // Recomputes every index and sum from the primary facts. Returns the name of the first that differs, or nothing (P10,
+  // tests).
   std::optional<std::string> audit() const;
 
  private:
@@ -301,38 +316,40 @@ class State {
   void on(const NodeImagesChanged& event);
 
   template <class Writer>
-  void write(Writer& out) const;  // everything that is state: what save() saves and digest() hashes
+  void write(Writer& out) const;  // everything that is state: used by save() and digest()
 
   JobState& existing(JobId id);
   NodeState& node_mut(NodeId id) { return nodes_[id.index()]; }
   QueueState& queue_mut(QueueId id) { return queues_[id.index()]; }
 
-  // The choke points: every change of what is bound goes through these.
+  // The choke points: every change of what is bound, nominated or charged goes through these functions.
   void bind_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
   void nominate_tasks(const JobState& job, std::span<const TaskPlacement> placements, int sign);
-  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);  // leaves the node index to the caller
-  void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);  // likewise
+  // bind_task() and nominate_task() leave the update of the node index to the caller.
+  void bind_task(const JobState& job, const TaskPlacement& placement, int sign);
+  void nominate_task(const JobState& job, const TaskPlacement& placement, int sign);
   void count_tenant(NodeState& node, QueueId queue, int sign);
   void charge_queues(const JobState& job, const Charge& charge, std::uint32_t index, int sign);
   void nominate_queues(const JobState& job, const Amounts& amounts, std::uint64_t within, int sign);
   void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
   void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);
-  // Something became freer, for good: what a trial gives back it takes again.
+  // Marks a queue or node as freed, so that parked classes are evaluated again. A transaction marks nothing, because it
+  // takes back what it releases.
   void mark_freed(QueueId queue) {
     if (transactions_ == 0) waits_.mark_freed(queue);
   }
   void mark_freed(NodeId node) {
     if (transactions_ == 0) waits_.mark_freed(node);
   }
-  void note_usage(QueueId queue);  // after a change of what is bound below it
+  void note_usage(QueueId queue);  // called after a change of what is bound below it
   void count_demand(const JobState& job, int sign);
-  void touch_load(QueueId queue);  // what is bound or waits below it has changed for good
-  void note_loads();               // of those that were touched, when the event is over
+  void touch_load(QueueId queue);  // the load below it has changed, not tentatively
+  void note_loads();               // updates the touched queues at the end of an event
   void note_load(QueueState& queue);
   void set_guarantee_due(QueueState& queue, Timestamp due);
   void forget_guarantee_use(QueueState& queue);
-  void relist_waiting();  // their lanes have changed
+  void relist_waiting();  // their equivalence classes have changed
   void reset_departure(JobState& job);
   void release_attempt(JobState& job);
   void cut_charges(JobState& job, std::uint32_t keep);
@@ -345,7 +362,7 @@ class State {
   void list_pending(const JobState& job);
   void strike_pending(const JobState& job);
   void insert_pending(JobState& job);
-  void enter_line(JobState& job);  // insert_pending, and its wait begins
+  void enter_line(JobState& job);  // insert_pending, and its time in the line begins
   void remove_pending(JobState& job);
   void count_wait(const JobState& job, int sign);
   void list_running(JobState& job, int sign);
@@ -377,7 +394,7 @@ class State {
   void count_capacity(const NodeState& node, int sign);
   void set_status(NodeState& node, NodeStatus status);
   void add_for_a_transaction(const NodeSpec& spec);
-  void remove_after_a_transaction();  // the last node
+  void remove_after_a_transaction();  // removes the last node
   void count_again(const NodeState& node);
   void recount_charges();
 
@@ -400,8 +417,8 @@ class State {
   ImageIndex images_;
   FragmentationIndex fragmentation_;
   bool fragmentation_alarm_ = false;
-  EvictionRate evictions_;  // kept while their rate is limited
-  EvictionRate moves_;      // likewise
+  EvictionRate evictions_;  // kept only if their rate is limited
+  EvictionRate moves_;      // kept only if their rate is limited
   std::vector<QueueState> queues_;
   std::vector<QuotaPath> quota_paths_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
@@ -429,9 +446,9 @@ class State {
   std::set<std::pair<Timestamp, JobId>> probations_;
   std::map<JobId, std::set<JobId>> dependents_;
   std::set<QueueId> roomier_;
-  std::set<std::pair<Timestamp, JobId>> promotions_;  // waiting jobs that are not promoted yet, by when they will be
-  std::set<std::pair<Timestamp, JobId>> deadlines_;   // waiting jobs that are not urgent yet, by when they will be
-  std::map<Timestamp, std::size_t> waits_by_minute_;  // so many that wait have waited since then
+  std::set<std::pair<Timestamp, JobId>> promotions_;  // pending jobs by the time of their promotion
+  std::set<std::pair<Timestamp, JobId>> deadlines_;   // pending jobs by the time at which they become urgent
+  std::map<Timestamp, std::size_t> waits_by_minute_;  // how many pending jobs began to wait in that minute
   WaitIndex waits_;
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
@@ -439,8 +456,8 @@ class State {
   Timestamp asked_at_;
   Timestamp asked_until_;
   std::set<std::pair<Timestamp, QueueId>> guarantee_times_;
-  std::set<QueueId> touched_loads_;  // leaves
-  std::uint32_t transactions_ = 0;   // that are under way
+  std::set<QueueId> touched_loads_;  // queues whose load changed in this event
+  std::uint32_t transactions_ = 0;   // number of open transactions
   std::uint64_t opportunity_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// What users ask for: jobs submitted, held, released, cancelled, services updated, and what is learned of the mix.
+// Requests of users: jobs submitted, held, released, cancelled, services updated; and the mix of requests learned from
+// them.
 
 #include <algorithm>
 
@@ -28,7 +29,7 @@ void State::on(const JobSubmitted& event) {
   job.body_hash = event.body_hash;
   job.spec = event.spec;
   if (JobState* parent = jobs_.find(event.parent)) {
-    job.submitted = parent->submitted;  // children are as old as what they belong to
+    job.submitted = parent->submitted;  // children are as old as their service or array
     ++parent->children_alive;
     ++parent->children_spawned;
   }
@@ -50,14 +51,14 @@ void State::remember_key(const std::string& user, const std::string& key, JobId 
   forget_old_keys();
 }
 
-// While a service is being updated, it goes on when its new replicas may be relied on.
+// Lists the replica by the time at which it becomes reliable: an update of its service then continues.
 void State::put_on_probation(const JobState& replica) {
   const JobState* parent = jobs_.find(replica.parent);
   if (parent == nullptr || parent->spec.kind != JobKind::kService || parent->generation == 0) return;
   probations_.emplace(reliable_from(replica), replica.id);
 }
 
-// One of its replicas serves again, so that another may leave.
+// Has control look at the service of the replica again: if the replica is available again, another one may be stopped.
 void State::mark_service_unreconciled(const JobState& replica) {
   const JobState* parent = jobs_.find(replica.parent);
   if (parent != nullptr && parent->spec.kind == JobKind::kService) unreconciled_.insert(parent->id);
@@ -100,8 +101,9 @@ void State::on(const JobPriorityChanged& event) {
   job.priority = event.priority;
   if (job.attempt) list_running(job, +1);
   enter_line(job);
-  if (job.reservation) waits_.mark_reservations_freed();       // of higher priority than the owner now may pass
-  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a victim may stand above its claimant now
+  // Jobs of higher priority than the reserved job may pass its reservation.
+  if (job.reservation) waits_.mark_reservations_freed();
+  unreconciled_.insert(nominated_.begin(), nominated_.end());  // a victim may rank above its preemptor now
   ++opportunity_;
 }
 
@@ -122,7 +124,8 @@ fragmentation::Request State::request_of(const TaskRequest& request) const {
   return seen;
 }
 
-// Every task is asked for once, when its job is submitted; a gang of thousands does not outweigh everybody else.
+// Adds the requests of a submitted job to the mix. At most kTasksCounted tasks of a group count, so that a gang of
+// thousands does not outweigh all other jobs.
 void State::learn_mix(const JobState& job) {
   constexpr std::int32_t kTasksCounted = 64;
   if (job.is_parent()) return;

@@ -153,7 +153,7 @@ void TopologyIndex::leave(NodeId node, const Place& place) {
 }
 
 bool TopologyIndex::describes_same(const NodeIndex& mine, const TopologyIndex& other, const NodeIndex& theirs) const {
-  // Class ids depend on who came first, so all are told by where this state's index has them.
+  // Class ids depend on the order of installation, so the ids of `other` are translated into ids of this index.
   const auto translated = [&](NodeClassId id) {
     const auto& classes = mine.classes();
     const auto found = std::find(classes.begin(), classes.end(), theirs.classes()[id.index()]);

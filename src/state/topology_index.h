@@ -1,11 +1,12 @@
 #pragma once
-// Where nodes stand: a tree of domains by the configured levels (zone, block, rack, NVLink domain, ...), outermost
-// first. A node names its domain at each level in its spec, or by a label called like the level; a name means something
-// only inside the domain around it. A node without a name at a level is in no domain of that level.
+// TopologyIndex: the domains of the configured topology levels (zone, block, rack, NVLink domain, ...) as a tree,
+// outermost first. The spec of a node names its domain at each level; a label with the name of the level does the same.
+// A domain name is unique only inside the domain around it. A node without a name at a level is in no domain of that
+// level.
 //
-// Every domain knows what is available in it, kept current node by node, so that placement tells without looking at
-// nodes how many tasks a domain could take. Ids are numbered as the domains come to be known and mean nothing outside
-// this state; what is told or ordered goes by the path.
+// Each domain keeps sums of what is available on its nodes. So placement can tell how many tasks a domain could take
+// without a look at each node. Domain ids are given in the order of first appearance and mean nothing outside this
+// state. Messages and sort orders use the path.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,8 @@
 
 namespace berth::state {
 
-// The nodes of one class that have so many whole GPUs of the model available, and all that is available of it there.
+// The nodes of a domain that have one class and `whole` whole GPUs of the model available. `milli` is the sum of what
+// they have available of that model.
 struct DomainRoom {
   NodeClassId node_class;
   GpuModelId model;
@@ -35,35 +37,36 @@ struct DomainRoom {
 struct Domain {
   std::string path;  // "z1/b2/r3"
   std::size_t level = 0;
-  DomainId parent;                            // none for an outermost one
+  DomainId parent;                            // none at the outermost level
   std::vector<DomainId> children;             // in the order of their paths
-  std::vector<NodeId> nodes;                  // all below it, ascending
-  std::vector<DomainRoom> room;               // ordered; of nodes that take tasks
-  std::map<NodeShape, std::uint32_t> shapes;  // of nodes that are not lost
+  std::vector<NodeId> nodes;                  // all nodes in it, ascending
+  std::vector<DomainRoom> room;               // sorted; only nodes that take tasks
+  std::map<NodeShape, std::uint32_t> shapes;  // only nodes that are not lost
 };
 
 class TopologyIndex {
  public:
-  // Forgets all domains; every node is to be installed anew.
+  // Sets the levels and removes all domains. The caller installs every node again.
   void configure(std::vector<std::string> levels);
-  // The node is new, or its spec, status or the health of one of its GPUs has changed. `nodes` knows it already.
+  // Adds the node, or updates it after a change of its spec, its status or the health of a GPU. Requires that `nodes`
+  // has installed it already.
   void install(const NodeState& node, const NodeIndex& nodes);
-  // What is available on the node has changed, or whether it takes tasks.
+  // Updates the node after a change of what is available on it, or of whether it takes tasks.
   void refresh(const NodeState& node);
-  // The node that was installed last was there for a trial only.
+  // Removes the node that was installed last: a transaction that added it is rolled back.
   void forget_last();
 
   const std::vector<std::string>& levels() const { return levels_; }
   std::optional<std::size_t> level_named(std::string_view name) const;
-  // Those of one level, in the order of their paths; some may have lost all their nodes.
+  // Returns the domains of one level, in the order of their paths. A domain may have lost all its nodes.
   std::span<const DomainId> at_level(std::size_t level) const { return by_level_[level]; }
   const Domain& domain(DomainId id) const { return domains_[id.index()]; }
-  // The domains that the node is in, outermost first.
+  // Returns the domains that the node is in, outermost first.
   std::span<const DomainId> of_node(NodeId node) const { return places_[node.index()].domains; }
-  // The path of the innermost of them, or "".
+  // Returns the path of the innermost domain of the node, or "".
   std::string_view path_of(NodeId node) const;
 
-  // Equal when they describe the same places; `mine` and `theirs` say what the classes of nodes are.
+  // Returns true if both describe the same domains. `mine` and `theirs` translate the ids of node classes.
   bool describes_same(const NodeIndex& mine, const TopologyIndex& other, const NodeIndex& theirs) const;
 
  private:
@@ -71,7 +74,7 @@ class TopologyIndex {
     std::vector<DomainId> domains;
     NodeShape shape;
     bool there = false;
-    std::vector<DomainRoom> room;  // what this node counts in each of its domains; `nodes` is 1
+    std::vector<DomainRoom> room;  // what the node adds to each of its domains; `nodes` is 1
   };
 
   DomainId domain_named(DomainId parent, std::size_t level, const std::string& name);

@@ -30,7 +30,7 @@ void Transaction::grow(JobId id, std::span<const TaskPlacement> placements) {
 
 namespace {
 
-// Of a start or a step of growth: it stacks above all that runs.
+// Returns the charge of a start or a scale-up. Guarantees are filled in start order, and a new charge comes last.
 Charge topmost_charge(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
   Charge charge;
   charge.amounts = state.amounts_of(job.spec, placements);
@@ -43,7 +43,8 @@ Charge topmost_charge(const State& state, const JobState& job, std::span<const T
 
 }  // namespace
 
-// Among what runs, as searches look at it. Nobody is told: trials mark nothing.
+// Adds the job to the running jobs that searches read, or removes it. It marks nothing as freed, because a transaction
+// is rolled back.
 void Transaction::list(JobState& job, int sign) {
   auto& running = state_.queue_mut(job.queue).running;
   if (sign > 0) {

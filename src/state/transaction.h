@@ -1,7 +1,7 @@
 #pragma once
-// A Transaction is the undo log that scheduling thinks with: it places and removes gangs in the state for a while, so
-// that every question ("does it fit if these leave?") is asked of the real indexes, and takes everything back when it
-// ends. Nothing a trial does is an event; what it found is written into a Plan.
+// Transaction: changes to the state that are undone when it ends. The scheduler places and removes jobs in it. So a
+// question such as "does the job fit if these victims exit?" is answered by the real indexes. The changes of a
+// transaction are no events; its results are written into a Plan.
 
 #include <cstddef>
 #include <optional>
@@ -27,46 +27,51 @@ class Transaction {
   using Mark = std::size_t;
   Mark mark() const { return undo_.size(); }
 
-  // Binds a waiting job tentatively. Its charge stacks above all running ones.
+  // Binds a pending job. Its charge comes after all running charges in the start order.
   void place(JobId job, std::span<const TaskPlacement> placements);
-  // Binds more tasks of an elastic gang that runs, or that was placed just before.
+  // Binds more tasks of an elastic gang that runs or was placed just before (scale-up).
   void grow(JobId job, std::span<const TaskPlacement> placements);
-  // Binds a waiting job that is promised nothing any more, and counts it as running since now, so that a search for
-  // victims may find it.
+  // Binds a pending job and lists it as running from now on, so that a search for victims can find it. Requires that
+  // the nomination of the job, if any, is lifted.
   void start(JobId job, std::span<const TaskPlacement> placements);
-  // A job that was asked to stop as a whole goes on.
+  // Cancels an eviction: a job that was asked to stop as a whole continues. The eviction no longer counts against
+  // limits.
   void cancel_eviction(JobId job);
-  // Takes back what a running (or tentatively placed) job holds.
+  // Releases everything that a running or tentatively placed job holds.
   void remove(JobId job);
-  // Takes back the tasks from `keep` on of a running gang.
+  // Releases the tasks of a running gang from number `keep` on.
   void shrink(JobId job, std::uint32_t keep);
-  // Sets a nomination aside, so that its owner may be placed there.
+  // Lifts the nomination of the job, so that the job itself can be placed there.
   void lift_nomination(JobId job);
-  // Promises the places to a waiting job, and keeps room of these guarantees for it, as the Nominated event will.
+  // Nominates a pending job at the placements and reserves room in the guarantees of `within`, as the event Nominated
+  // does.
   void nominate(JobId job, std::span<const TaskPlacement> placements, std::uint64_t within);
-  // Keeps the places for a waiting job from everybody, as its hold does.
+  // Reserves the placements for a pending job, as its backfill reservation does: no other job can use them.
   void set_aside(JobId owner, std::span<const TaskPlacement> placements);
-  // As if no start were held for the job.
+  // Drops the backfill reservation of the job. Requires that it has one.
   void drop_reservation(JobId owner);
-  // What an operator could change: one limit of a queue, and whether a node takes tasks.
+  // Changes that an operator could make, to answer what-if questions. These two set one limit of a queue.
   void set_max(QueueId queue, std::size_t dim, std::int64_t amount);
   void set_lending_limit(QueueId queue, std::size_t dim, std::int64_t amount);
-  // What one user may have: jobs where dim is kDims, else milli-GPUs. A limit that is stated stays stated.
+  // Sets the limit of each user below the queue: jobs if `dim` is kDims, else milli-GPUs. Requires that the limit is
+  // stated and stays stated, because usage by user is counted only in queues that limit it.
   void set_user_limit(QueueId queue, std::size_t dim, std::int64_t amount);
   void uncordon(NodeId node);
   void cordon(NodeId node);
-  // One more node like this: of a pool, models, taints and domains that the state knows. References to nodes end here.
+  // Adds a node. Requires that the state knows its pool, GPU models, taints and topology domains. References to nodes
+  // become invalid.
   void add_node(const NodeSpec& spec);
-  // Asks what would start then.
+  // Sets the time at which starts would take place (State::asked_at).
   void look_at(Timestamp when);
-  // Asks what could start at any time between now and then.
+  // Sets the latest time at which a start could take place (State::asked_until).
   void look_until(Timestamp latest);
-  // The maintenance windows that have begun and are over by then do not close their nodes any more. Once.
+  // Ends the maintenance windows that have begun and are over by `by`: they no longer close their nodes. Requires that
+  // it is called at most once per transaction.
   void end_windows(Timestamp by);
 
   void rollback_to(Mark mark);
 
-  // Jobs tentatively placed or removed so far.
+  // holds(): the job is tentatively placed now. removed(): remove() was called for it.
   bool holds(JobId job) const;
   bool removed(JobId job) const;
 
@@ -96,18 +101,20 @@ class Transaction {
     JobId job = {};
     std::vector<TaskPlacement> placements = {};
     std::vector<Charge> charges = {};
-    std::uint32_t first_charge = 0;     // number of the first of `charges`
-    std::optional<Charge> shrunk = {};  // kShrunk: what stays of the first of them
+    std::uint32_t first_charge = 0;     // index of the first of `charges` in the attempt
+    std::optional<Charge> shrunk = {};  // kShrunk: the part of the first charge that stays
     Amounts amounts = {};
-    std::uint64_t within = 0;  // of what is promised
-    QueueId queue = {};        // of the limit that was `before`
+    std::uint64_t within = 0;  // mask of the guarantees in which the nomination reserves room
+    QueueId queue = {};        // the queue whose limit was `before`
     std::size_t dim = 0;
     std::int64_t before = 0;
     NodeId node = {};
     Timestamp when = {};
     std::optional<Stop> stop = {};
     std::uint64_t counted =
-        0;  // kLetOff: bit d: the stop counted with the rate of the queue at depth d; 0: the cluster
+        // kEvictionCancelled, bit d: the stop counted against the limit of the queue at depth d; bit 0: the cluster's
+        // limit.
+        0;
     std::optional<BackfillReservation> hold = {};
   };
   void undo_change(const Undo& entry);
@@ -118,7 +125,7 @@ class Transaction {
 
   State& state_;
   std::vector<Undo> undo_;
-  std::vector<std::size_t> bindings_;  // where in `undo_` jobs are placed or shrunk
+  std::vector<std::size_t> bindings_;  // indexes in `undo_` at which jobs are placed or shrunk
 };
 
 }  // namespace berth::state

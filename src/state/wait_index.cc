@@ -12,7 +12,7 @@ std::vector<WaitIndex::WaitGroup*>& wait_groups_in(WaitIndex::ForPlaces& list) {
 template <class List, class Key>
 void strike(List& lists, const Key& key, const WaitIndex::WaitGroup* wait_group) {
   const auto list = lists.find(key);
-  if (list == lists.end()) return;  // several needs of one queue are one entry
+  if (list == lists.end()) return;  // removed already: several needs of one queue are one entry
   auto& wait_groups = wait_groups_in(list->second);
   std::erase(wait_groups, wait_group);
   if (wait_groups.empty()) lists.erase(list);

@@ -1,4 +1,4 @@
-// Who waits: each queue's line and its lanes, timers, dependencies, and the starts that are held.
+// Pending jobs: the line of each queue and its equivalence classes, timers, dependencies and backfill reservations.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ namespace berth::state {
 
 namespace {
 
-// Everything of the spec that placement looks at.
+// Returns a hash over all of the spec that placement looks at.
 std::uint64_t shape_of(const JobSpec& spec) {
   Hasher hash;
   for (const TaskGroup& group : spec.groups) {
@@ -24,7 +24,8 @@ std::uint64_t shape_of(const JobSpec& spec) {
     hash.add(static_cast<std::uint64_t>(group.count)).add(static_cast<std::uint64_t>(group.least()));
     hash.add(encode(group.topology));
     if (group.numa != NumaPolicy::kBestEffort) hash.add(static_cast<std::uint64_t>(group.numa));
-    if (!group.image.empty()) hash.add(std::string_view("image"));  // which one does not decide whether it fits
+    // Only whether there is an image counts: which one it is does not decide whether the job fits.
+    if (!group.image.empty()) hash.add(std::string_view("image"));
   }
   hash.add(encode(spec.topology))
       .add(static_cast<std::uint64_t>(spec.job_class))
@@ -46,11 +47,12 @@ Timestamp State::urgent_from(const JobSpec& spec) const {
   return Timestamp{checked_subtract(spec.deadline->ms, checked_multiply(ahead_s, 1000))};
 }
 
-// Equal for jobs of a queue of which one cannot start when the other cannot. Who may not stop others yet waits alone,
-// and who gave way before, and so may not stop everybody, apart from those who did not.
+// Returns the equivalence class of the job. Of two jobs with equal class in one queue, neither can start or preempt
+// when the other cannot. A job that may not preempt yet (back-off) has a class of its own. A job that was evicted
+// before has another class than one that was not, because it has fewer possible victims.
 std::uint64_t State::eq_class_of(const JobState& job) const {
   std::uint64_t shape = shape_of(job.spec);
-  // While windows are planned, one job may be gone before when another is not.
+  // While maintenance windows are planned, one job may exit before a window and another may not.
   if (!maintenance_.empty()) {
     const bool moves = job.spec.checkpoint.on_signal || service_of(*this, job) != nullptr;
     shape = Hasher()
@@ -93,7 +95,7 @@ void State::strike_pending(const JobState& job) {
   }
 }
 
-// Minutes, because they are few however many wait.
+// Counts the job by the minute in which its wait began. There are few minutes, however many jobs are pending.
 void State::count_wait(const JobState& job, int sign) {
   const auto minute = waits_by_minute_.try_emplace(whole_minute(job.waiting_since)).first;
   minute->second += static_cast<std::size_t>(sign);
@@ -130,7 +132,8 @@ void State::remove_pending(JobState& job) {
   count_wait(job, -1);
   count_demand(job, -1);
   job.in_pending = false;
-  if (!nominated_.empty()) ++opportunity_;  // a claimant may have kept to its promise for its sake
+  // A nominated job may have kept its places because this job would have preempted it elsewhere.
+  if (!nominated_.empty()) ++opportunity_;
 }
 
 void State::pass_deadlines(Timestamp now) {
@@ -181,7 +184,7 @@ void State::release_due_timers(Timestamp now) {
   for (const JobId id : due) {
     unreconciled_.insert(id);
     JobState& job = existing(id);
-    if (job.attempt) continue;  // the event that follows moves its timer
+    if (job.attempt) continue;  // the event that follows sets its timer
     timers_.erase({job.timer, id});
     job.timer = Timestamp::never();
     if (job.in_pending) waits_.activate({job.queue, job.shape});
@@ -189,8 +192,8 @@ void State::release_due_timers(Timestamp now) {
   }
 }
 
-// Whom a waiting job of the queue could preempt. A start of lower priority than what waits, or of a job that may fall
-// behind it by its service, makes it worth asking again.
+// Adds the job to the running jobs of its queue, or removes it. A running job that ranks below a pending one, or may do
+// so by attained service, is a possible victim: the pending jobs are then activated.
 void State::list_running(JobState& job, int sign) {
   QueueState& leaf = queue_mut(job.queue);
   const auto equals = leaf.running.try_emplace(job.priority).first;
@@ -202,13 +205,14 @@ void State::list_running(JobState& job, int sign) {
     running_table_.erase(job, [&](JobId moved) -> JobState& { return existing(moved); });
   }
   if (equals->second.empty()) leaf.running.erase(equals);
-  // Growth is claimed by equals, too.
+  // Scaled-up tasks can be preempted by jobs of equal priority, too.
   const bool from_equals = !leaf.service_thresholds.empty() || (job.attempt && job.attempt->charges.size() > 1);
   if (sign > 0) activate_preemptors(leaf, from_equals ? job.priority : job.priority + 1);
 }
 
-// Somebody in the queue has become worth asking for room by those who wait with the priority or a higher one. He may
-// have been promised his places before they came, so that no later cycle would be run for them.
+// A running job of the queue has become a possible victim of pending jobs with this priority or a higher one. Activates
+// all classes of the queue if there is such a job. The victim may have been nominated before these jobs were submitted,
+// so that no later cycle would run for them.
 void State::activate_preemptors(const QueueState& leaf, std::int32_t priority) {
   if (leaf.pending.empty() || -leaf.pending.begin()->negated_priority < priority) return;
   for (const auto& [shape, jobs] : leaf.eq_classes) waits_.activate({leaf.id, shape});
@@ -224,7 +228,7 @@ void State::count_open_dependencies(JobState& job) {
     } else if (const FinishedJob* done = finished(dependency.job)) {
       open = dependency.kind == DependencyKind::kAfterOk && done->outcome != Outcome::kSucceeded;
     } else {
-      open = dependency.kind == DependencyKind::kAfterOk;  // outcome forgotten: cannot be shown to have succeeded
+      open = dependency.kind == DependencyKind::kAfterOk;  // outcome forgotten: success cannot be shown
     }
     if (open) ++job.open_dependencies;
   }
@@ -273,7 +277,7 @@ void State::on(const ReservationMade& event) {
   JobState& job = existing(event.job);
   BERTH_CHECK(job.phase == JobPhase::kPending && !job.nomination);
   const Timestamp first = job.reservation ? job.reservation->first_start : event.start;
-  if (job.reservation) {  // what the earlier one kept back may be used
+  if (job.reservation) {  // what the earlier reservation kept free may be used
     waits_.mark_reservations_freed();
     ++opportunity_;
   }

@@ -17,10 +17,10 @@ namespace {
 constexpr std::string_view kMagic = "berthcp1";
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kUnfinished = "unfinished-checkpoint";
-constexpr std::size_t kHashAt = 16;
-constexpr std::size_t kSizeAt = kHashAt + sizeof(Hash);
-constexpr std::size_t kChecksumAt = kSizeAt + 8;
-constexpr std::size_t kHeaderSize = kChecksumAt + sizeof(Hash);
+constexpr std::size_t kHeadHashAt = 16;
+constexpr std::size_t kSizeAt = kHeadHashAt + sizeof(Hash);
+constexpr std::size_t kHeaderChecksumAt = kSizeAt + 8;
+constexpr std::size_t kHeaderSize = kHeaderChecksumAt + sizeof(Hash);
 
 std::string to_bytes(std::uint64_t value) {
   std::string bytes;
@@ -37,7 +37,7 @@ std::uint64_t integer_at(std::string_view bytes, std::size_t at) {
 
 std::string to_bytes(const Hash& hash) { return {hash.begin(), hash.end()}; }
 
-// Header fields and the state are hashed one after the other rather than joined, which would copy the state.
+// Header fields and state are hashed one after the other: joining them would copy the state.
 Hash checksum_of(std::string_view fields, std::string_view bytes) {
   return sha256(std::string(fields) + to_bytes(sha256(bytes)));
 }
@@ -78,7 +78,7 @@ Result<void> CheckpointFiles::save(std::uint64_t seq, const Hash& head_hash, std
   if (auto ok = disk_->rename(unfinished.string(), path_of(seq).string()); !ok) return ok;
   if (auto ok = sync_names(); !ok) return ok;
   const std::vector<std::uint64_t> kept = list();
-  std::error_code ignored;  // an old file that stays takes space and harms nothing
+  std::error_code ignored;  // a remaining old file only takes space
   for (std::size_t i = kKept; i < kept.size(); ++i) std::filesystem::remove(path_of(kept[i]), ignored);
   return {};
 }
@@ -100,7 +100,7 @@ Result<Checkpoint> CheckpointFiles::load(std::uint64_t seq) const {
   if (!in) return damaged("cannot be read");
   if (integer_at(header, kSizeAt) != checkpoint.bytes.size()) return damaged("has another size than it says");
   checkpoint.seq = integer_at(header, kMagic.size());
-  std::copy_n(header.begin() + kHashAt, checkpoint.head_hash.size(), checkpoint.head_hash.begin());
+  std::copy_n(header.begin() + kHeadHashAt, checkpoint.head_hash.size(), checkpoint.head_hash.begin());
   if (header != header_of(seq, checkpoint.head_hash, checkpoint.bytes)) return damaged("its checksum does not hold");
   return checkpoint;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Checkpoints as files beside the database: `checkpoint-<seq>`, written under another name, synced, and then renamed,
-// so that a file of that name is whole or damaged but never half-written. They are files and not rows because they are
-// large, are written by another thread than the log, and are worth nothing once a newer one exists.
+// Checkpoints as files beside the database: `checkpoint-<seq>`. Each is written under another name, synced and then
+// renamed, so a file of that name is complete or damaged, but never half-written. They are files and not rows because
+// they are large, because another thread writes them, and because they are worthless once newer ones exist.
 //
 //   magic "berthcp1" | seq: 8 bytes | head hash: 32 | size: 8 | SHA-256 over all else: 32 | the state's bytes
 //
@@ -20,11 +20,11 @@ class CheckpointFiles {
 
   CheckpointFiles(std::filesystem::path directory, Disk& disk) : directory_(std::move(directory)), disk_(&disk) {}
 
-  // Then removes all but the newest kKept.
+  // Saves a checkpoint, then removes all but the newest kKept.
   Result<void> save(std::uint64_t seq, const Hash& head_hash, std::string_view bytes);
-  // kCorrupt where the checksum does not hold.
+  // Error kCorrupt: the checksum is wrong.
   Result<Checkpoint> load(std::uint64_t seq) const;
-  // Newest first.
+  // Returns the sequence numbers of the checkpoints, newest first.
   std::vector<std::uint64_t> list() const;
 
  private:

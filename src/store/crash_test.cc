@@ -1,6 +1,6 @@
 // The crash sweep: a child process works on a log and is failed, killed or cut off from power at its n-th write or
-// sync, for every n until it gets through. Whatever it had acknowledged is then there, whole batches only, with a sound
-// chain, and the log goes on from it.
+// sync, for every n until it completes. Then everything that it had acknowledged must be there, in whole batches, with
+// a valid chain, and the log must go on from it.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace berth::store {
 namespace {
 
-// What the child says it was told: each line that reached the pipe stands for a call that returned success.
+// What was acknowledged to the child: each line in the pipe is a call that returned success.
 struct Acknowledged {
   std::uint64_t epoch = 0;
   std::uint64_t seq = 0;
@@ -29,14 +29,15 @@ struct Line {
   std::uint64_t value;
 };
 
-// Batch sizes follow from where a batch begins, so that a half-written one shows; one history row retires with each.
+// The size of a batch follows from where it begins, so that a half-written batch shows. One history row is written with
+// each batch.
 std::uint64_t batch_size(std::uint64_t first_seq) { return 1 + first_seq % 4; }
 
 class Child {
  public:
   explicit Child(int pipe) : pipe_(pipe) {}
 
-  // false: the log failed, and says so from then on.
+  // Returns false if the log failed and then refuses everything.
   bool work(const std::filesystem::path& directory, const DiskFault& fault, int batches) const {
     auto log = SqliteLog::open(directory, {.fault = fault, .wal_pages = 12});
     if (!log) return false;
@@ -56,7 +57,7 @@ class Child {
     }
     const std::uint64_t cut = log.first_seq() + 2;
     const auto done = log.truncate_before(cut);
-    // A child that started from little has not yet two checkpoints to cut below.
+    // A child with a short log may not have two checkpoints yet, below which it could truncate.
     const bool refused = !done && done.error().code == ErrorCode::kConflict;
     if (!refused && !tell('t', done.has_value(), cut)) return still_refused(log);
     return append_batch(log, *epoch) || still_refused(log);

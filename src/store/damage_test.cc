@@ -1,5 +1,5 @@
-// Stored bytes that are not what was written are refused, and where a record is hit its sequence number is named.
-// Nothing damaged is ever shown.
+// Changed stored bytes are refused; if a record is hit, the error names its sequence number. Damaged data is never
+// shown.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ void write_log(const std::filesystem::path& directory, std::uint64_t records = k
   REQUIRE(log->append(epoch, records, records_from(epoch, records, 1), retired));
 }
 
-// Opens and walks the log: the first thing that is wrong.
+// Opens and verifies the log. Returns the first error.
 Result<ChainReport> open_and_verify(const std::filesystem::path& directory) {
   const auto log = SqliteLog::open(directory);
   if (!log) return log.error();
@@ -103,7 +103,7 @@ TEST_CASE("a truncated database is refused, and says how far the log went") {
   for (const std::size_t size : {whole.size() - 1, whole.size() - kPage, whole.size() / 2, kPage, std::size_t{50}}) {
     CAPTURE(size);
     write_file(directory.path() / "log.db", whole.substr(0, size));
-    // Of the last page no more than a byte may be gone, so that the database opens and a record in it is found damaged.
+    // At most one byte of the last page may be missing, so that the database opens and a record in it is found damaged.
     check_refused(directory.path(), size + 1 == whole.size() ? "record 3" : "record 400");
   }
   std::filesystem::remove(directory.path() / "log.db");
@@ -116,7 +116,7 @@ TEST_CASE("a damaged end of the write-ahead log is not taken for the remains of 
   const auto log = opened(directory.path());
   const std::uint64_t epoch = log->take_epoch().value();
   for (int i = 0; i < 30; ++i) append_records(*log, epoch, 2);
-  // What a kill leaves: the database, its write-ahead log and the head file, with nothing moved or closed.
+  // The state after a kill: the database, its write-ahead log and the head file, with nothing moved or closed.
   const auto crash = [&](const std::string& wal) {
     std::filesystem::remove_all(crashed.path());
     std::filesystem::create_directory(crashed.path());
@@ -131,7 +131,7 @@ TEST_CASE("a damaged end of the write-ahead log is not taken for the remains of 
     REQUIRE(looked_at);
     CHECK(verify_chain(**looked_at, {}).value().records == 60);
   }
-  CHECK(file_bytes(crashed.path() / "log.db-wal") == wal);  // looking changes nothing
+  CHECK(file_bytes(crashed.path() / "log.db-wal") == wal);  // reading changes nothing
   const auto sound = open_and_verify(crashed.path());
   REQUIRE(sound);
   CHECK(sound->records == 60);
@@ -161,7 +161,7 @@ TEST_CASE("what a crash left in the write-ahead log is in the database before an
   CHECK(reopened->last() == log->last());
 }
 
-// What the log shows after damage is what it showed before, or an error.
+// After damage the log shows what it showed before, or an error.
 void check_shows_nothing_wrong(const std::filesystem::path& directory, const ChainReport& before) {
   const auto report = open_and_verify(directory);
   if (!report) {
@@ -205,7 +205,7 @@ TEST_CASE("a damaged page is told with what it left whole") {
     damaged.replace(page * kPage, kPage / 2, kPage / 2, '\xff');
     write_file(directory.path() / "log.db", damaged);
     const auto log = SqliteLog::open_read_only(directory.path());
-    if (!log) continue;  // where the log begins and ends is itself unreadable
+    if (!log) continue;  // the extent itself is unreadable
     const auto report = verify_chain(**log, {});
     if (report) continue;  // an index that the check did not need
     const std::string& message = report.error().message;

@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostTries = 500;
 constexpr int kBetweenTriesMs = 10;
 
-// Empty where the file does not say.
+// Returns the pid in the lock file, or "" if there is none.
 std::string pid_in(int lock) {
   char text[32] = {};
   const ssize_t length = ::pread(lock, text, sizeof(text) - 1, 0);
@@ -40,8 +40,8 @@ bool holder_is_gone(int lock) {
   return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// Whether it is ours. A server that was killed while it started a process has left the lock to that process until it
-// runs its own program: then it is worth waiting, for a few seconds at most.
+// Returns true if the lock is taken. A server that was killed while it started a process has left the lock to that
+// process until it runs its own program. So it waits for the lock, for a few seconds at most.
 bool lock_it(int lock) {
   for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK || tries == kMostTries) return false;
@@ -88,7 +88,7 @@ Result<DataDirectory> DataDirectory::take(const std::filesystem::path& path) {
     if (errno != EWOULDBLOCK) return io_error(file, "lock", errno);
     return conflict(fmt::format("{} is in use by {}; a data directory has one server", path.string(), holder_of(lock)));
   }
-  // For the message above only: the lock is what counts, and it goes with the process whatever the file says.
+  // The pid is only for the message above. Only the lock counts, and it ends with the process.
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(lock, 0) != 0 || ::pwrite(lock, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return io_error(file, "write", errno);

@@ -1,6 +1,6 @@
 #pragma once
-// The directory that one log lives in. Whoever opens the log for writing holds an exclusive lock on the file `lock` in
-// it until it is closed or its process ends, so that two servers never share a directory.
+// The directory of one log. A process that opens the log for writing holds an exclusive lock on the file `lock` in it,
+// until it closes the log or ends. So two servers never share a directory.
 
 #include <filesystem>
 
@@ -10,8 +10,8 @@ namespace berth::store {
 
 class DataDirectory {
  public:
-  // Makes the directory (mode 0700) where there is none. kConflict, naming the process, where another one holds the
-  // lock.
+  // Creates the directory (mode 0700) if it is missing, and takes the lock. Error kConflict: another process, named in
+  // the message, holds the lock.
   static Result<DataDirectory> take(const std::filesystem::path& path);
 
   DataDirectory() = default;

@@ -1,5 +1,5 @@
 #pragma once
-// Changes a log's database behind its back, for tests of what is noticed.
+// Changes the database of a log directly, for tests of what the log notices.
 
 #include <doctest/doctest.h>
 #include <sqlite3.h>

@@ -124,8 +124,8 @@ void Disk::forget(const std::string& path) {
   std::erase_if(unsynced_, [&](const Unsynced& write) { return write.path == path; });
 }
 
-// Takes the unsynced writes back, the last one first, so that where two overlap the oldest bytes come out on top. A
-// torn cut keeps the file's size and decides sector by sector.
+// Undoes the unsynced writes, the last one first, so that the oldest bytes win where two overlap. A torn cut keeps the
+// size of the file and decides sector by sector.
 void Disk::cut_power() {
   Random random(fault_->nth);
   for (auto write = unsynced_.rbegin(); write != unsynced_.rend(); ++write) {
@@ -147,7 +147,7 @@ void Disk::die() {
   const std::lock_guard lock(mutex_);
   if (undoes_) cut_power();
   ::kill(::getpid(), SIGKILL);
-  std::abort();  // not reached: SIGKILL cannot be held off
+  std::abort();  // not reached: SIGKILL cannot be blocked
 }
 
 Result<void> Disk::write(int file, const std::string& path, std::uint64_t offset, std::string_view bytes) {

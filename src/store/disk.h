@@ -1,12 +1,11 @@
 #pragma once
-// Disk: what all files of one log share. It counts real writes and syncs, remembers the first that failed and refuses
-// every later one (contract, sentence 9), and carries out what benches and crash tests ask for: a delay before each
-// sync, and one fault at the n-th write or sync. SQLite's files come through it by shim_vfs, the log's own files
-// directly.
+// Disk: what all files of one log share. It counts writes and syncs. It remembers the first one that failed and refuses
+// all later ones (contract, sentence 9). For benchmarks and crash tests it delays each sync, or injects one fault at
+// the n-th write or sync. SQLite's files use it through shim_vfs, the log's own files directly.
 //
 // A fault is written OPERATION:N:ACTION, as in BERTH_STORE_FAULT=fsync:3:eio
 //
-//   operation  write | fsync       N counts from 1, over all files of the log, from its opening on
+//   operation  write | fsync       N counts from 1, over all files of the log, since it was opened
 //   action     eio                 the operation fails
 //              full                the write fails because the disk is full (write only)
 //              short               half of the bytes are written, then it fails (write only)
@@ -38,14 +37,14 @@ struct DiskFault {
 
 Result<DiskFault> parse_disk_fault(std::string_view text);
 
-// What the caller of next_write or next_sync is to do.
+// What the caller of next_write or next_sync has to do.
 enum class DiskStep { kGo, kFail, kFull, kHalfThenFail, kHalfThenDie };
 
 class Disk {
  public:
   Disk(std::optional<DiskFault> fault, std::uint32_t fsync_delay_ms);
 
-  // Counts the operation about to be made on `path`. A step that fails is already remembered as the failure.
+  // Count the operation that the caller is about to make on `path`. If the step is a failure, it is already remembered.
   DiskStep next_write(const std::string& path);
   DiskStep next_sync(const std::string& path);
   void count_read() { reads_.fetch_add(1, std::memory_order_relaxed); }
@@ -54,15 +53,16 @@ class Disk {
 
   void note_failure(const std::string& what);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // kIo with the first failure.
+  // Returns kIo with the first failure.
   Error failure() const;
 
-  // For power cuts: what a write is about to replace, and that all of a file's writes are on the disk.
+  // For power cuts: remember() notes the bytes that a write replaces; forget() notes that all writes of a file are on
+  // the disk.
   bool undoes() const { return undoes_; }
   void remember(const std::string& path, std::uint64_t offset, std::uint64_t size, std::string replaced);
   void forget(const std::string& path);
 
-  // The same for files that SQLite knows nothing of.
+  // The same operations for files that SQLite does not know.
   Result<void> write(int file, const std::string& path, std::uint64_t offset, std::string_view bytes);
   Result<void> sync(int file, const std::string& path);
   Result<void> rename(const std::string& from, const std::string& to);
@@ -74,7 +74,7 @@ class Disk {
   struct Unsynced {
     std::string path;
     std::uint64_t offset;
-    std::uint64_t size;    // of the file before the write
+    std::uint64_t size;    // size of the file before the write
     std::string replaced;  // the old bytes, zeros beyond its end
   };
 

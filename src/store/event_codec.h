@@ -1,7 +1,7 @@
 #pragma once
-// Events to the log's records and back: the one place that knows how an event lies in the log. A record's kind is the
-// event's place in the variant, its version the form of the payload; a form that is no longer written is read by an
-// upcaster, tested on a golden log of the release that wrote it.
+// Converts events to records of the log and back. Only this file knows the form of an event in the log. The kind of a
+// record is the index of the event in the variant; its version is the form of the payload. An old form is read by an
+// upcaster, which is tested on a golden log of the release that wrote it.
 
 #include "base/result.h"
 #include "model/event.h"
@@ -11,7 +11,7 @@ namespace berth::store {
 
 Record to_record(const EventRecord& event, std::uint64_t epoch);
 
-// kUnsupported for a version that a newer berth wrote, kCorrupt for bytes that are no event; both name the sequence
+// Error kUnsupported: a newer berth wrote this version. Error kCorrupt: the bytes are no event. Both name the sequence
 // number.
 Result<EventRecord> to_event(const Record& record);
 

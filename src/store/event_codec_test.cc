@@ -18,7 +18,7 @@ std::vector<Event> one_of_each(std::index_sequence<I...>) {
   return {Event(std::in_place_index<I>)...};
 }
 
-// A node and its registration as they lay in the log before nodes told of containers.
+// A node and its registration in the form of the log before nodes reported containers.
 struct PlainNode {
   std::string name;
   std::string pool;

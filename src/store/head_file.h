@@ -1,9 +1,10 @@
 #pragma once
 // The file `head` beside the database: sequence number and hash of the last acknowledged record, in one line. SQLite
-// takes a damaged end of its write-ahead log for the remains of a crash and drops it in silence; with this line,
-// written after each commit, an open sees that acknowledged records are gone. It is not synced with every commit, so
-// after a power cut it may name an earlier record, or be torn and then say nothing: it never claims more than was
-// acknowledged.
+// takes a damaged end of its write-ahead log for the rest of a crash and drops it silently. This line, written after
+// each commit, shows at open that acknowledged records are gone.
+//
+// The file is not synced with each commit. After a power cut it may name an earlier record, or be torn and name none;
+// it never names more than was acknowledged.
 
 #include <filesystem>
 #include <optional>
@@ -19,7 +20,7 @@ class HeadFile {
     Hash hash{};
   };
 
-  // Makes the file where there is none.
+  // Creates the file if it is missing.
   static Result<HeadFile> open(const std::filesystem::path& path, Disk& disk);
   HeadFile() = default;
   ~HeadFile();
@@ -36,7 +37,7 @@ class HeadFile {
   Disk* disk_ = nullptr;
 };
 
-// nullopt: no such file, or one that was torn.
+// Returns nullopt if there is no such file, or if it is torn.
 std::optional<HeadFile::Line> read_head_file(const std::filesystem::path& path);
 
 }  // namespace berth::store

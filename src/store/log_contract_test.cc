@@ -1,4 +1,4 @@
-// The contract of store/log.h, sentence by sentence, on every implementation.
+// Checks the contract of store/log.h, sentence by sentence, on every implementation.
 
 #include <doctest/doctest.h>
 
@@ -96,7 +96,8 @@ TEST_CASE_TEMPLATE("append is refused when its first sequence number is not the 
 
 TEST_CASE_TEMPLATE("append is refused when its epoch is not the one in force", Case, LOGS) {
   Case c;
-  CHECK(c.log().append(1, 1, records_from(1, 1, 1)).error().code == ErrorCode::kConflict);  // nobody took it yet
+  CHECK(c.log().append(1, 1, records_from(1, 1, 1)).error().code ==
+        ErrorCode::kConflict);  // the epoch is not taken yet
   const std::uint64_t older = c.log().take_epoch().value();
   append_records(c.log(), older, 2);
   const std::uint64_t newer = c.log().take_epoch().value();

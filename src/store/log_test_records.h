@@ -1,6 +1,6 @@
 #pragma once
-// The records that the tests of store/ append: all that is in one follows from its sequence number, so that what is
-// read back can be told from what was written without keeping it.
+// Records for the tests of store/. The content of each follows from its sequence number, so tests can check what they
+// read without keeping what they wrote.
 
 #include <doctest/doctest.h>
 

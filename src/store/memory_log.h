@@ -1,7 +1,7 @@
 #pragma once
-// The log in memory, for tests and simulation. It keeps the same contract as the durable one, chain included, and
-// outlives the server under test: a crash is a server that is thrown away, a restart is a new one on the same MemoryLog
-// after reopen(). Failures are asked for in advance, so that a seed reproduces them.
+// The log in memory, for tests and simulation. It keeps the same contract as the durable log, chain included, and
+// outlives the server under test. A crash is a server that is thrown away; a restart is a new server on the same
+// MemoryLog after reopen(). Failures are set in advance, so that a seed reproduces them.
 
 #include <map>
 #include <mutex>
@@ -11,7 +11,7 @@
 
 namespace berth::store {
 
-// What a failed append leaves behind. Its caller cannot tell which, exactly as with a disk.
+// What a failed append leaves behind. Its caller cannot know which, just as with a disk.
 enum class FailedAppend { kNothingKept, kAllKept };
 
 class MemoryLog : public Log {
@@ -66,7 +66,7 @@ class MemoryLog : public Log {
   std::map<std::uint64_t, std::size_t> history_of_job_;
   std::map<std::uint64_t, StoredCheckpoint> checkpoints_;
   Counters counters_;
-  std::uint64_t appends_until_failure_ = 0;  // 0: none asked for
+  std::uint64_t appends_until_failure_ = 0;  // 0: no failure is set
   FailedAppend failure_leaves_ = FailedAppend::kNothingKept;
   bool failed_ = false;
 };

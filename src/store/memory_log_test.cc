@@ -1,4 +1,4 @@
-// What only the log in memory can do: fail when told to, and be damaged in place.
+// Tests of what only the log in memory can do: fail on request, and be damaged in place.
 
 #include "store/memory_log.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 // SQLite allocates szOsFile bytes per file: this, followed by the real VFS's own file object.
 struct ShimFile {
-  sqlite3_file base;  // first, because SQLite sees a ShimFile as one
+  sqlite3_file base;  // first member, because SQLite treats a ShimFile as one
   Disk* disk;
   std::string* path;
   sqlite3_file* real;
@@ -116,7 +116,7 @@ int shim_shm_lock(sqlite3_file* file, int offset, int count, int flags) {
 void shim_shm_barrier(sqlite3_file* file) { below(file).xShmBarrier(real(file)); }
 int shim_shm_unmap(sqlite3_file* file, int remove) { return below(file).xShmUnmap(real(file), remove); }
 
-// Version 2: shared memory for WAL, and no memory-mapped pages, which would go round the Disk.
+// Version 2 has shared memory for the WAL, but no memory-mapped pages, which would bypass the Disk.
 constexpr sqlite3_io_methods kMethods = {2,
                                          shim_close,
                                          shim_read,
@@ -142,7 +142,7 @@ int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags,
   opened->disk = static_cast<Disk*>(vfs->pAppData);
   opened->real = reinterpret_cast<sqlite3_file*>(opened + 1);
   const int code = system_vfs()->xOpen(system_vfs(), path, opened->real, flags, flags_out);
-  // Without methods SQLite does not call close, so nothing may be left behind here.
+  // Without methods SQLite does not call close, so nothing may be left open here.
   if (opened->real->pMethods == nullptr) return code;
   opened->path = new std::string(path == nullptr ? "temporary file" : path);
   opened->base.pMethods = &kMethods;

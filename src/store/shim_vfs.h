@@ -1,7 +1,7 @@
 #pragma once
-// A thin SQLite VFS over the system's own: every write and sync of SQLite's files passes a Disk first, which counts it,
-// may delay or fail it, and stops everything after the first failure. Reading, locking and shared memory go straight
-// through.
+// A thin SQLite VFS over the one of the system. Each write and sync of SQLite's files goes through a Disk first, which
+// counts it, may delay or fail it, and refuses everything after the first failure. Reads, locks and shared memory go
+// directly to the system.
 
 #include <sqlite3.h>
 

@@ -14,7 +14,7 @@ ErrorCode code_of(int code) {
   switch (code & 0xff) {  // the low byte is the primary code, the rest says more
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // our SQL is fixed, so it fails only where the schema is not what it was
+    case SQLITE_ERROR:  // the SQL is fixed, so this error means that the schema has changed
     case SQLITE_MISMATCH:
       return ErrorCode::kCorrupt;
     case SQLITE_CONSTRAINT:
@@ -45,10 +45,11 @@ Statement& Statement::bind(int index, std::int64_t value) {
 }
 
 Statement& Statement::bind_bytes(int index, std::string_view bytes) {
-  // A null pointer would bind NULL, so that an empty view needs one that points somewhere.
+  // A null pointer would bind NULL, so an empty view needs a valid pointer.
   const void* const data = bytes.empty() ? "" : bytes.data();
   const int code = sqlite3_bind_blob64(statement_, index, data, bytes.size(), nullptr);
-  BERTH_CHECK(code == SQLITE_OK || code == SQLITE_TOOBIG);  // too big is left unbound, and NOT NULL refuses it
+  BERTH_CHECK(code == SQLITE_OK ||
+              code == SQLITE_TOOBIG);  // a value that is too big stays unbound, and NOT NULL refuses it
   return *this;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// One SQLite connection and its prepared statements as values that close themselves, with SQLite's codes turned into
-// Errors.
+// One SQLite connection and its prepared statements, as values that close themselves. Codes of SQLite become Errors.
 
 #include <sqlite3.h>
 
@@ -28,13 +27,13 @@ class Statement {
   Statement& bind(int index, std::int64_t value);
   Statement& bind_bytes(int index, std::string_view bytes);
 
-  // true: a row is there. false: done. The statement resets itself when done or failed.
+  // Returns true if there is a row, false when done. The statement resets itself when done or failed.
   Result<bool> step();
   // For statements without rows.
   Result<void> run();
   void reset() { sqlite3_reset(statement_); }
 
-  // Columns count from 0. nullopt: the stored value is of another type, which only damage brings about.
+  // Columns count from 0. Returns nullopt if the stored value has another type, which only damage causes.
   std::optional<std::int64_t> integer(int column) const;
   std::optional<std::string_view> bytes(int column) const;
 
@@ -55,7 +54,7 @@ class Connection {
 
   Result<void> execute(const char* sql);
   Result<Statement> prepare(const char* sql);
-  // The one integer that `sql` yields.
+  // Returns the single integer that `sql` yields.
   Result<std::int64_t> integer(const char* sql);
   int changes() const { return sqlite3_changes(database_); }
   sqlite3* raw() const { return database_; }

@@ -11,10 +11,11 @@ namespace {
 constexpr const char* kDatabase = "log.db";
 constexpr const char* kHeadFile = "head";
 constexpr const char* kFaultVariable = "BERTH_STORE_FAULT";
-// So many records are dropped in one transaction, so that cutting a long log needs no memory to speak of.
+// The number of records dropped per transaction, so that truncating a long log needs little memory.
 constexpr std::uint64_t kCutRecords = 20'000;
 
-// Names the file, and for damage how far the log went, because a database that does not open cannot say it.
+// Returns an error that names the file and, for damage, how far the log went: a database that does not open cannot say
+// that.
 Error cannot_open(const std::filesystem::path& directory, const Error& error) {
   const auto line = read_head_file(directory / kHeadFile);
   const bool tell = error.code == ErrorCode::kCorrupt && line;
@@ -57,7 +58,7 @@ Result<std::unique_ptr<SqliteLog>> SqliteLog::open(const std::filesystem::path& 
   if (!lock) return lock.error();
   log->lock_ = std::move(*lock);
   if (auto ok = log->open_for_writing(); !ok) {
-    // What the disk refused explains more than what SQLite made of it.
+    // The error of the disk explains more than the error of SQLite.
     return log->disk_.failed() ? log->disk_.failure() : cannot_open(directory, ok.error());
   }
   return log;
@@ -87,9 +88,9 @@ Result<void> SqliteLog::open_for_writing() {
   auto head_file = HeadFile::open(directory_ / kHeadFile, disk_);
   if (!head_file) return head_file.error();
   head_file_ = std::move(*head_file);
-  // A commit whose sync failed, or was never made, can be in the write-ahead log all the same, there only in the page
-  // cache: after a failed sync the system may call such a page clean and never write it. Moving all of it into the
-  // database writes and syncs those bytes anew, before anybody builds on them.
+  // A commit whose sync failed or was never made can still be in the write-ahead log, but only in the page cache. After
+  // a failed sync the system may mark such a page clean and never write it. Moving everything into the database writes
+  // and syncs those bytes again before anything is built on them.
   if (auto ok = move_wal(true); !ok) return ok;
   if (auto ok = head_file_.write({extent_.head.seq, extent_.head.hash}); !ok) return ok;
   return sync_directory(directory_);
@@ -105,9 +106,8 @@ Result<void> SqliteLog::open_for_reading() {
   return check_head_file();
 }
 
-// The acknowledged head must be in the log, with the hash it had. A restored log has no head file, and a power cut may
-// leave one that says nothing: neither is damage, but then nothing shows that the end of the log is all that was
-// acknowledged.
+// The acknowledged head must be in the log, with its hash. A restored log has no head file, and a power cut may leave a
+// torn one. Neither is damage, but then nothing proves that the log has everything that was acknowledged.
 Result<void> SqliteLog::check_head_file() {
   const auto line = read_head_file(directory_ / kHeadFile);
   const auto extent = reader_->extent();
@@ -121,7 +121,7 @@ Result<void> SqliteLog::check_head_file() {
                           fmt::format("missing: {} records up to {} were acknowledged and are gone",
                                       line->seq - extent->head.seq, line->seq));
   }
-  if (line->seq < extent->anchor_seq) return {};  // cut off since
+  if (line->seq < extent->anchor_seq) return {};  // truncated since
   const auto hash = reader_->hash_at(line->seq);
   if (!hash) return hash.error();
   if (*hash != line->hash) return corrupt_record(line->seq, "its hash is not the one that was acknowledged");
@@ -143,8 +143,8 @@ Result<void> SqliteLog::writable() const {
   return usable();
 }
 
-// A refusal, or a lock that somebody else holds, leaves the log as it was; anything else leaves it in a state that only
-// the next open can tell.
+// A refusal, or a lock held by another process, leaves the log unchanged. After any other error only the next open can
+// tell the state of the log.
 Error SqliteLog::broken(const Error& error) {
   if (disk_.failed()) return disk_.failure();
   const bool unchanged =
@@ -173,7 +173,7 @@ Result<void> SqliteLog::append(std::uint64_t epoch, std::uint64_t first_seq, std
   return {};
 }
 
-// After a commit: says so in the head file, moves the write-ahead log when it is time, and shows the new end.
+// After a commit: writes the head file, moves the write-ahead log if it is due, and shows the new end.
 Result<void> SqliteLog::moved_to(const Extent& extent) {
   if (disk_.failed()) return disk_.failure();  // SQLite does not report every failure
   if (auto ok = head_file_.write({extent.head.seq, extent.head.hash}); !ok) return ok;

@@ -1,6 +1,6 @@
 #pragma once
-// The durable log of one machine: a SQLite database in a data directory, written by one server. docs/store.md tells its
-// files, what is guaranteed and what each error means.
+// The durable log of one machine: a SQLite database in a data directory, written by one server. docs/store.md describes
+// its files, its guarantees and the meaning of each error.
 
 #include <filesystem>
 #include <memory>
@@ -19,21 +19,21 @@
 namespace berth::store {
 
 struct SqliteOptions {
-  std::uint32_t fsync_delay_ms = 0;  // before each sync: a slow disk, for benches
-  // For crash tests. Where there is none, the environment variable BERTH_STORE_FAULT is asked (grammar in disk.h).
+  std::uint32_t fsync_delay_ms = 0;  // delay before each sync, as of a slow disk, for benchmarks
+  // For crash tests. If absent, the environment variable BERTH_STORE_FAULT is used (grammar in disk.h).
   std::optional<DiskFault> fault = std::nullopt;
-  // How many pages the write-ahead log grows before append moves it into the database.
+  // By how many pages the write-ahead log may grow before append moves it into the database.
   int wal_pages = 1000;
 };
 
 class SqliteLog : public Log {
  public:
-  // Makes the directory and an empty log where there is none. kConflict where another server holds the directory,
-  // kUnsupported for a newer schema, kCorrupt where the log's end is not the one that was acknowledged.
+  // Opens the log for writing; creates the directory and an empty log if missing. Error kConflict: another server holds
+  // the directory. Error kUnsupported: a newer schema. Error kCorrupt: the end of the log is not the acknowledged one.
   static Result<std::unique_ptr<SqliteLog>> open(const std::filesystem::path& directory,
                                                  const SqliteOptions& options = {});
-  // For looking at a log, also while a server writes it: last() is what it was when opened, read goes on to what is
-  // durable by then, and every call that would write is kDenied.
+  // Opens the log for reading, even while a server writes it. last() stays as it was at the opening; read shows
+  // everything that is durable when it is called. Every writing call is kDenied.
   static Result<std::unique_ptr<SqliteLog>> open_read_only(const std::filesystem::path& directory);
 
   using Log::append;
@@ -49,12 +49,12 @@ class SqliteLog : public Log {
   Result<void> truncate_before(std::uint64_t seq) override;
   Counters counters() const override;
 
-  // What an operator should know of the opening: that the end of the log could not be compared with `head`.
+  // Warnings of the opening for an operator: the end of the log could not be compared with `head`.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // SQLite's own check of every page of the database, which also sees damage in pages that hold no record.
+  // Runs SQLite's own check of every page of the database, which also finds damage in pages without records.
   Result<void> check_pages() const;
-  // Reads of SQLite's files since the log was opened.
+  // Returns the number of reads of SQLite's files since the log was opened.
   std::uint64_t file_reads() const { return disk_.reads(); }
 
  private:
@@ -76,7 +76,7 @@ class SqliteLog : public Log {
   mutable Disk disk_;
   ShimVfs vfs_;
   HeadFile head_file_;
-  std::unique_ptr<SqliteWriter> writer_;  // none when only reading
+  std::unique_ptr<SqliteWriter> writer_;  // null for a read-only log
   std::unique_ptr<SqliteReader> reader_;
   std::vector<std::string> warnings_;
   HashChain chain_;

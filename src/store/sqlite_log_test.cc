@@ -1,4 +1,4 @@
-// What the durable log adds to the contract: its directory, its lock, its schema, and what it costs.
+// Tests of what the durable log adds to the contract: its directory, lock, schema and costs.
 
 #include "store/sqlite_log.h"
 

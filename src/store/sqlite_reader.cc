@@ -100,7 +100,7 @@ Result<Chunk> SqliteReader::read(std::uint64_t from_seq, const Hash& previous) {
   if (auto ok = begin_.run(); !ok) return ok.error();
   auto chunk = read_locked(from_seq, previous);
   select_records_.reset();
-  std::ignore = end_.run();  // nothing was written, so that nothing can be lost
+  std::ignore = end_.run();  // nothing was written, so nothing can be lost
   return chunk;
 }
 
@@ -127,11 +127,11 @@ Result<Chunk> SqliteReader::read_locked(std::uint64_t from_seq, const Hash& prev
   return chunk;
 }
 
-// Steps to the row that must be `seq`; `hash` is its predecessor's, and then its own.
+// Reads the next row, which must be `seq`. `hash` is the hash of the record before it and becomes its own.
 Result<Record> SqliteReader::checked_row(std::uint64_t seq, Hash& hash) {
   const auto row = select_records_.step();
   if (!row) {
-    // A read that the system refused says nothing about what is stored.
+    // A read error of the system says nothing about the stored data.
     if (row.error().code != ErrorCode::kCorrupt) return row.error();
     return corrupt_record(seq, row.error().message);
   }

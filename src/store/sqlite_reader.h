@@ -1,6 +1,6 @@
 #pragma once
-// The second connection, which only reads, so that readers never wait for the writer nor it for them. It sees what is
-// durable and nothing else: SQLite shows a commit to others only after its sync has returned. Any thread may call it.
+// The second connection, for reading only. Readers never wait for the writer, nor the writer for them. It sees only
+// durable records: SQLite shows a commit to other connections only after its sync has returned. Any thread may call it.
 
 #include <memory>
 #include <mutex>
@@ -12,12 +12,12 @@
 
 namespace berth::store {
 
-// A run of consecutive records, all checked against the chain, read in one short transaction: a long one would keep the
-// write-ahead log from being emptied. Empty at the end of the log.
+// Consecutive records, all checked against the chain, read in one short transaction. A long transaction would prevent
+// the write-ahead log from being emptied. Empty at the end of the log.
 struct Chunk {
   std::vector<Record> records;
-  Hash last_hash{};             // of the last of them
-  std::optional<Error> damage;  // what is wrong with the record after them
+  Hash last_hash{};             // hash of the last record
+  std::optional<Error> damage;  // the damage of the record after them, if any
 };
 
 class SqliteReader {
@@ -25,12 +25,12 @@ class SqliteReader {
   static Result<std::unique_ptr<SqliteReader>> open(const std::string& path, const char* vfs);
 
   Result<Extent> extent();
-  // Of a record that is kept, or of the last one that was cut off.
+  // Returns the hash of a record that is kept, or of the last record that was dropped.
   Result<Hash> hash_at(std::uint64_t seq);
-  // From from_seq on; `previous` is the hash of the record before it.
+  // Reads from from_seq on. `previous` is the hash of the record before it.
   Result<Chunk> read(std::uint64_t from_seq, const Hash& previous);
   Result<std::vector<HistoryRow>> history(const HistoryQuery& query);
-  // SQLite's own check of every page. Reads the whole database.
+  // Runs SQLite's own check of every page; it reads the whole database.
   Result<void> check_pages();
 
  private:

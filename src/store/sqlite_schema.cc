@@ -8,10 +8,10 @@ namespace berth::store {
 
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x62727468;  // "brth", so that `file` and we know our own
+constexpr std::int64_t kApplicationId = 0x62727468;  // "brth", so that `file` and berth recognize the database
 
-// FULL syncs the write-ahead log with each commit. Checkpoints of it are made by SqliteWriter, because those that
-// SQLite makes by itself swallow their errors.
+// FULL syncs the write-ahead log with each commit. SqliteWriter makes the checkpoints of it, because the automatic ones
+// of SQLite hide their errors.
 constexpr const char* kWriterSettings =
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cell_size_check = ON;"
     "PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF; PRAGMA journal_size_limit = 67108864;"
@@ -64,7 +64,7 @@ Result<void> check_version(Connection& connection) {
 }  // namespace
 
 Result<void> prepare_writer(Connection& connection) {
-  // Looked at before any setting: a database of somebody else's is not even switched to WAL.
+  // Checked before any setting: a database of another program must not even be switched to WAL.
   const auto tables = connection.integer("SELECT count(*) FROM sqlite_schema");
   if (!tables) return tables.error();
   if (*tables > 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// The tables of the log's database, and the one row that says where the log begins and ends. That row is what append
-// compares and sets; it carries a checksum of its own, because the chain covers records only.
+// The tables of the log's database, and the single row (extent) that says where the log begins and ends. append
+// compares and sets that row. It has a checksum of its own, because the chain covers only records.
 
 #include "store/hash_chain.h"
 #include "store/log.h"
@@ -10,8 +10,8 @@ namespace berth::store {
 
 inline constexpr std::int64_t kSchemaVersion = 1;
 
-// Settings of the connection that writes, and the tables where there are none. kUnsupported for a newer schema,
-// kInvalid for a database that is not a berth log.
+// Prepares the writing connection, and creates the tables if missing. Error kUnsupported: a newer schema. Error
+// kInvalid: the database is not a berth log.
 Result<void> prepare_writer(Connection& connection);
 Result<void> prepare_reader(Connection& connection);
 
@@ -21,12 +21,12 @@ struct Extent {
   Hash anchor_hash{};
 };
 
-// Columns 0.. of a statement over the table `extent`, in this order.
+// Selects the columns of the table `extent`, in the order that load_extent reads.
 inline constexpr const char* kSelectExtent =
     "SELECT head_seq, epoch, head_hash, anchor_seq, anchor_hash, checksum FROM extent WHERE id = 1";
 
 Hash checksum_of(const Extent& extent);
-// Steps and resets `select_extent`, which is kSelectExtent prepared.
+// Requires: `select_extent` is kSelectExtent prepared. It is stepped and reset.
 Result<Extent> load_extent(Statement& select_extent);
 
 std::optional<Hash> to_hash(std::optional<std::string_view> bytes);

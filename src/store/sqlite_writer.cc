@@ -76,8 +76,8 @@ Result<void> SqliteWriter::in_transaction(const Body& body) {
   if (auto ok = begin_.run(); !ok) return ok;
   Result<void> done = body();
   if (done) done = commit_.run();
-  // A failed commit may have rolled back already. If the rollback fails as well there is nothing left to do: the error
-  // that is returned makes the log unusable, and an unfinished transaction is dropped by the next open.
+  // A failed commit may have rolled back already. If the rollback fails, too, nothing is left to do: the returned error
+  // makes the log unusable, and the next open drops the unfinished transaction.
   if (!done && sqlite3_get_autocommit(connection_.raw()) == 0) std::ignore = rollback_.run();
   return done;
 }
@@ -143,11 +143,11 @@ Result<void> SqliteWriter::checkpoint_wal(bool everything) {
   int moved = 0;
   const int code = sqlite3_wal_checkpoint_v2(connection_.raw(), nullptr, mode, &pages, &moved);
   if (code == SQLITE_BUSY && !everything) {
-    wal_pages_left_ = wal_pages_;  // nothing was moved; there is no hurry
+    wal_pages_left_ = wal_pages_;  // nothing was moved; the next checkpoint can do it
     return {};
   }
   if (code != SQLITE_OK) return sqlite_error(connection_.raw(), code);
-  // Once all of it is moved the next commit starts it anew, and its count of pages with it.
+  // Once everything is moved, the next commit restarts the write-ahead log and its page count.
   wal_pages_left_ = moved >= pages ? 0 : pages;
   wal_pages_ = wal_pages_left_;
   return {};

@@ -1,5 +1,5 @@
 #pragma once
-// A directory for one test, gone with it, and the log in one.
+// A directory for one test, removed at its end, and the log in it.
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@ namespace berth::store {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    // In memory where the machine has such a file system: these tests inject their failures, and real syncs only slow
-    // them.
+    // In memory if the machine has such a file system: these tests inject their failures, and real syncs would only
+    // slow them.
     const bool in_memory = ::access("/dev/shm", W_OK) == 0;
     const std::filesystem::path parent = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
     std::string pattern = (parent / "berth-store-XXXXXX").string();
@@ -30,7 +30,7 @@ class TemporaryDirectory {
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
-  // Does not exist yet: making it is the log's part.
+  // The path of the data directory. It does not exist yet: the log creates it.
   std::filesystem::path path() const { return root_ / "data"; }
 
  private:

@@ -11,7 +11,7 @@ constexpr std::size_t kHistoryPage = 1024;
 
 Error given_up() { return {ErrorCode::kUnavailable, "the check was given up before its end"}; }
 
-// Of damage it is worth to know what it left whole.
+// Returns the error with the part of the log that is not damaged.
 Error with_sound(Error error, const ChainReport& report) {
   if (error.code != ErrorCode::kCorrupt) return error;
   const std::uint64_t last = report.first_seq + report.records - 1;
@@ -56,7 +56,7 @@ Result<ChainReport> verify_chain(const Log& log, const ChainProgress& progress) 
   report.head_hash = head.hash;
   const std::uint64_t total = head.seq + 1 - report.first_seq;
   const auto go_on = [&] { return !progress || progress(report.records, total); };
-  // Records appended while we walk are left out, so that the report speaks of one moment.
+  // Records appended during the check are left out, so that the report is about one moment.
   const auto walked = log.read(report.first_seq, [&](const Record& record) -> Result<bool> {
     if (record.seq > head.seq) return false;
     ++report.records;

@@ -270,7 +270,10 @@ def nodes_are_cordoned_and_drained(berth):
     assert "cordoned" in berth("why", job).splitlines()[0], berth("why", job)
     berth("uncordon", "n1")
     berth.wait(job, "running")
-    assert "draining" in berth("drain", "n1")
+    told = berth("drain", "n1")
+    assert "draining" in told and f"job {job} of" in told and "--lose-work" in told, told
+    assert berth.json("job", job)["phase"] == "running"  # it cannot save
+    assert "lost is" in berth("drain", "n1", "--lose-work")
     story = berth.wait(job, "pending")
     assert story["past"][-1]["cause"] == "drain", story
     berth("uncordon", "n1")

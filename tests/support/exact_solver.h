@@ -1,7 +1,7 @@
 #pragma once
-// An exact solver for tiny instances, for tests only: whether a gang can start, by trying every task on every set of
-// GPUs, from nothing but the nodes' specs, the attempts and the configured limits. It shares no code with placement,
-// quota or the indexes, so that it can contradict them.
+// An exact solver for tiny instances, for tests only. It finds out whether a gang can start by trying every task on
+// every set of GPUs. It reads only the nodes' specs, the attempts, the nominations and the configured limits. It shares
+// no code with placement, quota or the indexes, so a bug there cannot hide here, too.
 
 #include <algorithm>
 #include <map>
@@ -13,15 +13,15 @@
 
 namespace berth::sched {
 
-// What the solver may imagine to be different.
+// Changes of the state that the solver assumes.
 struct Imagined {
-  state::JobState job;                                              // as it asks
-  std::set<JobId> gone;                                             // running jobs that are not there
-  std::map<JobId, std::uint32_t> kept;                              // gangs that have only so many tasks
-  std::set<NodeId> uncordoned;                                      // nodes that take tasks after all
-  std::map<std::pair<QueueId, std::size_t>, std::int64_t> max;      // ceilings by queue and dimension
+  state::JobState job;                                              // the job to start, possibly a changed copy
+  std::set<JobId> gone;                                             // running jobs that are ignored
+  std::map<JobId, std::uint32_t> kept;                              // elastic gangs that keep only so many tasks
+  std::set<NodeId> uncordoned;                                      // cordoned nodes that take tasks
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> max;      // max by queue and dimension
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> lending;  // lending limits
-  bool beside_burst = false;                                        // it may not use burst pools
+  bool beside_burst = false;                                        // the job may not use burst pools
 };
 
 class ExactSolver {
@@ -47,7 +47,7 @@ class ExactSolver {
     });
   }
 
-  // Whether the job's least size fits in some way.
+  // Returns true if the job fits with min_count tasks of each group in any way.
   bool can_start() {
     tasks_.clear();
     own_nodes_.clear();
@@ -65,15 +65,15 @@ class ExactSolver {
     std::int64_t milli = kMilli;
     std::int64_t sharers = 0;
     TrustDomainId domain;
-    TrustDomainId promised;  // to whom shares of it are, if they are
-    MigSlices slices = 0;    // taken, of one that is cut
+    TrustDomainId promised;  // the trust domain of nominated shares, if any
+    MigSlices slices = 0;    // taken slices of a GPU with MIG
   };
   struct Room {
     bool takes_tasks = true;
     std::int64_t cpu = 0;
     std::int64_t memory = 0;
     bool touched = false;
-    bool own = false;  // holds a task of the gang itself
+    bool own = false;  // has a task of the gang that is being placed
     std::vector<GpuRoom> gpus;
   };
 
@@ -89,7 +89,7 @@ class ExactSolver {
     return room;
   }
 
-  // What is promised in burst pools counts as if it were in others until it starts.
+  // A nomination in a burst pool counts as if it were outside burst pools until the job starts.
   void charge(const TaskPlacement& placement, QueueId queue, bool promised) {
     Room& room = nodes_[placement.node.index()];
     room.cpu -= placement.cpu_milli;
@@ -112,7 +112,8 @@ class ExactSolver {
       }
     }
   }
-  // Of a GPU that is cut; whoever shares it has nothing to do with that.
+  // Takes the slices of the placement on GPUs with MIG; returns true if there are any. Trust domains do not matter for
+  // MIG instances.
   bool cut(const TaskPlacement& placement) {
     bool any = false;
     for (const std::uint8_t g : placement.gpus) {
@@ -177,10 +178,10 @@ class ExactSolver {
            std::find(request.gpu_models.begin(), request.gpu_models.end(), name) != request.gpu_models.end();
   }
 
-  // What is promised beyond what is there does not hinder a task that asks none of it.
+  // A resource that the task does not request is no obstacle, even if more of it is nominated than there is.
   static bool has(std::int64_t room, std::int64_t asked) { return asked == 0 || room >= asked; }
 
-  // Tasks of one group are alike, so each goes no further left than the one before it.
+  // Tasks of one group are equal, so no task is tried on an earlier node than the task before it.
   bool put(std::size_t task, std::size_t from) {
     if (task == tasks_.size()) return within_limits();
     const TaskGroup& group = imagined_.job.spec.groups[tasks_[task]];
@@ -196,7 +197,8 @@ class ExactSolver {
     return false;
   }
 
-  // The names of the node's places down to the required level; empty where it has none there.
+  // Returns the domains of the node from the outermost level to the required one, or nothing if it is in no domain of
+  // that level.
   std::vector<std::string> place_of(std::size_t n, const std::string& required) const {
     const NodeSpec& spec = state_.nodes()[n].spec;
     if (required == "node") return {spec.name};
@@ -221,7 +223,7 @@ class ExactSolver {
     return !place.empty() && (own_nodes_.empty() || place == place_of(own_nodes_.front(), required));
   }
 
-  // Tasks are put group after group, so those of the same group are the last ones.
+  // Tasks are placed group by group, so the last placed node is of the same group, unless this is its first task.
   bool group_in_one_domain(std::size_t task, std::size_t n) const {
     const std::string& required = imagined_.job.spec.groups[tasks_[task]].topology.required;
     if (required.empty()) return true;
@@ -230,7 +232,7 @@ class ExactSolver {
     return !place.empty() && (first || place == place_of(own_nodes_.back(), required));
   }
 
-  // A task of somebody else that is there, or is promised a place.
+  // A task of another job that is bound, or a nominated place.
   struct Other {
     const state::JobState* job;
     std::size_t node;
@@ -299,7 +301,8 @@ class ExactSolver {
     return true;
   }
 
-  // The first of its like may stand in any domain, and those that start with it beside it.
+  // Returns true if the node satisfies the required affinity terms. If no task anywhere matches a term but the job
+  // itself, the job is the first of its kind. It may then use any domain, and its other tasks must use the same one.
   bool near(std::size_t n) const {
     const JobSpec& spec = imagined_.job.spec;
     for (const AffinityTerm& term : spec.affinity) {
@@ -348,7 +351,7 @@ class ExactSolver {
       }
       return false;
     }
-    // Idle GPUs of one model are alike where no group minds their domains: only the model is a choice.
+    // Idle GPUs of one model are equal, unless a group has a NUMA policy. So only the model is tried.
     for (std::size_t m = 0; m < state_.gpu_models().size(); ++m) {
       std::vector<std::size_t> idle;
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
@@ -378,7 +381,7 @@ class ExactSolver {
     return domains.size();
   }
 
-  // All sets of so many of the GPUs.
+  // Returns all subsets of `gpus` with `many` elements.
   static std::vector<std::vector<std::size_t>> sets_of(const std::vector<std::size_t>& gpus, std::size_t many) {
     std::vector<std::vector<std::size_t>> sets;
     for (std::uint32_t bits = 0; bits < 1U << gpus.size(); ++bits) {
@@ -391,12 +394,12 @@ class ExactSolver {
     return sets;
   }
 
-  // Every set of idle GPUs of the model, by a NUMA policy that refuses in no more domains than it allows.
+  // Tries every set of idle GPUs of the model. A strict NUMA policy limits the number of NUMA domains of the set.
   bool on_domains(std::size_t task, std::size_t n, const TaskGroup& group, const std::vector<std::size_t>& idle) {
     const auto many = static_cast<std::size_t>(group.request.gpus);
     std::size_t most = minds_domains(group) ? 1 : many;
     if (group.numa == NumaPolicy::kRestricted) {
-      std::vector<std::size_t> there;  // of the model, whatever is on them
+      std::vector<std::size_t> there;  // all GPUs of the model, busy ones included
       for (std::size_t g = 0; g < nodes_[n].gpus.size(); ++g) {
         if (nodes_[n].gpus[g].model == nodes_[n].gpus[idle.front()].model) there.push_back(g);
       }
@@ -409,7 +412,7 @@ class ExactSolver {
     return false;
   }
 
-  // An exclusive task needs what it asks of a node and is charged all of it.
+  // Tries an exclusive task. The node must have what the task requests, and the task is charged for the whole node.
   bool whole_node(std::size_t task, std::size_t n, const TaskGroup& group) {
     Room& room = nodes_[n];
     std::vector<std::size_t> all;
@@ -479,7 +482,8 @@ class ExactSolver {
     return true;
   }
 
-  // What the siblings keep of their idle guarantees stays theirs, below the parent's ceiling and of what backs it.
+  // Returns true if siblings keep the idle part of their guarantees that they do not lend. It must fit below the
+  // parent's max and outside burst pools.
   bool lent(const state::QueueState& queue, std::size_t dim, std::int64_t asked, std::int64_t ordinary) {
     const state::QueueState& parent = state_.queue(queue.parent);
     std::int64_t kept = 0;
@@ -502,10 +506,10 @@ class ExactSolver {
   std::vector<Room> nodes_;
   std::vector<Other> others_;
   std::map<std::pair<QueueId, std::size_t>, std::int64_t> used_;
-  std::map<std::pair<QueueId, std::size_t>, std::int64_t> burst_;  // of it, in burst pools
+  std::map<std::pair<QueueId, std::size_t>, std::int64_t> burst_;  // the part of used_ in burst pools
   std::vector<std::size_t> tasks_;
-  std::vector<Amounts> own_;            // of each task that is put
-  std::vector<std::size_t> own_nodes_;  // where it is
+  std::vector<Amounts> own_;            // amounts of each placed task
+  std::vector<std::size_t> own_nodes_;  // node of each placed task
 };
 
 inline bool exactly_can_start(const state::State& state, const Imagined& imagined) {

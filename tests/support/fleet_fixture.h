@@ -1,6 +1,6 @@
 #pragma once
-// A small fleet driven by hand, for tests: commands go in, cycles run when they are asked for, and after each of them
-// the state must be as it was before the cycle looked at it.
+// A small fleet for tests. The test sends commands and decides when a cycle runs. After each cycle, the fixture checks
+// that the cycle left the state unchanged.
 
 #include <doctest/doctest.h>
 
@@ -80,7 +80,7 @@ struct FleetFixture {
     return plan;
   }
 
-  // Every task of the running job leaves.
+  // Reports the exit of every task of the running job.
   void exit(JobId job, std::int32_t code) {
     const auto& attempt = *state.job(job)->attempt;
     const std::uint32_t number = attempt.number;
@@ -90,7 +90,7 @@ struct FleetFixture {
     }
   }
 
-  // "n1 n1 n2": where its tasks are, in rank order.
+  // Returns the nodes of its tasks in rank order, "n1 n1 n2", or "waits".
   std::string nodes_of(JobId job) const {
     std::string names;
     if (!runs(job)) return "waits";

@@ -1,5 +1,6 @@
 #pragma once
-// Placement by scanning all nodes for every task, for tests: what the index must agree with.
+// Reference placement for tests: it scans all nodes for every task. Placement with the node index must give the same
+// result.
 
 #include <algorithm>
 #include <map>
@@ -14,8 +15,8 @@
 
 namespace berth::sched {
 
-// The reference: every task is tried on every node, and the best fit of all wins. Nothing is shared with the product
-// but the judgement of one task on one node. The fleets are small enough for the product to score all of their nodes.
+// Tries every task on every node; the best fit of all nodes wins. It shares with the product only the judgement of one
+// task on one node. Test fleets are so small that the product scores all their nodes, too.
 struct LinearSearch {
   const state::State& state;
   const state::JobState& job;
@@ -73,7 +74,7 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const std::vector<st
   return search.placements;
 }
 
-// The groups as they are stated, or those with the largest tasks first, or last.
+// Tries the groups in their stated order, then with the largest tasks first, then with the largest last.
 inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& state, const state::JobState& job,
                                                             ModelMask models, NodeScore score, Pools pools,
                                                             bool by_images = false) {
@@ -90,7 +91,8 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& 
   return place_slow(order, state, job, models, score, pools, by_images);
 }
 
-// A gang of several groups fits if it does so by best fit, and goes by the score where it can.
+// Uses the configured score if the gang fits with it. A gang of several groups falls back to best fit; if it does not
+// fit by best fit, it does not fit.
 inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& state, const state::JobState& job,
                                                             ModelMask models, Pools pools) {
   const NodeScore score = state.config().scheduling.score;
@@ -101,7 +103,8 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& 
   return scored ? scored : fitting;
 }
 
-// Within the guarantees outside burst pools, beyond them in burst pools, and where that does not do it anywhere.
+// A job within its guarantees is tried outside burst pools first, a borrowing job in burst pools first. If it does not
+// fit there, all pools are tried.
 inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& state, const state::JobState& job,
                                                             ModelMask models) {
   const Pools first = within_guarantee(state, job) ? Pools::kOrdinary : Pools::kBurst;
@@ -109,7 +112,7 @@ inline std::optional<std::vector<TaskPlacement>> place_slow(const state::State& 
   return placements ? placements : place_slow(state, job, models, Pools::kAny);
 }
 
-// The same by images, as far as it fits so.
+// As place_slow with the configured score, but prefers nodes that have the image.
 inline std::optional<std::vector<TaskPlacement>> place_slow_by_images(const state::State& state,
                                                                       const state::JobState& job, ModelMask models) {
   const NodeScore score = state.config().scheduling.score;

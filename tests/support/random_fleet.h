@@ -1,9 +1,10 @@
 #pragma once
-// A fleet that lives at random, for tests that hold in any state it comes to.
+// A random fleet, for tests of properties that hold in every state.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,17 +19,18 @@ namespace berth {
 
 inline const std::vector<std::string> kModels = {"A", "B", "C"};
 
-// Nodes of three models in two pools, some tainted, labelled, cordoned, unhealthy or
-// lost; jobs of many shapes come, run and go through the product's own cycle.
+// Nodes of three GPU models in two pools; some are tainted, labelled, cordoned, unhealthy or lost. Random jobs arrive,
+// run and end; the product's own cycle schedules them.
 struct Fleet {
   state::State state;
   Random random;
-  Random sockets;    // for NUMA domains and policies
-  Random crates;     // for images
-  Random knives;     // for GPUs that are cut
-  bool cut = false;  // those of model C
+  Random sockets;    // for NUMA domains and policies, so that the other random numbers stay the same
+  Random crates;     // for images, likewise
+  Random knives;     // for MIG, likewise
+  bool cut = false;  // GPUs of model C use MIG
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
+  std::function<void(const EventRecord&)> on_event;
 
   explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed), knives(seed), cut(seed % 4 == 3) {
     ClusterConfig config = default_cluster_config();
@@ -68,7 +70,7 @@ struct Fleet {
     for (std::int64_t i = 0; i < count; ++i) register_node("n" + std::to_string(i));
   }
 
-  // With numbers of its own, so that the rest of a seed's life stays what it was.
+  // Chooses eviction terms with random numbers of its own, so that the rest of a seed's life stays the same.
   static void choose_terms(ClusterConfig& config, std::uint64_t seed) {
     Random agreed(seed ^ 0x7e2a5ULL);
     if (!agreed.chance(500)) return;
@@ -150,7 +152,7 @@ struct Fleet {
     return spec;
   }
 
-  // Nobody asks for the model that is cut by its name.
+  // Requests a MIG profile for some tasks. No job names model C, which uses MIG.
   void choose_instance(TaskRequest& request) {
     if (request.gpu_models == std::vector<std::string>{"C"}) request.gpu_models.clear();
     if (!knives.chance(500)) return;
@@ -166,14 +168,22 @@ struct Fleet {
     control::Batch batch(state, now);
     auto reply = control::handle(batch, command);
     control::reconcile(batch);
+    keep(batch);
     return reply ? std::optional(*reply) : std::nullopt;
   }
 
   void cycle() {
     control::Batch batch(state, now);
-    control::reconcile(batch);  // as a turn does: windows that are over are over for everybody
+    control::reconcile(batch);  // as an iteration does: first ends the windows that are over
     control::commit(batch, sched::run_cycle(state, now));
     control::reconcile(batch);
+    keep(batch);
+  }
+
+  // Gives the events of a batch to `on_event`, if a test has set it.
+  void keep(const control::Batch& batch) const {
+    if (!on_event) return;
+    for (const EventRecord& record : batch.records()) on_event(record);
   }
 
   void end_some() {
@@ -228,8 +238,7 @@ inline std::vector<JobId> pending_of(const state::State& state) {
   return pending;
 }
 
-// Fleets with the seeds from `first` up to, not including, `end`; so many jobs more come after each step of their
-// lives.
+// Runs fleets with the seeds from `first` to before `end`. `arrivals` more jobs arrive after each step.
 struct Lives {
   std::uint64_t first = 0;
   std::uint64_t end = 0;

@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kToken(64, 'a');
-const std::string kAuthorization = "Authorization: Bearer " + kToken + "\r\n";
+const std::string kAnnsToken(64, 'a');
+const std::string kAuthorization = "Authorization: Bearer " + kAnnsToken + "\r\n";
 
 // What the handlers leave for the test to answer, from a thread of its choice.
 struct Desk {
@@ -105,7 +105,7 @@ Router test_router(Desk& desk) {
 struct Fixture {
   explicit Fixture(ServerOptions options = {}) {
     Authenticator authenticator;
-    REQUIRE(authenticator.add(kToken, "ann"));
+    REQUIRE(authenticator.add(kAnnsToken, "ann"));
     options.on_fault = [this](const std::string& fault) {
       const std::lock_guard lock(desk.mutex);
       faults.push_back(fault);
@@ -284,16 +284,16 @@ TEST_CASE("server: a token is needed for all but public routes") {
   CHECK(statuses_for(fixture, get("/health", "")) == std::vector{200});
   for (const std::string& headers :
        std::vector<std::string>{"", "Authorization: Bearer " + std::string(64, 'b') + "\r\n",
-                                "Authorization: Basic " + kToken + "\r\n", "X-Token: " + kToken + "\r\n"}) {
+                                "Authorization: Basic " + kAnnsToken + "\r\n", "X-Token: " + kAnnsToken + "\r\n"}) {
     TestSocket socket = fixture.connect();
     socket.send(get("/who/me", headers));
     const Answer answer = socket.answer();
     CHECK(answer.status == 401);
     CHECK(answer.has_header("WWW-Authenticate: Bearer"));
-    CHECK(answer.body.find(kToken) == std::string::npos);
+    CHECK(answer.body.find(kAnnsToken) == std::string::npos);
   }
   CHECK(statuses_for(fixture, get("/who/me", kAuthorization + kAuthorization)) == std::vector{400});
-  CHECK(statuses_for(fixture, get("/who/me?token=" + kToken, "")) == std::vector{401});
+  CHECK(statuses_for(fixture, get("/who/me?token=" + kAnnsToken, "")) == std::vector{401});
 }
 
 TEST_CASE("server: answers may come later and from another thread, once") {

@@ -102,8 +102,8 @@ Schema queue() {
                                 {"gpus", number("GPUs of those.")},
                                 {"submitted", integer("Jobs that run or wait; a service or an array is one.")}}))},
        {"usage", amounts("What is bound below it.")},
-       {"within", amounts("The part of it that is within its guarantee.")},
-       {"borrowed_gpus", number("GPUs beyond its guarantee.")},
+       {"within", amounts("The part of it that is within its guarantee and those of the queues above it.")},
+       {"borrowed_gpus", number("GPUs beyond that: jobs of other queues may reclaim them.")},
        {"burst_gpus", number("GPUs of burst pools, all of them borrowed.")},
        {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
        {"pending", integer("Jobs that wait below it and may be asked.")},
@@ -222,6 +222,17 @@ Schema node() {
        {"lease", integer("How often it has registered.")}});
 }
 
+Schema drained_job() {
+  return object("A job on a node that drains.",
+                {{"id", integer("The job.")},
+                 {"user", text("Whose it is.")},
+                 {"leaves", boolean("It is asked to leave; else it runs to its end.")},
+                 {"loses_work", boolean("It does not save when it is asked to leave.")},
+                 {"unsaved_s", integer("Seconds of work since its last checkpoint; 0: it loses none.")},
+                 {"gpus", number("GPUs that it has, here and elsewhere.")},
+                 {"ends?", time("When its time limit ends it.")}});
+}
+
 Schema window() {
   return object("A maintenance window.", {{"name", text("Its name.")},
                                           {"nodes", list("Its nodes.", text("A node."))},
@@ -299,7 +310,9 @@ void add_cluster_schemas(boost::json::object& schemas) {
                                           {"next_cursor", nullable(text("Where to go on; null: the end."))},
                                           {"seq", integer("The last event that the list reflects.")}});
   schemas["NodeChanged"] = object("A command about a node that was taken.",
-                                  {{"name", text("The node.")}, {"unchanged", boolean("It already was as asked.")}});
+                                  {{"name", text("The node.")},
+                                   {"unchanged", boolean("It already was as asked.")},
+                                   {"jobs?", list("Of a drain: the jobs on the node, by id.", drained_job())}});
   schemas["Maintenance"] = window();
   schemas["MaintenanceList"] =
       object("Maintenance windows.", {{"items", list("The windows, by name.", reference("Maintenance"))},

@@ -1,9 +1,12 @@
 // Schemas of the documents that users write: docs/jobs.md and docs/configuration.md say what they mean. What reads them
 // is model/document.
 
+#include <utility>
+
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
 #include "model/cluster_config.h"
+#include "model/document/job_keys.h"
 #include "model/job.h"
 
 namespace berth::api {
@@ -15,7 +18,7 @@ Schema amount(std::string_view description) {
   return either(description, {number("As a number."), text("As a text, such as \"0.5\".")});
 }
 
-Schema size(std::string_view description) {
+Schema memory(std::string_view description) {
   return either(description, {text("With a binary unit, such as 64GiB."), integer("0 needs no unit.")});
 }
 
@@ -35,33 +38,10 @@ Schema job_ids(std::string_view description) {
   return either(description, {integer("A job."), list("Several.", integer("A job."))});
 }
 
-void add_members(Schema& schema, const Schema& more) {
-  for (const auto& [name, member] : more.at("properties").as_object()) schema["properties"].as_object()[name] = member;
-}
-
-Schema group_members() {
-  return object("", {{"tasks?", integer("How many tasks, up to 65536; 1 if absent.")},
-                     {"min_tasks?", integer("The fewest it starts with; tasks if absent.")},
-                     {"gpus?", amount("GPUs per task; below 1 a share of one.")},
-                     {"gpu_models?", words("Any of these GPU models; any at all if absent.")},
-                     {"mig_profile?", text("A MIG instance per task, such as 1g.10gb, instead of GPUs.")},
-                     {"cpus?", amount("Cores per task.")},
-                     {"memory?", size("Memory per task.")},
-                     {"command?", words("The program and its arguments, or a line for the shell.")},
-                     {"env?", values("Environment.")},
-                     {"workdir?", text("An absolute path.")},
-                     {"image?", text("A container image: only nodes that run containers.")},
-                     {"launch?", word_of<Launch>("How processes are started.")},
-                     {"pool?", text("Only nodes of this pool.")},
-                     {"node_selector?", values("Only nodes with these labels.")},
-                     {"tolerations?", words("Keys of taints that it bears.")},
-                     {"numa?", word_of<NumaPolicy>("From how many NUMA domains of its node the GPUs of one task may "
-                                                   "come; best-effort if absent.")}});
-}
-
-Schema topology(std::string_view description) {
-  return closed(object(description, {{"required?", text("All in one domain of this level.")},
-                                     {"preferred?", text("In one domain of this level if possible.")}}));
+Schema within(Schema integer, const document::KeyForm& form) {
+  integer["minimum"] = form.low;
+  integer["maximum"] = form.high;
+  return integer;
 }
 
 Schema terms(std::string_view description) {
@@ -71,58 +51,81 @@ Schema terms(std::string_view description) {
                                           {"required?", boolean("If false, a wish; true if absent.")}})));
 }
 
-Schema task_group() {
-  Schema group = object("Tasks that are alike.", {{"name?", text("The group's name.")},
-                                                  {"topology?", topology("How close the tasks of the group have to "
-                                                                         "be, within what the job asks.")}});
-  add_members(group, group_members());
-  return closed(group);
+void add_keys(Schema& schema, std::string_view prefix);
+
+Schema map_of_keys(std::string_view description, std::string_view prefix) {
+  Schema schema = object(description, {});
+  add_keys(schema, prefix);
+  return closed(schema);
 }
 
+// What may stand at a key of the job document follows from its row.
+Schema of_key(const document::JobKey& key) {
+  using document::KeyKind;
+  const std::string says = document::description_of(key);
+  switch (key.form.kind) {
+    case KeyKind::kText:
+      return text(says);
+    case KeyKind::kInteger:
+      return within(integer(says), key.form);
+    case KeyKind::kAmount:
+      return amount(says);
+    case KeyKind::kBytes:
+      return memory(says);
+    case KeyKind::kDuration:
+      return text(says + " Such as 90s, 10m, 2h or 3d.");
+    case KeyKind::kTime:
+      return time(says);
+    case KeyKind::kBool:
+      return boolean(says);
+    case KeyKind::kWord:
+      return word(says, boost::json::array(key.form.words.begin(), key.form.words.end()));
+    case KeyKind::kTexts:
+      return words(says);
+    case KeyKind::kPairs:
+      return values(says);
+    case KeyKind::kIntegers:
+      return list(says, within(integer("One of them."), key.form));
+    case KeyKind::kSignal:
+      return either(says, {text("Its name."), integer("Its number.")});
+    case KeyKind::kJobIds:
+      return job_ids(says);
+    case KeyKind::kTerms:
+      return terms(says);
+    case KeyKind::kMap:
+      return map_of_keys(says, std::string(key.path) + ".");
+    case KeyKind::kGroups:
+      return list(says, reference("TaskGroupDocument"));
+  }
+  return {};
+}
+
+// A name that is there already stays what it is: `name` and `topology` at the top are the job's.
+void add_keys(Schema& schema, std::string_view prefix) {
+  boost::json::array required;
+  auto& properties = schema["properties"].as_object();
+  for (const document::JobKey* key : document::keys_in(prefix)) {
+    properties.emplace(key->name(), of_key(*key));
+    if (key->required) required.emplace_back(key->name());
+  }
+  if (!required.empty()) schema["required"] = std::move(required);
+}
+
+Schema task_group() { return map_of_keys("Tasks that are alike.", document::kGroupKeys); }
+
 Schema job() {
-  Schema job = object(
+  Schema job = map_of_keys(
       "A job as its user writes it (docs/jobs.md). A job with one task group may have the members of the group at the "
       "top.",
-      {{"name?", text("A name to find it by.")},
-       {"queue?", text("The path of a queue that has none below it; the only such queue if absent.")},
-       {"user?", text("Whose it is; the token's subject if absent.")},
-       {"kind?", word_of<JobKind>("Its kind; gang if absent.")},
-       {"class?", word_of<JobClass>("What it is for; training if absent.")},
-       {"priority?", text("A priority class.")},
-       {"groups?", list("Its task groups.", reference("TaskGroupDocument"))},
-       {"topology?", topology("How close its tasks have to be.")},
-       {"time_limit?", duration("It is stopped after this time.")},
-       {"estimate?", duration("How long it will probably run.")},
-       {"checkpoint?", closed(object("How it saves its work.",
-                                     {{"on_signal?", boolean("It saves and leaves when it gets the signal.")},
-                                      {"signal?", either("The signal; SIGTERM if absent.",
-                                                         {text("Its name."), integer("Its number.")})},
-                                      {"grace?", duration("How long it may take; the cluster's default if absent.")},
-                                      {"interval?", duration("How often it saves by itself.")}}))},
-       {"retries?", integer("How often a failure is tried again, up to 1000.")},
-       {"after?", job_ids("Starts after these have started.")},
-       {"afterok?", job_ids("Starts after these have succeeded.")},
-       {"afterany?", job_ids("Starts after these are over.")},
-       {"deadline?", time("It should be over by then.")},
-       {"earliest_start?", time("Not before then.")},
-       {"hold?", boolean("Waits until it is released.")},
-       {"exclusive?", boolean("Whole nodes.")},
-       {"spread?", boolean("One task, or replica of a service, per node as far as possible.")},
-       {"array?", closed(object("Elements of an array job.", {{"size", integer("How many, up to 1000000.")},
-                                                              {"running?", integer("At most so many at once.")}}))},
-       {"labels?", values("What the rules of other jobs go by.")},
-       {"affinity?", terms("Near tasks of such jobs.")},
-       {"anti_affinity?", terms("Away from tasks of such jobs.")},
-       {"ports?", list("Ports of its node that each task has for itself, up to 16.", integer("From 1 to 65535."))},
-       {"max_unavailable?", integer("Of a service: so many replicas may be away at once by drains and updates.")}});
-  add_members(job, group_members());
-  return closed(job);
+      "");
+  add_keys(job, document::kGroupKeys);
+  return job;
 }
 
 Schema quota(std::string_view description) {
   Schema schema =
       object(description,
-             {{"gpus?", amount("GPUs of any model.")}, {"cpus?", amount("Cores.")}, {"memory?", size("Memory.")}});
+             {{"gpus?", amount("GPUs of any model.")}, {"cpus?", amount("Cores.")}, {"memory?", memory("Memory.")}});
   schema["additionalProperties"] = amount("GPUs of the model with this name.");
   return schema;
 }
@@ -143,7 +146,7 @@ Schema eviction() {
                                        "limit but those above it.")}}));
 }
 
-Schema queue() {
+Schema queue_settings() {
   return closed(object("A queue; null: without any limit.",
                        {{"guaranteed?", quota("What it always gets back.")},
                         {"max?", quota("What it never exceeds.")},
@@ -198,7 +201,7 @@ Schema scheduling() {
 
 Schema config() {
   const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
-                                                      {"memory?", size("Memory of one.")},
+                                                      {"memory?", memory("Memory of one.")},
                                                       {"watts?", integer("Of one that somebody has.")},
                                                       {"idle_watts?", integer("Of one that nobody has.")},
                                                       {"mig?", text("How its GPUs are cut, such as h100-80gb.")}}));
@@ -227,7 +230,7 @@ Schema config() {
 void add_document_schemas(boost::json::object& schemas) {
   schemas["TaskGroupDocument"] = task_group();
   schemas["JobDocument"] = job();
-  schemas["QueueDocument"] = nullable(queue());
+  schemas["QueueDocument"] = nullable(queue_settings());
   schemas["ConfigDocument"] = config();
   schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
                                                              {"config", reference("ConfigDocument")},

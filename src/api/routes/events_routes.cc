@@ -22,7 +22,7 @@ using http::Request;
 using http::Responder;
 
 constexpr std::size_t kRowsPerCall = 5000;  // looked at for one answer with a filter; next_from goes on from there
-constexpr std::size_t kPage = 500;
+constexpr std::size_t kEventsPerPage = 500;
 
 bool wants_stream(const Request& request) {
   if (const auto follow = request.query_value("follow")) return *follow == "true";
@@ -64,9 +64,9 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
   std::size_t seen = 0;
   bool more = true;
   while (more && items.size() < limit && seen < kRowsPerCall) {
-    const auto events = service.events(from, kPage);
+    const auto events = service.events(from, kEventsPerPage);
     if (!events) return refusal(events.error());
-    more = events.value().size() == kPage;
+    more = events.value().size() == kEventsPerPage;
     for (const EventRecord& record : events.value()) {
       if (items.size() == limit) break;
       ++seen;

@@ -27,7 +27,7 @@ struct LogQuery {
   std::int64_t limit = kDefaultLogBytes;
 };
 
-Result<LogQuery> query_of(const Request& request) {
+Result<LogQuery> log_query_of(const Request& request) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto job = job_id_of(request);
   if (!job) return job.error();
@@ -105,7 +105,7 @@ http::Response log_answer(const Service::LogPart& part, std::uint32_t attempt) {
 }
 
 Result<http::Response> read_log(Service& service, const Request& request) {
-  auto query = query_of(request);
+  auto query = log_query_of(request);
   if (!query) return query.error();
   const auto extent = extent_of(service, query->job);
   if (!extent) return extent.error();

@@ -177,7 +177,8 @@ void add_job_schemas(boost::json::object& schemas) {
              {{"id", integer("The job.")},
               {"name", text("Its name.")},
               {"repeated", boolean("It was taken before.")},
-              {"updated", boolean("A service of this name was there and has a new version now.")}});
+              {"updated", boolean("A service of this name was there and has a new version now.")},
+              {"warnings?", list("What keeps the job from ever starting.", text("A sentence."))}});
   schemas["JobChanged"] = object("A command about a job that was taken.",
                                  {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});
   schemas["Explanation"] =

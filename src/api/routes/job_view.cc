@@ -7,6 +7,7 @@
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/views.h"
+#include "state/within.h"
 
 namespace berth::api {
 namespace {
@@ -36,8 +37,9 @@ bool has_started_child(const State& state, JobId parent) {
 std::optional<bool> within_of(const State& state, const JobState& job) {
   if (!job.attempt) return std::nullopt;
   const auto& charges = job.attempt->charges;
-  return std::all_of(charges.begin(), charges.end(),
-                     [&](const state::Charge& charge) { return state.guaranteed(job.queue, charge.within); });
+  return std::all_of(charges.begin(), charges.end(), [&](const state::Charge& charge) {
+    return state::is_within_all(state, job.queue, charge.within);
+  });
 }
 
 void add_names(const State& state, NodeId id, Names& names) {

@@ -37,9 +37,11 @@ Result<void> reconcile_user(JobSpec& spec, const std::string& subject) {
 }
 
 http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
-  http::Response response = json_answer(
-      json::object{{"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}},
-      reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
+  json::object body{
+      {"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}};
+  if (!reply.warnings.empty()) body["warnings"] = json::array(reply.warnings.begin(), reply.warnings.end());
+  http::Response response =
+      json_answer(std::move(body), reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
   response.headers.push_back({"Location", "/v1/jobs/" + std::to_string(reply.job.value())});
   return response;
 }
@@ -72,7 +74,7 @@ std::optional<E> word_of(const Request& request, const std::string& name) {
   return enum_from_name<E>(text_of(request, name));
 }
 
-Result<JobQuery> query_of(const Request& request) {
+Result<JobQuery> job_query_of(const Request& request) {
   JobQuery query;
   query.filter = {.queue = text_of(request, "queue"),
                   .user = text_of(request, "user"),
@@ -121,7 +123,7 @@ Result<void> check_known(Service& service, const JobQuery& query) {
 }
 
 void get_jobs(Service& service, const Request& request, const Responder& responder) {
-  const auto query = query_of(request);
+  const auto query = job_query_of(request);
   if (!query) {
     responder.fail(query.error());
     return;

@@ -70,13 +70,29 @@ void get_node(Service& service, const Request& request, const Responder& respond
   responder.send(json_answer(node_view_with_images(*shown)));
 }
 
+json::array drained_view(const std::vector<control::DrainedJob>& jobs) {
+  json::array view;
+  for (const control::DrainedJob& job : jobs) {
+    json::object one{{"id", job.job.value()},      {"user", job.user},
+                     {"leaves", job.leaves},       {"loses_work", job.loses_work},
+                     {"unsaved_s", job.unsaved_s}, {"gpus", from_thousandths(job.gpu_milli)}};
+    if (!job.ends.is_never()) one["ends"] = to_iso8601(job.ends);
+    view.push_back(std::move(one));
+  }
+  return view;
+}
+
 void command_node(Service& service, Command command, const std::string& name, const Responder& responder) {
-  service.submit(std::move(command), [responder, name](const Result<control::Reply>& reply) {
+  const auto* cordon = std::get_if<CordonNode>(&command);
+  const bool drains = cordon != nullptr && cordon->drain;
+  service.submit(std::move(command), [responder, name, drains](const Result<control::Reply>& reply) {
     if (!reply) {
       responder.fail(reply.error());
       return;
     }
-    responder.send(json_answer(json::object{{"name", name}, {"unchanged", reply.value().unchanged}}));
+    json::object answer{{"name", name}, {"unchanged", reply.value().unchanged}};
+    if (drains) answer["jobs"] = drained_view(reply.value().drained);
+    responder.send(json_answer(std::move(answer)));
   });
 }
 
@@ -96,7 +112,8 @@ const NodeAction kActions[] = {
      [](const std::string& node, const std::string& user) -> Command {
        return CordonNode{node, false, false, user, 0};
      }},
-    {"drain", "drainNode", "Nothing new is started on the node, and what runs there is moved away.",
+    {"drain", "drainNode",
+     "Nothing new is started on the node. Jobs that save are asked to leave; others run to their end.",
      [](const std::string& node, const std::string& user) -> Command {
        return CordonNode{node, true, true, user, 0};
      }},
@@ -106,10 +123,15 @@ const NodeAction kActions[] = {
      }},
 };
 
-// A drain may say when the node goes away.
-Command command_of(const NodeAction& action, const Request& request, std::int64_t gone_in_s) {
+// A drain may say when the node goes away, and whether jobs may lose their work or all may finish.
+Command command_of(const NodeAction& action, const Request& request, std::int64_t gone_in_s, std::int64_t deadline_s) {
   Command command = action.command(request.path_params.at("name"), request.subject);
-  if (auto* cordon = std::get_if<CordonNode>(&command)) cordon->gone_in_s = gone_in_s;
+  if (auto* cordon = std::get_if<CordonNode>(&command)) {
+    cordon->gone_in_s = gone_in_s;
+    cordon->deadline_s = deadline_s;
+    cordon->lose_work = flag_of(request, "lose_work");
+    cordon->when_idle = flag_of(request, "when_idle");
+  }
   return command;
 }
 
@@ -120,6 +142,14 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                                                "The node goes away in so many seconds: what runs there has no longer "
                                                "to save; absent: it stays.",
                                                http::ParameterType::kInteger));
+    parameters.push_back(http::query_parameter("lose_work",
+                                               "Jobs that do not save when they are asked to leave are asked, too.",
+                                               http::ParameterType::kBoolean));
+    parameters.push_back(http::query_parameter("deadline_s",
+                                               "What still runs in so many seconds is asked to leave one grace before.",
+                                               http::ParameterType::kInteger));
+    parameters.push_back(http::query_parameter("when_idle", "No job is asked to leave: all run to their end.",
+                                               http::ParameterType::kBoolean));
   }
   router.add({.method = Method::kPost,
               .pattern = std::string("/v1/nodes/{name}/") + action.name,
@@ -137,7 +167,13 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                   to.fail(gone_in.error());
                   return;
                 }
-                command_node(service, command_of(action, request, *gone_in), request.path_params.at("name"), to);
+                const auto deadline = integer_of(request, "deadline_s", 0, 1, control::kMaxSeconds);
+                if (!deadline) {
+                  to.fail(deadline.error());
+                  return;
+                }
+                command_node(service, command_of(action, request, *gone_in, *deadline), request.path_params.at("name"),
+                             to);
               }});
 }
 

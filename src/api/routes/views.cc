@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/routes/json_text.h"
+#include "state/within.h"
 
 namespace berth::api {
 namespace {
@@ -241,7 +242,7 @@ json::object attained_service_view(const QueueState& queue) {
 }  // namespace
 
 json::object queue_view(const State& state, const QueueState& queue) {
-  const Amounts borrowed = queue.usage - queue.within_usage;
+  const Amounts within = state::usage_within_all(state, queue);
   const auto& guaranteed = queue.configured;
   const auto& effective = queue.guaranteed;
   json::object view{
@@ -258,8 +259,8 @@ json::object queue_view(const State& state, const QueueState& queue) {
       {"lending_limit", limits_view(state, queue.lending_limit)},
       {"max_per_user", per_user_view(queue)},
       {"usage", usage_amounts_view(state, queue.usage)},
-      {"within", usage_amounts_view(state, queue.within_usage)},
-      {"borrowed_gpus", from_thousandths(borrowed[kDimGpu])},
+      {"within", usage_amounts_view(state, within)},
+      {"borrowed_gpus", from_thousandths((queue.usage - within)[kDimGpu])},
       {"burst_gpus", from_thousandths(queue.burst_usage[kDimGpu])},
       {"nominated_gpus", from_thousandths(queue.nominated[kDimGpu])},
       {"pending", queue.pending_below},

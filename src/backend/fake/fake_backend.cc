@@ -169,7 +169,7 @@ void FakeBackend::fence_node(const std::string& name, Timestamp now) {
   Node& node = nodes_[index_of(name)];
   node.standing = Standing::kLost;
   node.waiting.clear();
-  ++node.silence;  // its deadlines are over
+  ++node.silence;  // makes the deadlines of the node void
 }
 
 void FakeBackend::boot_node(const std::string& name, Timestamp now) {
@@ -179,8 +179,8 @@ void FakeBackend::boot_node(const std::string& name, Timestamp now) {
   speak_again(index, now);
 }
 
-// Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node tells when it
-// registers.
+// Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node reports the health
+// when it registers.
 bool FakeBackend::set_gpu_health(const std::string& name, std::uint8_t gpu, bool healthy, Timestamp now) {
   Node& node = nodes_[index_of(name)];
   if (gpu >= node.spec.gpus.size() || node.spec.gpus[gpu].healthy == healthy) return false;
@@ -248,7 +248,7 @@ void FakeBackend::reconnect(Timestamp now) {
     }
   }
   for (const auto& [key, execution] : executions_) {
-    if (!nodes_[execution.node].in_contact) continue;  // withheld reports are still withheld
+    if (!nodes_[execution.node].in_contact) continue;  // its reports are still held back
     if (execution.phase == Execution::Phase::kLive) {
       report(execution.node, ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation}, now);
     } else if (execution.phase == Execution::Phase::kOver) {
@@ -265,7 +265,7 @@ void FakeBackend::perform(const Effect& effect, Timestamp now) {
     return;
   }
   Node& node = nodes_[index_of(node_of(effect))];
-  if (node.standing == Standing::kLost) return;  // given up: what it is told now must not reach it when it comes back
+  if (node.standing == Standing::kLost) return;  // given up: a new effect must not reach it when it comes back
   if (!node.in_contact) {
     node.waiting.push_back(effect);
     return;
@@ -297,7 +297,7 @@ void FakeBackend::become_live(Execution& execution, Timestamp now) {
     finish(execution, now, ExitReason::kStartFailed, 127);
     return;
   }
-  // P9: no other life of this task, and no life of another attempt of this job, may be under way.
+  // P9: no other execution of this task, and no execution of another attempt of this job, may be alive.
   for (auto other = executions_.lower_bound(TaskKey{execution.key.job, 0, 0, 0});
        other != executions_.end() && other->first.job == execution.key.job; ++other) {
     if (other->second.phase != Execution::Phase::kLive) continue;

@@ -1,21 +1,22 @@
 #pragma once
-// A fleet in virtual time: nodes whose supervisors run tasks by script, lose contact, lie low, come back, die and boot
-// again. It performs the same effects and makes the same reports as a real backend, and it keeps the truth of what runs
-// where, which the control plane can never see. Breaches of the promises that only this truth shows (P9, I1, I13) are
-// remembered in `violation`.
+// A fake fleet in virtual time. Its nodes run tasks by script, lose and regain contact, die and boot again. It performs
+// the same effects and makes the same reports as a real backend. It also knows which tasks really run where, which the
+// control plane can never see. If that knowledge shows that an invariant is broken (P9, I1, I13), it is noted in
+// `violation`.
 //
-//  1. An execution is one life of one task, named by its TaskKey. Effects are idempotent by that key.
-//  2. A report is delayed, repeated and reordered as the faults in force say; reports about nodes keep their order. One
-//     that is lost with the control plane is made again by `reconnect`, until its exit was forgotten by effect.
-//  3. A node out of contact holds back its reports, and effects wait for it. After `unknown_after_ms` the backend
-//     reports it unknown. Its supervisor kills every task when `lease_ms` have passed without contact, and reports it
-//     as lost with the node; only `kill_margin_ms` later, when its tasks are provably dead, is it reported lost, and
-//     what waited for it is dropped.
-//  4. A dead node's tasks are dead at once, whatever the control plane believes. When it boots within its lease, its
-//     supervisor reports them as lost with it.
-//  5. A node knows how its GPUs are, and which images it has; a start pulls none. It reports each change while it is in
-//  contact, and tells of all of them when it
-//     registers; a GPU that failed stays failed until it is said to be well, whoever restarted or was silent meanwhile.
+// 1. An execution is one life of one task, named by its TaskKey. Effects are idempotent by that key.
+// 2. Reports are delayed, repeated and reordered as the current faults say. Reports about nodes keep their order. A
+//    report that was lost with the control plane is made again by `reconnect`, until a ForgetTask for its exit has
+//    come.
+// 3. A node without contact holds its reports back, and effects wait for it. After `unknown_after_ms` the backend
+//    reports it unknown. After `lease_ms` without contact its supervisor kills all tasks and reports them as lost with
+//    the node. `kill_margin_ms` later the tasks are certainly dead: the node is reported lost, and the waiting effects
+//    are dropped.
+// 4. The tasks of a dead node are dead at once, even if the control plane does not know it. If the node boots within
+//    its lease, its supervisor reports them as lost with the node.
+// 5. A node knows the health of its GPUs and its images; a start pulls no image. It reports each change while in
+//    contact, and everything when it registers. A failed GPU stays failed until it is set healthy, through restarts and
+//    silence.
 
 #include <cstdint>
 #include <functional>
@@ -32,15 +33,15 @@
 
 namespace berth::backend {
 
-// What one execution does. Times are counted from its start, or from the signal; a negative one means never.
+// What one execution does. Times count from its start, or from the signal; a negative time means never.
 struct TaskScript {
   std::int64_t start_delay_ms = 100;
   bool starts = true;            // false: the executor cannot start it
-  std::int64_t run_ms = 60'000;  // then it exits with `exit_code`
+  std::int64_t run_ms = 60'000;  // how long it runs before it exits with `exit_code`
   std::int32_t exit_code = 0;
   std::int64_t save_every_ms = -1;
-  std::int64_t ack_after_ms = -1;      // saves and acknowledges so long after the signal
-  std::int64_t leave_after_ms = 1000;  // leaves by itself so long after the signal, with `leave_code`
+  std::int64_t ack_after_ms = -1;      // from the signal to the acknowledged checkpoint
+  std::int64_t leave_after_ms = 1000;  // from the signal to its own exit with `leave_code`
   std::int32_t leave_code = 143;
   std::int64_t die_after_ms = 50;  // from the kill to the exit
 };
@@ -72,7 +73,7 @@ struct Execution {
   bool killed = false;
   Timestamp live_since;
   Timestamp leaves_at = Timestamp::never();
-  std::uint64_t plan = 0;  // of the planned exit; an older plan is void
+  std::uint64_t plan = 0;  // number of the planned exit; exits with an older number are void
   ExitReason reason = ExitReason::kExited;
   std::int32_t code = 0;
 };
@@ -85,34 +86,34 @@ class FakeBackend {
 
   void add_node(const NodeSpec& spec, Timestamp now);
   void perform(const Effect& effect, Timestamp now);
-  // Lets everything happen that is due by `now`.
+  // Performs everything that is due by `now`.
   void advance(Timestamp now);
-  // The reports that have arrived, in order.
+  // Returns the reports that have arrived, in order.
   std::vector<Command> take_reports();
-  // When something happens next, or never.
+  // Returns when the next thing happens, or never().
   Timestamp next_due() const;
   bool has_reports() const { return !arrived_.empty(); }
-  // A new control plane asks again: every node's standing and every task that was not forgotten.
+  // Reports the status of each node and all tasks that are not forgotten, for a control plane that has restarted.
   void reconnect(Timestamp now);
 
   // Faults.
   void lose_contact(const std::string& node, Timestamp now);
-  void regain_contact(const std::string& node, Timestamp now);  // nothing for a dead node
+  void regain_contact(const std::string& node, Timestamp now);  // does nothing for a dead node
   void kill_node(const std::string& node, Timestamp now);
   void boot_node(const std::string& node, Timestamp now);
-  // An operator has switched the node off for good reason and is about to say so: it is given up, and what it was told
-  // while it was silent must not reach it when it boots.
+  // An operator has switched the node off and is about to fence it. The node is given up, and the effects that wait for
+  // it are dropped, so that they do not reach it when it boots.
   void fence_node(const std::string& node, Timestamp now);
-  // False where the GPU is as was said already, or the node has none of that number.
+  // Returns false if the GPU has that health already, or if the node has no such GPU.
   bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
-  // All that it has from now on, sorted; it tells of them as of its GPUs. False where nothing changes.
+  // Sets all images of the node, sorted. Returns false if nothing changes.
   bool set_images(const std::string& node, std::vector<std::string> images, Timestamp now);
-  // Ends every live execution of a job, as if the program had left by itself; false if there is none.
+  // Ends every live execution of a job as if the program had exited by itself. Returns false if there is none.
   bool exit_job(JobId job, std::int32_t code, Timestamp now);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }
   void set_times(FakeTimes times) { times_ = times; }
 
-  // The truth.
+  // What really runs, and where.
   const std::map<TaskKey, Execution>& executions() const { return executions_; }
   const std::string& node_name(std::uint32_t node) const { return nodes_[node].spec.name; }
   bool has_node(const std::string& node) const { return names_.contains(node); }
@@ -130,7 +131,7 @@ class FakeBackend {
     bool alive = true;
     bool in_contact = true;
     Standing standing = Standing::kReady;
-    std::uint64_t silence = 0;  // counts losses of contact; an older one's deadlines are void
+    std::uint64_t silence = 0;  // number of the last loss of contact; deadlines of earlier ones are void
     std::vector<std::int32_t> live_milli;
     std::vector<Command> withheld;
     std::vector<Effect> waiting;
@@ -142,7 +143,7 @@ class FakeBackend {
     What what = What::kStart;
     TaskKey key;
     std::uint32_t node = 0;
-    std::uint64_t plan = 0;    // kExit: of the execution; node deadlines: the silence
+    std::uint64_t plan = 0;    // kExit: number of the planned exit; node deadlines: number of the silence
     std::uint64_t letter = 0;  // kDeliver
   };
   struct Later {

@@ -18,7 +18,7 @@ FakeBackend fleet_of_one() {
   return fleet;
 }
 
-// Of two GPUs, how the reports leave them: "+" is well, "-" failed.
+// Returns the health of two GPUs after the reports: "+" healthy, "-" failed.
 std::string health_told(const std::vector<Command>& reports) {
   std::string told;
   for (const Command& report : reports) {
@@ -92,7 +92,7 @@ TEST_CASE("a GPU that failed stays failed until it is said to be well, whoever w
   fleet.set_gpu_health("n", 0, false, kBegin + 3);
   fleet.set_gpu_health("n", 1, true, kBegin + 3);
   fleet.advance(kBegin + 4);
-  CHECK_EQ(health_told(fleet.take_reports()), "");  // it is silent
+  CHECK_EQ(health_told(fleet.take_reports()), "");  // the node is silent
   fleet.regain_contact("n", kBegin + 5);
   CHECK_EQ(health_told(fleet.take_reports()), "-+");
   fleet.kill_node("n", kBegin + 6);

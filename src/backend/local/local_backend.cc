@@ -98,7 +98,10 @@ class LocalBackend final : public Backend {
   }
 
   std::vector<std::string> warnings() const override {
-    return executor_ ? executor_->capabilities().warnings : std::vector<std::string>();
+    if (!executor_) return {};
+    auto warnings = executor_->capabilities().warnings;
+    for (std::string& warning : executor_->warnings()) warnings.push_back(std::move(warning));
+    return warnings;
   }
 
  private:
@@ -161,7 +164,7 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kSupervisorLost, "the machine no longer knows this task");
       return;
     }
-    if (!start.image.empty()) {  // never as a plain process
+    if (!start.image.empty()) {  // an image is never replaced by a plain process
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
       return;
     }

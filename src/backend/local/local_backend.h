@@ -1,5 +1,5 @@
 #pragma once
-// The local backend: this machine is the one node, and its executor runs the tasks (decision 0004).
+// The local backend: this machine is the only node, and its executor runs the tasks (decision 0004).
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ struct LocalOptions {
   std::int64_t max_log_bytes = 64 << 20;
 };
 
-// Where a job's checkpoints and a task's captured output are, for whoever reads them.
+// Return the folders of the jobs, of one job, of its checkpoints, and of the captured output of a task.
 std::string jobs_dir(const std::string& data_dir);
 std::string job_dir(const std::string& data_dir, std::uint64_t job);
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job);

@@ -57,9 +57,10 @@ std::string idle_table(const Json& answer, std::size_t width) {
   for (const Json& kind : items(answer, "items")) {
     for (const Json& idle : items(kind, "idle")) {
       const std::string why = show(idle, "kept_for");
-      table.add({show(idle, "node"), show(kind, "pool"), clock_text(show(idle, "since")),
-                 (why == "nothing" ? "could be removed" : why) + (has(idle, "job") ? " by job " + show(idle, "job") : ""),
-                 is_true(idle, "cordoned") ? "cordoned" : "ready"});
+      table.add(
+          {show(idle, "node"), show(kind, "pool"), clock_text(show(idle, "since")),
+           (why == "nothing" ? "could be removed" : why) + (has(idle, "job") ? " by job " + show(idle, "job") : ""),
+           is_true(idle, "cordoned") ? "cordoned" : "ready"});
     }
   }
   return table.empty() ? "" : "\n" + table.text(width);

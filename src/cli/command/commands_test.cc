@@ -341,6 +341,29 @@ TEST_CASE("drain: says when the node goes away, in seconds, or refuses a time wi
   CHECK(unclear.requests.empty());
 }
 
+TEST_CASE("drain: names the jobs that leave, and the work of those that cannot save") {
+  const std::string jobs = R"({"name": "n", "unchanged": false, "jobs": [
+      {"id": 3, "user": "ann", "leaves": true, "loses_work": false, "unsaved_s": 0, "gpus": 2},
+      {"id": 9, "user": "bob", "leaves": false, "loses_work": true, "unsaved_s": 7200, "gpus": 4}]})";
+  NodeActionOptions options{NodeAction::kDrain, {"n"}, false, {}};
+  const auto drained = outcome_of(options, {ok(jobs)});
+  REQUIRE(drained.code);
+  CHECK(drained.requests[0].find("POST /v1/nodes/n/drain ") == 0);
+  CHECK(drained.out ==
+        "node n is draining: nothing new starts there\n"
+        "  1 job asked to save and to start elsewhere: 3\n"
+        "  1 job may finish first, not saving when asked to leave (checkpoint.on_signal); stopped now, lost would be\n"
+        "    job 9 of bob: 2h of work on 4 GPUs\n"
+        "  to stop what is left: berth drain --lose-work n\n");
+  options.lose_work = true;
+  CHECK(outcome_of(options, {ok("{}")}).requests[0].find("POST /v1/nodes/n/drain?lose_work=true ") == 0);
+  options = {NodeAction::kDrain, {"n"}, false, {}};
+  options.deadline = "2h";
+  CHECK(outcome_of(options, {ok("{}")}).requests[0].find("POST /v1/nodes/n/drain?deadline_s=7200 ") == 0);
+  options.deadline = "soon";
+  CHECK_FALSE(outcome_of(options, {}).code);
+}
+
 TEST_CASE("fence: only with the word that the node is off") {
   CHECK_FALSE(outcome_of(NodeActionOptions{NodeAction::kFence, {"n"}, false, {}}, {}).code);
   const auto fenced = outcome_of(NodeActionOptions{NodeAction::kFence, {"n/1"}, true, {}}, {ok("{}")});

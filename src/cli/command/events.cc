@@ -11,7 +11,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::int64_t kPage = 1000;
+constexpr std::int64_t kEventsPerPage = 1000;
 
 std::string line_of(const Json& event, Format format) {
   if (format == Format::kJson) return json_line(event);
@@ -36,7 +36,7 @@ std::string path_of(const EventsOptions& options, std::int64_t from, bool follow
 Result<std::int64_t> show_stored(const EventsOptions& options, std::int64_t from, std::int64_t& shown,
                                  Session& session) {
   while (true) {
-    const std::int64_t left = options.limit == 0 ? kPage : std::min(kPage, options.limit - shown);
+    const std::int64_t left = options.limit == 0 ? kEventsPerPage : std::min(kEventsPerPage, options.limit - shown);
     if (left <= 0) return from;
     const auto page = get(session, path_of(options, from, false, left));
     if (!page) return page.error();

@@ -9,7 +9,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::int64_t kPage = 1000;
+constexpr std::int64_t kJobsPerPage = 1000;
 
 // Follows the cursor until `limit` jobs have come.
 Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session) {
@@ -26,7 +26,7 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
                                                       {"parent", options.parent},
                                                       {"finished", options.all ? "true" : ""},
                                                       {"sort", options.sort},
-                                                      {"limit", std::to_string(std::min(left, kPage))},
+                                                      {"limit", std::to_string(std::min(left, kJobsPerPage))},
                                                       {"cursor", cursor}}));
     if (!page) return page.error();
     for (const Json& job : items(*page, "items")) all.push_back(job);
@@ -35,7 +35,7 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
   return all;
 }
 
-std::vector<Column> columns(bool wide) {
+std::vector<Column> job_columns(bool wide) {
   std::vector<Column> columns{{"ID", Align::kRight},
                               {"NAME", Align::kLeft, true},
                               {"QUEUE", Align::kLeft, true, true},
@@ -64,7 +64,7 @@ std::string table(const boost::json::array& jobs, const JobsOptions& options, st
   if (jobs.empty()) return options.all ? "no jobs\n" : "no jobs (finished ones: --all)\n";
   const bool wide = options.show.format == Format::kWide;
   const Timestamp now = clock_now();
-  Table table(columns(wide));
+  Table table(job_columns(wide));
   for (const Json& job : jobs) {
     std::vector<std::string> cells{show(job, "id"),
                                    show(job, "name"),

@@ -56,7 +56,7 @@ std::string policy(const Json& queue) {
   return show(queue, "policy") + (has(queue, "attained_service") ? ", attained service" : "");
 }
 
-std::vector<Column> columns(bool wide) {
+std::vector<Column> queue_columns(bool wide) {
   std::vector<Column> columns{{"QUEUE", Align::kLeft, true}, {"GUARANTEED", Align::kRight}, {"MAX", Align::kRight},
                               {"USED", Align::kRight},       {"BORROWED", Align::kRight},   {"RUNNING", Align::kRight},
                               {"PENDING", Align::kRight},    {"SHARE", Align::kRight}};
@@ -73,7 +73,7 @@ std::vector<Column> columns(bool wide) {
 
 std::string table(const boost::json::array& queues, bool tree, bool wide, std::size_t width) {
   if (queues.empty()) return "no queues; `berth apply -f cluster.yaml` makes them\n";
-  Table table(columns(wide));
+  Table table(queue_columns(wide));
   for (const Json& queue : queues) {
     std::vector<std::string> cells{tree ? branch(queue) : show(queue, "path"),
                                    guaranteed_gpus(queue),

@@ -15,10 +15,10 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{200};
-constexpr int kTimedOut = 124;         // as timeout(1)
-constexpr int kInterrupted = 130;      // as a shell says of SIGINT
-constexpr int kMostSilentPolls = 150;  // so many polls without a server are waited through
+constexpr std::chrono::milliseconds kPollPause{200};
+constexpr int kTimedOut = 124;              // as timeout(1)
+constexpr int kInterrupted = 130;           // as a shell says of SIGINT
+constexpr int kMostSilentPollsOfRun = 150;  // so many polls without a server are waited through
 
 volatile std::sig_atomic_t interrupts = 0;
 volatile std::sig_atomic_t last_interrupt = 0;
@@ -228,12 +228,12 @@ Result<int> Attached::follow() {
     if (goes_on) {
       silent = 0;
       if (!*goes_on) return exit_code_of_job(job_);
-    } else if (goes_on.error().code != ErrorCode::kUnavailable || ++silent > kMostSilentPolls) {
+    } else if (goes_on.error().code != ErrorCode::kUnavailable || ++silent > kMostSilentPollsOfRun) {
       return goes_on.error();
     } else if (silent == 1) {
       say("waiting for the server: " + goes_on.error().message);
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPollPause);
   }
 }
 

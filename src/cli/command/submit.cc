@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/job_flags.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 
 namespace berth::cli {
 namespace {
@@ -54,7 +55,12 @@ Result<Json> submit_job(const JobOptions& options, Session& session) {
   const auto document = job_document(options, text, here);
   if (!document) return document.error();
   const std::string key = options.key.empty() ? random_key() : options.key;
-  return answer_of(post_until_answered(document::to_json_text(*document), key, session));
+  auto answer = answer_of(post_until_answered(document::to_json_text(*document), key, session));
+  if (answer) {
+    for (const Json& warning : items(*answer, "warnings"))
+      session.err << "warning: " << printable(show(warning)) << "\n";
+  }
+  return answer;
 }
 
 Result<int> run(const SubmitOptions& options, Session& session) {

@@ -27,6 +27,7 @@ AdviceReport advise(const State& state, Timestamp now, const GpuUtilization& gpu
     advise_on_cuts(survey);
     advise_on_fragmentation(survey);
   }
+  advise_on_jobs_above_limits(survey);
   advise_on_gangs(survey);
   advise_on_quotas(survey);
   return std::move(survey).report(effort.of_a_code);

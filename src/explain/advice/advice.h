@@ -1,12 +1,11 @@
 #pragma once
-// Advice: which of the usual pitfalls of a shared GPU cluster this one is in, with its numbers, and what would mend it
+// Advice: the usual pitfalls of a shared GPU cluster that this cluster shows, with its numbers and what to change
 // (docs/advice.md).
 //
-// 1. Each rule has a threshold, stated where it is worked out, and is silent below it. Who follows all advice hears
-//    nothing.
-// 2. It is told of now: of the configuration, of the nodes that are not lost and of the jobs that live. Nothing is
-//    decided by it, and it looks at the state alone, and at what was measured of its GPUs.
-// 3. Work and length are bounded, and equal states get equal answers.
+// 1. Each rule has a threshold, stated beside its code, and gives no advice below it.
+// 2. It is about now: the configuration, the nodes that are not lost, the live jobs, and measured GPU utilization. It
+//    decides nothing.
+// 3. Work and length are limited by counts, so equal states give equal advice.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +20,15 @@
 namespace berth::explain {
 
 struct AdviceReport {
-  std::vector<Advice> items;                                 // warnings first; by code; of one code the heaviest first
-  std::vector<std::pair<AdviceCode, std::size_t>> left_out;  // so many more of the code
-  bool complete = true;                                      // all jobs were looked at
+  std::vector<Advice> items;  // sorted: warnings first, then by code, then the heaviest first
+  std::vector<std::pair<AdviceCode, std::size_t>> left_out;  // by code: how many items were left out
+  bool complete = true;                                      // false if the limit of work was used up
 };
 
 struct AdviceEffort {
-  std::size_t jobs = 100'000;      // that are looked at, the oldest
-  std::int64_t looks = 2'000'000;  // at nodes, domains and kinds of them, for jobs
-  std::size_t of_a_code = 10;      // pieces that are told
+  std::size_t jobs = 100'000;      // the most jobs that are examined, the oldest first
+  std::int64_t looks = 2'000'000;  // the most nodes, domains and kinds of nodes that are examined
+  std::size_t of_a_code = 10;      // the most items of one code
 };
 
 AdviceReport advise(const state::State& state, Timestamp now, const GpuUtilization& gpu_utilization,

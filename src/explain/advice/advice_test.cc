@@ -16,7 +16,7 @@
 namespace berth {
 namespace {
 
-using sched::AdviceReport;
+using explain::AdviceReport;
 
 // "warning gang-by-hand a; note weight-0-waits b"
 std::string codes_of(const AdviceReport& report) {
@@ -31,9 +31,9 @@ std::string codes_of(const AdviceReport& report) {
 struct AdviceFixture : FleetFixture {
   GpuUtilization gpu_utilization;  // as if it had been measured
 
-  AdviceReport ask(const sched::AdviceEffort& effort = {}) {
+  AdviceReport ask(const explain::AdviceEffort& effort = {}) {
     const std::uint64_t before = state.digest();
-    AdviceReport report = sched::advise(state, now, gpu_utilization, effort);
+    AdviceReport report = explain::advise(state, now, gpu_utilization, effort);
     CHECK_EQ(state.digest(), before);
     for (const Advice& one : report.items) {
       CHECK(one.text.ends_with("."));
@@ -673,10 +673,10 @@ TEST_CASE_FIXTURE(AdviceFixture, "length and work are bounded, and what is left 
 TEST_CASE("equal states get equal advice, however they were come to") {
   std::set<AdviceCode> seen;
   for_each_step({.first = 7000, .end = 7030, .steps = 8, .arrivals = 3}, [&](Fleet& fleet) {
-    const AdviceReport here = sched::advise(fleet.state, fleet.now, {});
+    const AdviceReport here = explain::advise(fleet.state, fleet.now, {});
     auto loaded = state::State::load(fleet.state.save());
     REQUIRE(loaded);
-    const AdviceReport there = sched::advise(*loaded, fleet.now, {});
+    const AdviceReport there = explain::advise(*loaded, fleet.now, {});
     CHECK_EQ(codes_of(here), codes_of(there));
     REQUIRE_EQ(here.items.size(), there.items.size());
     for (std::size_t i = 0; i < here.items.size(); ++i) {

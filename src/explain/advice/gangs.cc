@@ -105,15 +105,15 @@ bool is_of_one_task(const JobState& job) {
          spec.groups[0].launch == Launch::kPerTask;
 }
 
-struct Part {
+struct GangPart {
   const JobState* job = nullptr;
   std::optional<std::int64_t> rank;
 };
 
 // Equal parts of one size with one rendezvous, submitted together.
-void say_of(Survey& survey, const std::vector<Part>& parts, std::int64_t size) {
+void say_of(Survey& survey, const std::vector<GangPart>& parts, std::int64_t size) {
   std::set<std::int64_t> ranks;
-  for (const Part& part : parts) {
+  for (const GangPart& part : parts) {
     if (part.rank) ranks.insert(*part.rank);
   }
   if (parts.size() < 2 || (parts.front().rank && ranks.size() < 2)) return;
@@ -121,7 +121,7 @@ void say_of(Survey& survey, const std::vector<Part>& parts, std::int64_t size) {
   std::vector<JobId> jobs;
   std::size_t running = 0;
   std::int64_t held_milli = 0;
-  for (const Part& part : parts) {
+  for (const GangPart& part : parts) {
     jobs.push_back(part.job->id);
     if (!part.job->attempt) continue;
     ++running;
@@ -155,7 +155,7 @@ void say_of(Survey& survey, const std::vector<Part>& parts, std::int64_t size) {
 // that size, or all without a rank but with a rendezvous.
 void advise_on_gangs(Survey& survey) {
   using Key = std::tuple<QueueId, std::string, std::int64_t, std::string, std::string, std::string, bool>;
-  std::map<Key, std::vector<Part>> alike;
+  std::map<Key, std::vector<GangPart>> alike;
   for (const JobState* job : survey.jobs()) {
     if (!is_of_one_task(*job)) continue;
     const TaskGroup& group = job->spec.groups[0];
@@ -166,12 +166,12 @@ void advise_on_gangs(Survey& survey) {
     }
   }
   for (auto& [key, parts] : alike) {
-    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    std::sort(parts.begin(), parts.end(), [](const GangPart& a, const GangPart& b) {
       return std::tuple(a.job->submitted, a.job->id) < std::tuple(b.job->submitted, b.job->id);
     });
     for (std::size_t from = 0; from < parts.size();) {
       std::size_t to = from;
-      std::vector<Part> together;
+      std::vector<GangPart> together;
       while (to < parts.size() && parts[to].job->submitted - parts[from].job->submitted <= kTogetherMs) {
         together.push_back(parts[to++]);
       }

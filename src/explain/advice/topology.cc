@@ -165,7 +165,7 @@ std::size_t domains_of(const State& state, const JobState& job, std::size_t leve
 }
 
 // The tally of one pool.
-struct Tally {
+struct PoolTally {
   std::size_t gangs = 0;
   struct Cut {
     std::vector<JobId> jobs;
@@ -174,7 +174,7 @@ struct Tally {
   std::map<std::size_t, Cut> cut;  // by level
 };
 
-void say_of(Survey& survey, std::uint32_t pool, const Tally& tally) {
+void say_of(Survey& survey, std::uint32_t pool, const PoolTally& tally) {
   const State& state = survey.state();
   if (tally.cut.empty()) return;
   const auto& [level, cut] = *tally.cut.begin();
@@ -198,7 +198,7 @@ void advise_on_cuts(Survey& survey) {
   const State& state = survey.state();
   if (state.topology().levels().empty()) return;
   std::map<AskKey, std::optional<Largest>> known;
-  std::map<std::uint32_t, Tally> tallies;
+  std::map<std::uint32_t, PoolTally> tallies;
   for (const JobState* job : survey.jobs()) {
     if (!job->attempt || !wishes_nothing(*job)) continue;
     const auto [found, fresh] = known.try_emplace(ask_key(*job, 0));
@@ -206,7 +206,7 @@ void advise_on_cuts(Survey& survey) {
     const std::optional<Largest>& largest = found->second;
     const auto tasks = static_cast<std::int64_t>(job->attempt->tasks.size());
     if (!largest || largest->node == 0 || tasks <= largest->node) continue;
-    Tally& tally = tallies[state.node(job->attempt->tasks.front().placement.node).pool];
+    PoolTally& tally = tallies[state.node(job->attempt->tasks.front().placement.node).pool];
     ++tally.gangs;
     for (std::size_t l = 0; l < largest->domain.size(); ++l) {
       if (tasks > largest->domain[l]) break;

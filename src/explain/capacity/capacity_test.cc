@@ -16,10 +16,10 @@
 namespace berth {
 namespace {
 
-using sched::Capacity;
-using sched::IdleNode;
-using sched::KeptFor;
-using sched::NodeKind;
+using explain::Capacity;
+using explain::IdleNode;
+using explain::KeptFor;
+using explain::NodeKind;
 using state::NodeState;
 using state::State;
 
@@ -39,7 +39,7 @@ std::string idle_of(const State& state, const Capacity& capacity) {
 struct CapacityFixture : FleetFixture {
   Capacity ask(std::int64_t idle_for_ms = 0) {
     const std::uint64_t before = state.digest();
-    Capacity capacity = sched::capacity_of(state, now, idle_for_ms);
+    Capacity capacity = explain::capacity_of(state, now, idle_for_ms);
     CHECK_EQ(state.digest(), before);
     CHECK_EQ(state.audit().value_or(""), "");
     return capacity;
@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(CapacityFixture, "a node goes that is idle for long enough, si
     auto loaded = State::load(state.save());
     REQUIRE(loaded);
     CHECK_EQ(loaded->digest(), state.digest());
-    CHECK_EQ(idle_of(*loaded, sched::capacity_of(*loaded, now, 11'000)), "n2 n1=recent");
+    CHECK_EQ(idle_of(*loaded, explain::capacity_of(*loaded, now, 11'000)), "n2 n1=recent");
   }
   SUBCASE("of an older one nodes are idle since it was written") {
     Encoder end;
@@ -208,7 +208,7 @@ TEST_CASE_FIXTURE(CapacityFixture, "so many nodes are wanted as start all whom m
   submit(picky);  // above the ceiling of its queue, whatever comes
   CHECK_EQ(wanted(), "2 A100 for 3 4 5 6 7; 3 H100 for 8 3 4 5 6 7");
   SUBCASE("what needs more than are tried is not told") {
-    submit(job("a", sched::kMostScaleUp + 1, 8));
+    submit(job("a", explain::kMostScaleUp + 1, 8));
     CHECK_EQ(wanted(), "2 A100 for 3 4 5 6 7; 3 H100 for 8 3 4 5 6 7");
   }
   SUBCASE("a kind helps of which no node is left") {
@@ -251,9 +251,9 @@ TEST_CASE_FIXTURE(CapacityFixture, "the work is bounded, and who was not asked i
   const Capacity capacity = ask();
   CHECK_FALSE(capacity.complete);
   REQUIRE(capacity.kinds[0].wanted);
-  CHECK_EQ(capacity.kinds[0].wanted->jobs.size(), sched::kMostScaleUpStarts);
+  CHECK_EQ(capacity.kinds[0].wanted->jobs.size(), explain::kMostScaleUpStarts);
   CHECK_EQ(capacity.kinds[0].wanted->nodes, 13);
-  const Capacity spent = sched::capacity_of(state, now, 0, {.asks = 400, .nodes_scored = 0});
+  const Capacity spent = explain::capacity_of(state, now, 0, {.asks = 400, .nodes_scored = 0});
   CHECK_FALSE(spent.complete);
   CHECK_FALSE(spent.kinds[0].wanted);
 }
@@ -283,8 +283,8 @@ struct Copy {
 };
 
 std::set<JobId> starting(State& state, Timestamp now) {
-  const sched::ScaleUpEffort effort;
-  const sched::ScaleUpSearch further(state, now, effort);
+  const explain::ScaleUpEffort effort;
+  const explain::ScaleUpSearch further(state, now, effort);
   std::set<JobId> jobs;
   for (const auto& one : further.now()) {
     if (!one.places.empty()) jobs.insert(one.job);
@@ -293,7 +293,7 @@ std::set<JobId> starting(State& state, Timestamp now) {
 }
 
 // Nodes that are really there start the same jobs, and one fewer does not.
-void check_starts(Fleet& fleet, const NodeSpec& like, const sched::ScaleUpStarts& told, std::size_t& started) {
+void check_starts(Fleet& fleet, const NodeSpec& like, const explain::ScaleUpStarts& told, std::size_t& started) {
   Copy copy{std::move(*State::load(fleet.state.save())), fleet.now};
   NodeSpec spec = like;
   for (Gpu& gpu : spec.gpus) gpu.healthy = true;
@@ -342,7 +342,7 @@ TEST_CASE("who could go may go together, and not one more; who is wanted starts 
       CAPTURE(step);
       State& state = fleet.state;
       const std::uint64_t before = state.digest();
-      const Capacity capacity = sched::capacity_of(state, fleet.now, 0);
+      const Capacity capacity = explain::capacity_of(state, fleet.now, 0);
       REQUIRE_EQ(state.digest(), before);
       REQUIRE_EQ(state.audit().value_or(""), "");
       std::set<NodeId> going;
@@ -365,11 +365,11 @@ TEST_CASE("who could go may go together, and not one more; who is wanted starts 
           CHECK_LT(backed(state, one_more), backed(state, {}));
         }
       }
-      const sched::ScaleUpEffort effort;
+      const explain::ScaleUpEffort effort;
       const NodeSpec like = state.nodes()[fleet.random.below(state.nodes().size())].spec;
       NodeSpec well = like;
       for (Gpu& gpu : well.gpus) gpu.healthy = true;
-      const auto starts = sched::ScaleUpSearch(state, fleet.now, effort).with(well);
+      const auto starts = explain::ScaleUpSearch(state, fleet.now, effort).with(well);
       REQUIRE_EQ(state.digest(), before);
       if (!starts) continue;
       ++wanted;

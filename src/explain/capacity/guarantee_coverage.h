@@ -1,13 +1,15 @@
 #pragma once
-// What backs the guarantees: the GPUs of each pool and model, the cores and the memory of each pool, of nodes that take
-// tasks, outside burst pools. How much of all guarantees these could meet at once is the most that flows from the
-// queues, each to the pools that are open to it or below it, to what is there (Ford and Fulkerson, "Maximal Flow
-// Through a Network", 1956). Nodes may be taken away and put back, to see whether less is backed without them.
+// Computes how much of all guarantees the fleet can meet at once. Guarantees are backed by the GPUs of each pool and
+// model, and by the cores and memory of each pool. Only nodes that take tasks count, and burst pools do not.
 //
-// What queues keep for themselves by their lending limits, and do not use yet, is asked likewise of what is free now.
+// The result is a maximum flow from queues to these resources (Ford and Fulkerson, "Maximal Flow Through a Network",
+// 1956). A queue can use the pools that are open to it or to queues below it.
 //
-// Sums decide, not pieces: a guarantee of eight GPUs counts as backed by two idle halves of nodes. Guarantees are those
-// that count (state/guarantee_decay.h); which classes of jobs a pool takes is left aside.
+// Nodes can be taken out and put back, to see whether less is backed without them. With Of::kKeptBack, the flow is
+// computed for what queues with a lending limit keep back and do not use yet, against free resources.
+//
+// Only sums count: a guarantee of eight GPUs is backed by two nodes with four idle GPUs each. Guarantees count as
+// decayed (state/guarantee_decay.h). The classes of jobs that a pool takes are ignored.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,22 +20,21 @@
 
 namespace berth::explain {
 
-// By queue: the pools that are open to it or to some queue below it.
+// Returns by queue: the pools that are open to it or to a queue below it.
 std::vector<std::vector<bool>> open_pools(const state::State& state);
 
 class GuaranteeCoverage {
  public:
   enum class Of { kGuarantees, kKeptBack };
-  // By all nodes that take tasks.
+  // Counts all nodes that take tasks.
   GuaranteeCoverage(const state::State& state, Of of);
 
-  // Without so many of its nodes like this idle one, or with so many of them again; and whether as much is backed as at
-  // first.
+  // take removes, and put_back adds, `count` nodes like `node`. holds returns true if as much is backed as at first.
   void take(const state::NodeState& node, std::int64_t count) { add(node, -count); }
   void put_back(const state::NodeState& node, std::int64_t count) { add(node, +count); }
   bool holds() const;
 
-  // What is asked in all, and what of that was met at first.
+  // Returns the sum of all guarantees, and how much of it was met at first.
   struct Sum {
     std::int64_t asked = 0;
     std::int64_t met = 0;
@@ -43,7 +44,7 @@ class GuaranteeCoverage {
   Sum memory_mib() const { return memory_.sum(); }
 
  private:
-  // What is asked of some cells together (bit c: of cell c), and what each cell has.
+  // Demands on sets of cells (bit c: cell c may serve it), and the capacity of each cell.
   struct Flow {
     std::map<std::vector<bool>, std::int64_t> demands;
     std::vector<std::int64_t> cells;
@@ -55,16 +56,16 @@ class GuaranteeCoverage {
   };
 
   void add(const state::NodeState& node, std::int64_t count);
-  // Of the queue: what is guaranteed to it, or what of that it keeps idle for itself.
+  // Returns what is guaranteed to the queue, or with kKeptBack, the part of it that the queue keeps idle for itself.
   std::int64_t asked(const state::QueueState& queue, std::size_t dim) const;
   void add_demands();
   std::int64_t demand_gpus(QueueId queue, const std::vector<std::vector<bool>>& open);
 
   const state::State& state_;
   Of of_;
-  Flow gpus_;    // cells: pool times model
-  Flow cpus_;    // pools
-  Flow memory_;  // pools
+  Flow gpus_;    // one cell for each pool and GPU model
+  Flow cpus_;    // one cell for each pool
+  Flow memory_;  // one cell for each pool
 };
 
 }  // namespace berth::explain

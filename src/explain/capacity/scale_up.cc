@@ -42,8 +42,7 @@ ScaleUpSearch::Pass ScaleUpSearch::pass(const NodeSpec* like, std::int32_t nodes
     }
     const JobState& job = *state_.job(*id);
     if (gate(state_, job, now_)) continue;
-    Reason why;
-    auto places = try_start(transaction, state_, job, now_, work_, why);
+    auto [places, why] = try_start(transaction, {state_, job, now_, work_});
     if (places) {
       std::vector<TaskPlacement> start = split_growth(job.spec, std::move(*places)).start;
       transaction.place(*id, start);

@@ -1,6 +1,7 @@
 #pragma once
-// cluster.yaml: a ClusterConfig as its operators write it. The syntax is docs/configuration.md. Queues nest, so a cycle
-// cannot be written; paths in messages and differences join them: queues.research/nlp.max.gpus.
+// cluster.yaml: a ClusterConfig as its operators write it; docs/configuration.md has the syntax. Queues nest in the
+// document, so no cycle can be written. Paths in messages and differences join their names:
+// queues.research/nlp.max.gpus.
 
 #include <string>
 #include <string_view>
@@ -12,15 +13,15 @@
 
 namespace berth::document {
 
-// The configuration in `text`, which validate() accepts. An error reads FILE:LINE:COLUMN: PATH: what is wrong; what
-// would be right.
+// Returns the configuration in `text`, checked by validate(). An error reads FILE:LINE:COLUMN: PATH: what is wrong;
+// what would be right.
 Result<ClusterConfig> read_config(std::string_view text, std::string_view file);
 
-// The document that reads back as `config`. What equals its default is left out.
+// Returns the document that reads back as `config`. Keys with default values are left out.
 Node config_node(const ClusterConfig& config);
 std::string config_to_yaml(const ClusterConfig& config);
 
-// What applying `to` over `from` would change, one line each, sorted by path:
+// Returns what applying `to` over `from` would change, one line for each change, sorted by path:
 //   ~ queues.research.max.gpus: 10 -> 12      + queues.ads.weight: 1      - queues.old.weight: 1
 std::vector<std::string> diff_configs(const ClusterConfig& from, const ClusterConfig& to);
 

@@ -7,8 +7,8 @@
 namespace berth::document {
 namespace {
 
-// Reads the text below a valid `queues` when it has none of its own.
-std::string refusal(std::string text) {
+// Returns the error of reading the text, or "accepted". A text without `queues` gets a valid one.
+std::string config_refusal(std::string text) {
   if (text.find("queues:") == std::string::npos) text += "queues: {default: {}}\n";
   const auto config = read_config(text, "cluster.yaml");
   return config ? "accepted" : config.error().message;
@@ -149,10 +149,10 @@ queues: {a: {guaranteed: {gpus: 8}, use_or_lose: 7d}}
   CHECK_FALSE(config->pools[0].burst);
   CHECK(config->pools[1].burst);
   CHECK_EQ(config->queues[0].use_or_lose_s, 7 * 86'400);
-  CHECK_NE(refusal("pools: [{name: p, classes: []}]\n").find("classes is empty"), std::string::npos);
-  CHECK_NE(refusal("pools: [{name: p, classes: [fun]}]\n").find("fun"), std::string::npos);
-  CHECK_NE(refusal("pools: [{name: p, classes: [dev, dev]}]\n").find("listed twice"), std::string::npos);
-  CHECK_NE(refusal("queues: {a: {use_or_lose: 7d}}\n").find("1:27: queue 'a'.use_or_lose"), std::string::npos);
+  CHECK_NE(config_refusal("pools: [{name: p, classes: []}]\n").find("classes is empty"), std::string::npos);
+  CHECK_NE(config_refusal("pools: [{name: p, classes: [fun]}]\n").find("fun"), std::string::npos);
+  CHECK_NE(config_refusal("pools: [{name: p, classes: [dev, dev]}]\n").find("listed twice"), std::string::npos);
+  CHECK_NE(config_refusal("queues: {a: {use_or_lose: 7d}}\n").find("1:27: queue 'a'.use_or_lose"), std::string::npos);
 }
 
 TEST_CASE("what is not mentioned is as in the default configuration") {
@@ -289,7 +289,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
   };
   for (const auto& row : rows) {
     CAPTURE(row.first);
-    CHECK_EQ(refusal(row.first), row.second);
+    CHECK_EQ(config_refusal(row.first), row.second);
   }
 }
 

@@ -14,12 +14,12 @@ namespace {
 constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kModelPrefix = "gpus.";
 
-// Where the objects are that validate() speaks of, by the words with which its messages begin.
+// Places: the positions of the objects that validate() names, by the words at the beginning of its messages.
 class Places {
  public:
   void note(const std::string& words, Position at) { places_.emplace(words, at); }
 
-  // The place with the longest words that begin the message; 1:1 when none does.
+  // Returns the position of the longest words with which the message begins; 1:1 if there are none.
   Position of(std::string_view message) const {
     Position best{1, 1};
     std::size_t length = 0;
@@ -228,7 +228,7 @@ class ConfigReader {
     std::sort(amounts.model_gpu_milli.begin(), amounts.model_gpu_milli.end());
     note_amounts(value, queue, what);
   }
-  // Three rules of validate() speak of one amount of a queue, each in its own words.
+  // Notes the position of an amount under three names, because three rules of validate() name it differently.
   void note_amounts(const Value& value, const std::string& queue, const std::string& what) {
     const std::string of_queue = "queue '" + queue + "'";
     for (const Entry& entry : value.node().entries) {
@@ -285,7 +285,7 @@ class ConfigReader {
 Result<ClusterConfig> read_config(std::string_view text, std::string_view file) {
   const auto tree = parse(text, file);
   if (!tree) return tree.error();
-  // What the document does not mention is as in the default configuration; queues have no default.
+  // Keys that the document leaves out are as in the default configuration; queues have no default.
   ClusterConfig config = default_cluster_config();
   config.queues.clear();
   Reading reading(file);

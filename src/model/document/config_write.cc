@@ -8,7 +8,6 @@ namespace {
 
 enum class Defaults { kOmitted, kShown };
 
-Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
 Node boolean_node(bool value) { return plain_node(value ? "true" : "false"); }
 Node strings_node(const std::vector<std::string>& items) {
   Node list = list_node();
@@ -44,7 +43,7 @@ Node eviction_node(const EvictionTermsConfig& terms) {
   return map;
 }
 
-// One queue without those below it.
+// Returns the node of one queue without the queues below it.
 Node queue_node(const QueueConfig& queue, Defaults defaults) {
   const bool all = defaults == Defaults::kShown;
   const QueueConfig plain;
@@ -167,8 +166,8 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   return map;
 }
 
-// The map of the queues below `parent`, with their own below them. `children` has the queues by the path of their
-// parent, so that a wide tree costs no more than a deep one.
+// Returns the map of the queues below `parent`, each with the queues below it. `children` lists queues by the path of
+// their parent, so that a wide tree costs no more than a deep one.
 using Children = std::map<std::string, std::vector<const QueueConfig*>>;
 
 Node queues_node(const Children& children, const std::string& parent) {
@@ -247,7 +246,7 @@ std::string config_to_yaml(const ClusterConfig& config) { return to_yaml(config_
 std::vector<std::string> diff_configs(const ClusterConfig& from, const ClusterConfig& to) {
   const Lines before = lines_of(from);
   const Lines after = lines_of(to);
-  Lines changes;  // path -> the line, so that they come out sorted by path
+  Lines changes;  // path -> line, so that lines are sorted by path
   for (const auto& [path, value] : before) {
     const auto now = after.find(path);
     if (now == after.end())

@@ -9,7 +9,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Words that some YAML reader takes for something else than a string.
+// Returns true for words that some YAML readers do not take for a string.
 bool is_reserved(std::string_view text) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"null", "true", "false", "yes", "no", "on", "off", "y", "n"});
@@ -20,7 +20,7 @@ bool is_reserved(std::string_view text) {
   return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
 }
 
-// Whether a string may stand in YAML without quotes. Strict: anything unusual is quoted.
+// Returns true if a string may be written in YAML without quotes. It is strict: anything unusual is quoted.
 bool is_plain_safe(std::string_view text) {
   if (text.empty() || is_reserved(text)) return false;
   if (!is_letter(text.front()) && text.front() != '/' && text.front() != '_') return false;
@@ -29,7 +29,7 @@ bool is_plain_safe(std::string_view text) {
   });
 }
 
-// Whether JSON can hold the scalar as it stands: a boolean or a number in JSON's own grammar.
+// Returns true if JSON can hold the scalar unchanged: a boolean, or a number in the grammar of JSON.
 bool is_json_literal(std::string_view text) {
   if (text == "true" || text == "false") return true;
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -42,7 +42,7 @@ bool is_json_literal(std::string_view text) {
   return !rest.empty() && std::all_of(rest.begin(), rest.end(), is_digit);
 }
 
-// A JSON string, which is also a double-quoted YAML one.
+// Returns a JSON string, which is also a double-quoted YAML string.
 std::string quoted(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "\"";
@@ -66,9 +66,10 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Whether an unquoted scalar may be printed as it stands: a number, an amount such as 64GiB, a boolean.
+// Returns true if an unquoted scalar may be printed unchanged: a number, an amount such as 64GiB, or a boolean.
 bool is_word(std::string_view text) {
-  const std::size_t first = text.starts_with('-') || text.starts_with('.') ? 1 : 0;  // neither a dash nor dots alone
+  // a dash or dots alone do not count
+  const std::size_t first = text.starts_with('-') || text.starts_with('.') ? 1 : 0;
   if (first >= text.size() || !(is_letter(text[first]) || is_digit(text[first]))) return false;
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-'; });
@@ -101,7 +102,7 @@ std::string one_line(const Node& node) {
   return out + "]";
 }
 
-// Writes `node` as a block whose first line continues the current one and whose others are indented by `indent`.
+// Writes `node` as a block. Its first line continues the current one; the others are indented by `indent`.
 void write_yaml(const Node& node, std::size_t indent, std::string& out) {
   const std::string margin(indent, ' ');
   bool first = true;
@@ -207,6 +208,8 @@ Node plain_node(std::string_view text) {
   node.text = text;
   return node;
 }
+
+Node integer_node(std::int64_t value) { return plain_node(std::to_string(value)); }
 
 std::string to_yaml(const Node& node) {
   std::string out;

@@ -1,27 +1,19 @@
-// The files that documents point at are read, so that they cannot rot.
+// Reads the example files that the manual names, so that they stay valid.
 
 #include <doctest/doctest.h>
 
-#include <fstream>  // allowed: a test reads the examples
-#include <sstream>
 #include <tuple>
 
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
+#include "support/file_text.h"
 
 namespace berth::document {
 namespace {
 
-std::string contents(const char* path) {
-  std::ifstream file(path);  // allowed: the same
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// The YAML blocks of a page.
+// Returns the YAML blocks of a page.
 std::vector<std::string> blocks(const char* page) {
-  const std::string text = contents(page);
+  const std::string text = text_of_file(page);
   const std::string opening = "```yaml\n";
   std::vector<std::string> found;
   for (std::size_t at = text.find(opening); at != std::string::npos; at = text.find(opening, at)) {
@@ -35,13 +27,13 @@ std::vector<std::string> blocks(const char* page) {
 
 TEST_CASE("the example configurations are valid") {
   for (const char* path : {"examples/cluster.yaml", "examples/cluster-r30.yaml"}) {
-    const auto config = read_config(contents(path), path);
+    const auto config = read_config(text_of_file(path), path);
     CHECK_MESSAGE(config.has_value(), config.error().message);
   }
 }
 
 TEST_CASE("the worked tree has the guarantees and ceilings of its teams") {
-  const auto config = read_config(contents("examples/cluster-r30.yaml"), "cluster-r30.yaml");
+  const auto config = read_config(text_of_file("examples/cluster-r30.yaml"), "cluster-r30.yaml");
   REQUIRE(config.has_value());
   const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> rows = {
       {"research/nlp", 8000, 15'000},
@@ -63,7 +55,7 @@ TEST_CASE("the worked tree has the guarantees and ceilings of its teams") {
 }
 
 TEST_CASE("the example job is valid") {
-  const auto job = read_job(contents("examples/job.yaml"), "job.yaml");
+  const auto job = read_job(text_of_file("examples/job.yaml"), "job.yaml");
   REQUIRE_MESSAGE(job.has_value(), job.error().message);
   CHECK_EQ(job->groups[0].request.gpus, 4);
   CHECK_EQ(job->checkpoint.signal, 10);

@@ -7,7 +7,7 @@
 namespace berth::document {
 namespace {
 
-std::string refusal(const std::string& text) {
+std::string job_refusal(const std::string& text) {
   const auto job = read_job(text, "job.yaml");
   return job ? "accepted" : job.error().message;
 }
@@ -214,9 +214,9 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"groups:\n  - gpus: 1\n  - {gpus: 1, min_tasks: 2}\n",
        "job.yaml:3:26: groups[1].min_tasks: 2 is more than tasks 1; give at most that"},
       {"groups: [{queue: a}]\n",
-       "job.yaml:1:11: groups[0]: there is no key 'queue'; known are tasks, min_tasks, gpus, "
+       "job.yaml:1:11: groups[0]: there is no key 'queue'; known are name, tasks, min_tasks, gpus, "
        "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
-       "node_selector, tolerations, numa, name, topology"},
+       "node_selector, tolerations, numa, topology"},
       {"affinity: [{labels: {app: x}, weight: 3}]\n",
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
       {"anti_affinity: [{required: 1}]\n",
@@ -240,7 +240,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
   };
   for (const auto& row : rows) {
     CAPTURE(row.first);
-    CHECK_EQ(refusal(row.first), row.second);
+    CHECK_EQ(job_refusal(row.first), row.second);
   }
 }
 

@@ -1,6 +1,6 @@
-// The adapter of yaml-cpp: the only file that knows it. Its event interface is used, never its nodes, so that an alias
-// is refused when it is met instead of being expanded, and depth and size are refused while they grow. The parser
-// recurses once per level and reports each level before it enters it; stopping at kMaxDepth bounds its stack.
+// The adapter of yaml-cpp, and the only file that uses it. It uses the event interface and not the nodes. So an alias
+// is refused as soon as it is met and never expanded, and depth and size are limited while they grow. The parser
+// recurses once per level and reports each level before it enters it, so a stop at kMaxDepth limits its stack.
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -79,7 +79,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  // A list or map that is being filled. A map meets its keys and values in turn.
+  // A list or map that is being filled. A map gets its keys and values in turn.
   struct Open {
     Node node;
     bool has_key = false;
@@ -94,7 +94,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (anchor == YAML::NullAnchor) return;
     throw Refusal{position_of(mark), "anchors (&name) are not accepted; write the value out where it is needed"};
   }
-  // yaml-cpp calls a quoted string and the tag `!` by the same name; the text tells them apart.
+  // yaml-cpp reports the same tag for a quoted string and for `!`; the text tells which one it is.
   char character_at(const YAML::Mark& mark) const {
     const auto pos = static_cast<std::size_t>(mark.pos);
     return mark.pos >= 0 && pos < text_.size() ? text_[pos] : '\0';
@@ -190,7 +190,7 @@ bool looks_like_json(std::string_view text) {
   return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 
-// JSON may be indented with tabs, which YAML forbids: each becomes one space, so columns stay.
+// Replaces each tab of a JSON indentation, which YAML forbids, by one space, so that columns stay the same.
 std::string spaces_for_tabs(std::string_view text) {
   std::string spaced(text);
   bool indentation = true;
@@ -201,7 +201,7 @@ std::string spaces_for_tabs(std::string_view text) {
   return spaced;
 }
 
-// Four hexadecimal digits after "\u", or -1.
+// Returns the value of the four hexadecimal digits after "\u", or -1.
 long escaped_unit(std::string_view text, std::size_t at) {
   if (text.size() < at + 6 || text[at] != '\\' || text[at + 1] != 'u') return -1;
   long unit = 0;
@@ -214,7 +214,7 @@ long escaped_unit(std::string_view text, std::size_t at) {
   return unit;
 }
 
-// JSON writes a character beyond U+FFFF as two escapes; YAML has one for it.
+// JSON writes a character beyond U+FFFF as two escapes; this replaces them by the single escape of YAML.
 std::string joined_surrogates(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
@@ -235,7 +235,7 @@ std::string joined_surrogates(std::string_view text) {
   return joined;
 }
 
-// What can be said of the bytes before they are parsed.
+// Checks the bytes before they are parsed.
 void check_bytes(std::string_view text) {
   if (const std::size_t bad = first_not_utf8(text); bad != std::string_view::npos) {
     throw Refusal{position_at(text, bad), "this is not UTF-8; save the file as UTF-8"};

@@ -12,15 +12,16 @@ namespace {
 
 constexpr std::int64_t kMibPerGib = 1024;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 std::string shown(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
 
-// Takes the digits off the front of the text. Nothing when there are none; `overflow` when they do not fit.
+// Removes the digits at the front of the text and returns their value; nothing if there are none. Sets `overflow` if
+// the value is too large.
 std::optional<std::int64_t> take_digits(std::string_view& text, bool& overflow) {
   std::size_t length = 0;
   std::int64_t value = 0;
-  for (; length < text.size() && is_digit(text[length]); ++length) {
+  for (; length < text.size() && is_decimal(text[length]); ++length) {
     const auto ten = try_multiply(value, 10);
     const auto sum = ten ? try_add(*ten, text[length] - '0') : std::nullopt;
     overflow = overflow || !sum;
@@ -31,14 +32,14 @@ std::optional<std::int64_t> take_digits(std::string_view& text, bool& overflow) 
   return value;
 }
 
-// A decimal at the front of the text, in thousandths; 010 is none, because some read it as octal.
+// A decimal at the front of the text, in thousandths. 010 is refused, because some readers take it as octal.
 struct Decimal {
   std::int64_t milli = 0;
   bool overflow = false;
   bool too_fine = false;
 };
 std::optional<Decimal> take_decimal(std::string_view& text) {
-  if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return std::nullopt;
+  if (text.size() > 1 && text[0] == '0' && is_decimal(text[1])) return std::nullopt;
   Decimal decimal;
   const auto whole = take_digits(text, decimal.overflow);
   if (!whole) return std::nullopt;
@@ -59,13 +60,13 @@ std::optional<Decimal> take_decimal(std::string_view& text) {
 }
 
 bool looks_negative(std::string_view text) {
-  return text.size() > 1 && text[0] == '-' && (is_digit(text[1]) || text[1] == '.');
+  return text.size() > 1 && text[0] == '-' && (is_decimal(text[1]) || text[1] == '.');
 }
 
 constexpr auto kSizeUnits = std::to_array<std::pair<std::string_view, unsigned>>(
     {{"Ki", 0}, {"Mi", 10}, {"Gi", 20}, {"Ti", 30}, {"Pi", 40}, {"Ei", 50}});
 
-// How far a unit shifts a KiB, or nothing when it is no binary unit.
+// Returns by how many bits the unit shifts a KiB, or nothing if it is not a binary unit.
 std::optional<unsigned> size_shift(std::string_view unit) {
   if (unit.ends_with('B')) unit.remove_suffix(1);
   for (const auto& [name, shift] : kSizeUnits) {
@@ -88,7 +89,7 @@ struct TimeUnit {
 };
 constexpr auto kTimeUnits = std::to_array<TimeUnit>({{'d', 86'400}, {'h', 3600}, {'m', 60}, {'s', 1}});
 
-// The numbers of Linux on x86-64, which is what executors run on.
+// Signal numbers of Linux on x86-64, on which executors run.
 constexpr auto kSignals = std::to_array<std::pair<std::string_view, std::int32_t>>({{"HUP", 1},
                                                                                     {"INT", 2},
                                                                                     {"QUIT", 3},
@@ -131,7 +132,7 @@ Result<std::int64_t> parse_memory_mib(std::string_view text) {
   if (!decimal) return invalid(shown(text) + " is not a size; give one such as 64GiB");
   const auto shift = size_shift(unit);
   if (!shift) return refuse_unit(text, unit);
-  // Thousandths of a MiB first, in 128 bits: 2^63 * 2^50 does not fit, and 1.5TiB is exact.
+  // Computes in thousandths and in 128 bits: 2^63 * 2^50 would overflow 64 bits, and 1.5TiB stays exact.
   const Int128 kib_milli = Int128{decimal->milli} << *shift;
   const Int128 whole = Int128{1000} * 1024;
   if (decimal->overflow || kib_milli / whole > (Int128{1} << 50))

@@ -1,7 +1,7 @@
 #pragma once
-// Reading a document into values: a Value is a node together with its path and the Reading it belongs to. The Reading
-// keeps the first error and its place; after it, readers go on with defaults, so that code which reads a document is a
-// table of keys and not a ladder of checks. Ask the Reading once, at the end.
+// Reading a document into values. A Value is a node with its path and the Reading that it belongs to. The Reading keeps
+// the first error and its place, and after it all reads return defaults. So code that reads a document is a table of
+// keys without checks. Check Reading::error() once, at the end.
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +36,7 @@ class Reading {
 
 class Value;
 
-// A key that a map may have, and what is done with its value.
+// A key that a map may have, and the function that reads its value.
 struct Key {
   std::string_view name;
   std::function<void(const Value&)> read;
@@ -52,22 +52,22 @@ class Value {
   Reading& reading() const { return *reading_; }
   void refuse(const std::string& message) const;
 
-  // Calls the key that each entry names; a name that is not among them is refused, with the nearest one as a hint.
+  // Calls the key of each entry. A name without a key is refused, with the most similar key as a hint.
   void map(const std::vector<Key>& keys) const;
-  // `other` takes the names that are not among the keys; it returns false to have them refused after all.
+  // `other` is called for names without a key; if it returns false, the name is refused.
   void map(const std::vector<Key>& keys, const std::function<bool(const Entry&, const Value&)>& other) const;
   void each_entry(const std::function<void(const Entry&, const Value&)>& visit) const;
   void each_item(const std::function<void(const Value&)>& visit) const;
 
   std::string string() const;
-  std::string name() const;  // a string that is a well-formed name
+  std::string name() const;  // a well-formed name
   bool boolean() const;
   std::int64_t integer(std::int64_t low, std::int64_t high) const;
   std::int64_t milli() const;
   std::int64_t memory_mib() const;
   std::int64_t duration_s() const;
   std::optional<Timestamp> time() const;
-  std::vector<std::string> strings() const;  // a list; a single string stands for a list of one
+  std::vector<std::string> strings() const;  // a list; a single string is a list of one
   std::vector<std::pair<std::string, std::string>> string_map() const;
 
   template <NamedEnum E>
@@ -88,7 +88,7 @@ class Value {
   std::string path_;
 };
 
-// The word among `known` that `word` was probably meant to be, or nothing: at most a third of it differs.
+// Returns the word among `known` that `word` probably stands for, or nothing. At most a third of the letters differ.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace berth::document

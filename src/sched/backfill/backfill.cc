@@ -149,9 +149,7 @@ class Renewal {
       if (round_.decided.contains(*id)) continue;
       const bool could = !kept_.contains(*id) && could_be_held(*id);
       if (!kept_.contains(*id)) order.refuse();
-      Reason why;
-      if ((lacking && !could) || start_now(round_.state, *round_.state.job(*id), round_.work, why)) continue;
-      if (!lacks_places(why.code)) continue;
+      if ((lacking && !could) || !lacks_places_only(*round_.state.job(*id))) continue;
       lacking = true;
       if (!could || kept_.size() >= most_) continue;
       auto hold = dropped_.contains(*id) ? std::nullopt : work_out(*id);
@@ -198,12 +196,15 @@ class Renewal {
     });
   }
 
+  // Returns true if it would start if there were places for it.
+  bool lacks_places_only(const JobState& job) const {
+    const StartAnswer answer = find_places({round_.state, job, round_.now, round_.work});
+    return !answer && lacks_places(answer.why.code);
+  }
+
   // First those who sleep for it are asked, of whom most still do.
   bool somebody_lacks_places() {
-    const auto lacks = [&](const JobState& job) {
-      Reason why;
-      return !start_now(round_.state, job, round_.work, why) && lacks_places(why.code);
-    };
+    const auto lacks = [&](const JobState& job) { return lacks_places_only(job); };
     for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
       const state::QueueState& leaf =
           round_.state.queue(waiting.wait_groups.front()->parked_classes.front()->eq_class.queue);
@@ -418,6 +419,10 @@ Timestamp due_again(const BackfillReservation& hold) {
   const std::int64_t half_ms = (hold.start - hold.worked_out) / 2000 * 1000;
   const Timestamp soon = hold.worked_out + std::clamp(half_ms, kLeastRenewalMs, kMostRenewalMs);
   return hold.start > hold.worked_out ? std::min(hold.start, soon) : soon;
+}
+
+void set_reserved_aside(const State& state, Transaction& transaction, std::span<const JobId> owners) {
+  for (const JobId owner : owners) transaction.set_aside(owner, state.job(owner)->reservation->placements);
 }
 
 void set_reserved_aside(const State& state, Transaction& transaction, const Plan& plan) {

@@ -1,31 +1,37 @@
 #pragma once
-// Backfill: a blocked job is held concrete places for its earliest start, and later jobs may use those places only if
-// they are gone by then. EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System", JSSPP'95; Mu'alem and Feitelson,
-// "Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with Backfilling",
-// TPDS'01), with as many holds per pool as the configuration says.
+// Backfill: a blocked job gets a backfill reservation: concrete places and its earliest start. Later jobs may use these
+// places only if they will be gone by then. This is EASY backfilling (Lifka, "The ANL/IBM SP Scheduling System",
+// JSSPP'95; Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling
+// the IBM SP2 with Backfilling", TPDS'01), with as many reservations per pool as the configuration says.
 //
-// 1. A hold is of whole places: devices, cores and memory. What else its nodes have is free to all.
-// 2. Past a hold go: its owner; higher priority, lower levels of attained service and nearer deadlines; what lies
-//    within its guarantees (it could take its places back anyway, but for those in burst pools), or could reclaim from
-//    the owner as soon as that has started there; and what is expected to be gone at the start that is held, hard where
-//    it has a time limit, soft where its run time is an estimate. A service never is. Where a maintenance window clears
-//    all that is held before the start, everybody goes past.
-// 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has
-//    waited less than hold_after is held a start only where time limits and stops that have begun vouch for it;
-//    estimates count for those that have waited longer.
-// 4. A hold is kept until its owner starts or cannot be held a start any more. It is worked out again when half of the
-//    time to it has passed, at least a minute and at most an hour, when it is due, and when somebody who may pass
-//    starts in its places and is not expected to be gone by then. How far the real start then lies behind the first
-//    that was held is the hold's slip. Where fewer starts can be held than there are holds, they are looked for again
-//    once a minute at most, and when a hold becomes free.
-// 5. Of a queue's jobs of one shape the first kLookedAtBehindHold are asked whether they may pass.
-// 6. Claimants (sched/preempt/preempt.h) respect the holds that they may not pass: what they take lies beside them,
-// also when
-//    they start elsewhere while their victims are leaving. Reclaim within all guarantees and higher priority pass. Who
-//    would fit but for a hold claims as if what is held were taken; else free GPUs would leave it worse off.
+// 1. A reservation covers concrete devices, cores and memory. The rest of its nodes is free to all jobs.
+// 2. These jobs may pass a reservation:
+//   - its owner;
+//   - a job of higher priority; in the same queue also one on a lower level of attained service or with a nearer
+//     deadline;
+//   - a job within its guarantees, which could take its places back anyway, and a job that could reclaim from the owner
+//     as soon as the owner has started there. Neither may if all reserved places are in burst pools, which back no
+//     guarantee;
+//   - a job that is expected to be gone at the reserved start. The end is certain with a time limit and an estimate
+//     otherwise. A service is never expected to be gone;
+//   - every job, if a maintenance window clears all reserved places before the start.
+// 3. Learned run times are often wrong, so reserving for every job would cost more than it gives. A job that has waited
+//    less than backfill_after gets a reservation only if time limits and stops that have begun guarantee its start. For
+//    a job that has waited longer, estimates count too.
+// 4. A reservation is kept until its owner starts or cannot get a reservation any more. It is worked out again when
+//    half of the time to it has passed (at least a minute and at most an hour), when it is due, and when a job that may
+//    pass starts in its places and is not expected to be gone by then. The slip of a reservation is how far the real
+//    start is after the first reserved start. If fewer starts can be reserved than there are reservations, they are
+//    searched again once a minute at most, and when a reservation becomes free.
+// 5. Of the jobs of one equivalence class, the first kLookedAtBehindReservation are checked whether they may pass.
+// 6. Preemptors (sched/preempt/preempt.h) respect the reservations that they may not pass. Their places are beside
+//    them, also if they start elsewhere while their victims are leaving. Reclaim within all guarantees and higher
+//    priority do pass. A job that fits except for a reservation searches victims as if the reserved places were taken;
+//    otherwise free GPUs would leave it worse off.
 
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,6 +76,9 @@ struct ReservationRound {
   const std::set<JobId>& decided;
 };
 void renew_reservations(const ReservationRound& round, Plan& plan);
+
+// Sets aside the places that are reserved for the owners.
+void set_reserved_aside(const state::State& state, state::Transaction& transaction, std::span<const JobId> owners);
 
 // What growth (sched/resize/elastic.h) must leave: the places that are held after the plan.
 void set_reserved_aside(const state::State& state, state::Transaction& transaction, const Plan& plan);

@@ -16,14 +16,14 @@ bool starts_at_once(FleetFixture& fleet, const JobSpec& spec) {
   return fleet.runs(id);
 }
 
-// By estimates too, whoever is blocked.
+// Every blocked job gets a reservation, by estimates too.
 ClusterConfig holding_at_once() {
   ClusterConfig config = FleetFixture::config({FleetFixture::queue("a")});
   config.scheduling.backfill_after_s = 0;
   return config;
 }
 
-// One node of eight GPUs, six of them taken for 100 s, and a job that wants all eight.
+// One node with eight GPUs, six of them taken for 100 s, and a job that requests all eight.
 struct BlockedFleet : FleetFixture {
   BlockedFleet() {
     QueueConfig sure = queue("sure");
@@ -107,8 +107,8 @@ TEST_CASE_FIXTURE(BlockedFleet,
   const JobId unknown = submit(job("a", 1, 1));
   cycle();
   const auto changes = explain::why(state, unknown, now).changes;
-  const auto found = std::find_if(changes.begin(), changes.end(), [](const sched::Remedy& change) {
-    return change.kind == sched::RemedyKind::kTimeLimit;
+  const auto found = std::find_if(changes.begin(), changes.end(), [](const explain::Remedy& change) {
+    return change.kind == explain::RemedyKind::kTimeLimit;
   });
   REQUIRE(found != changes.end());
   CHECK_EQ(found->to, 100);
@@ -167,12 +167,13 @@ TEST_CASE("a steady cycle works out no start and asks nobody behind a hold, howe
     fleet.exit(passing, 0);
     const Plan after = fleet.cycle();
     REQUIRE_EQ(after.starts_worked_out, 0);
-    REQUIRE_LE(after.nodes_scored, 10);  // a node got freer: those who wait for places are probed, once for all
+    REQUIRE_LE(after.nodes_scored, 10);  // a node was freed: classes that wait for places are probed, once for all
   }
   CHECK(fleet.state.running().size() == 1);
 }
 
-// What is kept of a configuration that is gone differs between a state that lived through it and one from a checkpoint.
+// What a state remembers of an earlier configuration differs between one that lived through it and one from a
+// checkpoint.
 TEST_CASE_FIXTURE(FleetFixture, "pools that only an earlier configuration named change no hold") {
   ClusterConfig config = holding_at_once();
   config.pools = {{"x", {}}, {"y", {}}};
@@ -304,8 +305,8 @@ TEST_CASE_FIXTURE(FleetFixture, "where nothing is known of what runs no start is
   CHECK(runs(small));
 }
 
-// EASY's guarantee (Mu'alem and Feitelson, section 2): where nobody runs longer than it said, backfilling never delays
-// the job that was promised a start. Nor do windows that were planned before.
+// EASY's guarantee (Mu'alem and Feitelson, section 2): if no job runs longer than it said, backfilling never delays a
+// job with a reservation. Maintenance windows planned before do not delay it either.
 TEST_CASE("where time limits are kept no held start slips, and loaded from a checkpoint the cycle decides the same") {
   std::int64_t held = 0;
   std::uint64_t held_beside_windows = 0;

@@ -19,11 +19,10 @@ using state::JobState;
 using state::State;
 using state::Transaction;
 
-constexpr std::size_t kMostTurningPoints =
-    64;  // each costs a search for places at least; behind them windows count as one
+constexpr std::size_t kMostTurningPoints = 64;  // each costs a search for places; the time after the last counts as one
 
-// When a window has made a job leave the node at the latest: what has not ended is moved away before it begins. Who
-// serves may stay into the window, as far as its service's limit says so.
+// Returns by when maintenance makes the job leave the node: when the next window begins. Returns never() for a replica
+// of a service with max_unavailable, which may stay into the window.
 Timestamp moved_by(const State& state, const JobState& job, NodeId node, Timestamp now) {
   const JobState* service = state::service_of(state, job);
   if (service != nullptr && service->spec.max_unavailable > 0) return Timestamp::never();
@@ -38,7 +37,7 @@ void leaves_by(ExpectedEnd& one, Timestamp when) {
   one.certain = std::min(one.certain, when);
 }
 
-// Of what runs.
+// Returns the ends of a running job.
 ExpectedEnd expected_end(const State& state, const state::RunningRow& row, Timestamp now, state::ExpectedEnds& ends) {
   ExpectedEnd one{row.job, ends.of(row)};
   const JobState* job = row.plain && state.maintenance().empty() ? nullptr : state.job(row.job);
@@ -49,8 +48,8 @@ ExpectedEnd expected_end(const State& state, const state::RunningRow& row, Times
   return one;
 }
 
-// The times at which a start of the job becomes possible or impossible though nobody comes or goes: windows are over,
-// and come too near. The first of them.
+// Returns the times at which a start of the job becomes possible or impossible although no job starts or ends: a window
+// ends, or it comes too near. At most the first kMostTurningPoints.
 std::set<Timestamp> turning_points(const State& state, const JobState& job) {
   std::set<Timestamp> turning_points;
   if (state.maintenance().empty()) return turning_points;
@@ -67,9 +66,10 @@ std::set<Timestamp> turning_points(const State& state, const JobState& job) {
   return turning_points;
 }
 
-// Removes what runs, in the order of the expected ends, and finds the shortest prefix after which the job fits: by
-// doubling, then by halving, so that a few searches for places are enough; where there are windows, between one turn
-// and the next. Places are judged greedily, so a shorter prefix might do by luck; the one that is found does.
+// PrefixSearch: removes running jobs in the order of their ends and finds the shortest prefix after which the job fits.
+// The length is doubled and then halved, so few searches for places are needed. If there are windows, this is done
+// between one turning point and the next. Placement is greedy, so by luck a shorter prefix might do as well; the one
+// found does.
 class PrefixSearch {
  public:
   PrefixSearch(Transaction& transaction, State& state, JobId job, SearchStats& work, ReleasesInOrder& releases,
@@ -96,15 +96,15 @@ class PrefixSearch {
  private:
   Timestamp time_of(std::size_t count) const { return std::max(now_, releases_[count - 1].when); }
 
-  // The first `count`, or as many of them as there are before the turn.
+  // Returns `count`, or the number of releases before the turning point if that is less.
   std::size_t before(Timestamp turning_point, std::size_t count) {
     count = releases_.work_out(count, work_);
     while (count > 0 && time_of(count) >= turning_point) --count;
     return count;
   }
 
-  // After more than `first` of them, whose jobs are removed, and before the turn. When it is not found, all before the
-  // turn are removed, and `first` is how many.
+  // Searches prefixes longer than `first` that end before the turning point. If none will do, `first` becomes the
+  // number of releases before it, and their jobs stay removed.
   std::optional<ReserveDecision> after(std::size_t& first, Timestamp turning_point) {
     std::size_t low = first;  // does not fit after this many
     std::size_t high = first + 1;
@@ -127,7 +127,7 @@ class PrefixSearch {
     return ReserveDecision{job_.id, std::move(*found), time_of(high)};
   }
 
-  // Removes the jobs of the first `count`, and of no others.
+  // Removes the jobs of the first `count` releases, and no others.
   void remove(std::size_t count) {
     if (count < marks_.size()) {
       transaction_.rollback_to(marks_[count]);
@@ -140,13 +140,13 @@ class PrefixSearch {
     }
   }
 
-  // It would start when the last of them has ended: what maintenance closes until then or after is for that time.
+  // Returns the job's places after `count` releases. It would start at the time of the last one, so maintenance counts
+  // as of that time.
   std::optional<std::vector<TaskPlacement>> places_after(std::size_t count) {
     remove(count);
     const Transaction::Mark mark = transaction_.mark();
     look_ahead(transaction_, time_of(count), now_);
-    Reason why;
-    auto found = start_now(state_, job_, work_, why);
+    auto found = find_places({state_, job_, now_, work_}).placements;
     transaction_.rollback_to(mark);
     return found;
   }
@@ -158,7 +158,7 @@ class PrefixSearch {
   ReleasesInOrder& releases_;
   Timestamp now_;
   std::set<Timestamp> turning_points_;
-  std::vector<Transaction::Mark> marks_;  // before each of those that are removed
+  std::vector<Transaction::Mark> marks_;  // one before each removed job
 };
 
 }  // namespace

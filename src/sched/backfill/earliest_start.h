@@ -1,6 +1,7 @@
 #pragma once
-// When a job that finds no places now could start: when enough of what runs has ended, and when maintenance windows
-// that close nodes to it are over. Which of both comes last is when its start is held (sched/backfill/backfill.h).
+// Earliest start: when a job that finds no places now could start. Enough of the running jobs must have ended, and
+// maintenance windows that close nodes to it must be over. The later of both is the start of its backfill reservation
+// (sched/backfill/backfill.h).
 
 #include <array>
 #include <cstddef>
@@ -19,31 +20,31 @@
 
 namespace berth::sched {
 
-// When a job is expected to be gone, and when it is for certain; never() where nothing says so.
+// When a job is expected to end, and when it ends for certain; never() if that is not known.
 struct ExpectedEnd {
   JobId job;
   Timestamp expected = Timestamp::never();
   Timestamp certain = Timestamp::never();
 };
-// Of a job that starts now.
+// Returns the ends of a job that starts now at `placements`.
 ExpectedEnd expected_end(const state::State& state, const state::JobState& job,
                          std::span<const TaskPlacement> placements, Timestamp now);
 
-// What frees places at a time: the end of a job or, of no job, that of a window.
+// An event that frees places: the end of a job or, with no job, the end of a maintenance window.
 struct Release {
   Timestamp when;
   JobId job;
   auto operator<=>(const Release&) const = default;
 };
 
-// The ends of what runs, of what a cycle starts and of windows, in their order; without estimates only those that are
-// certain. They are worked out as far as somebody asks: until its turn comes, what runs stands where it would end at
-// the earliest by its row in the table of what runs.
+// The releases in order: ends of running jobs, of jobs that this cycle starts, and of maintenance windows. Without
+// estimates only certain ends are in it. Ends are worked out only as far as they are needed: before its turn, a running
+// job is sorted by the earliest end that its row in the running table allows.
 class ReleasesInOrder {
  public:
   ReleasesInOrder(const state::State& state, Timestamp now, const std::vector<ExpectedEnd>& starting, bool by_estimates,
                   SearchStats& work);
-  // Works out the first `count`, and says how many of them there are.
+  // Works out the first `count` releases. Returns how many of them there are.
   std::size_t work_out(std::size_t count, SearchStats& work);
   const Release& operator[](std::size_t place) const { return in_order_[place]; }
 
@@ -51,7 +52,7 @@ class ReleasesInOrder {
   static constexpr std::uint32_t kExact = std::numeric_limits<std::uint32_t>::max();
   struct Entry {
     Release release;
-    std::uint32_t row = kExact;  // of whose end that is the earliest
+    std::uint32_t row = kExact;  // running table row whose earliest possible end this is
     auto operator<=>(const Entry&) const = default;
   };
   Timestamp earliest_end(const state::RunningRow& row) const;
@@ -60,13 +61,13 @@ class ReleasesInOrder {
   const state::State& state_;
   Timestamp now_;
   bool by_estimates_;
-  Timestamp next_window_ = Timestamp::never();  // the first to begin: who is in its way has left by then
+  Timestamp next_window_ = Timestamp::never();  // begin of the first window: jobs in its way have left by then
   state::ExpectedEnds ends_;
   std::vector<Release> in_order_;
-  std::vector<Entry> heap_;  // the rest, the first on top
+  std::vector<Entry> heap_;  // the other releases, the first on top
 };
 
-// Those of one cycle, for all its jobs: each order is made when it is first asked for.
+// The releases of one cycle, for all its jobs. Each order is made on first use.
 class Releases {
  public:
   Releases(const state::State& state, Timestamp now, const std::vector<ExpectedEnd>& starting)
@@ -80,16 +81,17 @@ class Releases {
   std::array<std::optional<ReleasesInOrder>, 2> releases_;
 };
 
-// The earliest start of a job that finds no places now, and its places then. Nothing where the ends that it would need
-// are not known, or not for certain and it has not waited long enough for estimates.
+// Returns the earliest start of a job that finds no places now, and its places then. Returns nothing if the ends that
+// it needs are not known, or are only estimates and the job has not waited long enough to trust them.
 std::optional<ReserveDecision> earliest_start(state::Transaction& transaction, state::State& state, JobId job,
                                               Timestamp now, Releases& releases, SearchStats& work);
 
-// Whether the job has waited so long that it is held a start by estimates too.
+// Returns true if the job has waited so long (backfill_after) that estimates count for its reservation too.
 bool trusts_estimates(const state::State& state, const state::JobState& job, Timestamp now);
 bool trusts_estimates(const state::State& state, Timestamp waits_since, Timestamp now);
 
-// Asks, until it is rolled back, what would start then, but not before now, on nodes whose windows are over.
+// Makes the state answer for the time `when` (at least `now`) until it is rolled back: windows that are over by then
+// are gone.
 void look_ahead(state::Transaction& transaction, Timestamp when, Timestamp now);
 
 }  // namespace berth::sched

@@ -4,12 +4,12 @@
 #include <map>
 #include <vector>
 
-#include "sched/backfill/backfill.h"
 #include "sched/place/affinity.h"
 #include "sched/place/gang.h"
 #include "sched/place/node_fit.h"
 #include "sched/place/topology.h"
 #include "sched/queue/admit.h"
+#include "sched/start.h"
 
 namespace berth::sched {
 
@@ -19,8 +19,8 @@ using state::Transaction;
 
 namespace {
 
-// Returns true if the nodes have free, beside each other, what the placements take, and may still be used by the job: a
-// configuration may have closed a pool since, and a node may have joined again with other taints and labels.
+// Returns true if the nodes have room for all the placements together, and the job may still use these nodes. Since the
+// nomination a configuration may have closed a pool, or a node may have rejoined with other taints and labels.
 bool nodes_have_room(Cycle& cycle, const JobState& job, const std::vector<TaskPlacement>& placements) {
   std::map<NodeId, NodeDelta> taken;
   std::vector<TaskRequirements> asks;
@@ -46,15 +46,11 @@ bool nodes_have_room(Cycle& cycle, const JobState& job, const std::vector<TaskPl
   return true;
 }
 
-// The same beside backfill reservations that the job may not pass. As long as its victims are there, what is idle
-// beside them may be reserved for another job.
+// Returns true if may_take holds beside the backfill reservations that the job may not pass. While its victims are
+// still there, idle resources beside them may be reserved for another job.
 bool may_take_beside_reservations(Cycle& cycle, const JobState& job) {
-  const Transaction::Mark mark = cycle.transaction.mark();
-  for (const JobId owner : not_passed(cycle.state, job, cycle.now))
-    cycle.transaction.set_aside(owner, cycle.state.job(owner)->reservation->placements);
-  const bool may = may_take(cycle, job);
-  cycle.transaction.rollback_to(mark);
-  return may;
+  const std::vector<JobId> owners = not_passed(cycle.state, job, cycle.now);
+  return beside_reservations(cycle.transaction, cycle.state, owners, [&] { return may_take(cycle, job); });
 }
 
 }  // namespace
@@ -83,7 +79,7 @@ void let_victims_leave(Cycle& cycle, JobId preemptor) {
 bool may_take(Cycle& cycle, const JobState& job) {
   const auto& placements = job.nomination->placements;
   const auto refusal = refuses(cycle.state, job, placements);
-  // Siblings may lend more once the victims have left; until then a lending limit does not withdraw the nomination.
+  // Siblings may lend more once the victims have left. Until then a lending limit does not end the nomination.
   const bool kept_back = refusal && refusal->code == ReasonCode::kQuotaLentOut;
   if (refusal && (!kept_back || waits_for_victims(cycle.state, job))) return false;
   if (!AffinityFilter(cycle.state, job).allow(placements)) return false;

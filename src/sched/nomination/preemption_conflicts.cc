@@ -172,19 +172,18 @@ class Challengers {
 
   // On a trial on which the job runs.
   bool could_stop(const JobState& waiting, const Start& start) {
-    Reason why;
-    if (try_start(transaction_, state_, waiting, now_, work_, why)) {
+    const StartAnswer answer = start_of(waiting);
+    if (answer) {
       const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
       return may && may_use_one_of(state_, waiting, start.placements);
     }
-    return !is_never(why.code) && would_evict(waiting, start);
+    return !is_never(answer.why.code) && would_evict(waiting, start);
   }
 
   // The same of who finds no places beside the job, which others could take before him.
   bool stops(const JobState& waiting, const Start& start) {
-    Reason why;
-    if (try_start(transaction_, state_, waiting, now_, work_, why)) return false;
-    return !is_never(why.code) && would_evict(waiting, start);
+    const StartAnswer answer = start_of(waiting);
+    return !answer && !is_never(answer.why.code) && would_evict(waiting, start);
   }
 
   // On a trial on which the claimant's victims have left and it has not started: whether the waiting one, once it has
@@ -192,8 +191,7 @@ class Challengers {
   bool leaves_nothing(const JobState& waiting, const JobState& preemptor) {
     const Transaction::Mark mark = transaction_.mark();
     std::set<JobId> gone = already_victims_;
-    Reason why;
-    auto placements = try_start(transaction_, state_, waiting, now_, work_, why);
+    auto placements = start_of(waiting).placements;
     if (!placements) {
       if (const auto eviction = victims_of(waiting, JobId::none())) {
         gone.insert(eviction->victims.begin(), eviction->victims.end());
@@ -211,12 +209,13 @@ class Challengers {
   }
 
   bool starts_or_evicts(const JobState& waiting) {
-    Reason why;
-    if (try_start(transaction_, state_, waiting, now_, work_, why)) return true;
-    return !is_never(why.code) && victims_of(waiting, JobId::none());
+    const StartAnswer answer = start_of(waiting);
+    return answer || (!is_never(answer.why.code) && victims_of(waiting, JobId::none()));
   }
 
  private:
+  StartAnswer start_of(const JobState& waiting) { return try_start(transaction_, {state_, waiting, now_, work_}); }
+
   bool would_evict(const JobState& waiting, const Start& start) {
     const auto eviction = victims_of(waiting, start.job.id);
     return eviction &&

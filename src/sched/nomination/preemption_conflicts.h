@@ -1,28 +1,31 @@
 #pragma once
-// Whether a promised claimant may start at another place, or keeps to its promise: nobody starts only to be stopped.
+// Preemption conflicts: whether a nominated job may start at another place, and whether its nomination is kept. The
+// aim: no job starts only to be evicted at once.
 //
-// 1. A start is contested where somebody who waits could stop the job as soon as it has started: in its own queue by
-//    priority or level, from others because it would borrow what they are guaranteed. That is asked of the search for
-//    victims itself, on a trial on which the job runs there and its victims have been let off, as they would be. Who
-//    would find places beside the job contests it, too, if the rules alone would let him stop it: others are asked
-//    before him who may take those. Of each lane its first is asked; neither who will never fit nor claimants, who
-//    have places.
-// 2. Who keeps to a promise keeps his victims from all others. Where one who contests him could start or claim if the
-//    promise were dropped, and cannot as long as it stands, it gives way. Else that one would wait until they have
-//    left, stop the claimant then, and wait for whoever has started beside it meanwhile. But only as long as all its
-//    victims would go on, or only give back what they have grown by: nobody is stopped for it in vain, so that every
-//    stop still raises the potential (sched/preempt/preempt.h). What is being given back is given back all the same,
-//    and he who contests waits for it instead.
-// 3. Where one of another queue contests it who could do neither, and only what the claimant's victims leave makes room
-//    for him, the claim may be in vain: the claimant would stop them, be reclaimed at once, and have nothing left to
-//    claim. Then it is not made, other victims are sought, and a promise for which nobody has left yet is dropped. One
-//    below the same child of the common ancestor of claimant and victim does not keep it: what the claim brings is that
-//    queue's all the same.
+// 1. A start has a conflict if a pending job, the challenger, could evict the job as soon as it has started there. A
+//    challenger of the same queue does so by priority or level. One of another queue does so because the start would
+//    borrow what that queue is guaranteed. The search for victims itself decides this, in a transaction in which the
+//    job runs there and the evictions for it are cancelled, as they would be. A challenger that would find places
+//    beside the job counts too, if the rules alone allow the eviction: jobs evaluated before it may take those places.
+//    Of each equivalence class only the first job is checked. Jobs that will never fit and nominated jobs, which have
+//    places, are no challengers.
+// 2. A nomination keeps its victims from all other jobs. If a challenger could start or evict without the nomination,
+//    and cannot while it is kept, the nomination is withdrawn. Otherwise the challenger would wait until the victims
+//    have left, then evict the preemptor, and then wait for jobs that have started beside it meanwhile. The nomination
+//    is withdrawn only while all its victims would go on, or only scale down. So no job is evicted for nothing, and
+//    every eviction still raises the potential (sched/preempt/preempt.h). A gang that is scaling down does so all the
+//    same, and the challenger waits for that instead.
+// 3. A challenger of another queue may be able to do neither, and find room only where the preemptor's victims leave.
+//    Then the preemption may be futile: the preemptor would evict its victims, be reclaimed at once, and have nothing
+//    left to evict. Such a preemption is not carried out and other victims are sought. A nomination for it is withdrawn
+//    if no victim has left yet. A challenger below the same child of the common ancestor of preemptor and victim does
+//    not count here: what the preemption frees belongs to that child all the same.
 //
-// Termination. When a promise gives way nobody starts and nobody is stopped; then all others are asked, in their order.
-// If it is not he who contested that gets what is free, the claimant may claim again and give way again. But that is a
-// lost promise: of those the first alone lets it claim again at once, the second only after 10 s, the third after 20 s,
-// and so on (state/back_off.h). So one instant sees a claimant give way twice at most, and a time T about log T times.
+// Termination. When a nomination is withdrawn, no job starts and no job is evicted for it. Then all other jobs are
+// evaluated in their order. If the free resources go to another job than the challenger, the preemptor may be nominated
+// and withdrawn again. But each withdrawal is a lost nomination. After the first loss it may evict again at once, after
+// the second only after 10 s, after the third after 20 s, and so on (state/back_off.h). So at one instant a nomination
+// is withdrawn at most twice for one preemptor, and in a time T about log T times.
 
 #include <set>
 #include <vector>

@@ -21,8 +21,8 @@ using state::Transaction;
 
 namespace {
 
-// A job that was moved starts at its new places and no others. It is withdrawn only for a pending job that would
-// preempt it there, for which it then does not wait.
+// A job that was moved starts at its new places and nowhere else. Its nomination is withdrawn if it may not run there
+// any more, or if a pending job would preempt it there at once.
 void serve_moved(Cycle& cycle, const JobState& job) {
   if (!may_take(cycle, job)) return withdraw(cycle, job, "it may not run any more where it was to move");
   const auto& placements = job.nomination->placements;
@@ -43,13 +43,13 @@ std::vector<JobId> nominated_by_priority(const State& state) {
   return ids;
 }
 
-// Requires that the nomination is lifted. Rolls back to `mark`, where it was not, if the job waits on.
+// Requires that the nomination is lifted; `mark` is from before that. Rolls back to `mark` if the job goes on waiting
+// for its victims.
 void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   if (job.nomination->has_moved()) return serve_moved(cycle, job);
   if (moves_are_futile(cycle, job))
     return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
-  Reason why;
-  auto placements = try_start(cycle.transaction, cycle.state, job, cycle.now, cycle.work, why);
+  auto placements = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work}).placements;
   if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
   StartConflict conflict;
   if (placements)
@@ -60,7 +60,8 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
     const NominationConflict then = conflict_of_nomination(cycle, job);
     if (then.withdraws_for.valid() || then.futile_because_of.valid()) return withdraw_for_conflict(cycle, job, then);
   }
-  // Its remaining victims go on and may be evicted for others: those are evaluated when that is in the log.
+  // If the job starts elsewhere, the evictions of its remaining victims are cancelled. Whether other jobs evict these
+  // victims is decided in the next cycle, when the cancellation is in the log.
   const bool victims_left = waits_for_victims(cycle.state, job);
   cycle.cancels_evictions = cycle.cancels_evictions || (placements && victims_left);
   if (!placements && keeps_nomination(cycle, job)) placements = job.nomination->placements;
@@ -71,6 +72,7 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   }
   if (!victims_left) return withdraw(cycle, job, "it does not fit though its victims have left");
   cycle.transaction.rollback_to(mark);
+  Reason why;
   why.code = ReasonCode::kWaitsForVictims;
   cycle.plan.refused.emplace_back(job.id, why);
 }

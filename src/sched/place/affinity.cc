@@ -35,7 +35,7 @@ AffinityFilter::AffinityFilter(const State& state, const JobState& job, Besides 
   if (!job.spec.ports.empty()) read_ports();
 }
 
-// The number of a level; the node comes after those that are configured.
+// Returns the level as a number; the node comes after the configured levels.
 std::size_t AffinityFilter::level_of(const AffinityTerm& term) const {
   return state_.topology().level_named(term.level).value_or(state_.topology().levels().size());
 }
@@ -93,7 +93,7 @@ void AffinityFilter::read_anti_affinity(const AffinityTerm& term) {
   if (own) alone_.push_back(level);
 }
 
-// What runs, or is promised a place, and keeps jobs like this one away.
+// Reads the running and nominated jobs whose own anti-affinity keeps jobs like this one away.
 void AffinityFilter::read_excluders() {
   for (const PresenceIndex::Entry* entry : state_.presences().excluding(job_.spec.labels)) {
     if (!ours(*entry)) continue;
@@ -131,7 +131,7 @@ bool AffinityFilter::is_apart(NodeId node) const {
   const std::uint32_t pool = state_.node(node).pool;
   const auto level = state_.pools()[pool].apart;
   if (!level) return false;
-  // A node that is in no domain of the level is one by itself.
+  // A node in no domain of the level counts as a domain by itself.
   const Place place = place_of(node, *level).value_or(Place(state_.topology().levels().size(), node.value()));
   const auto [known, fresh] = apart_known_.try_emplace({pool, place}, false);
   if (!fresh) return known->second;
@@ -217,7 +217,7 @@ bool AffinityFilter::is_meant(const JobState& other) const {
          (means(job_.spec, other.spec) || means(other.spec, job_.spec));
 }
 
-// Those that run or are promised a place, and for which the node is closed: who runs first.
+// Returns the running jobs, then the nominated ones, that close the node.
 template <class Counts, class StandsThere>
 std::vector<JobId> AffinityFilter::jobs_there(const Counts& counts, const StandsThere& stands_there) const {
   std::vector<JobId> jobs;
@@ -292,7 +292,7 @@ Reason AffinityFilter::why_closed(NodeId node) const {
     return why;
   }
   why.code = ReasonCode::kAffinity;
-  // Whom it wants to be near first: who keeps it from a node that it would not want in any case is not to blame.
+  // Affinity comes first: a job that keeps this one from a node is not the cause if affinity closes the node anyway.
   for (const AffinityTerm& term : job_.spec.affinity) {
     why.wish = text_of(term);
     why.rule = matches(term, job_.spec.labels) && together_ ? PlaceRule::kTogether : PlaceRule::kNear;

@@ -1,21 +1,21 @@
 #pragma once
-// AffinityFilter: near what a job may run, and near what it would like to. Worked out once for a gang that is being
-// placed, from what is bound and promised; its own tasks are told to it one by one.
+// AffinityFilter: which nodes a job may use, and prefers, because of other jobs there. It is computed once for a gang
+// that is being placed, from what runs and what is nominated. The gang's own tasks are added one by one.
 //
-// 1. Trust domains: where a pool keeps them apart within the domains of a level, a node is closed while a task of
-//    another trust domain is bound or promised in its domain.
-// 2. A required term of anti-affinity closes the domains of its level in which a job that it means has tasks; and what
-//    runs closes its domains to the jobs that its own required terms mean. A node that is in no domain of the level
-//    stays open.
-// 3. A required term of affinity leaves open only the domains of its level in which a job that it means runs. Where
-//    none does and the job itself is meant, the job has to be together within one domain of the level.
-// 4. A term that means the job itself goes for its own tasks among each other: by anti-affinity each is in another
-//    domain.
-// 5. Terms that are not required make nodes liked or disliked.
-// 6. A node where a task has a port of the job's, or is promised it, is closed, whoever's it is; and no two tasks of a
-//    job that has ports are on one node.
-// Terms know only jobs of the same trust domain. The rules are those of Kubernetes' inter-pod affinity, for a gang that
-// is placed task by task.
+// 1. Trust domains: a pool may keep trust domains apart within the domains of a level. Then a node is closed while a
+//    task of another trust domain runs or is nominated in its domain.
+// 2. Required anti-affinity: a term closes each domain of its level in which a job that it matches has tasks. It also
+//    works the other way: running jobs close their domains to the jobs that their own required terms match. A node in
+//    no domain of the level stays open.
+// 3. Required affinity: only the domains of the term's level in which a matching job runs are open. If there is none
+//    and the job matches its own term, the job must be together within one domain of the level.
+// 4. A term that matches the job itself applies among its own tasks: by anti-affinity each task is in another domain.
+// 5. Terms that are not required make nodes preferred or less preferred.
+// 6. Ports: a node is closed if a task of any job there has, or is nominated with, one of the job's ports. Two tasks of
+//    a job with ports are never on one node.
+//
+// Terms match only jobs of the same trust domain. The rules are those of Kubernetes' inter-pod affinity, for a gang
+// that is placed task by task.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,50 +32,52 @@
 
 namespace berth::sched {
 
-// What is looked at: everything; not the trust domains; nothing.
+// What is regarded: everything; all but trust domains; nothing.
 enum class Besides { kAll, kTerms, kNobody };
 
-// Whether the job has to be near such as that other one, and is not such itself: if that left, it would help nobody.
+// Returns true if `job` must be near jobs such as `other` and does not match that term itself. Evicting `other` for it
+// could not help.
 bool is_company(const state::JobState& job, const state::JobState& other);
 
-// "port 8080", "ports 80, 443 and 8080"
+// Returns "port 8080" or "ports 80, 443 and 8080".
 std::string ports_text(const std::vector<std::int32_t>& ports);
 
 class AffinityFilter {
  public:
   AffinityFilter(const state::State& state, const state::JobState& job, Besides besides = Besides::kAll);
 
-  // Whether any node could be closed or disliked, or the job have to be together.
+  // Returns true if a node could be closed or less preferred, or if the job must be together.
   bool matter() const { return apart_ || has_terms(); }
-  // Whether any but trust domains matter.
+  // The same without trust domains.
   bool has_terms() const {
     return !closed_.empty() || !ports_taken_.empty() || !near_.empty() || !alone_.empty() || together_ || prefers();
   }
   bool prefers() const { return !wishes_.empty(); }
-  // Few nodes are open or some are better than others: all are to be looked at.
+  // Returns true if few nodes are open or some are preferred: then all nodes are compared.
   bool choosy() const { return !near_.empty() || prefers(); }
-  // The level, as a number, within one domain of which the job has to be because nobody else is near whom it could be.
+  // The level (a number) within one domain of which the job must be: it must be near jobs like itself, and none runs
+  // yet.
   std::optional<std::size_t> together() const { return together_; }
 
   bool allows(NodeId node) const;
-  // Whether no two of its tasks may stand there.
+  // Returns true if no two tasks of the job may be on the node.
   bool alone_on(NodeId node) const;
-  // Less is better.
+  // How little the job prefers the node: less is better.
   std::int64_t dislike(NodeId node) const;
-  // Its own task goes there, or comes from there.
+  // Adds (+1) or removes (-1) a task of the job itself on the node.
   void enter(NodeId node, int sign);
-  // Whether all its tasks may stand there.
+  // Returns true if all these tasks of the job may be at their places together.
   bool allow(std::span<const TaskPlacement> placements);
-  // The nodes that are liked more or less than before when a task of its own has gone to this one.
+  // Returns the nodes that become more or less preferred when a task of the job goes to `node`.
   std::vector<NodeId> touched_by(NodeId node) const;
 
-  // Why the node is closed, or, where it is not, why its tasks could not be together.
+  // Returns why the node is closed; if it is not, why the tasks could not be together.
   Reason why_closed(NodeId node) const;
-  // Jobs that would have to be gone for the node to be open, as far as somebody has to be gone for that.
+  // Returns the jobs that would have to leave to open the node. Empty if the node is not closed by jobs that are there.
   std::vector<JobId> in_the_way(NodeId node) const;
 
  private:
-  // A domain, or the node itself: a level and a number within it.
+  // A level, and the number of a domain of it (or of the node).
   using Place = std::pair<std::size_t, std::uint32_t>;
   using Places = std::set<Place>;
   struct Near {
@@ -86,7 +88,7 @@ class AffinityFilter {
     std::size_t level = 0;
     Places places;
     bool away = false;
-    bool own = false;  // its own tasks are meant too
+    bool own = false;  // the job matches the term itself
   };
 
   std::size_t level_of(const AffinityTerm& term) const;
@@ -118,11 +120,11 @@ class AffinityFilter {
   std::set<std::size_t> closed_levels_;
   std::set<NodeId> ports_taken_;
   std::vector<Near> near_;
-  std::vector<std::size_t> alone_;  // levels
+  std::vector<std::size_t> alone_;  // levels of which each task needs its own domain
   std::vector<Wish> wishes_;
   std::optional<std::size_t> together_;
-  std::map<Place, std::int32_t> own_;  // its tasks, at the levels where they matter
-  // Whether others have the domain around a node, by pool and place.
+  std::map<Place, std::int32_t> own_;  // its own tasks, at the levels that matter
+  // Cached by pool and place: whether another trust domain is in the domain around a node.
   mutable std::map<std::pair<std::uint32_t, Place>, bool> apart_known_;
 };
 

@@ -21,7 +21,7 @@ struct Shop : FleetFixture {
     spec.topology = topology;
     command(RegisterNode{spec});
   }
-  // a1 a2 in rack r1, b1 b2 in rack r2, both in one block; c1 in no rack.
+  // a1 and a2 are in rack r1, b1 and b2 in rack r2, both racks in one block; c1 is in no rack.
   void add_racks() {
     add("a1", {"b", "r1"});
     add("a2", {"b", "r1"});
@@ -78,13 +78,13 @@ TEST_CASE("anti-affinity goes both ways, and ends with the job") {
   fleet.add_racks();
   const JobId loud = fleet.started(fleet.away(fleet.app("loud"), Shop::term("quiet", "rack")));
   CHECK_EQ(fleet.nodes_of(loud), "a1");
-  CHECK_EQ(fleet.place(fleet.app("quiet", 4, 4)), "waits");  // 2 nodes of the other rack and the one in none
+  CHECK_EQ(fleet.place(fleet.app("quiet", 4, 4)), "waits");  // 2 nodes of the other rack and the one in no rack
   CHECK_EQ(fleet.place(fleet.app("quiet", 1, 4)), "b1");
   CHECK_EQ(fleet.place(fleet.away(fleet.app("loud"), Shop::term("quiet", "rack"))), "a1");
   CHECK_EQ(fleet.place(fleet.app("neither", 1, 2)), "a1");
   fleet.exit(loud, 0);
   fleet.cycle();
-  CHECK_EQ(fleet.place(fleet.app("quiet", 1, 2)), "b2");  // another loud one is still there
+  CHECK_EQ(fleet.place(fleet.app("quiet", 1, 2)), "b2");  // another job labelled loud still runs
 }
 
 TEST_CASE("a node that is in no domain of the level is away from all and near nobody") {
@@ -111,7 +111,7 @@ TEST_CASE("away from its like: each task in a domain of its own") {
   Shop fleet;
   fleet.add_racks();
   CHECK_EQ(fleet.place(fleet.away(fleet.app("x", 3), Shop::term("x", "node"))), "a1 a2 b1");
-  // c1 is in no rack, so any number may stand there.
+  // c1 is in no rack, so any number of tasks may be there.
   CHECK_EQ(fleet.place(fleet.away(fleet.app("y", 4), Shop::term("y", "rack"))), "c1 c1 a1 b1");
   const JobId wide = fleet.started(fleet.away(fleet.app("z", 3, 2), Shop::term("z", "rack")));
   CHECK_EQ(fleet.nodes_of(wide), "c1 a1 b1");
@@ -130,7 +130,7 @@ TEST_CASE("a wish decides among places that fit and never makes a job wait") {
   CHECK_EQ(fleet.place(fleet.away(fleet.app("y"), Shop::term("x", "rack", false))), "b1");
   CHECK_EQ(fleet.place(fleet.near(fleet.app("z", 1, 2), Shop::term("y", "node", false))), "b1");
   CHECK_EQ(fleet.place(fleet.near(fleet.app("z"), Shop::term("nobody", "node", false))), "b1");
-  // Its own tasks, too: over the racks and the node in none, then where they fit.
+  // Also for its own tasks: first over the racks and the node in none, then where they fit.
   CHECK_EQ(fleet.place(fleet.away(fleet.app("s", 3), Shop::term("s", "rack", false))), "c1 a1 b2");
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("a group takes another domain where its first one leaves no room for t
   fleet.add("a1", {"b", "r1"}, 4);
   fleet.add("a2", {"b", "r1"}, 4);
   fleet.add("b1", {"b", "r2"}, 8);
-  JobSpec gang = fleet.job("q", 1, 4);  // alone it would go to the tightest node, of the only rack with two nodes
+  JobSpec gang = fleet.job("q", 1, 4);  // alone it would go to the tightest node, in the only rack with two
   gang.groups.front().topology.required = "rack";
   TaskGroup pair = gang.groups.front();
   pair.name = "pair";

@@ -12,7 +12,7 @@ struct Thrift {
   ModelMask model = 0;
 
   bool known() const { return watts > 0; }
-  // Less of the one is drawn for the same work. Both factors are bounded by what validation lets in.
+  // Returns true if this model draws less for the same work. Both factors are bounded by validation.
   bool before(const Thrift& other) const {
     if (!known() || !other.known()) return known() && !other.known();
     return watts * other.weight_permille < other.watts * weight_permille;

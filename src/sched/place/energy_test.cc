@@ -1,4 +1,4 @@
-// Which models gangs go to where energy counts, and that nothing else depends on it.
+// Which GPU models gangs go to if scheduling.energy is on, and that nothing else depends on it.
 
 #include "sched/place/energy.h"
 
@@ -20,18 +20,18 @@ namespace {
 using state::JobState;
 using state::State;
 
-// False: the fleet was drawn with queues that are refused.
+// Returns false if the fleet was drawn with queues that are refused.
 bool set_energy(State& state, Timestamp now, bool on) {
   ClusterConfig config = state.config();
   config.scheduling.energy = on;
-  config.gpu_models = {{"A", 500, 0, 300, 40}, {"B", 1000, 0, 400, 60}, {"C", 250, 0, 0, 0}};  // 600, 400, not known
+  config.gpu_models = {{"A", 500, 0, 300, 40}, {"B", 1000, 0, 400, 60}, {"C", 250, 0, 0, 0}};  // 600, 400, unknown
   control::Batch batch(state, now);
   if (!control::handle(batch, ApplyConfig{config, "test"})) return false;
   control::reconcile(batch);
   return true;
 }
 
-// How much the most demanding of the models draws that it stands on: B, A, and C, of which nobody knows.
+// Returns the rank of the least efficient model of the places: B, then A, then C, whose watts are unknown.
 int rank_of(const State& state, const std::vector<TaskPlacement>& places) {
   int rank = 0;
   for (const TaskPlacement& one : places) {
@@ -59,17 +59,15 @@ TEST_CASE("whether a gang fits, with how many tasks and within what does not dep
       const JobState& job = *fleet.state.job(id);
       if (job.nomination) continue;
       sched::SearchStats work;
-      Reason plain_why;
-      Reason why;
-      const auto plain = sched::start_now(fleet.state, job, work, plain_why);
-      const auto places = sched::start_now(other, *other.job(id), work, why);
+      const auto [plain, plain_why] = sched::find_places({fleet.state, job, fleet.now, work});
+      const auto [places, why] = sched::find_places({other, *other.job(id), fleet.now, work});
       REQUIRE_EQ(places.has_value(), plain.has_value());
       if (!plain) {
         CHECK_EQ(why.code, plain_why.code);
         continue;
       }
       CHECK_EQ(places->size(), plain->size());
-      CHECK_FALSE(sched::start_now(fleet.state, job, work, why) != plain);  // nothing is remembered
+      CHECK_FALSE(sched::find_places({fleet.state, job, fleet.now, work}).placements != plain);  // nothing is remembered
       if (*places == *plain) {
         ++same;
         continue;
@@ -79,7 +77,7 @@ TEST_CASE("whether a gang fits, with how many tasks and within what does not dep
       if (!fleet.state.burst_amounts_of(job.spec, *plain)) {
         const auto standing = fleet.state.within_mask(job.queue, fleet.state.amounts_of(job.spec, *plain));
         const bool in_burst_pools = other.burst_amounts_of(job.spec, *places).has_value();
-        const std::uint64_t root = 1;  // who borrows anyway may be in burst pools
+        const std::uint64_t root = 1;  // a job that borrows anyway may be in burst pools
         CHECK_EQ(
             standing & ~(in_burst_pools ? root : other.within_mask(job.queue, other.amounts_of(job.spec, *places))),
             0U);
@@ -140,7 +138,7 @@ TEST_CASE_FIXTURE(FleetFixture, "nobody leaves a guarantee for the sake of energ
   command(ApplyConfig{thrifty, "op"});
   const JobId plain = submit(job("b", 1, 2));
   cycle();
-  CHECK_EQ(nodes_of(plain), "h1");  // least is left there
+  CHECK_EQ(nodes_of(plain), "h1");  // the least is left there
 }
 
 }  // namespace berth

@@ -39,7 +39,7 @@ class EveryWay {
   }
 
  private:
-  // Whether the nodes have the GPUs of all the groups, and each group has its places where it is alone.
+  // Returns false if the nodes lack GPUs for all groups together, or places for one group alone.
   bool may_fit() {
     std::int64_t lacking = 0;
     for (std::size_t g = 0; g < counts_.size(); ++g)
@@ -48,7 +48,7 @@ class EveryWay {
       for (const state::GpuSlot& gpu : gang_.state().node(node).gpus) lacking -= gpu.available_milli();
     }
     if (lacking > 0) return false;
-    if (gang_.neighbours().matter()) return true;  // the first task may open nodes to the next
+    if (gang_.neighbours().matter()) return true;  // a task may open nodes to the next one
     const std::size_t mark = gang_.mark();
     slots_.assign(counts_.size(), Counts(nodes_.size() + 1));
     for (std::size_t g = 0; g < counts_.size(); ++g) {
@@ -61,10 +61,10 @@ class EveryWay {
     return true;
   }
 
-  // The groups from here on.
+  // Places the groups from number `next` of the order on.
   bool put_group(std::size_t next) { return next == order_.size() || put_tasks(next, 0, counts_[order_[next]]); }
 
-  // So many tasks of the group on nodes from `first` on, and the groups behind it.
+  // Places `left` tasks of the group on nodes from `first` on, and then the groups after it.
   bool put_tasks(std::size_t next, std::size_t first, std::int32_t left) {
     if (left == 0) return put_group(next + 1);
     if (first == nodes_.size() || steps_ == kMostSteps) return false;
@@ -89,7 +89,7 @@ class EveryWay {
   std::vector<std::size_t> order_;
   std::vector<NodeId> nodes_;
   TopologyScope homes_;
-  std::vector<Counts> slots_;  // by group, on the nodes from each on; none where they are not known
+  std::vector<Counts> slots_;  // by group and node: tasks that fit from that node on; empty if unknown
   std::int32_t steps_ = 0;
 };
 

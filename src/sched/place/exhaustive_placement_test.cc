@@ -1,4 +1,4 @@
-// Gangs of several groups where every way to spread them is tried, and where that ends.
+// Gangs of several groups for which every way to spread them is tried, and the limits of that search.
 
 #include "sched/place/exhaustive_placement.h"
 
@@ -11,14 +11,14 @@
 namespace berth {
 namespace {
 
-// Nodes of three GPUs, and a gang of two groups with two GPUs a task: no node holds two of them.
+// Nodes with three GPUs, and a gang of two groups with two GPUs a task: no node holds two tasks.
 struct ThreesAndTwos : FleetFixture {
   explicit ThreesAndTwos(int nodes) {
     command(ApplyConfig{config({queue("a")}), "op"});
     for (int n = 0; n < nodes; ++n) command(RegisterNode{node("n" + std::to_string(n), 3)});
   }
 
-  // So many tasks of each group.
+  // Submits a gang with so many tasks of each group.
   const state::JobState& gang(const std::vector<std::int32_t>& counts) {
     JobSpec spec = job("a", counts.front(), 2);
     for (std::size_t g = 1; g < counts.size(); ++g) {
@@ -49,7 +49,7 @@ TEST_CASE("what fits no way costs a bounded number of steps, and on many nodes o
   CHECK_LT(few.work_for(few.gang({60, 60}), false).nodes_scored, steps);
   ThreesAndTwos many(static_cast<int>(sched::kFewNodes) + 1);
   CHECK_LT(many.work_for(many.gang({40, 40}), false).nodes_scored, steps);
-  const std::vector<std::int32_t> groups(30, 3);  // more groups times nodes than steps
+  const std::vector<std::int32_t> groups(30, 3);  // groups times nodes exceeds the steps
   CHECK_LE(few.work_for(few.gang(groups), false).nodes_scored, many.work_for(many.gang(groups), false).nodes_scored);
 }
 

@@ -10,7 +10,8 @@ using state::NodeShape;
 using state::NodeState;
 
 constexpr std::size_t kMostGroups = 64;
-constexpr std::size_t kMostInEverySet = 4;  // groups of which each set is looked at; of more each one and all together
+constexpr std::size_t kMostInEverySet =
+    4;  // up to so many groups each set is checked; of more, each group and all together
 
 using Room = WhenEmpty::Room;
 
@@ -24,13 +25,13 @@ Room room_of(const NodeShape& shape, ModelMask models) {
   return room;
 }
 
-// What a task of the first of two groups counts for, and one of the second.
+// The weights of one task of the first and of the second of two groups.
 struct Weights {
   std::int64_t first = 1;
   std::int64_t second = 1;
 };
 constexpr std::array<Weights, 5> kWeights = {{{1, 1}, {1, 2}, {2, 1}, {1, 3}, {3, 1}}};
-constexpr std::int64_t kMostTried = 64;  // tasks of the one group beside which those of the other are counted
+constexpr std::int64_t kMostTried = 64;  // tasks of the first group for which those of the second are counted
 
 bool is_in(std::uint64_t set, std::size_t group) { return (set >> group & 1U) != 0; }
 
@@ -80,7 +81,7 @@ bool WhenEmpty::may_hold() const {
   return true;
 }
 
-// Of a set of the groups: how many tasks, and what they ask in sum.
+// Compares two sums over the set of groups: the number of tasks, and their requests.
 bool WhenEmpty::may_hold(Groups set) const {
   std::int64_t tasks = 0;
   Room asked{};
@@ -108,8 +109,9 @@ bool WhenEmpty::may_hold(Groups set) const {
   return tasks <= 0 && std::all_of(asked.begin(), asked.end(), [](std::int64_t lacking) { return lacking <= 0; });
 }
 
-// Each task of two groups counts for something, and no node holds more than the best of what it can hold of both at
-// once. By several such weights: that is the dual of the packing's relaxation to fractions of nodes.
+// Gives each task of two groups a weight. A node holds no more weight than its best mix of both groups, so the sum over
+// all nodes must reach the weight of all tasks. It tries several weights: this is the dual of the packing's relaxation
+// to fractions of nodes.
 bool WhenEmpty::may_hold_both(std::size_t a, std::size_t b) const {
   std::array<std::int64_t, kWeights.size()> lacking{};
   for (std::size_t w = 0; w < kWeights.size(); ++w)
@@ -127,7 +129,7 @@ bool WhenEmpty::may_hold_both(std::size_t a, std::size_t b) const {
     const Room room = room_of(shape, asks_[a].models | asks_[b].models);
     std::array<std::int64_t, kWeights.size()> best{};
     for (std::int64_t first = 0; first <= std::min(most_first, kMostTried); ++first) {
-      const bool many = first == kMostTried;  // and more of them: any number of the second
+      const bool many = first == kMostTried;  // this many or more: any number of the second group is assumed to fit
       const std::int64_t here = many ? most_first : first;
       const std::int64_t second = many ? most_second : beside(a, first, b, most_second, room);
       for (std::size_t w = 0; w < kWeights.size(); ++w)
@@ -138,7 +140,7 @@ bool WhenEmpty::may_hold_both(std::size_t a, std::size_t b) const {
   return std::all_of(lacking.begin(), lacking.end(), [](std::int64_t some) { return some <= 0; });
 }
 
-// How many tasks of the second group there is room for beside so many of the first.
+// Returns how many tasks of group `b` have room beside `tasks` of group `a`.
 std::int64_t WhenEmpty::beside(std::size_t a, std::int64_t tasks, std::size_t b, std::int64_t most,
                                const Room& room) const {
   if (asks_[a].exclusive) return tasks > 0 ? 0 : most;
@@ -150,7 +152,7 @@ std::int64_t WhenEmpty::beside(std::size_t a, std::int64_t tasks, std::size_t b,
   return most;
 }
 
-// No node of the shape holds more tasks of these groups at once.
+// Returns an upper bound on the tasks of these groups that one node of the shape can hold.
 std::int64_t WhenEmpty::tasks_on(const NodeShape& shape, Groups set) const {
   std::vector<std::size_t> groups;
   std::int64_t most = 0;

@@ -1,11 +1,12 @@
 #pragma once
-// What nodes would hold, were they empty, of tasks of several groups at once: whether a gang can never be there.
+// Feasibility: whether a gang with several groups could ever fit, if all nodes were empty. It only proves "never";
+// anything else may still fail.
 //
-// Each set of the groups is compared with the nodes that it may use: how many of its tasks one node could hold,
-// smallest first in each dimension by itself, and what GPUs, CPU and memory these nodes have in sum. Of each two groups
-// what one node could hold of both at once is weighted in several ways. Each of these is a
-// relaxation of the packing (of bin packing, Martello and Toth, "Knapsack Problems" 1990, chapter 8): what it says is
-// never is never, and what it does not say may still be.
+// Each set of the groups is compared with the nodes that it may use (of more than four groups: each group, and all
+// together). One comparison counts how many of the tasks one node could hold, dimension by dimension, smallest tasks
+// first. The other sums the GPUs, CPU and memory of these nodes. For each pair of groups, what one node can hold of
+// both at once is compared under several weights. Each comparison is a relaxation of the packing (of bin packing,
+// Martello and Toth, "Knapsack Problems" 1990, chapter 8). So "never" is certain.
 
 #include <array>
 #include <cstddef>
@@ -23,21 +24,21 @@ class WhenEmpty {
  public:
   using Room = std::array<std::int64_t, 3>;  // GPUs in thousandths, CPU in thousandths, memory in MiB
 
-  // So many tasks of each group, which outlive it.
+  // `counts` tasks of each group. Both arguments must outlive this object.
   WhenEmpty(std::span<const TaskRequirements> asks, std::span<const std::int32_t> counts);
 
-  // So many nodes of the shape, whose labels nobody asks for.
+  // Adds nodes of the shape for all groups. For fleets where no group selects by label.
   void add(const state::NodeShape& shape, std::int64_t nodes) { nodes_[{all_, shape}] += nodes; }
-  // One node, of this shape, for those groups whose labels it has.
+  // Adds one node of the shape, for the groups whose labels it has.
   void add(const state::NodeShape& shape, const NodeSpec& node);
-  // All nodes that are not lost.
+  // Adds all nodes that are not lost.
   void add_fleet(const state::State& state);
 
-  // False: the tasks can never all be on these nodes.
+  // Returns false if the tasks can never all be on these nodes.
   bool may_hold() const;
 
  private:
-  using Groups = std::uint64_t;  // bit g: group g; those behind the 64th are as if they asked nothing
+  using Groups = std::uint64_t;  // bit g: group g; groups from the 64th on are ignored
   bool may_hold(Groups set) const;
   std::int64_t tasks_on(const state::NodeShape& shape, Groups set) const;
   bool may_hold_both(std::size_t a, std::size_t b) const;
@@ -46,7 +47,8 @@ class WhenEmpty {
   std::span<const TaskRequirements> asks_;
   std::span<const std::int32_t> counts_;
   Groups all_ = 0;
-  std::map<std::pair<Groups, state::NodeShape>, std::int64_t> nodes_;  // by the groups whose labels they have
+  std::map<std::pair<Groups, state::NodeShape>, std::int64_t>
+      nodes_;  // number of nodes, by the groups whose labels they have
 };
 
 }  // namespace berth::sched

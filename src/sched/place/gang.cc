@@ -16,10 +16,10 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-// Adds tasks of one group, each on the node it fits best. Those nodes that the gang has touched, and all those of a
-// narrower region, stand in `ready` if they have a place for one more task. Nodes of the fleet that it has not touched
-// come from the index: in the order of their fit, or, where they are scored, the few worth scoring
-// (sched/place/node_sampling.h), which stand in `ready` too. A gang costs steps per node, not scans per task.
+// GroupPlacing: adds tasks of one group, each on the node that fits best. `ready_` holds nodes with room for one more
+// task: those that the gang has touched, and all nodes of a region narrower than the fleet. Untouched nodes of the
+// fleet come from the index in the order of their fit. If nodes are scored, a sample of them is put into `ready_`
+// instead (sched/place/node_sampling.h). So a gang costs steps per node and not scans per task.
 class GroupPlacing {
  public:
   GroupPlacing(Gang& gang, std::size_t group, const Region& region)
@@ -44,10 +44,10 @@ class GroupPlacing {
     }
   }
 
-  // Adds one task, or says that none fits.
+  // Adds one task. Returns false if none fits.
   bool add() {
     while (auto placement = next()) {
-      // A task of its own may have closed the node since it was looked at.
+      // A task of the job itself may have closed the node since it was looked at.
       if (!gang_.affinity_.allows(placement->node)) continue;
       take(std::move(*placement));
       return true;
@@ -56,16 +56,16 @@ class GroupPlacing {
   }
 
  private:
-  // A node with a place for one more task.
+  // A node with room for one more task.
   struct Ready {
     Fit fit;
-    std::uint8_t gpu = 0;  // that a share goes to, where nodes are scored
+    std::uint8_t gpu = 0;  // the GPU for a share, if nodes are scored
   };
   struct Later {
     bool operator()(const Ready& a, const Ready& b) const { return b.fit < a.fit; }
   };
 
-  // Takes the best out of `ready_`.
+  // Takes the best node: from `ready_`, or the next one of the index.
   std::optional<TaskPlacement> next() {
     if (last_) offer_after_last();
     if (!fresh_ && order_) draw();
@@ -80,7 +80,7 @@ class GroupPlacing {
     return placement_on(best);
   }
 
-  // Nothing was taken of the node since it was offered.
+  // Requires that nothing of the node was taken since it was offered.
   TaskPlacement placement_on(const Ready& ready) const {
     auto placement = try_node(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
     BERTH_CHECK(placement.has_value());
@@ -101,7 +101,7 @@ class GroupPlacing {
     gang_.placements_.push_back(std::move(placement));
   }
 
-  // Nodes that are liked otherwise now.
+  // Computes the fit of nodes again that are more or less preferred now.
   void offer_again(NodeId node) {
     const std::vector<NodeId> touched = gang_.affinity_.touched_by(node);
     const auto is_touched = [&](const Ready& one) {
@@ -124,14 +124,14 @@ class GroupPlacing {
     if (has_place(ask_, node, there)) make_ready(node, there);
   }
 
-  // One of nodes_to_score: what the index can tell of it, and what nodes of a class differ by, has been looked at.
+  // Offers a node from nodes_to_score. Only affinity is checked here: nodes_to_score has checked the rest.
   void offer_indexed(NodeId id) {
     if (!gang_.affinity_.allows(id)) return;
     ++gang_.work_.nodes_scored;
     make_ready(gang_.state_.node(id), kNothing);
   }
 
-  // It has a place for one more task, but for a share that its GPUs are not for.
+  // Adds the node to `ready_`, unless none of its GPUs takes the share. Requires room for one more task.
   void make_ready(const NodeState& node, const NodeDelta& there) {
     const std::optional<LeastLoss> loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
     if (!loss) return;
@@ -142,7 +142,8 @@ class GroupPlacing {
     std::push_heap(ready_.begin(), ready_.end(), Later{});
   }
 
-  // Where the last task went another may go, too. Most groups have one task, so this waits until somebody asks.
+  // Offers the node of the last task again: another task may fit there. Most groups have one task, so this is done only
+  // when another task is to be added.
   void offer_after_last() {
     const Last last = *std::exchange(last_, std::nullopt);
     offer(last.node);
@@ -150,7 +151,7 @@ class GroupPlacing {
     if (whole_fleet_ && last.untouched) replace(last.node);
   }
 
-  // Offers nodes that the gang has not touched, until one can take a task or there are no more.
+  // Offers untouched nodes until one can take a task or there are no more.
   void offer_untouched() {
     const std::size_t before = ready_.size();
     while (ready_.size() == before) {
@@ -164,7 +165,7 @@ class GroupPlacing {
     }
   }
 
-  // The node is no longer as it was; another that is goes into its place.
+  // The node has changed: offers an untouched one like it in its place.
   void replace(NodeId node) {
     if (const auto alike = next_alike(gang_.state_, ask_, node, offered_)) {
       offered_.insert(std::upper_bound(offered_.begin(), offered_.end(), *alike), *alike);
@@ -179,13 +180,13 @@ class GroupPlacing {
            suits(ask_, node) && gang_.affinity_.allows(node.id);
   }
 
-  // The tightest node that the gang has not touched.
+  // Draws the tightest node that the gang has not touched.
   void draw() {
     while (const auto id = order_->next()) {
       if (gang_.taken_.contains(*id) || !gang_.affinity_.allows(*id)) continue;
       const NodeState& node = gang_.state_.node(*id);
       auto placement = try_node(ask_, node, {});
-      // The index cannot tell a GPU shared outside all trust domains from one that is only promised in part.
+      // The index cannot tell all about shared and cut GPUs, such as what of them is nominated.
       BERTH_CHECK(placement.has_value() || ask_.group.request.is_share() || ask_.mig);
       if (!placement) continue;
       fresh_.emplace(fit_of(ask_, node, {}), std::move(*placement));
@@ -196,19 +197,19 @@ class GroupPlacing {
 
   struct Last {
     NodeId node;
-    bool untouched = false;  // it was, by the gang
+    bool untouched = false;  // the gang had not touched it before
   };
   static constexpr NodeDelta kNothing{};
 
   Gang& gang_;
   const TaskRequirements& ask_;
   const state::PlacementLoss* loss_;  // null: nodes are not scored
-  bool whole_fleet_ = false;          // scored, and any node may be taken
-  std::vector<NodeId> offered_;       // then: the nodes that were offered, in ascending order
-  std::optional<FitOrder> order_;     // nothing: it has no further node
-  std::vector<Ready> ready_;          // a heap, the best fit first
+  bool whole_fleet_ = false;          // nodes are scored, and the region is the fleet
+  std::vector<NodeId> offered_;       // then: nodes offered so far, ascending
+  std::optional<FitOrder> order_;     // empty: no further node
+  std::vector<Ready> ready_;          // a heap, the best fit on top
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
-  std::optional<Last> last_;  // the task that was added last, as long as nothing has followed from it
+  std::optional<Last> last_;  // the task added last, until its node is offered again
 };
 
 Gang::Gang(const State& state, const JobState& job, ModelMask models, SearchStats& work, NodeScore score, Pools pools,

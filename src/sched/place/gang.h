@@ -1,6 +1,7 @@
 #pragma once
-// A gang while it is being placed: what it has taken so far on top of the state, task by task, and a way back. Every
-// task goes to the node it fits best of those of a region: the tightest, or the one where it costs the fleet least.
+// Gang: a gang while it is being placed. It records task by task what the gang takes on top of the state, and can be
+// rolled back. Each task goes to the node of a region that fits it best: the one with the least left over or, if nodes
+// are scored, the one where it costs the fleet least.
 
 #include <array>
 #include <cstddef>
@@ -19,14 +20,14 @@
 
 namespace berth::sched {
 
-// Where tasks may go: anywhere, the nodes of one domain, or one node.
+// Where tasks may go: the whole fleet, the nodes of one domain, or one node.
 struct Region {
   DomainId domain;
   NodeId node;
   bool operator==(const Region&) const = default;
 };
 
-// So many tasks of each group.
+// A number of tasks for each group.
 using Counts = std::vector<std::int32_t>;
 
 class Gang {
@@ -41,25 +42,25 @@ class Gang {
   const AffinityFilter& neighbours() const { return affinity_; }
   const OtherReplicas& other_replicas() const { return other_replicas_; }
   SearchStats& work() { return work_; }
-  // As if the group had not stated a NUMA policy.
+  // Ignores the group's NUMA policy from now on. For explaining a refusal.
   void set_numa_aside(std::size_t group) { asks_[group].numa = NumaPolicy::kBestEffort; }
-  // As if no maintenance were planned. Nodes that it has reached stay closed.
+  // Ignores planned maintenance from now on. Nodes where maintenance has begun stay closed.
   void set_windows_aside() {
     for (TaskRequirements& ask : asks_) ask.stay.reset();
   }
 
-  // Of nodes that it fits equally well those that have its images go first.
+  // Of nodes that fit a task equally well, takes one that has its image first.
   void prefer_images();
-  // Whole nodes that count more than that are none for it.
+  // For an exclusive job: refuses nodes that count more than `most` in any dimension.
   void set_most(const Amounts& most) {
     for (TaskRequirements& ask : asks_) ask.most = most;
   }
 
-  // Adds up to `count` tasks of the group and says how many it were.
+  // Adds up to `count` tasks of the group. Returns how many were added.
   std::int32_t add(std::size_t group, std::int32_t count, const Region& region);
-  // Adds all, or says false and leaves the gang as it was; `short_of` is then the first group that did not fit. Groups
-  // go one after the other as they are stated, or, where they do not fit so, those with the largest tasks first or
-  // last.
+  // Adds all tasks and returns true, or returns false and leaves the gang unchanged; `short_of` is then the first group
+  // that did not fit. Groups are placed in their stated order. If that fails, groups with the largest tasks are tried
+  // first, and then last.
   bool add_all(const Counts& counts, const Region& region, std::size_t& short_of);
 
   const std::vector<TaskPlacement>& placements() const { return placements_; }
@@ -67,7 +68,8 @@ class Gang {
   void rollback_to(std::size_t mark);
   Counts counts_since(std::size_t mark) const;
 
-  // By group; within it by domain and node, so that neighbours in rank are neighbours in the fleet.
+  // Returns the placements sorted by group, and within a group by domain and node. So tasks of neighbouring ranks run
+  // on neighbouring nodes.
   std::vector<TaskPlacement> in_rank_order() &&;
 
  private:
@@ -78,13 +80,13 @@ class Gang {
   NodeScore score_;
   AffinityFilter affinity_;
   OtherReplicas other_replicas_;
-  // Adds the groups in this order, or nothing and says which of them does not fit.
+  // Adds the groups in this order and returns nothing, or adds none and returns the group that does not fit.
   std::optional<std::size_t> add_in(const std::vector<std::size_t>& order, const Counts& counts, const Region& region);
-  // What the group's tasks cost the fleet where, or null where nodes are not scored.
+  // Returns what tasks of the group cost the fleet on each node; null if nodes are not scored.
   const state::PlacementLoss* loss_of(std::size_t group);
 
   std::vector<TaskRequirements> asks_;
-  std::vector<std::optional<state::PlacementLoss>> losses_;  // by group, made when first asked for
+  std::vector<std::optional<state::PlacementLoss>> losses_;  // by group, made on first use
   std::map<NodeId, NodeDelta> taken_;
   std::vector<TaskPlacement> placements_;
 };

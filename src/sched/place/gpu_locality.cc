@@ -25,7 +25,7 @@ Gpus set_of(std::span<const std::uint8_t> gpus) {
 std::size_t size_of(Gpus gpus) { return static_cast<std::size_t>(std::popcount(gpus)); }
 std::size_t first_of(Gpus gpus) { return static_cast<std::size_t>(std::countr_zero(gpus)); }
 
-// Those of a set that are near each other stand together, in the order of their first GPU.
+// The GPUs of a set, split by NUMA domain or island, in the order of the first GPU of each part.
 struct Parts {
   std::array<Gpus, kMaxGpusPerNode> sets{};
   std::size_t count = 0;
@@ -36,7 +36,7 @@ class Picking {
  public:
   Picking(const NodeSpec& node, std::size_t count) : node_(node), wanted_(count) {}
 
-  // Within one island if one has enough, else by `near`.
+  // Picks within one island if one has enough idle GPUs, else by `near`.
   std::vector<std::uint8_t> by_island(Gpus idle, Near near) {
     Parts islands = parts(idle, Near::kIsland);
     const Gpus* island = tightest(islands.all());
@@ -68,7 +68,7 @@ class Picking {
     return parts;
   }
 
-  // The part with the fewest that has all that is still wanted.
+  // Returns the smallest part that has all the GPUs still wanted; null if none has.
   const Gpus* tightest(std::span<const Gpus> parts) const {
     const Gpus* best = nullptr;
     for (const Gpus& part : parts) {
@@ -93,7 +93,7 @@ class Picking {
     }
   }
 
-  // So many of them at most, the first ones.
+  // Picks at most `count` of them, the first ones.
   void pick(Gpus gpus, std::size_t count) {
     for (; gpus != 0 && count > 0; gpus &= gpus - 1, --count, --wanted_) picked_ |= Gpus{1} << first_of(gpus);
   }
@@ -130,7 +130,7 @@ std::vector<std::uint8_t> local_gpus_within(const NodeSpec& node, std::span<cons
                                             std::size_t most_domains) {
   std::vector<std::uint8_t> picked = local_gpus(node, idle, count);
   if (domains_of(node, picked) <= most_domains) return picked;
-  // Whole domains, the largest first, and then the tightest that has the rest: no choice has fewer.
+  // Whole domains, the largest first, and then the tightest that has the rest: no choice uses fewer domains.
   picked = Picking(node, count).by(Near::kNuma, set_of(idle));
   return domains_of(node, picked) <= most_domains ? picked : std::vector<std::uint8_t>();
 }

@@ -1,9 +1,11 @@
 #pragma once
-// Which of a node's idle GPUs a task gets: such as are near each other, and such that the rest stays near each other.
+// GPU locality: which of a node's idle GPUs a task gets. They should be near each other, and the rest should stay near
+// each other.
 //
-// 1. All within one NVLink island, if one has enough: the one with the fewest idle; within it as in 2.
-// 2. Else by NUMA domain: all within the one that has enough with the fewest idle, else as few domains as possible.
-// 3. Within a NUMA domain by islands in the same way. Of equals the first on the node.
+// 1. If an NVLink island has enough idle GPUs, all come from the one with the fewest idle. Within it rule 2 holds.
+// 2. Otherwise: if a NUMA domain has enough, all come from the one with the fewest idle. If none has, from as few NUMA
+//    domains as possible.
+// 3. Within a NUMA domain, islands are chosen in the same way. Of equal choices the first on the node is taken.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +16,15 @@
 
 namespace berth::sched {
 
-// `count` of `idle`, both in the order of the node; there are at least so many.
+// Returns `count` GPUs of `idle`, both in the order of the node. Requires that `idle` has as many.
 std::vector<std::uint8_t> local_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count);
 
-// The same of at most so many NUMA domains, for which an island is passed over; empty where there are no such.
+// Returns the same from at most `most_domains` NUMA domains; empty if that is not possible. Rule 1 is dropped if it
+// would need more domains.
 std::vector<std::uint8_t> local_gpus_within(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count,
                                             std::size_t most_domains);
 
-// By islands alone, as if the node were one NUMA domain.
+// Returns GPUs chosen by islands alone, as if the node were one NUMA domain.
 std::vector<std::uint8_t> linked_gpus(const NodeSpec& node, std::span<const std::uint8_t> idle, std::size_t count);
 
 }  // namespace berth::sched

@@ -1,6 +1,7 @@
 #pragma once
-// The nodes of a group of the node index that have the image of a task. Where few nodes of the fleet have it, those are
-// gone through; where many have it, whoever walks the group soon meets one. So nothing is kept by group for it.
+// Image holders: the nodes of a group of the node index that have a task's image. If few nodes of the fleet have it,
+// these are listed. If many have it, a walk over the group soon finds one. So the index stores no image holders by
+// group.
 
 #include <cstdint>
 #include <optional>
@@ -23,15 +24,16 @@ class ImageHolders {
 
   ImageHolders(const state::State& state, const TaskRequirements& ask) : state_(state), ask_(ask) {}
 
-  // Whether some node has it, and that is looked at.
+  // Returns true if images are looked at and some node has this one.
   bool matter() const { return ask_.image_on != nullptr; }
   bool are_few() const { return ask_.image_on->size() <= kFewHolders; }
 
-  // Those of the group that have so much CPU, the one with the most of it first. `scored` counts nodes looked at.
+  // Returns the holders in the group with at least so much CPU left, the one with the most first. `scored` counts the
+  // nodes looked at.
   Listed in(const state::NodeGroup& group, std::int64_t least_cpu_milli, std::uint64_t& scored) const;
 
-  // Of those that are in the group of the node and have as much CPU left as it, the first from `first` on of which
-  // `takes(node, memory)` holds.
+  // Returns the first holder, from id `first` on, that is in the same group as `node`, has as much CPU left, and for
+  // which `takes(node, memory)` is true.
   template <class Takes>
   std::optional<NodeId> alike(NodeId node, NodeId first, std::uint64_t& scored, Takes&& takes) const {
     const state::NodeGroup& group = state_.node_index().group_of(node);

@@ -20,7 +20,7 @@ bool finds_image(const State& state, const JobSpec& spec, const TaskPlacement& p
   return holders != nullptr && std::binary_search(holders->begin(), holders->end(), place.node);
 }
 
-// How many nodes they are on, and how many domains of each level, the outermost first.
+// Returns the number of nodes of the places, then their number of domains at each level, the outermost first.
 std::vector<std::size_t> widths(const State& state, std::span<const TaskPlacement> places) {
   std::set<NodeId> nodes;
   for (const TaskPlacement& place : places) nodes.insert(place.node);

@@ -1,4 +1,4 @@
-// Where tasks with an image go, and that whether they go does not depend on it.
+// Where tasks with an image go, and that their start does not depend on it.
 
 #include "sched/place/image_locality.h"
 
@@ -26,7 +26,7 @@ namespace {
 using state::JobState;
 using state::State;
 
-// The fleet as it is, but no node has an image.
+// Returns the same fleet with no image on any node.
 std::optional<State> without_images(const State& state, Timestamp now) {
   auto loaded = State::load(state.save());
   if (!loaded) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<State> without_images(const State& state, Timestamp now) {
   return std::move(*loaded);
 }
 
-// So many that some are equally tight.
+// Adds enough nodes that some are equally tight.
 void add_nodes(Fleet& fleet, std::size_t count) {
   for (std::size_t n = fleet.state.nodes().size(); n < count; ++n) fleet.register_node("more" + std::to_string(n));
 }
@@ -72,10 +72,8 @@ TEST_CASE("whether a gang fits, why not, with how many tasks and within what doe
       if (job.nomination) continue;
       sched::SearchStats work;
       sched::SearchStats plain_work;
-      Reason why;
-      Reason plain_why;
-      const auto places = sched::start_now(fleet.state, job, work, why);
-      const auto plain = sched::start_now(*blind, *blind->job(id), plain_work, plain_why);
+      const auto [places, why] = sched::find_places({fleet.state, job, fleet.now, work});
+      const auto [plain, plain_why] = sched::find_places({*blind, *blind->job(id), fleet.now, plain_work});
       REQUIRE_EQ(places.has_value(), plain.has_value());
       const bool asks = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
                                     [](const TaskGroup& group) { return !group.image.empty(); });
@@ -169,7 +167,7 @@ TEST_CASE_FIXTURE(Crates, "a tighter node goes before the image, and the image b
   add(wide, {"llama"});
   CHECK_EQ(starts_on(with_image(1, 4)), "tight");
   CHECK_EQ(starts_on(with_image(1, 4)), "wide");
-  CHECK_EQ(starts_on(job("a", 1, 4)), "wide");  // which is the tighter now
+  CHECK_EQ(starts_on(job("a", 1, 4)), "wide");  // the tighter one now
   CHECK_EQ(starts_on(with_image(1, 4, "nobody:1")), "narrow");
 }
 
@@ -182,7 +180,7 @@ TEST_CASE_FIXTURE(Crates, "a job is placed once, unless it misses its image and 
     sched::SearchStats all;
     Reason why;
     CHECK(sched::place(state, asking, sched::kAllModels, once, why).has_value());
-    CHECK(sched::start_now(state, asking, all, why).has_value());
+    CHECK(sched::find_places({state, asking, now, all}));
     return static_cast<double>(all.nodes_scored) / static_cast<double>(once.nodes_scored);
   };
   CHECK_EQ(times(job("a", 2, 4)), 1.0);

@@ -1,4 +1,4 @@
-// Gangs whose groups ask different MIG profiles.
+// Gangs whose groups request different MIG profiles.
 
 #include <algorithm>
 #include <string>
@@ -48,7 +48,7 @@ struct CutFleet : FleetFixture {
 }  // namespace
 
 TEST_CASE("groups of different profiles find their places in whichever order they are stated") {
-  // 4g.40gb has one place on a GPU, 3g.40gb two, of which one is the other's.
+  // 4g.40gb has one position on a GPU and 3g.40gb two; one of these is the same.
   std::vector<std::string> profiles{"3g.40gb", "4g.40gb"};
   for (int order = 0; order < 2; ++order) {
     CutFleet fleet;
@@ -75,7 +75,7 @@ TEST_CASE("on many nodes a group whose profile has fewer places goes before thos
   CutFleet fleet;
   for (std::size_t n = 0; n <= sched::kFewNodes; ++n) fleet.join("empty" + std::to_string(n), 0);
   fleet.join("n1", 1);
-  fleet.fill("n1", "3g.40gb");  // leaves slices 0 to 3, the only place of a 4g.40gb
+  fleet.fill("n1", "3g.40gb");  // leaves slices 0 to 3, the only position of a 4g.40gb
   for (const std::string name : {"n2", "n3"}) {
     fleet.join(name, 1);
     fleet.fill(name, "4g.40gb");

@@ -35,7 +35,7 @@ bool takes_share(const TaskRequirements& ask, const NodeState& node, const NodeD
   return gpu.takes_shares_of(ask.trust_domain);
 }
 
-// Of one GPU and more that its task has slices of, those that nobody may have any more.
+// Returns the slices of the GPU that the task cannot have: used, nominated, or taken by the gang itself.
 MigSlices used_slices(const NodeState& node, const NodeDelta& taken, std::uint8_t index) {
   return node.gpus[index].unavailable_slices() | taken.slices[index];
 }
@@ -44,12 +44,13 @@ std::optional<MigPlace> place_on(const TaskRequirements& ask, const NodeState& n
                                  std::uint8_t index) {
   const GpuSlot& gpu = node.gpus[index];
   if (ask.mig->of[gpu.model.index()] == nullptr || !usable_gpu(gpu, ask.models)) return std::nullopt;
-  // Who is leaving counts beside what is promised there, as for shares, though their slices may be the same.
+  // A leaving victim and the nomination that waits for it are both counted here, as for shares, though both may be the
+  // same slices.
   if (gpu.available_milli() - taken.milli[index] < ask.group.request.gpu_milli) return std::nullopt;
   return best_place(*ask.mig->of[gpu.model.index()], ask.mig->profile, used_slices(node, taken, index));
 }
 
-// Where an instance goes on the node: where least is lost for others, of equal GPUs the first.
+// A MIG instance on the node: the position that loses least for other instances, and of equal GPUs the first.
 struct Instance {
   std::uint8_t gpu = 0;
   MigPlace place;
@@ -63,8 +64,8 @@ std::optional<Instance> pick_instance(const TaskRequirements& ask, const NodeSta
   return best;
 }
 
-// Best fit for a share: the fullest GPU that still has room and is shared within the same trust domain; else an idle
-// one.
+// Returns the GPU for a share by best fit: the fullest that has room and is idle or shared within the task's trust
+// domain.
 std::optional<std::uint8_t> pick_share(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   const std::int32_t milli = ask.group.request.gpu_milli;
   std::optional<std::uint8_t> best;
@@ -81,7 +82,7 @@ std::optional<std::uint8_t> pick_share(const TaskRequirements& ask, const NodeSt
   return best;
 }
 
-// Whether so many GPUs of one model are idle as the task asks.
+// Returns true if the node has as many idle GPUs of one model as the task requests.
 bool has_idle(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   std::array<std::int32_t, kMaxGpuModels> idle{};
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
@@ -92,7 +93,7 @@ bool has_idle(const TaskRequirements& ask, const NodeState& node, const NodeDelt
   return false;
 }
 
-// Idle GPUs of one model, near each other; none where there are too few, or the NUMA policy refuses them.
+// Returns idle GPUs of one model near each other; none if there are too few or the NUMA policy refuses them.
 std::vector<std::uint8_t> pick_whole(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
   for (std::size_t m = 0; m < kMaxGpuModels; ++m) {
@@ -117,7 +118,7 @@ bool untouched(const NodeState& node) {
                      [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });
 }
 
-// An exclusive job pays for the whole node.
+// An exclusive job is charged the whole node.
 void take_all(const NodeState& node, TaskPlacement& placement) {
   placement.cpu_milli = node.spec.cpu_milli;
   placement.memory_mib = node.spec.memory_mib;
@@ -230,7 +231,7 @@ RunWindow run_window_of(const State& state, const state::JobState& job) {
   stay.latest = state.asked_until();
   stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
   stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
-  // A second at least: who started at the moment at which it must leave would start again and again.
+  // At least one second: otherwise a job could start at the very moment it must leave, and would do so again and again.
   const std::int64_t least_s = std::max<std::int64_t>(state.queue(job.queue).eviction.min_runtime_s, 1);
   stay.least_ms = checked_multiply(least_s, 1000) + state.grace_ms(job);
   return stay;
@@ -253,7 +254,7 @@ std::vector<bool> allowed_classes(const State& state, const state::JobState& job
 
 namespace {
 
-// Nothing fits where no model is cut so: the configuration has changed since.
+// If no model is cut so, nothing fits: the configuration has changed since submission.
 MigRequirement mig_ask(const State& state, const TaskRequest& request) {
   MigRequirement ask;
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
@@ -372,9 +373,9 @@ std::optional<LeastLoss> least_loss(const state::PlacementLoss& loss, const Task
     return LeastLoss{loss.on(before, available), instance->gpu};
   }
   if (!ask.group.request.is_share()) return LeastLoss{loss.on(before, static_cast<std::int32_t>(kMilli)), 0};
-  std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each stands for those alike
+  std::array<std::int32_t, kMaxGpusPerNode> fills{};  // the first GPU of each fill level; equal ones are skipped
   std::size_t looked_at = 0;
-  std::optional<std::pair<std::int64_t, std::int32_t>> best;  // the loss, what is available
+  std::optional<std::pair<std::int64_t, std::int32_t>> best;  // its loss, and what is available on it
   std::uint8_t gpu = 0;
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
     const std::int32_t available = node.gpus[g].available_milli() - taken.milli[g];
@@ -399,7 +400,7 @@ Fit fit_of(const TaskRequirements& ask, const NodeState& node, const NodeDelta& 
   fit.node = node.id;
   fit.lacks_image = ask.image_on != nullptr && !has_image(ask, node.id);
   fit.own_tasks = ask.spread ? taken.tasks : 0;
-  if (ask.exclusive) {  // what it does not use it keeps all the same: the smallest node fits best
+  if (ask.exclusive) {  // the job keeps also what it does not use: the smallest node fits best
     fit.gpu_milli_left =
         kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const GpuSlot& gpu) { return gpu.healthy; });
     fit.cpu_left = node.spec.cpu_milli;

@@ -74,7 +74,7 @@ void FitOrder::meet(List list) {
   met_.push(list);
 }
 
-// Meets all lists that may hold a group as tight as the tightest one known.
+// Adds all lists that may hold a group as tight as the tightest one known.
 void FitOrder::meet_lists() {
   for (; next_reach_ < Reach::kSteps; ++next_reach_) {
     const std::int64_t least = Reach(next_reach_).least_milli();
@@ -87,7 +87,7 @@ void FitOrder::meet_lists() {
   }
 }
 
-// Opens groups until the tightest node is among the open ones.
+// Opens groups until the tightest node is in an open one.
 void FitOrder::open_tightest() {
   while (true) {
     meet_lists();
@@ -113,7 +113,7 @@ void FitOrder::open(std::int64_t available_milli, const state::NodeGroup& group)
   if (skip_to_fitting(stream)) open_.push(stream);
 }
 
-// `stream` is at the first node of the group that has the CPU.
+// Requires that `stream` is at the first node of the group with enough CPU.
 void FitOrder::open_image_holders(Stream stream, const state::NodeGroup& group) {
   stream.lacks_image = false;
   if (holders_.are_few()) {

@@ -1,10 +1,10 @@
 #pragma once
-// The nodes that can take a task now, tightest first, drawn lazily from the node index: whole groups are judged at once
-// and only groups that may hold the next node are opened. What is drawn does not change the state; a gang keeps what it
-// has taken itself (sched/place).
+// Node iterator: the nodes that can take a task now, tightest first, drawn lazily from the node index. Whole groups of
+// nodes are checked at once, and only groups that may hold the next node are opened. Drawing a node changes nothing in
+// the state; a gang records itself what it has taken (sched/place).
 //
-// Where the nodes are looked at that have the image of the task, they go before others of a group, and so before all
-// that are as tight: what a group has of them is walked by itself.
+// If images are looked at, nodes with the task's image go before all nodes that are equally tight. For this, the nodes
+// of a group that have the image are walked separately.
 
 #include <array>
 #include <cstdint>
@@ -20,9 +20,9 @@
 
 namespace berth::sched {
 
-// Whether the nodes of the group have the GPUs for a task.
+// Returns true if the nodes of the group have the GPUs for a task.
 bool group_fits(const TaskRequirements& ask, const state::GroupKey& key);
-// Whether some nodes with GPUs of these models may have them.
+// Returns true if nodes with GPUs of these models may have them.
 inline bool may_fit(const TaskRequirements& ask, const state::ModelGroups& groups) {
   return ask.group.request.gpus == 0 || (groups.models & ask.models) != 0;
 }
@@ -32,24 +32,26 @@ class FitOrder {
   // `scored` counts the groups and nodes looked at.
   FitOrder(const state::State& state, const TaskRequirements& ask, std::uint64_t& scored);
 
-  // The next node by (GPU share left, image missing, CPU left, id), or nothing. An exclusive task gets the smallest.
+  // Returns the next node by (GPUs left, image missing, CPU left, id), or nothing. For an exclusive task the smallest
+  // nodes come first.
   std::optional<NodeId> next();
 
  private:
   using Members = state::NodeGroup::Members;
-  // Groups that are kept together, at the tightest that was not looked at.
+  // A list of groups from the index, at its tightest group not yet looked at.
   struct List {
     std::int64_t available_milli = 0;
     state::NodeGroups::const_iterator at;
     state::NodeGroups::const_iterator end;
   };
-  // An open group at its next node; where images are looked at, the nodes of it that have the image, or lack it.
+  // An open group at its next node. If images are looked at, a group has two: its nodes with the image, and those
+  // without.
   struct Stream {
     std::int64_t available_milli = 0;
     bool lacks_image = false;
     Members::const_iterator at;
     Members::const_iterator end;
-    std::optional<ImageHolders::Listed> listed;  // then those behind `at`, the last one first
+    std::optional<ImageHolders::Listed> listed;  // nodes still to come after `at`, in reverse order
   };
   struct Later {
     bool operator()(const List& a, const List& b) const { return a.available_milli > b.available_milli; }
@@ -70,10 +72,10 @@ class FitOrder {
   const TaskRequirements& ask_;
   std::uint64_t& scored_;
   ImageHolders holders_;
-  std::size_t next_reach_ = 0;  // lists of less were met, or are of no use
+  std::size_t next_reach_ = 0;  // the next reach to open: smaller ones are open or too small
   std::priority_queue<List, std::vector<List>, Later> met_;
   std::priority_queue<Stream, std::vector<Stream>, Later> open_;
-  std::optional<std::vector<NodeId>> untouched_;  // exclusive jobs: the empty nodes that could take a task
+  std::optional<std::vector<NodeId>> untouched_;  // exclusive: empty nodes that can take a task
   std::size_t next_untouched_ = 0;
 };
 

@@ -24,8 +24,8 @@ JobSpec whole(std::int32_t gpus, const std::vector<std::string>& models = {}) {
   return spec;
 }
 
-struct Fleet : FleetFixture {
-  Fleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
+struct OneQueueFleet : FleetFixture {
+  OneQueueFleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
 
   void run(const JobSpec& spec) {
     const JobId id = submit(spec);
@@ -42,7 +42,7 @@ struct Fleet : FleetFixture {
 };
 
 TEST_CASE("groups of GPU models that a task may not use are not looked at") {
-  Fleet fleet;
+  OneQueueFleet fleet;
   for (std::int32_t gpus = 1; gpus <= 8; ++gpus)
     fleet.command(RegisterNode{FleetFixture::node("a" + std::to_string(gpus), gpus, "A100")});
   fleet.command(RegisterNode{FleetFixture::node("h", 8, "H100")});
@@ -51,24 +51,24 @@ TEST_CASE("groups of GPU models that a task may not use are not looked at") {
 }
 
 TEST_CASE("groups whose GPUs are free only in pieces too small are not looked at") {
-  Fleet fleet;
-  for (std::int32_t node = 1; node <= 8; ++node) {  // every GPU with 0.3 left
+  OneQueueFleet fleet;
+  for (std::int32_t node = 1; node <= 8; ++node) {  // 0.3 left on every GPU
     fleet.command(RegisterNode{FleetFixture::node("n" + std::to_string(node), node)});
     for (std::int32_t gpu = 0; gpu < node; ++gpu) fleet.run(share_of(700));
   }
   fleet.command(RegisterNode{FleetFixture::node("free", 8)});
   CHECK_EQ(fleet.scored_for(share_of(500)), 2);
-  CHECK_EQ(fleet.scored_for(share_of(200)), 2);  // the tightest of those that have it
+  CHECK_EQ(fleet.scored_for(share_of(200)), 2);  // the tightest that has it
 }
 
 TEST_CASE("lists of more than is needed are not looked into when a tighter node is known") {
-  Fleet fleet;
+  OneQueueFleet fleet;
   for (std::int32_t gpus = 1; gpus <= 8; ++gpus)
     fleet.command(RegisterNode{FleetFixture::node("n" + std::to_string(gpus), gpus)});
   CHECK_EQ(fleet.scored_for(whole(3)), 2);
 }
 
-// What FitOrder has to give, from all nodes.
+// Returns what FitOrder must give, from a look at all nodes.
 std::vector<NodeId> fitting_nodes(const state::State& state, const sched::TaskRequirements& ask) {
   std::vector<std::tuple<std::int64_t, std::int64_t, NodeId>> fitting;
   for (const state::NodeState& node : state.nodes()) {
@@ -82,7 +82,7 @@ std::vector<NodeId> fitting_nodes(const state::State& state, const sched::TaskRe
   return nodes;
 }
 
-// That a node has a place for a task is told without looking for it.
+// has_place must agree with try_node.
 void check_places(const state::State& state, const sched::TaskRequirements& ask) {
   for (const state::NodeState& node : state.nodes())
     CHECK_EQ(sched::has_place(ask, node, {}), sched::try_node(ask, node, {}).has_value());
@@ -90,7 +90,7 @@ void check_places(const state::State& state, const sched::TaskRequirements& ask)
 
 TEST_CASE("all nodes that fit are given, the tightest first, whatever GPUs they mix") {
   Random random(7);
-  Fleet fleet;
+  OneQueueFleet fleet;
   for (int n = 0; n < 60; ++n) {
     NodeSpec node = FleetFixture::node("n" + std::to_string(n), static_cast<std::int32_t>(random.below(9)));
     for (Gpu& gpu : node.gpus) gpu.model = n % 3 == 0 || (n % 3 == 1 && random.chance(500)) ? "H100" : "A100";

@@ -21,9 +21,9 @@ using state::State;
 
 namespace {
 
-constexpr std::size_t kNoModel = kMaxGpuModels;  // tasks that want no GPU: all nodes are one kind to them
+constexpr std::size_t kNoModel = kMaxGpuModels;  // tasks without GPUs: all nodes are of one kind
 constexpr std::size_t kMixed = kNoModel + 1;     // lists of nodes with GPUs of several models
-constexpr std::size_t kGroupsLookedAt = 1024;    // at each end, once something has been found
+constexpr std::size_t kGroupsLookedAt = 1024;    // at each end, once a node has been found
 
 bool contains(std::span<const NodeId> nodes, NodeId node) {
   return std::binary_search(nodes.begin(), nodes.end(), node);
@@ -33,23 +33,23 @@ bool takes(const State& state, const TaskRequirements& ask, NodeId node, std::in
   return memory_mib >= ask.group.request.memory_mib && passes(ask, state.node(node));
 }
 
-// Walks groups in the order of what is available, from the tightest up or from the loosest down; of those with the same
-// the ones with fewer whole GPUs first.
+// Walks groups by what is available, from the tightest up or from the loosest down. Of equal groups those with fewer
+// whole GPUs come first.
 template <class Iterator>
 class Merged {
  public:
   explicit Merged(bool upwards) : upwards_(upwards) {}
 
-  // `kind`: of the nodes in all these groups, or kMixed.
+  // `kind` is the kind of all nodes in these groups, or kMixed.
   void add(std::size_t whole_gpus, std::size_t kind, Iterator begin, Iterator end) {
     if (begin == end) return;
     parts_.push_back({begin->first.available_milli, whole_gpus, kind, begin, end});
     std::push_heap(parts_.begin(), parts_.end(), Later{upwards_});
   }
   bool empty() const { return parts_.empty(); }
-  // Of the list that has the next group.
+  // The kind of the list that has the next group.
   std::size_t kind() const { return parts_.front().kind; }
-  // Leaves out what is left of that list.
+  // Skips the rest of that list.
   void drop() {
     parts_.front() = parts_.back();
     parts_.pop_back();
@@ -69,7 +69,7 @@ class Merged {
 
  private:
   struct Part {
-    std::int64_t available_milli = 0;  // of the group it is at
+    std::int64_t available_milli = 0;  // of its next group
     std::size_t whole_gpus = 0;
     std::size_t kind = kMixed;
     Iterator at;
@@ -84,7 +84,7 @@ class Merged {
     }
   };
 
-  // The front has become later. It mostly stays near the front, where a pop and a push would go all the way.
+  // Moves the front to its new place. It mostly stays near the front, where a pop and a push would go all the way.
   void sink_front() {
     const Later later{upwards_};
     const Part part = parts_.front();
@@ -125,7 +125,8 @@ class Gathering {
       upwards.add(whole_gpus, kind, groups.begin(), groups.end());
     });
     gather(upwards, true);
-    // From the other end only what has more than has been met: where all lists were walked, the kinds that are full.
+    // From the loose end only kinds are needed that the tight end did not exhaust. If all lists were walked, all nodes
+    // of the kinds that are not full have been met, so only full kinds may have looser nodes.
     done_ = upwards.empty() ? ~done_ : Kinds();
     Merged<NodeGroups::const_reverse_iterator> downwards(false);
     for_each_list([&](std::size_t whole_gpus, std::size_t kind, const NodeGroups& groups) {
@@ -141,7 +142,7 @@ class Gathering {
  private:
   using Kinds = std::bitset<kNoModel + 1>;
 
-  // Those that may have a group for the task.
+  // Visits the lists that may have a group for the task.
   template <class Visit>
   void for_each_list(Visit&& visit) const {
     for (const state::ModelGroups& part : state_.node_index().groups()) {
@@ -190,7 +191,7 @@ class Gathering {
     return ask_.group.request.gpus == 0 || key.gpus.size() == 0 ? kNoModel : key.gpus[0].model.index();
   }
 
-  // One node for each amount of CPU.
+  // Takes one node for each amount of CPU.
   void add_tight(const NodeGroup& group, std::size_t& count) {
     const auto& members = group.memory;
     std::int64_t cpu = ask_.group.request.cpu_milli;
@@ -244,8 +245,8 @@ class Gathering {
   const TaskRequirements& ask_;
   std::span<const NodeId> without_;
   std::uint64_t& scored_;
-  Kinds kinds_;  // that have something available
-  Kinds done_;   // that need not be looked at any more
+  Kinds kinds_;  // kinds that have something available
+  Kinds done_;   // kinds that need no more nodes
   std::vector<NodeId> found_;
 };
 
@@ -269,7 +270,7 @@ std::optional<NodeId> next_alike(const State& state, const TaskRequirements& ask
     std::uint64_t looked_at = 0;
     const NodeId after(node.value() + 1);
     if (const auto other = ImageHolders(state, ask).alike(node, after, looked_at, is_next)) return other;
-    at = members.lower_bound({cpu, NodeId(0)});  // none before it that lacks the image was taken
+    at = members.lower_bound({cpu, NodeId(0)});  // earlier nodes without the image were not taken
   }
   for (; at != members.end() && at->first.first == cpu; ++at) {
     if (is_next(at->first.second, at->second)) return at->first.second;

@@ -1,9 +1,9 @@
 #pragma once
-// Which nodes a request is scored on. Of each GPU model the few tightest that can take a task and the few loosest, no
-// two alike: what the score of fragmentation prefers lies nearly always at one of the two ends, a node that it fills or
-// one that it breaks up for good (docs/lab/fragmentation.md has the figures). So a decision costs as much on a large
-// fleet as on a small one. Where the nodes are looked at that have the image of the task, one that has it stands beside
-// each of them that has not, if there is one like it.
+// Node sampling: which nodes a request is scored on. For each GPU model these are the few tightest nodes that can take
+// a task and the few loosest, no two of them alike. The node that the fragmentation score prefers is nearly always at
+// one of the two ends: a node that the task fills, or one that it breaks up for good (figures in
+// docs/lab/fragmentation.md). So a decision costs as much on a large fleet as on a small one. If images are looked at,
+// each sampled node without the image is joined by a node like it that has the image, if there is one.
 
 #include <cstdint>
 #include <optional>
@@ -18,13 +18,13 @@ namespace berth::sched {
 
 inline constexpr std::size_t kScoredAtEachEnd = 12;  // per GPU model
 
-// Nodes in ascending order, none of them in `without`, which is so ordered too. Nothing only where no other node can
-// take a task. `scored` counts groups and nodes looked at.
+// Returns the nodes to score in ascending order, without those in `without`, which is ascending too. Returns none only
+// if no other node can take a task. `scored` counts the groups and nodes looked at.
 std::vector<NodeId> nodes_to_score(const state::State& state, const TaskRequirements& ask,
                                    std::span<const NodeId> without, std::uint64_t& scored);
 
-// Another node with the same GPUs and as much CPU left that can take a task, or nothing: the next after this one, but
-// first one that has the image, where this one has it.
+// Returns another node with the same GPUs and as much CPU left that can take a task: the next one after `node`. If
+// `node` has the image, nodes with the image are tried first. Nothing if there is none.
 std::optional<NodeId> next_alike(const state::State& state, const TaskRequirements& ask, NodeId node,
                                  std::span<const NodeId> without);
 

@@ -8,10 +8,10 @@
 namespace berth {
 namespace {
 
-struct Fleet : FleetFixture {
-  Fleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
+struct ScoredFleet : FleetFixture {
+  ScoredFleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
 
-  // So many nodes of the model, no two alike.
+  // Adds so many nodes of the model, no two alike.
   void add_nodes(const std::string& model, std::int32_t count) {
     for (std::int32_t gpus = 1; gpus <= count; ++gpus)
       command(RegisterNode{FleetFixture::node(model + std::to_string(gpus), gpus, model)});
@@ -33,28 +33,28 @@ struct Fleet : FleetFixture {
 };
 
 TEST_CASE("a few nodes are looked at once, not from both ends") {
-  Fleet fleet;
+  ScoredFleet fleet;
   fleet.add_nodes("H100", 5);
-  const Fleet::Found found = fleet.for_one_gpu({});
+  const ScoredFleet::Found found = fleet.for_one_gpu({});
   CHECK_EQ(found.nodes, 5);
   CHECK_EQ(found.looked_at, 2 * 5);
 }
 
 TEST_CASE("groups of GPU models that a task may not use are not looked at to score it") {
-  Fleet fleet;
+  ScoredFleet fleet;
   fleet.add_nodes("H100", 5);
   fleet.add_nodes("A100", 16);
-  const Fleet::Found found = fleet.for_one_gpu({"H100"});
+  const ScoredFleet::Found found = fleet.for_one_gpu({"H100"});
   CHECK_EQ(found.nodes, 5);
   CHECK_EQ(found.looked_at, 2 * 5);
 }
 
 TEST_CASE("a GPU model of which enough nodes were found is not looked at while others are") {
-  Fleet fleet;
+  ScoredFleet fleet;
   fleet.add_nodes("H100", 16);
   fleet.add_nodes("A100", 5);
-  const Fleet::Found found = fleet.for_one_gpu({});
-  CHECK_EQ(found.nodes, 16 + 5);  // the ends of the former meet
+  const ScoredFleet::Found found = fleet.for_one_gpu({});
+  CHECK_EQ(found.nodes, 16 + 5);  // both ends of the first model meet
   CHECK_EQ(found.looked_at, 2 * (2 * sched::kScoredAtEachEnd + 5));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// The fewest domains, the largest first, that have so many GPUs together; one more than there are where they have not.
+// Returns how many domains, the largest first, together have so many GPUs; one more than there are if all have fewer.
 std::size_t fewest(Sizes sizes, std::size_t gpus) {
   std::sort(sizes.begin(), sizes.end(), std::greater<>());
   std::size_t sum = 0;
@@ -29,7 +29,7 @@ std::size_t fewest(Sizes sizes, std::size_t gpus) {
   return sizes.size() + 1;
 }
 
-// How many of the GPUs that `counts` says yes to each domain has.
+// Returns for each domain how many of its GPUs pass `counts`.
 template <class Counts>
 Sizes by_domain(const NodeState& node, Counts&& counts) {
   std::map<std::int32_t, std::size_t> sizes;
@@ -101,7 +101,7 @@ std::vector<std::uint8_t> gpus_by_policy(const TaskRequirements& ask, const Node
                                          std::span<const std::uint8_t> idle) {
   const auto count = static_cast<std::size_t>(ask.group.request.gpus);
   if (ask.numa == NumaPolicy::kNone) return linked_gpus(node.spec, idle, count);
-  // Whoever gets the whole node gets it as it is.
+  // An exclusive task gets all GPUs of the node, so there is no choice.
   if (!is_strict(ask.numa) || ask.exclusive) return local_gpus(node.spec, idle, count);
   return local_gpus_within(node.spec, idle, count, most_domains_of(ask, node, node.gpus[idle.front()].model));
 }

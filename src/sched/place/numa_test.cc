@@ -14,7 +14,7 @@ namespace berth {
 namespace {
 
 struct NumaFleet : FleetFixture {
-  // GPUs in NUMA domains as they are given.
+  // A node with one GPU for each entry, in that NUMA domain.
   static NodeSpec node_with(const std::string& name, const std::vector<std::int32_t>& domains) {
     NodeSpec spec = node(name, static_cast<std::int32_t>(domains.size()));
     for (std::size_t g = 0; g < domains.size(); ++g) spec.gpus[g].numa = domains[g];
@@ -62,12 +62,12 @@ TEST_CASE_FIXTURE(NumaFleet, "single-numa-node waits where idle GPUs are in two 
   CHECK(gpus_of(other) == Gpus{4, 5, 6});
   const JobId waits = start(asking(1, 2, NumaPolicy::kSingleNumaNode));
   CHECK_FALSE(runs(waits));
-  const sched::Explanation why = explain::why(state, waits, now);
+  const explain::Explanation why = explain::why(state, waits, now);
   CHECK(why.reason.code == ReasonCode::kNuma);
   CHECK_EQ(why.summary, "2 GPUs free on 1 eligible node, but not in one NUMA domain");
   bool told = false;
-  for (const sched::Remedy& change : why.changes) {
-    told = told || sched::would_start(change) ==
+  for (const explain::Remedy& change : why.changes) {
+    told = told || explain::would_start(change) ==
                        "it would start now if its NUMA policy were best-effort instead of "
                        "single-numa-node";
   }
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(NumaFleet,
   for (const std::size_t g : {2U, 3U, 6U, 7U}) spec.gpus[g].nvlink_island = 1;
   command(RegisterNode{spec});
   const JobId linked = start(asking(1, 4, NumaPolicy::kBestEffort));
-  CHECK(gpus_of(linked) == Gpus{0, 1, 4, 5});  // one island across both
+  CHECK(gpus_of(linked) == Gpus{0, 1, 4, 5});  // one island across both domains
   command(CancelJob{linked, "ann"});
   exit(linked, 0);
   CHECK(gpus_of(start(asking(1, 4, NumaPolicy::kRestricted))) == Gpus{0, 1, 2, 3});
@@ -107,7 +107,7 @@ TEST_CASE_FIXTURE(NumaFleet, "what no domain of any node could hold never starts
   command(ApplyConfig{config({queue("a")}), "op"});
   command(RegisterNode{node_with("n1", {0, 0, 0, 0, 1, 1, 1, 1})});
   const JobId never = start(asking(1, 5, NumaPolicy::kSingleNumaNode));
-  const sched::Explanation why = explain::why(state, never, now);
+  const explain::Explanation why = explain::why(state, never, now);
   CHECK(why.reason.code == ReasonCode::kNeverFits);
   CHECK_EQ(why.summary, "the fleet could not hold it under its NUMA policy, even if empty");
   JobSpec whole = asking(1, 2, NumaPolicy::kSingleNumaNode);
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(NumaFleet, "victims leave only if the claimant then has its GP
   CHECK(std::set<JobId>(victims.begin(), victims.end()) == std::set<JobId>{ids[2], ids[3]});
 }
 
-// Random nodes and fills: a task is placed exactly where some set of its idle GPUs keeps the policy.
+// Random nodes and fills: a task is placed exactly if some set of its idle GPUs keeps the policy.
 TEST_CASE("a task with a policy finds its GPUs wherever they are") {
   Random random(7);
   int found = 0;

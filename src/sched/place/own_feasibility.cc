@@ -20,8 +20,8 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
-// No two tasks of the job are in one domain of the level; `term` is null where that is because it is exclusive, or has
-// ports.
+// A rule that no two tasks of the job are in one domain of the level. `term` is null if the cause is that the job is
+// exclusive or has ports.
 struct Apart {
   std::int32_t level = kAnywhere;
   const AffinityTerm* term = nullptr;
@@ -32,7 +32,7 @@ std::int32_t level_of(const State& state, const std::string& name) { return leve
 
 std::vector<Apart> aparts_of(const State& state, const JobState& job) {
   std::vector<Apart> aparts;
-  // Of one group it is known from what the empty fleet holds of it.
+  // For a job of one group this follows from what the empty fleet can hold.
   if (job.spec.exclusive && job.spec.groups.size() > 1) aparts.push_back({node_level(state), nullptr, false});
   for (const AffinityTerm& term : job.spec.anti_affinity) {
     if (term.required && state::matches(term, job.spec.labels))
@@ -42,14 +42,14 @@ std::vector<Apart> aparts_of(const State& state, const JobState& job) {
   return aparts;
 }
 
-// Who is near by the one term is kept away by the other.
+// Returns true if every job that matches `near` also matches `away`.
 bool covers(const AffinityTerm& away, const AffinityTerm& near) {
   return std::all_of(away.labels.begin(), away.labels.end(), [&](const auto& label) {
     return std::find(near.labels.begin(), near.labels.end(), label) != near.labels.end();
   });
 }
 
-// Some tasks of the job, those of the groups, that have to be within one domain of the level.
+// Tasks of the job, given by their groups, that must be within one domain of the level.
 struct Together {
   std::int32_t level = kAnywhere;
   std::vector<std::size_t> groups;
@@ -74,19 +74,20 @@ std::vector<Together> togethers_of(const State& state, const JobState& job, cons
   return togethers;
 }
 
-// Whether some domain of the level they have to be within has a place for each of their tasks.
+// Returns true if some domain of the level has a place for each of these tasks.
 bool has_enough(const State& state, const std::vector<TaskRequirements>& asks, const Apart& apart,
                 const Together& together) {
   std::size_t wanted = 0;
   for (const std::size_t g : together.groups) wanted += static_cast<std::size_t>(asks[g].group.least());
-  std::map<std::pair<DomainId, NodeId>, std::set<std::pair<DomainId, NodeId>>> places;  // by what is around them
+  std::map<std::pair<DomainId, NodeId>, std::set<std::pair<DomainId, NodeId>>>
+      places;  // places by the domain around them
   for (const NodeState& node : state.nodes()) {
     const auto around = region_around(state, node.id, together.level);
     const bool holds = std::any_of(together.groups.begin(), together.groups.end(),
                                    [&](std::size_t g) { return could_hold(state, asks[g], node); });
     if (!around || !holds || node.status == NodeStatus::kLost) continue;
     const auto place = region_around(state, node.id, apart.level);
-    if (!place) return true;  // in no domain of the level they may share it
+    if (!place) return true;  // in no domain of the level, so tasks may share it
     auto& there = places[{around->domain, around->node}];
     there.emplace(place->domain, place->node);
     if (there.size() >= wanted) return true;

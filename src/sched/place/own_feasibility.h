@@ -1,7 +1,7 @@
 #pragma once
-// Jobs whose tasks may not share a place: exclusive ones, each task of which has a node to itself, and those whose
-// required anti-affinity means the job itself, each task of which is in another domain. Where such a job, or one of its
-// groups, has to be within one domain of a level too, there may be too few such places in every one of them.
+// Own feasibility: jobs whose tasks may not share a place. Each task of an exclusive job needs a node of its own. If
+// required anti-affinity means the job itself, each task needs a domain of its own. If the job or a group must also be
+// within one domain of some level, every such domain may have too few places.
 
 #include <optional>
 
@@ -10,8 +10,8 @@
 
 namespace berth::sched {
 
-// Never: even if all nodes were empty too few places could each hold one of its tasks. Nothing where that is not
-// certain, also where the tasks of a group need more than that.
+// Returns kNeverFits if too few places could each hold one task, even if all nodes were empty. Returns nothing if that
+// is not certain, for example when there are enough places but the tasks need more.
 std::optional<Reason> too_few_places(const state::State& state, const state::JobState& job);
 
 }  // namespace berth::sched

@@ -556,6 +556,13 @@ ModelMask model_of(const State& state, const TaskPlacement& placement) {
   return ModelMask{1} << state.node(placement.node).gpus[placement.gpus.front()].model.index();
 }
 
+ModelMask model_of_first(const State& state, std::span<const TaskPlacement> placements) {
+  for (const TaskPlacement& one : placements) {
+    if (const ModelMask model = model_of(state, one)) return model;
+  }
+  return 0;
+}
+
 std::vector<TaskPlacement> place_more(const State& state, const JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, SearchStats& work, bool by_images) {
   const auto more_in = [&](Pools pools) {

@@ -1,9 +1,9 @@
 #pragma once
 // Placement of a whole gang on what is available now: filter nodes, then best fit, then devices. All or nothing: either
-// every task group gets at least its least count, or nothing is placed.
+// every task group gets at least min_count tasks, or nothing is placed.
 //
-// Where there are burst pools, a gang that lies within its guarantees goes to the other pools if it fits there, and one
-// that borrows to burst pools; only where that does not do it goes anywhere.
+// If there are burst pools, a gang within its guarantees is tried in the other pools first, and a gang that borrows is
+// tried in burst pools first. If it does not fit there, all pools are used.
 
 #include <cstdint>
 #include <optional>
@@ -52,6 +52,9 @@ std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& 
 
 // The GPU model of the task, or none where it has no GPUs.
 ModelMask model_of(const state::State& state, const TaskPlacement& placement);
+
+// The GPU model of the first task that has GPUs, or none.
+ModelMask model_of_first(const state::State& state, std::span<const TaskPlacement> placements);
 
 // Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
 // its required level in which it runs. `models` as above; `by_images` as with place_by_images.

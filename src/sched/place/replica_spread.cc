@@ -22,7 +22,7 @@ std::int32_t OtherReplicas::in(DomainId domain) const {
   return found == domains_.end() ? 0 : found->second;
 }
 
-// A node that is in no domain of a level is away from all at that level.
+// A node in no domain of a level has no other replicas at that level.
 Crowd OtherReplicas::on(NodeId node) const {
   if (!matter()) return {};
   Crowd crowd(1 + state_.topology().levels().size());

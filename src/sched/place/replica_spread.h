@@ -1,7 +1,7 @@
 #pragma once
-// Where the other replicas of a service are, for a replica that asks to be spread. It goes to the node that has the
-// fewest of them, and of equal nodes to the one in the outermost domain that has the fewest, then in the next one
-// inwards. What is promised to replicas counts like what they hold. Only a wish: it never closes a node.
+// Replica spread: where the other replicas of a service are, for a replica that asks to be spread. It goes to the node
+// with the fewest of them. Of equal nodes it takes the one in the outermost domain with the fewest, then in the next
+// domain inwards. Nominated places of replicas count like used ones. Spreading is a preference: it never closes a node.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@ class OtherReplicas {
  public:
   OtherReplicas(const state::State& state, const state::JobState& job);
 
-  // Whether any is there, so that all nodes are to be looked at.
+  // Returns true if other replicas run or are nominated, so that all nodes have to be compared.
   bool matter() const { return nodes_ != nullptr; }
   Crowd on(NodeId node) const;
 

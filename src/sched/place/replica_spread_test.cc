@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(Services, "of nodes with as few replicas that one whose outerm
   submit(service(2, true));
   reconcile();
   CHECK(on_nodes() == Counts{{"n1", 1}, {"n5", 1}});
-  JobSpec another = service(3, true);  // begins anew
+  JobSpec another = service(3, true);  // another service is spread from the start
   another.name = "another";
   submit(another);
   reconcile();

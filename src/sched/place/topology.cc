@@ -21,7 +21,7 @@ using state::State;
 
 namespace {
 
-// How many tasks of the group a region has GPUs for; an upper bound of what fits.
+// Returns how many tasks of the group the domain has GPUs for: an upper bound of what fits.
 std::int64_t slots_in(const TaskRequirements& ask, const Domain& domain) {
   const TaskRequest& request = ask.group.request;
   if (request.gpus == 0) return domain.nodes.empty() ? 0 : kUnlimited;
@@ -78,7 +78,7 @@ bool holds_all(const Counts& slots, const Counts& wanted) {
   return true;
 }
 
-// Milli-GPUs of the wanted tasks that the slots hold; a task without GPUs counts as one.
+// Returns the milli-GPUs of the wanted tasks that the slots can hold. A task without GPUs counts as one milli-GPU.
 std::int64_t held(const Gang& gang, const Counts& slots, const Counts& wanted) {
   std::int64_t milli = 0;
   for (std::size_t g = 0; g < wanted.size(); ++g) {
@@ -105,12 +105,12 @@ bool is_none(const Counts& counts) {
   return std::all_of(counts.begin(), counts.end(), [](std::int32_t count) { return count == 0; });
 }
 
-// The gang's tasks, spread over the parts of a region by rule 4.
+// DomainSplit: spreads the gang's tasks over the parts of a region by rule 5 of the header.
 class DomainSplit {
  public:
   DomainSplit(Gang& gang, std::int32_t innermost) : gang_(gang), innermost_(innermost) {}
 
-  // Adds as many of `wanted` as it can and takes them off.
+  // Adds as many of `wanted` as it can, and subtracts them from it.
   void fill(const Region& region, std::int32_t level, Counts& wanted) {
     if (level < innermost_) fill_parts(parts_of(region, level), wanted);
     for (std::size_t g = 0; g < wanted.size(); ++g) wanted[g] -= gang_.add(g, wanted[g], region);
@@ -121,7 +121,7 @@ class DomainSplit {
     Region region;
     std::int32_t level = 0;
     Counts slots;
-    std::int64_t all = 0;  // of the slots together
+    std::int64_t all = 0;  // the sum of all slots
     bool used = false;
   };
 
@@ -183,7 +183,7 @@ class DomainSplit {
   std::int32_t innermost_;
 };
 
-// All of it within the region, cut as little as possible below it.
+// Places all tasks within the region, split as little as possible below it.
 bool place_in(Gang& gang, const Region& region, std::int32_t level, std::int32_t innermost, const Counts& counts) {
   std::size_t short_of = 0;
   if (level < innermost) {
@@ -191,13 +191,13 @@ bool place_in(Gang& gang, const Region& region, std::int32_t level, std::int32_t
     Counts wanted = counts;
     DomainSplit(gang, innermost).fill(region, level, wanted);
     if (is_none(wanted)) return true;
-    gang.rollback_to(mark);  // tasks of different sizes may stand in each other's way
+    gang.rollback_to(mark);  // tasks of different sizes may be in each other's way
   }
   return gang.add_all(counts, region, short_of);
 }
 
-// For a replica that asks to be spread: how many others are where it would be least beside them in the domain, or
-// nothing where no node has room.
+// Returns the smallest number of other replicas at any node of the domain that has room, for a replica that asks to be
+// spread. Nothing if no node has room.
 std::optional<Crowd> least_crowd(const Gang& gang, DomainId domain, const Counts& counts) {
   if (!gang.other_replicas().matter()) return Crowd();
   std::optional<Crowd> least;
@@ -209,8 +209,8 @@ std::optional<Crowd> least_crowd(const Gang& gang, DomainId domain, const Counts
   return least;
 }
 
-// The domains of a level that have GPUs for all, the one with the least room first; for a replica that asks to be
-// spread the one with the node that it would choose of all.
+// Returns the domains of a level that have GPUs for all tasks, the one with the least room first. For a replica that
+// asks to be spread, the domain with its best node of all comes first.
 std::vector<DomainId> candidates(const Gang& gang, std::int32_t level, const Counts& counts) {
   const state::TopologyIndex& topology = gang.state().topology();
   std::vector<std::tuple<Crowd, std::int64_t, DomainId>> by_room;
@@ -225,7 +225,7 @@ std::vector<DomainId> candidates(const Gang& gang, std::int32_t level, const Cou
   return ids;
 }
 
-// The domain of the level that the region lies in, if it lies in one.
+// Returns the domain of the level that contains the region; nothing if none does.
 std::optional<Region> around(const State& state, const Region& region, std::int32_t level) {
   if (level == kAnywhere) return Region{};
   if (level == node_level(state)) return region;
@@ -253,9 +253,9 @@ bool contains(const State& state, const Part& part, const Region& region) {
   return wide && *wide == part.region;
 }
 
-constexpr std::int32_t kMostTries = 256;  // of places for groups that have levels of their own
+constexpr std::int32_t kMostTries = 256;  // places tried for groups that have levels of their own
 
-// The tasks of a gang within its levels.
+// DomainSearch: places the tasks of a gang within its levels.
 class DomainSearch {
  public:
   DomainSearch(Gang& gang, const Counts& counts, const JobLevels& levels)
@@ -293,7 +293,8 @@ class DomainSearch {
   }
 
  private:
-  // Puts the tasks into one part after the other, from the preferred level outwards, until the rest accepts one.
+  // Tries one part after the other, from the preferred level outwards. The first is taken for which `put` places the
+  // tasks and `accept` places the rest.
   template <class Put, class Accept>
   bool try_levels(const Counts& counts, const LevelRange& range, const Part& inside, const Put& put,
                   const Accept& accept) {
@@ -319,7 +320,7 @@ class DomainSearch {
     return false;
   }
 
-  // The nodes that have room for all, the tightest first.
+  // Tries the nodes that have room for all tasks, the tightest first.
   template <class Attempt>
   bool try_nodes(const Counts& counts, const Part& inside, const Attempt& attempt) {
     std::size_t first = 0;
@@ -341,7 +342,7 @@ class DomainSearch {
     return place_in(gang_, part.region, part.level, range.preferred, counts);
   }
 
-  // The groups from `next` on that have levels of their own, then the others.
+  // Places the groups from `next` on that have levels of their own, then the other groups.
   bool groups_in(const Part& part, std::size_t next) {
     if (next == own_.size()) return is_none(rest_) || put_in(part, levels_.job, rest_);
     const std::size_t g = own_[next];
@@ -361,7 +362,7 @@ class DomainSearch {
   const JobLevels& levels_;
   std::vector<Region> regions_;
   std::vector<std::size_t> own_;  // groups with levels of their own, the largest first
-  Counts rest_;                   // of the others
+  Counts rest_;                   // tasks of the other groups
   std::int32_t tries_ = 0;
 };
 
@@ -395,11 +396,12 @@ bool JobLevels::known() const {
 
 namespace {
 
-// What the job and its groups ask for, and what being together asks.
+// Returns the levels that the job and its groups state, and the level within which affinity keeps the job together.
 JobLevels stated_levels(const Gang& gang) {
   const State& state = gang.state();
   const JobSpec& spec = gang.spec();
-  // One node is no place to spread over, and which domain has who is wished for near is not known.
+  // A job that is to be spread should not prefer one node. With preferred affinity terms it is not known which domain
+  // has the jobs to be near.
   const bool wishes = gang.neighbours().prefers();
   const auto range_of = [&](const TopologyConstraint& topology) {
     LevelRange range = level_range(state, topology);
@@ -433,7 +435,8 @@ JobLevels stated_levels(const Gang& gang) {
   return levels;
 }
 
-// The only task of a replica is within one node wherever it goes; which domain it prefers is up to the others.
+// A replica with one task is within one node anyway. Which domain it prefers depends on the other replicas, so no level
+// is preferred here.
 void leave_to_other_replicas(const State& state, JobLevels& levels) {
   std::erase(levels.required, node_level(state));
   levels.job.required = kAnywhere;

@@ -102,8 +102,8 @@ TEST_CASE("the domain that comes closest is told, with what is free there and wh
   CHECK_EQ(again.summary,
            "needs 4 GPUs within one node; e1 comes closest: 3 free, 2 of them in pieces that its tasks can use");
   REQUIRE_FALSE(again.changes.empty());
-  CHECK(std::any_of(again.changes.begin(), again.changes.end(), [](const sched::Remedy& change) {
-    return change.kind == sched::RemedyKind::kLevel && change.name.empty() &&
+  CHECK(std::any_of(again.changes.begin(), again.changes.end(), [](const explain::Remedy& change) {
+    return change.kind == explain::RemedyKind::kLevel && change.name.empty() &&
            change.text == "it did not have to be within one node";
   }));
 }

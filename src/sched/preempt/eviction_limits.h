@@ -1,6 +1,6 @@
 #pragma once
-// How many more gangs of a queue may be stopped for others now, where its terms of eviction, or those of queues above
-// it, limit their rate (docs/terms.md). The limits of all queues on the way to the root hold, beside the cluster's own.
+// EvictionLimits: how many more gangs of a queue may be evicted now, if its terms of eviction or those of an ancestor
+// limit the rate (docs/terms.md). The limits of all queues on the quota path hold, beside the cluster's own limit.
 
 #include <cstdint>
 #include <map>
@@ -11,23 +11,23 @@
 
 namespace berth::sched {
 
-using StoppedBelow = std::map<QueueId, std::int64_t>;  // of queues with a limit
+using StoppedBelow = std::map<QueueId, std::int64_t>;  // number of evicted gangs, for queues with a limit
 
-// One more gang of the queue is stopped.
+// Counts one more evicted gang of the queue.
 void count_stopped(const state::State& state, QueueId queue, StoppedBelow& stopped);
 
 class EvictionLimits {
  public:
-  // `stopped`: by the cycle that asks, so far; or null.
+  // `stopped`: what this cycle has evicted so far; may be null.
   EvictionLimits(const state::State& state, Timestamp now, const StoppedBelow* stopped)
       : state_(state), now_(now), stopped_(stopped) {}
 
-  // Whether one more gang of the queue may be stopped, which counts from then on. Otherwise the nearest queue that lets
-  // nobody go any more is `refused_by`.
+  // Returns true if one more gang of the queue may be evicted, and counts it. Otherwise `refused_by` becomes the
+  // nearest queue whose limit is used up, unless a queue refused before.
   bool take(QueueId queue);
 
   QueueId refused_by() const { return refused_by_; }
-  // When one more may be stopped below a queue that has refused somebody; never() if none has.
+  // When a queue that has refused will allow one more eviction; never() if none has refused.
   Timestamp next() const { return next_; }
 
  private:

@@ -1,5 +1,4 @@
-// What queues agree on about being stopped for others: whose word holds, when a claim is asked again, and what is
-// counted.
+// Terms of eviction of queues: which queue's terms count, when a preemptor is evaluated again, and what is counted.
 
 #include <doctest/doctest.h>
 
@@ -15,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kHourMs = 3'600'000;
 
-// An owner of everything, and a lab with two queues below it and one beside it that borrow.
+// A queue that owns everything; a lab with two queues below it, and one queue beside it. These three borrow.
 struct Lab : FleetFixture {
   Lab() {
     QueueConfig owner = queue("own");
@@ -29,7 +28,7 @@ struct Lab : FleetFixture {
     cluster = config({owner, lab, interns, papers, queue("free")});
     cluster.scheduling.min_runtime_s = 600;
     cluster.scheduling.default_grace_s = 45;
-    cluster.scheduling.backfill_reservations = 0;  // the cycle that looks for starts to hold comes again by itself
+    cluster.scheduling.backfill_reservations = 0;  // the search for reservations would cause extra cycles
     command(ApplyConfig{cluster, "op"});
     command(RegisterNode{node("n1", 8)});
   }
@@ -48,7 +47,7 @@ struct Lab : FleetFixture {
     return id;
   }
   bool stops(JobId id) const { return state.job(id)->attempt && state.job(id)->attempt->stopping(); }
-  // The owner takes one GPU back from somebody, who leaves.
+  // The owner reclaims one GPU; the victim leaves.
   JobId stopped_for_owner() {
     submit(job("own", 1, 1));
     const Plan plan = cycle();
@@ -121,7 +120,7 @@ TEST_CASE("terms: a claim is asked again when the first of whom it needs has run
   plan = lab.cycle();
   CHECK(lab.stops(guest));
   CHECK(lab.state.job(owner)->nomination.has_value());
-  // Another waits for the paper, at the lab's two hours.
+  // The next owner's job waits for the victim in papers, whose min_runtime by the lab's terms is two hours.
   lab.exit(guest, 143);
   lab.cycle();
   lab.submit(FleetFixture::job("own", 1, 4));
@@ -142,14 +141,14 @@ TEST_CASE("terms: a rate counts what is stopped below the queue, until an hour i
   Plan plan = lab.cycle();
   CHECK_EQ(evictions_of(plan), 0);
   CHECK_EQ(plan.reevaluate_at, first + kHourMs);
-  // A checkpoint remembers it.
+  // A checkpoint keeps it.
   auto loaded = state::State::load(lab.state.save());
   REQUIRE(loaded.has_value());
   CHECK_EQ(loaded->digest(), lab.state.digest());
   CHECK_EQ(evictions_of(sched::run_cycle(*loaded, lab.now)), 0);
   lab.now = plan.reevaluate_at;
   CHECK_EQ(evictions_of(lab.cycle()), 1);
-  // Who states no rate any more counts nothing, and begins anew.
+  // A queue that no longer states a rate counts nothing and starts anew.
   lab.cluster.queues[1].eviction.evictions_per_hour = 0;
   lab.command(ApplyConfig{lab.cluster, "op"});
   CHECK(lab.state.queue_at("lab")->evictions.save().empty());
@@ -165,7 +164,7 @@ TEST_CASE("terms: the rates of all queues on the way to the root hold, and what 
   CHECK_FALSE(limits.take(papers));
   CHECK_EQ(lab.of(limits.refused_by()), "lab/papers");
   CHECK(limits.take(interns));
-  CHECK_FALSE(limits.take(interns));  // the lab's two
+  CHECK_FALSE(limits.take(interns));  // the lab's limit of two
   CHECK(limits.take(lab.state.queue_at("free")->id));
   sched::StoppedBelow stopped;
   sched::count_stopped(lab.state, papers, stopped);

@@ -1,6 +1,6 @@
-// For fixed demand and capacity, reclaim and preempt come to an end: on tiny random queue trees, whose jobs never end
-// by themselves and start again as soon as they may when they were stopped, the potential of sched/preempt/preempt.h
-// rises with every eviction and never falls.
+// For fixed demand and capacity, reclaim and preempt terminate. On tiny random queue trees jobs never end by
+// themselves, and evicted jobs start again as soon as they may. The potential of sched/preempt/preempt.h must rise with
+// every eviction and never fall.
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ using state::JobState;
 constexpr int kMostCycles = 200;  // until nothing more is decided
 constexpr std::uint32_t kDepths = 5;
 
-// What one running charge counts in the potential. Growth counts less than any least part.
+// What one running charge counts in the potential. Scaled-up tasks count less than any first charge.
 struct Rank {
   bool least_part = false;
   std::array<bool, kDepths> within = {};  // from the top of the tree
@@ -37,16 +37,16 @@ struct Rank {
 };
 
 struct Potential {
-  std::int64_t negated_untried = 0;  // jobs that wait and never gave way to another
+  std::int64_t negated_untried = 0;  // pending jobs that were never evicted
   std::vector<Rank> ranks;           // of all charges, the highest first
   auto operator<=>(const Potential&) const = default;
 };
 
-// What happened from one rest to the next, at one instant.
+// What happened between two moments of rest, at one instant.
 struct Turmoil {
   std::size_t evictions = 0;
-  std::size_t beside_reservations = 0;        // of these, while a start was held for somebody else
-  std::set<std::pair<JobId, JobId>> stopped;  // claimant and victim
+  std::size_t beside_reservations = 0;        // of these, while a reservation existed for another job
+  std::set<std::pair<JobId, JobId>> stopped;  // preemptor and victim
   std::string fault;
 };
 
@@ -55,7 +55,7 @@ struct Tree {
   Random random;
   Timestamp now{1'000'000};
   std::vector<std::string> leaves;
-  bool attained = false;  // some queues go by attained service: then time alone changes levels
+  bool attained = false;  // some queues order by attained service: then time alone changes levels
   bool dawdling = false;  // victims take a few cycles to leave
   bool equal_priorities = false;
 
@@ -87,7 +87,7 @@ struct Tree {
     return queue;
   }
 
-  // Children that share what is guaranteed to their parent.
+  // Adds children that share what is guaranteed to their parent.
   void add_queues(std::vector<QueueConfig>& queues, const std::string& parent, std::int64_t guaranteed,
                   std::uint32_t depth) {
     const std::int64_t children = random.between(depth == 1 ? 2 : 1, 3);
@@ -121,8 +121,8 @@ struct Tree {
     return config;
   }
 
-  // Terms of eviction only protect, so that nothing may come to turn on them. With numbers of its own, so that the
-  // other trees stay what they were.
+  // Terms of eviction only protect, so termination must not depend on them. A random source of their own keeps the
+  // other trees unchanged.
   static void choose_terms(ClusterConfig& config, std::uint64_t seed) {
     Random agreed(seed ^ 0x7e2a5ULL);
     if (!agreed.chance(250)) return;
@@ -192,7 +192,7 @@ struct Tree {
     return rank;
   }
 
-  // Those who were asked to leave, or to give back tasks, do so. Whether anybody did.
+  // Makes jobs leave, or scale down, that were asked to. Returns true if there were any.
   bool let_leave() {
     std::vector<JobId> leaving;
     for (const JobId id : state.running()) {
@@ -214,7 +214,7 @@ struct Tree {
     });
   }
 
-  // A promise is dropped, for one that comes with the next cycle.
+  // Returns true if a nomination is withdrawn, in favour of a job that the next cycle starts or nominates.
   static bool gives_way(const Plan& plan) {
     return std::any_of(plan.decisions.begin(), plan.decisions.end(), [](const Decision& decision) {
       return std::holds_alternative<DropNominationDecision>(decision);
@@ -229,7 +229,7 @@ struct Tree {
     return plan;
   }
 
-  // Cycles until nothing more is decided. The potential is looked at whenever nobody is about to leave or to come.
+  // Runs cycles until nothing more is decided. Checks the potential whenever no job is about to leave or to start.
   Turmoil rest() {
     Turmoil turmoil;
     Potential before = potential();
@@ -243,7 +243,7 @@ struct Tree {
           if (owners.size() > owners.count(evict->preemptor)) ++turmoil.beside_reservations;
         }
       }
-      // What was freed is given to somebody by the next cycle, also where the promise of it was dropped.
+      // The next cycle gives what was freed to a job, also if the nomination for it was withdrawn.
       if (let_leave() || anybody_on_the_way() || gives_way(plan)) continue;
       const Potential after = potential();
       const bool evicted = turmoil.evictions > evicted_before;
@@ -275,7 +275,7 @@ struct Counts {
   std::size_t most = 0;  // at one instant
 };
 
-// A few arrivals at a time and what follows from them, now and when time has passed.
+// Submits a few jobs at a time and checks what follows, at once and after some time.
 std::string live(Tree& tree, Counts& counts) {
   std::uint64_t evictions = 0;
   const auto rest = [&] {

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "sched/backfill/backfill.h"
 #include "sched/place/affinity.h"
 #include "sched/preempt/victim_bounds.h"
 #include "sched/preempt/victim_candidates.h"
-#include "sched/queue/admit.h"
 #include "sched/queue/quota.h"
 #include "sched/queue/share.h"
+#include "sched/start.h"
 #include "state/back_off.h"
 
 namespace berth::sched {
@@ -30,7 +29,7 @@ constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looke
 
 // Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
 // whoever it is, so that the claimant would be no better than who leaves.
-struct Reach {
+struct VictimReach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
 };
@@ -52,15 +51,18 @@ Timestamp gone_by(const State& state, std::span<const Victim> victims) {
 class Without {
  public:
   Without(const VictimSearch& search, JobId preemptor, Pools pools, SearchStats& work)
-      : state_(search.state), preemptor_(preemptor), pools_(pools), work_(work), transaction_(search.state) {
+      : state_(search.state),
+        now_(search.now),
+        preemptor_(preemptor),
+        pools_(pools),
+        work_(work),
+        transaction_(search.state) {
     const JobState& job = *state_.job(preemptor);
     for (QueueId q = job.queue; q != state_.root(); q = state_.queue(q).parent) {
       used_before_.emplace(q, state_.queue(q).usage + state_.queue(q).nominated);
       differs_by_model_ = differs_by_model_ || guarantees_models(state_.queue(q));
     }
-    for (const JobId owner : not_passed(state_, job, search.now)) {
-      transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
-    }
+    set_reserved_aside(state_, transaction_, not_passed(state_, job, search.now));
   }
 
   // Nobody is removed any more.
@@ -73,19 +75,11 @@ class Without {
     remove(victims, count);
     if (!state_.maintenance().empty()) transaction_.look_until(gone_by(state_, std::span(victims).first(count)));
     const JobState& job = *state_.job(preemptor_);
-    ModelMask models = pools_ == Pools::kOrdinary ? models_beside_burst(state_, job) : admit(state_, job).models;
-    if (models == 0 || gpu_milli_short(state_, job, models, pools_) > 0) return std::nullopt;
-    while (auto placements = try_place(state_, job, models, pools_, work_)) {
-      const ModelMask first = model_of_first(*placements);
-      const bool justified = trim_until(job.spec, *placements, [&](const std::vector<TaskPlacement>& rest) {
-        return !refuses(state_, job, rest) && guarantees(state_.amounts_of(job.spec, rest), victims, count);
-      });
-      if (justified) return placements;
-      // On other models it may be.
-      if (!differs_by_model_ || (models & ~first) == models) return std::nullopt;
-      models &= ~first;
-    }
-    return std::nullopt;
+    // Where guarantees are of models, the reclaim may be justified on others than those that fit best.
+    return find_places_of_preemptor({state_, job, now_, work_}, pools_, differs_by_model_,
+                                    [&](const std::vector<TaskPlacement>& rest) {
+                                      return guarantees(state_.amounts_of(job.spec, rest), victims, count);
+                                    });
   }
 
   // Whether the claimant, at the places found last, stands no lower than any of those whom it ends: where it starts
@@ -102,14 +96,6 @@ class Without {
   }
 
  private:
-  // Of the first task that has GPUs; none for a job without.
-  ModelMask model_of_first(std::span<const TaskPlacement> placements) const {
-    for (const TaskPlacement& one : placements) {
-      if (const ModelMask model = model_of(state_, one)) return model;
-    }
-    return 0;
-  }
-
   // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
   bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
     const QueueId ours = state_.job(preemptor_)->queue;
@@ -156,6 +142,7 @@ class Without {
   };
 
   State& state_;
+  Timestamp now_;
   JobId preemptor_;
   Pools pools_;
   SearchStats& work_;
@@ -460,7 +447,7 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
   return decision;
 }
 
-std::optional<EvictDecision> find_within(const Reach& reach, const VictimSearch& search, JobId preemptor,
+std::optional<EvictDecision> find_within(const VictimReach& reach, const VictimSearch& search, JobId preemptor,
                                          SearchStats& work) {
   const JobState& job = *search.state.job(preemptor);
   const State& state = search.state;

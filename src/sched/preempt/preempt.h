@@ -1,44 +1,52 @@
 #pragma once
-// Who must leave so that a claimant fits. Reclaim takes back what gangs of other branches have borrowed, for a claimant
-// that lies within its guarantee, be it by taking room that is used there only because it is idle; preemption takes
-// from lower priorities of the same queue, and where the queue orders its jobs by attained service
-// (state/attained_service.h), from higher levels of the same priority, if what they have done is saved when they are
-// asked to leave. Nothing is evicted without proof, on a trial, that the claimant then fits; the set is minimal: with
-// any victim left out, the claimant would not fit. For a claimant that asks GPUs those who hold some are looked at
-// first, and who holds only CPU and memory where that is not enough.
+// Preempt: which running jobs must be evicted so that a preemptor fits. Reclaim takes back what gangs of other branches
+// have borrowed, for a preemptor within its guarantee. Room that it gets there by displacement counts (claims_within in
+// sched/queue/quota.h). Preemption evicts lower priorities of the same queue. If the queue orders by attained service
+// (state/attained_service.h), it also evicts jobs of the same priority on higher levels, if they save when they are
+// asked to leave. No job is evicted without proof, in a transaction, that the preemptor then fits. The set of victims
+// is minimal: without any one of them the preemptor would not fit. For a preemptor that requests GPUs, jobs with GPUs
+// are looked at first. Jobs with only CPU and memory are added if these are not enough.
 //
-// Who keeps coming to its own end soon after its start may stop nobody until it has waited long (state/back_off.h): it
-// would do so at every try.
+// A job that keeps ending by itself soon after its start may not evict until it has waited long (state/back_off.h).
+// Otherwise it would evict others at every retry.
 //
-// Shrinking comes first. What an elastic gang has beyond its least counts is given back before anybody is evicted, as
-// few tasks as do, the last ones first, and without regard to the minimum run time, because no work ends. Reclaim takes
-// of it what is borrowed; a gang whose least part is within stays, whatever it has grown by. Preemption takes it also
-// for a claimant of the same priority: what somebody needs to run at all goes before what makes others faster. So does
-// reclaim without a guarantee, of borrowed growth alone, where the claimant's side below the lowest common ancestor
-// would have no more of the fleet over its weight, with the claimant's least part, than the growing side has (what is
-// bound and promised; sched/queue/share.h). For a claimant that its user's limit holds back, only that user's growth
-// counts.
+// Scaling down comes first. Elastic gangs lose their scaled-up tasks before any job is evicted: as few tasks as
+// suffice, the last ones first. The minimum run time does not protect these tasks, because no job ends.
+// - Reclaim takes scaled-up tasks that are borrowed. A gang whose min_count tasks are within a guarantee stays, however
+//   far it has scaled up.
+// - Preemption takes scaled-up tasks also for a preemptor of the same priority: what a job needs to run at all goes
+//   before what makes another job faster.
+// - Reclaim takes borrowed scaled-up tasks, but no whole jobs, also for a preemptor outside its guarantee. Then two
+//   sides are compared below the lowest common ancestor, each by its share of the fleet over its weight. The
+//   preemptor's side, with the preemptor at min_count, must have no larger share than the gang's side has. What is
+//   bound and nominated counts (sched/queue/share.h).
+// - If the preemptor's user limit blocks it, only scaled-up tasks of the same user are taken.
 //
-// What stands in burst pools is borrowed everywhere. It is reclaimed where it uses up a ceiling that the claimant is
-// below, but nobody is reclaimed for its places: a claimant takes those that back guarantees. Preemption within a queue
-// takes places of any pool.
+// Tasks in burst pools are borrowed everywhere. They are reclaimed if they use up a max that the preemptor is below.
+// They are never reclaimed for their places: such a preemptor takes places that back guarantees. Preemption within a
+// queue takes places of any pool.
 //
-// Termination. For fixed demand and capacity every eviction raises a potential that is bounded, and nothing lowers it;
-// so there are finitely many. It is the pair, the first outweighing the second, of
-//   1. the number of jobs that wait and never gave way to another, negated;
-//   2. the ranks of all least parts that run, as a multiset of which one higher outweighs any number of lower ones. A
-//      rank is: within or not at each depth, from the top of the tree; then the priority; then the level of attained
-//      service, the lowest first. Growth has the lowest rank of all.
-// A reclaiming claimant is within where its victims are not, or comes to be when it starts, by displacement
-// (control/guarantee_accounting.h); a preempting one has the higher priority or the lower level. Neither alone makes
-// its rank higher. Two large gangs of high priority in two queues and a small one within the guarantee of each went in
-// a circle: each gang stopped the small one of its own queue, which reclaimed from the other gang. So who gave way
-// before (once stopped by reclaim or preempt) stops only those whom it outranks; who did not lowers the first number by
-// starting. What a claimant is promised within a guarantee is kept for it: nobody is promoted into it, nor starts
-// within it. A least part that is within at a child takes the room at the parent from what is within there and borrows
-// at a child (control/guarantee_accounting.h), where its rank then is higher than theirs were. Levels of what runs
-// change with time, but each job's rises at most once per threshold and falls once, when it is promoted.
-// potential_property_test holds all of it against random trees.
+// Termination. For fixed demand and capacity, every eviction raises a potential that is bounded, and nothing lowers it.
+// So there are finitely many evictions. The potential is a pair, of which the first part outweighs the second:
+// 1. the number of pending jobs that were never evicted, negated;
+// 2. the ranks of the min_count parts of all running jobs, as a multiset in which one higher rank outweighs any number
+//    of lower ones. A rank is compared by three things in turn: within or not at each depth, from the top of the tree;
+//    then the priority; then the level of attained service, where the lowest level ranks highest. Scaled-up tasks rank
+//    below all of these.
+//
+// A preemptor that reclaims is within where its victims are not, or comes to be so by displacement when it starts
+// (control/guarantee_accounting.h). A preemptor that preempts has the higher priority or the lower level. Neither alone
+// makes its rank higher. An example went in a circle: two queues, each with a large gang of high priority and a small
+// gang within its guarantee. Each large gang preempted the small one of its own queue, which reclaimed from the other
+// large gang. Hence the rule: a job that was evicted before, by reclaim or preemption, evicts only jobs that it
+// outranks. This raises the second part. A job that was never evicted raises the first part by starting.
+//
+// Nothing lowers the potential in between. Room that a preemptor is nominated within a guarantee is kept for it: no
+// running job is promoted into it, and no job starts within it. A min_count part that is within at a child takes the
+// room at the parent from jobs that are within there and borrow at their child (control/guarantee_accounting.h). Its
+// rank is then higher than theirs were. Levels of running jobs change with time. But the level of each job rises at
+// most once per threshold and falls once, when the job is promoted. potential_property_test checks all of this on
+// random trees.
 
 #include <optional>
 #include <set>

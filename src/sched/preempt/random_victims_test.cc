@@ -1,4 +1,4 @@
-// Who has to leave for a job, and who will have left by when, on fleets that live at random.
+// Random fleets: which jobs must leave for another, and which will have left by a given time.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 using state::JobState;
 using state::State;
 
-// When the running job is expected to be gone, or is for certain, from the job alone.
+// Returns when the running job is expected to end, or ends for certain, computed from the job alone.
 Timestamp end_of(const State& state, const JobState& job, Timestamp now, bool by_estimates) {
   Timestamp end = state::expected_end(state, job, now);
   if (!by_estimates && !state::ends_for_certain(state, job)) end = Timestamp::never();
@@ -51,7 +51,7 @@ TEST_CASE("a claimant that fits once some have left is never counted out, and on
       for (const JobId other : fleet.state.running()) victim_bounds.stay(*fleet.state.job(other), 0, tasks_of(other));
       bool fits = false;
       {
-        state::Transaction transaction(fleet.state);  // what it removes is not to be counted twice
+        state::Transaction transaction(fleet.state);  // what it removes is not counted twice
         for (const JobId other : fleet.state.running()) {
           if (fleet.random.chance(500)) continue;
           transaction.remove(other);

@@ -47,7 +47,7 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
     const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
     if (ask.group.request.is_share() && gpu.promised_away_from(ask.trust_domain))
-      read.refused |= 1U << g;  // whoever leaves
+      read.refused |= 1U << g;  // whichever victims leave
     read.slices[g] = gpu.slices;
     read.nominated_slices[g] = static_cast<MigSlices>(gpu.unavailable_slices() & ~gpu.slices);
     if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;

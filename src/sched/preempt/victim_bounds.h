@@ -1,12 +1,12 @@
 #pragma once
-// Vacated: whether a claimant could find its places if others left, counted on the side. A trial would tell, but it
-// changes the indexes for every victim, and a search asks many times in vain; this costs a look at the nodes on which
-// somebody leaves or stays.
+// VictimBounds: counts whether a preemptor could fit if given victims left, without a transaction. A transaction would
+// give the exact answer, but it changes the indexes for every victim, and most searches find nothing. The count only
+// looks at the nodes on which victims leave or stay.
 //
-// The count is never too low: it leaves out topology. So "no" is the truth, and "yes" has to be tried. And what
-// somebody takes of what is free, and would give back, never makes it higher. Only jobs of one group that are not
-// exclusive are counted, whatever they ask, and only where nothing keeps them near or away from others; for others the
-// answer is always yes.
+// The count is never too low, because it ignores topology. So "does not fit" is certain, and "might fit" has to be
+// tried in a transaction. The count also never rises when a job takes free resources and is then counted as a victim.
+// Counted are only jobs of one task group that are not exclusive and that no rule keeps near or away from other jobs.
+// For all other jobs the answer is always "might fit".
 
 #include <array>
 #include <cstdint>
@@ -22,24 +22,24 @@ class VictimBounds {
  public:
   VictimBounds(const state::State& state, const state::JobState& preemptor, SearchStats& work);
 
-  // The tasks from `first` up to `end` of a running job.
+  // The victim's tasks from number `first` up to `end` leave (or stay after all).
   void leave(const state::JobState& victim, std::uint32_t first, std::uint32_t end) { move(victim, first, end, -1); }
   void stay(const state::JobState& victim, std::uint32_t first, std::uint32_t end) { move(victim, first, end, +1); }
   bool might_fit() const { return asks_.empty() || slots_ >= least_; }
   bool counts() const { return !asks_.empty(); }
 
  private:
-  // A node on which somebody leaves or stays. It is read once, so that trials meanwhile do not count.
+  // A node on which a victim leaves or stays. It is read once, so later transactions do not change the count.
   struct Node {
-    // Free and not promised; below zero where what is promised is still taken.
+    // Free and not nominated; negative while nominated resources are still in use.
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};
-    std::array<std::int16_t, kMaxGpusPerNode> sharers{};  // that stay
-    std::array<MigSlices, kMaxGpusPerNode> slices{};      // of those who stay
+    std::array<std::int16_t, kMaxGpusPerNode> sharers{};  // tasks that stay and share the GPU
+    std::array<MigSlices, kMaxGpusPerNode> slices{};      // slices of tasks that stay
     std::array<MigSlices, kMaxGpusPerNode> nominated_slices{};
-    std::uint32_t closed = 0;   // bit g: while others share GPU g it is not for the claimant
-    std::uint32_t refused = 0;  // bit g: it never is
+    std::uint32_t closed = 0;   // bit g: the preemptor may not use GPU g while other tasks share it
+    std::uint32_t refused = 0;  // bit g: the preemptor may never use GPU g
     std::int64_t slots = 0;
   };
   Node& at(NodeId id);
@@ -48,11 +48,11 @@ class VictimBounds {
   std::int64_t slots_on(NodeId id, const Node& node) const;
 
   const state::State& state_;
-  std::vector<TaskRequirements> asks_;  // one; none where nothing is counted
+  std::vector<TaskRequirements> asks_;  // one; empty if nothing is counted
   std::int64_t least_ = 0;
-  std::int64_t slots_ = 0;              // of the whole fleet, counted no further than the least by those nobody leaves
-  std::vector<std::int32_t> place_of_;  // by node: in nodes_, or -1
-  std::vector<Node> nodes_;             // those on which somebody has left
+  std::int64_t slots_ = 0;  // tasks that fit on the fleet; nodes that no victim leaves count only up to least_
+  std::vector<std::int32_t> place_of_;  // by node: index into nodes_, or -1
+  std::vector<Node> nodes_;             // nodes on which a victim has left or stayed
 };
 
 }  // namespace berth::sched

@@ -21,14 +21,14 @@ namespace {
 using state::JobState;
 using state::State;
 
-// What of a job may be taken: all of it, or all but the first `keep` tasks, when that is less than it has.
+// What may be taken of a running job: all of it if `whole`, and its tasks from number `keep` on.
 struct Claim {
   StopCause cause = StopCause::kReclaim;
   bool whole = false;
   std::uint32_t keep = 0;
-  Fraction side_share{0, 1};  // of growth that gives way to whoever has less
+  Fraction side_share{0, 1};  // of scaled-up tasks that are reclaimed by a side with a smaller share
 };
-std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_t end) {
+std::int64_t task_gpu_milli(const JobState& job, std::uint32_t first, std::uint32_t end) {
   std::int64_t milli = 0;
   for (std::uint32_t t = first; t < end; ++t) {
     const TaskPlacement& task = job.attempt->tasks[t].placement;
@@ -37,7 +37,8 @@ std::int64_t gpu_milli_of(const JobState& job, std::uint32_t first, std::uint32_
   return milli;
 }
 
-// All that runs below the queue, whether within its guarantee or not: what the planted bug takes for borrowed.
+// Adds all that runs below the queue, within its guarantee or not. Only the planted bug kReclaimWithin uses it: it
+// takes all of that for borrowed.
 void add_running_below(const State& state, QueueId queue, std::map<JobId, Claim>& claims) {
   for (const QueueId child : state.queue(queue).children) add_running_below(state, child, claims);
   for (const auto& [priority, jobs] : state.queue(queue).running) {
@@ -47,7 +48,8 @@ void add_running_below(const State& state, QueueId queue, std::map<JobId, Claim>
   }
 }
 
-// The growth of a gang that lies outside the guarantee at that depth, as far as nothing within stands behind it.
+// Returns the number of tasks that the gang keeps if it loses its last charges, as long as these borrow at that depth.
+// A charge that is within there stops the count.
 std::uint32_t borrowed_from(const JobState& job, std::uint32_t depth) {
   const auto& charges = job.attempt->charges;
   std::uint32_t keep = tasks_of(job);
@@ -55,7 +57,8 @@ std::uint32_t borrowed_from(const JobState& job, std::uint32_t depth) {
   return keep;
 }
 
-// A gang goes only if its least part is borrowed; of what it has grown by, what is borrowed.
+// Adds the jobs that borrow at `sibling`. A gang is taken as a whole only if its first charge (its min_count) borrows;
+// of its scaled-up tasks those are taken that borrow.
 void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& claims) {
   const state::QueueState& queue = state.queue(sibling);
   for (const state::BorrowedKey& key : queue.borrowed) {
@@ -67,14 +70,15 @@ void add_borrowed(const State& state, QueueId sibling, std::map<JobId, Claim>& c
   }
 }
 
-// What is bound and promised below the queue, and that much more, of the fleet, over the weight. What was used before
-// does not count here: a claim must not come to hold by time alone.
+// Returns the share of the fleet over weight of what is bound and nominated below the queue, plus `more`. Past usage
+// does not count: a right to reclaim must not arise by time alone.
 Fraction share_with(const State& state, QueueId queue, const Amounts& more) {
   const state::QueueState& q = state.queue(queue);
   return dominant_share(state, state::shared_part(q.usage + q.nominated + more), q.weight);
 }
 
-// The largest share that the least part of the claimant could make its side have, on whatever model it starts.
+// Returns the largest share that the preemptor's side could have after the preemptor started at its least size, over
+// all GPU models that it might get.
 Fraction share_at_most(const State& state, const JobState& preemptor, QueueId side, const Amounts& asked) {
   Fraction most = share_with(state, side, asked);
   for (std::size_t m = 0; m < state.gpu_models().size() && asked[kDimGpu] > 0; ++m) {
@@ -85,8 +89,9 @@ Fraction share_at_most(const State& state, const JobState& preemptor, QueueId si
   return most;
 }
 
-// Borrowed growth of other queues gives way where the claimant's side, with its least part, would have no more of the
-// fleet than the growing side has. Says whether some was spared.
+// Adds borrowed scaled-up tasks of other queues, where the preemptor's side would have no larger share of the fleet,
+// with the preemptor at its least size, than their side has. Returns true if some such tasks were spared because their
+// side has less.
 bool add_growth_of_richer(const State& state, const JobState& preemptor, const Amounts& asked,
                           std::map<JobId, Claim>& claims) {
   bool spared = false;
@@ -98,7 +103,7 @@ bool add_growth_of_richer(const State& state, const JobState& preemptor, const A
     if (keep == tasks_of(job)) continue;
     const Fraction ours = share_at_most(state, preemptor, sides.preemptor, asked);
     const Fraction theirs = share_with(state, sides.victim, {});
-    // What an exclusive job will count is not known before it has its nodes.
+    // What an exclusive job counts is known only when it has its nodes.
     if (preemptor.spec.exclusive || ours.infinite() || theirs < ours) {
       spared = true;
       continue;
@@ -108,8 +113,9 @@ bool add_growth_of_richer(const State& state, const JobState& preemptor, const A
   return spared;
 }
 
-// Whether the running job of the claimant's queue and priority may be stopped for it, now or when it has had more
-// service. What it has done must not be lost, and a replica of a service is there to stay.
+// Returns true if the running job, of the preemptor's queue and priority, may be preempted by attained service, now or
+// after more service. It must save on signal, so no work is lost. Replicas of services are exempt: they are meant to
+// stay.
 bool may_fall_behind(const State& state, const JobState& job, const JobState& preemptor) {
   const JobState* parent = state.job(job.parent);
   const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
@@ -117,7 +123,7 @@ bool may_fall_behind(const State& state, const JobState& job, const JobState& pr
          !state::behind_level_from(state.queue(preemptor.queue), job, preemptor.level).is_never();
 }
 
-// Everybody of its own queue who may be stopped for the claimant.
+// Returns what the preemptor may preempt in its own queue.
 std::map<JobId, Claim> preempted(const State& state, const JobState& preemptor) {
   const SchedulingConfig& rules = state.config().scheduling;
   std::map<JobId, Claim> claims;
@@ -134,7 +140,8 @@ std::map<JobId, Claim> preempted(const State& state, const JobState& preemptor) 
   return claims;
 }
 
-// Of a job of another branch that is found to have borrowed at the depth.
+// Returns what may be reclaimed of a job of another branch, where `depth` is the depth of the branch; nothing if no
+// charge of it borrows there.
 std::optional<Claim> reclaimed(const JobState& job, std::uint32_t depth) {
   const auto& charges = job.attempt->charges;
   const auto borrowed = [&](const state::Charge& charge) { return (charge.within >> depth & 1U) == 0; };
@@ -142,7 +149,8 @@ std::optional<Claim> reclaimed(const JobState& job, std::uint32_t depth) {
   return Claim{StopCause::kReclaim, borrowed(charges.front()), borrowed_from(job, depth)};
 }
 
-// The branches beside the claimant's way to the root from which it may reclaim.
+// Returns the branches beside the preemptor's quota path from which it may reclaim: the siblings of each queue where it
+// would be within.
 std::vector<QueueId> debtors(const State& state, const JobState& preemptor, const Amounts& asked) {
   std::vector<QueueId> branches;
   if (!state.config().scheduling.reclaim) return branches;
@@ -154,21 +162,22 @@ std::vector<QueueId> debtors(const State& state, const JobState& preemptor, cons
   return branches;
 }
 
-// What the search for victims asks of the queue of a running job.
+// What the search needs to know of the queue of a running job.
 struct OfQueue {
-  std::uint32_t branch_depth = 0;  // of the branch that it lies below; 0: nothing is reclaimed there
-  bool limited = false;            // how many may be stopped there is
+  std::uint32_t branch_depth = 0;  // depth of the branch that the queue is below; 0: nothing is reclaimed there
+  bool limited = false;            // a limit on evictions holds for the queue
   std::int64_t min_runtime_ms = 0;
 };
 
-// Of all queues below the branch.
+// Fills in all queues below the branch.
 void mark_branch(const State& state, QueueId id, std::uint32_t depth, std::vector<OfQueue>& queues) {
   const state::QueueState& queue = state.queue(id);
   queues[id.index()] = {depth, queue.eviction.limited_by.valid(), checked_multiply(queue.eviction.min_runtime_s, 1000)};
   for (const QueueId child : queue.children) mark_branch(state, child, depth, queues);
 }
 
-// When it has run its minimum and, if that is why it may be stopped, stands behind the claimant.
+// Returns when the victim has run its minimum and, if it is preempted by attained service, is also on a higher level
+// than the preemptor.
 Timestamp evictable_at(const State& state, const JobState& victim, const JobState& preemptor, StopCause cause) {
   const Timestamp old_enough = may_be_stopped_from(state, victim);
   if (cause != StopCause::kPreempt || victim.priority < preemptor.priority) return old_enough;
@@ -184,13 +193,13 @@ bool goes_first(const Victim& a, const Victim& b) {
   return a.order > b.order;
 }
 
-// Who gives back goes before all the same.
+// Larger jobs first. Scaled-up tasks go before whole jobs all the same.
 bool holds_more(const Victim& a, const Victim& b) {
   if (a.whole() == b.whole() && a.gpu_milli != b.gpu_milli) return a.gpu_milli > b.gpu_milli;
   return goes_first(a, b);
 }
 
-// How far within `asked` would be if it were alone.
+// Returns the guarantees (bit = depth) that `asked` would fit into if they were empty.
 std::uint64_t most_within(const State& state, QueueId queue, const Amounts& asked) {
   std::uint64_t within = 0;
   for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
@@ -199,7 +208,9 @@ std::uint64_t most_within(const State& state, QueueId queue, const Amounts& aske
   return within;
 }
 
-// A guarantee is worth more than a service's limit, but who can be spared goes first.
+// Returns true if one more eviction would make more replicas of the job's service unavailable than max_unavailable.
+// Each call counts one replica. Such replicas are evicted last, but they are evicted: a guarantee outweighs a service's
+// limit.
 bool leaves_too_few(const State& state, const JobState& job, std::map<JobId, std::int32_t>& leaving) {
   const JobState* service = state::service_of(state, job);
   if (service == nullptr || service->spec.max_unavailable == 0) return false;
@@ -221,7 +232,8 @@ class Gathering {
         most_(most_within(search.state, preemptor.queue, asked_)),
         work_(work) {}
 
-  // Nothing where something of the claimant's own queue, of its own user or of elastic gangs might be taken.
+  // Returns nothing if the candidates might include jobs of the preemptor's queue or user, or elastic gangs: they are
+  // then not the same for other preemptors.
   std::optional<SharedVictimCandidates::Key> key() const {
     const state::QueueState& leaf = state_.queue(preemptor_.queue);
     const bool preempts = state_.config().scheduling.preempt && !leaf.running.empty() &&
@@ -247,7 +259,7 @@ class Gathering {
       keep_to_queue_limits();
       others = evictable.begin() + (any_first && !evictable.empty() && goes_anyway(evictable.front()) ? 1 : 0);
     }
-    if (whole_ > search_.budget) {  // who gives back goes first, and is not counted
+    if (whole_ > search_.budget) {  // scaled-up tasks go first and are not counted
       found_.left_out = true;
       found_.more_from = std::min(found_.more_from, state_.evictions().next(search_.now));
       const std::size_t most = evictable.size() - whole_ + search_.budget;
@@ -260,7 +272,7 @@ class Gathering {
   }
 
  private:
-  // Of those who would lose all they have.
+  // Drops whole jobs that the queues' limits on evictions do not allow.
   void keep_to_queue_limits() {
     EvictionLimits limits(state_, search_.now, search_.stopped);
     std::vector<Victim> kept;
@@ -275,7 +287,8 @@ class Gathering {
     found_.more_from = limits.next();
   }
 
-  // What the branches list as borrowed or, where that is much of what runs, the table of all.
+  // Adds what is borrowed in the branches. It reads their lists of borrowed charges or, if these hold much of what
+  // runs, the table of all running jobs.
   void reclaim(std::map<JobId, Claim>& claims) {
     const std::vector<QueueId> branches = debtors(state_, preemptor_, asked_);
     std::size_t borrowed = 0;
@@ -301,7 +314,8 @@ class Gathering {
     }
   }
 
-  // A job of another branch that has not grown and is of no service.
+  // Takes a plain row (state/running_table.h): a job of another branch without scaled-up tasks, of no service or array,
+  // and not evicted the last time.
   void consider(const state::RunningRow& row, const OfQueue& queue) {
     if (own_only_ || row.stopping || is_already_victim(row.job)) return;
     if (is_passed_over(row.gpu_milli)) return;
@@ -318,14 +332,14 @@ class Gathering {
     if (own_only_ && job.spec.user != preemptor_.spec.user) return;
     const state::QueueState& leaf = state_.queue(preemptor_.queue);
     const Seq order = job.attempt->charges.front().order;
-    const std::int64_t growth = gpu_milli_of(job, claim.keep, tasks_of(job));
+    const std::int64_t growth = task_gpu_milli(job, claim.keep, tasks_of(job));
     const bool shrinks = claim.keep < tasks_of(job) && !is_passed_over(growth);
     if (shrinks) {
       found_.evictable.push_back(
           {job.id, claim.cause, claim.keep, tasks_of(job), job.priority, false, {}, order, growth});
       found_.evictable.back().side_share = claim.side_share;
     }
-    const std::int64_t milli = gpu_milli_of(job, 0, claim.keep);
+    const std::int64_t milli = task_gpu_milli(job, 0, claim.keep);
     if (own_only_ || !claim.whole) return;
     if (is_passed_over(milli)) return;
     const std::uint64_t within = job.attempt->charges.front().within;
@@ -361,22 +375,22 @@ class Gathering {
     }
   }
 
-  static constexpr std::size_t kRowsPerLookup = 8;  // that are read in the time of one look-up in the lists
+  static constexpr std::size_t kRowsPerLookup = 8;  // rows that are read in the time of one look-up in the lists
 
   const VictimSearch& search_;
   const State& state_;
   const JobState& preemptor_;
   bool reclaims_;
   Amounts asked_;
-  bool frees_places_;  // who leaves may do so, whatever he holds
+  bool frees_places_;  // candidates without GPUs count too
   bool careful_;
-  bool own_only_;  // its user's limit holds it back: only what the user's own gangs have grown by helps
+  bool own_only_;  // its user's limit blocks it: only scaled-up tasks of the same user help
   std::uint64_t most_;
   SearchStats& work_;
   VictimCandidates found_;
-  std::size_t whole_ = 0;                  // of the ripe ones, those that lose all they have
-  bool limited_ = false;                   // some of them are of queues that limit how many are stopped
-  std::map<JobId, std::int32_t> leaving_;  // of each service: those that are away, and those that could leave
+  std::size_t whole_ = 0;                  // number of evictable candidates that are whole jobs
+  bool limited_ = false;                   // some of them are in queues that limit evictions
+  std::map<JobId, std::int32_t> leaving_;  // by service: replicas that are unavailable or are candidates
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a search for victims looks at, counted.
+// Counts what a search for victims looks at.
 
 #include <set>
 
@@ -10,7 +10,7 @@ namespace berth {
 
 namespace {
 
-// An owner's guarantee of one node of four; borrowers in two other queues have all of them.
+// A queue with a guarantee of one node out of four; borrowers in two other queues use all four.
 struct Borrowed : FleetFixture {
   Borrowed() {
     QueueConfig owner = queue("owner");

@@ -16,8 +16,8 @@ std::optional<Reason> over_quota(const State& state, const JobState& job, const 
   return over_lending(state, job.queue, asked, in_burst);
 }
 
-// Whether quota on the way to the root may refuse the job on one GPU model and not on another. What it counts in the
-// other dimensions is the same on all of them.
+// Returns true if quota on the path may refuse the job on one GPU model and not on another. What the job counts in the
+// other dimensions is the same on all models.
 bool depends_on_model(const State& state, QueueId queue) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& q = state.queue(id);
@@ -42,7 +42,7 @@ Admission admit(const State& state, const JobState& job) { return admit(state, j
 
 namespace {
 
-// With all of it in burst pools, or nothing.
+// Takes the job as being in burst pools as a whole, or not at all.
 Admission admit(const State& state, const JobState& job, const Amounts& least, bool burst) {
   Admission admission;
   if (auto reason = over_quota(state, job, least, burst ? least : Amounts())) return {0, *reason};
@@ -65,7 +65,7 @@ Admission admit(const State& state, const JobState& job, const Amounts& least, b
 
 }  // namespace
 
-// As long as its places are not known, all of it might be in burst pools.
+// While its places are not known, the whole job might be in burst pools, so this is assumed if the job may use one.
 Admission admit(const State& state, const JobState& job, const Amounts& least) {
   return admit(state, job, least, may_burst(state, job));
 }

@@ -10,7 +10,7 @@
 namespace berth {
 namespace {
 
-// One node of eight GPUs; jobs fall a level at 100 and at 1000 GPU-seconds, and are promoted after an hour.
+// One node with eight GPUs. Jobs move to the next level at 100 and at 1000 GPU-seconds, and are promoted after an hour.
 struct ServedFleet : FleetFixture {
   ServedFleet() {
     configure([](ClusterConfig&) {});
@@ -38,7 +38,7 @@ struct ServedFleet : FleetFixture {
     return id;
   }
   bool stops(JobId id) const { return state.job(id)->phase == JobPhase::kStopping; }
-  // What was asked to leave leaves, and the cycle goes on.
+  // The job that was asked to leave exits, and a cycle runs.
   void leave(JobId id) {
     exit(id, 0);
     cycle();
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(ServedFleet, "who has had less stops who has had more, as soon
   leave(old);
   CHECK(runs(fresh));
   CHECK_EQ(level(old), 2);
-  // It has had more: it does not stop the other, and goes on when there is room.
+  // The old job has had more service: it does not preempt the other, and goes on when there is room.
   now = now + 1000;
   cycle();
   CHECK(runs(fresh));
@@ -204,8 +204,8 @@ TEST_CASE_FIXTURE(ServedFleet, "service and waits outlive a restart, and a new c
   CHECK_EQ(state.audit().value_or(""), "");
 }
 
-// The termination that sched/preempt/preempt.h argues: with no more submissions every job ends, though each stop costs
-// its victim a second of work; and a job that was promoted is not stopped.
+// The termination that sched/preempt/preempt.h argues: without new submissions every job ends, though each eviction
+// costs its victim a second of work. A promoted job is never evicted.
 TEST_CASE("levels and promotions stop nobody for ever") {
   std::int64_t stops = 0;
   std::int64_t promoted = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Whether a start borrows where it seemed to be within a guarantee: which GPU models, whole nodes and burst pools a job
-// gets decides what it counts, and that is known only with its places.
+// Finds out whether a job borrows at its places though it seemed to be within a guarantee. What a job counts depends on
+// the GPU models, whole nodes and burst pools that it gets, and is known only with its places.
 
 #include <optional>
 #include <vector>
@@ -11,8 +11,9 @@
 
 namespace berth::sched {
 
-// Returns what the job counts at `placements`, if it would borrow there and not by the amounts `least`; else nothing. A
-// job that is within goes before it, or would reclaim from it as soon as it has started.
+// Returns what the job counts at `placements` if it would borrow there, though it would be within by its least amounts
+// `least`; else nothing. Why: started as if it were within, it would pass a job that is within, which would then
+// reclaim from it.
 std::optional<Amounts> borrows_after_all(const state::State& state, const state::JobState& job, const Amounts& least,
                                          const std::vector<TaskPlacement>& placements);
 
@@ -21,8 +22,8 @@ std::optional<Amounts> borrows_after_all(const state::State& state, const state:
 bool borrows_by_burst(const state::State& state, const state::JobState& job, const Amounts& counts,
                       const std::vector<TaskPlacement>& placements);
 
-// Returns true if a nominated job would borrow at `placements` and not at its nominated places: there it could be
-// reclaimed at once, and would preempt again.
+// Returns true if a nominated job would borrow at `placements` but not at its nominated places. There it could be
+// reclaimed at once, and would then preempt again.
 bool borrows_unlike_nominated(const state::State& state, const state::JobState& preemptor,
                               const std::vector<TaskPlacement>& placements);
 

@@ -1,14 +1,14 @@
-// The properties that the DRF paper proves (Ghodsi et al., NSDI'11, section 3 and appendix), asked of whole cycles.
+// The properties that the DRF paper proves (Ghodsi et al., NSDI'11, section 3 and appendix), checked on whole cycles.
 //
-// The paper speaks of a flat set of users whose demands are divisible, and of no floors. So: queues directly below the
-// root, without guarantees, one node with one GPU that is shared in thousandths, and for each user more equal tasks
-// than could ever run. A capacity is 1000 parts of each resource, and a task takes 0 or 4 to 16 of them; one step of
-// filling is at most kStep of a share, and what the last steps may leave is what the bounds below allow:
+// The paper has a flat set of users with divisible demands and no guarantees. So the tests use queues directly below
+// the root without guarantees, one node with one GPU shared in thousandths, and for each user more equal tasks than
+// could ever run. A capacity is 1000 parts of each resource, and a task takes 0 or 4 to 16 of them. One step of filling
+// is at most kStep of a share. The last steps may leave a rest, which the bounds below allow:
 //
-//  - until somebody is refused, two dominant shares (over weight) differ by one step at most, because the smallest is
-//    always served next;
-//  - a user refused for a resource leaves less of it than its own task takes, and since positive demands differ by a
-//    factor of 4 at most, nobody who uses that resource gets more than 4 further tasks: four steps.
+//  - Until a job is refused, two dominant shares (over weight) differ by one step at most, because the smallest is
+//    always served next.
+//  - A user refused for a resource leaves less of it than its own task takes. Positive demands differ by a factor of 4
+//    at most, so another user of that resource gets at most 4 further tasks: four steps.
 
 #include <algorithm>
 #include <array>
@@ -47,7 +47,7 @@ Parts times(const Parts& parts, std::int64_t tasks) {
   return all;
 }
 
-// How many tasks of the demand would run on these parts.
+// Returns how many tasks of the demand would run on these parts.
 std::int64_t tasks_on(const Parts& parts, const Parts& demand) {
   std::int64_t tasks = kParts;
   for (std::size_t r = 0; r < kResources; ++r) {
@@ -90,7 +90,7 @@ class Shared {
     return running;
   }
 
-  // A task of the user ends, and another one comes in its place.
+  // A task of the user ends, and another one is submitted.
   void replace_one(std::size_t user) {
     for (const JobId id : fleet_.state.running()) {
       if (owner_.at(id) != user) continue;
@@ -109,7 +109,7 @@ class Shared {
   std::map<JobId, std::size_t> owner_;
 };
 
-// How many tasks of each user run after one cycle of the product, with a queue below the root for each.
+// Returns how many tasks of each user run after one cycle of the product, with a queue below the root for each.
 std::vector<std::int64_t> allocate(const std::vector<User>& users) {
   std::vector<QueueConfig> queues;
   std::vector<std::string> leaves;
@@ -165,9 +165,9 @@ std::vector<std::int64_t> shares(const std::vector<User>& users, const std::vect
 
 }  // namespace
 
-// "Each user should be better off sharing the cluster, than exclusively using her own partition of the cluster."
-// Some resource is full but for less than a step when the first user is refused, so the dominant shares then sum to
-// 1 - step at least, and no user is more than a step ahead of another's share over weight.
+// "Each user should be better off sharing the cluster, than exclusively using her own partition of the cluster." When
+// the first user is refused, some resource is full but for less than a step. So the dominant shares then sum to at
+// least 1 - step, and no user is more than a step ahead of another's share over weight.
 TEST_CASE("sharing incentive: nobody gets less than its weight's part of its dominant resource") {
   for_each_instance([](Demands demands) {
     std::vector<User> users = demands.users();
@@ -185,7 +185,7 @@ TEST_CASE("sharing incentive: nobody gets less than its weight's part of its dom
   });
 }
 
-// "Users should not be able to benefit by lying about their resource demands." What counts is how many true tasks the
+// "Users should not be able to benefit by lying about their resource demands." The measure is how many true tasks the
 // user could run on what its lie got it. A lie moves the others by a step each way, and each of them may then leave or
 // take four more steps.
 TEST_CASE("strategy-proofness: no lie about its demands gets a user more of its true tasks") {
@@ -208,8 +208,8 @@ TEST_CASE("strategy-proofness: no lie about its demands gets a user more of its 
   });
 }
 
-// "A user should not prefer the allocation of another user." One step while both were served, four when only the other
-// still was.
+// "A user should not prefer the allocation of another user." The bound is one step while both were served, and four
+// while only the other still was.
 TEST_CASE("envy-freeness: nobody could run more of its tasks on what another has") {
   for_each_instance([](Demands demands) {
     const std::vector<User> users = demands.users();
@@ -245,9 +245,9 @@ TEST_CASE("Pareto efficiency: whoever waits lacks a resource that the others hol
   });
 }
 
-// "For a single resource, the solution should reduce to max-min fairness": who wants less than an equal part has it,
-// the others have equal parts over weight. Two steps over weight: one of filling, one from the last task that still
-// fitted.
+// "For a single resource, the solution should reduce to max-min fairness": a user that wants less than an equal part
+// has all that it wants, and the others have equal parts over weight. The bound is two steps over weight: one of
+// filling, one from the last task that still fitted.
 TEST_CASE("single-resource fairness: with one resource it is max-min fairness") {
   for_each_instance([](Demands demands) {
     std::vector<User> users(demands.many());
@@ -285,16 +285,16 @@ TEST_CASE("bottleneck fairness: what everybody wants most is divided equally") {
   });
 }
 
-// The hierarchical share guarantee of H-DRF (Bhattacharya et al., SoCC'13, 3.1): a leaf that always wants more gets of
-// its dominant resource at least its part of what its parent is due. The order serves one step at a time, and each
-// level adds its steps. Tasks then come and go, which is when the naive hierarchy starves: what comes free goes to the
-// parent that seems to have less.
+// The hierarchical share guarantee of H-DRF (Bhattacharya et al., SoCC'13, 3.1): a leaf that always wants more gets, of
+// its dominant resource, at least its part of what its parent is due. The order serves one step at a time, and each
+// level adds its steps. Then tasks end and new ones come. This is when the naive hierarchy starves a leaf: freed
+// resources go to the parent that seems to have less.
 TEST_CASE("hierarchical share guarantee: no leaf of two levels is starved, also when tasks come and go") {
   for_each_instance([](Demands demands) {
     const auto tops = static_cast<std::int64_t>(demands.many() % 2 + 2);
     std::vector<QueueConfig> queues;
     std::vector<std::string> leaves;
-    std::vector<std::int64_t> parts;  // the leaf is due one of so many
+    std::vector<std::int64_t> parts;  // the leaf is due one of so many parts
     for (std::int64_t t = 0; t < tops; ++t) {
       const std::string top = "t" + std::to_string(t);
       queues.push_back(FleetFixture::queue(top));
@@ -319,7 +319,7 @@ TEST_CASE("hierarchical share guarantee: no leaf of two levels is starved, also 
     check();
     for (int round = 0; round < 20; ++round) {
       for (std::size_t i = 0; i < users.size(); ++i) {
-        // As much at once as the largest task takes, or small tasks would take it piece by piece.
+        // Frees as much at once as the largest task takes; otherwise small tasks would take it piece by piece.
         for (std::int64_t t = 0; t < kStep / kLeastDemand; ++t) shared.replace_one(i);
       }
       shared.cycle();

@@ -40,13 +40,14 @@ Order::Order(const State& state, Timestamp now, std::span<const EvaluatedClass> 
   }
 }
 
-// It may be asked at all: it is not too early, nor a claimant, who is served before the others.
+// A job may be evaluated if its earliest start has come and it is not nominated: nominated jobs are served before the
+// others.
 bool Order::waits(const state::PendingKey& key) const {
   const state::JobState& job = *state_.job(key.job);
   return job.not_before <= now_ && !job.nomination;
 }
 
-// In a strict queue nobody passes the first job that may be asked at all.
+// In a strict queue no job passes the first one that may be evaluated at all.
 bool Order::head_is_parked(const QueueState& leaf) const {
   for (const state::PendingKey& key : leaf.pending) {
     if (waits(key)) return !all_ && state_.waits().is_parked({leaf.id, state_.job(key.job)->shape});
@@ -82,7 +83,7 @@ void Order::add_classes_of(const QueueState& leaf) {
   }
 }
 
-// To the job that follows its next one.
+// Moves the class on to the job after its next one.
 void Order::advance(const QueueState& leaf, EquivalenceClass& eq_class) const {
   const EquivalenceClass::Jobs& jobs = leaf.eq_classes.at(eq_class.shape);
   const auto after = jobs.upper_bound(eq_class.at);
@@ -91,7 +92,9 @@ void Order::advance(const QueueState& leaf, EquivalenceClass& eq_class) const {
   if (!eq_class.over) eq_class.at = *after;
 }
 
-// For a hold that others of its lane have met. After so many that were looked at the rest is not.
+// Returns true if the job need not be evaluated, because a job of its class that runs no longer was refused for a
+// backfill reservation. After kLookedAtBehindReservation checks it always returns true. A job that owns a reservation
+// is always evaluated.
 bool Order::would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) {
   if (!eq_class.refused_length_s || job.reservation) return false;
   return ++eq_class.looked_at > kLookedAtBehindReservation || length_s(job) >= *eq_class.refused_length_s;
@@ -102,7 +105,7 @@ bool Order::ready(const QueueState& leaf, EquivalenceClass& eq_class) const {
     const bool known = eq_class.eligible && !eq_class.refused_length_s;
     if (!eq_class.taken && (known || (waits(eq_class.at) && !would_be_refused(eq_class, *state_.job(eq_class.at.job)))))
       return true;
-    advance(leaf, eq_class);  // too early, or a claimant, or too long for a hold
+    advance(leaf, eq_class);  // too early, nominated, or too long for a backfill reservation
   }
   return false;
 }
@@ -134,7 +137,7 @@ Order::Rank Order::rank_of(QueueId id) {
   return rank;
 }
 
-// A total order: every key has its own job.
+// A total order: every key belongs to one job.
 bool Order::later(const Contender& a, const Contender& b) {
   if (a.rank.standing != b.rank.standing) return a.rank.standing > b.rank.standing;
   const int by_share = compare(a.rank.share, b.rank.share);
@@ -161,7 +164,7 @@ std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
   std::erase_if(sibling_heap.unranked, [&](QueueId id) { return !head(id); });
   if (sibling_heap.ranked == 0) {
     if (sibling_heap.unranked.empty()) return std::nullopt;
-    // The only one needs no comparison.
+    // With one child no comparison is needed.
     if (sibling_heap.unranked.size() == 1) return standings_[sibling_heap.unranked.front().index()].candidate;
   }
   rank(sibling_heap);
@@ -172,8 +175,8 @@ std::optional<Order::Candidate> Order::best_child(const QueueState& queue) {
   return standings_[sibling_heap.heap.front().queue.index()].candidate;
 }
 
-// The children's usage, rescaled to the least share of those that have somebody to ask. The others count in full what
-// the next job takes most of.
+// Returns the sum of the children's usage, rescaled to the least share of the children that have a job to evaluate. A
+// child without such a job counts in full in the dimension of which `next` takes most.
 SharedAmounts Order::counted_below(const QueueState& queue, const Candidate& next) {
   std::optional<Fraction> least;
   for (const QueueId id : queue.children) {
@@ -310,14 +313,14 @@ void Order::list_owners() {
   }
 }
 
-// The next job of an awake lane, if it could reclaim from one of the other queue that counts so much. Who borrows at
-// the places that he found may still claim others.
+// Returns the next job of an active class if it could reclaim from a job of the queue `borrower` that counts `counts`;
+// else nothing. A job that was found to borrow at its own places may still reclaim other places; `reclaims` says so.
 std::optional<Order::Candidate> Order::owner_among(std::size_t place, QueueId borrower, const Amounts& counts,
                                                    const Reclaims& reclaims) {
   const QueueId leaf = active_[place].key.queue;
   const QueueState& queue = state_.queue(leaf);
   const std::span<EquivalenceClass> eq_classes = eq_classes_of(queue);
-  if (eq_classes.empty()) return std::nullopt;  // a strict queue whose head sleeps
+  if (eq_classes.empty()) return std::nullopt;  // a strict queue whose first job is parked
   EquivalenceClass& eq_class = eq_classes[place - first_of_[leaf.index()]];
   if (!ready(queue, eq_class) || eq_class.preferred) return std::nullopt;
   const Amounts& least = *active_[place].least;
@@ -326,7 +329,7 @@ std::optional<Order::Candidate> Order::owner_among(std::size_t place, QueueId bo
   if (found_others && !reclaims(eq_class.at.job)) return std::nullopt;
   Candidate next{eq_class.at.job, leaf, static_cast<std::size_t>(&eq_class - eq_classes_.data()), eq_class.at};
   if (queue.policy == QueuePolicy::kStrict && leaf_head(queue)->job != next.job) return std::nullopt;
-  // Its queue has the turn; in it, who is of higher priority goes before.
+  // The turn goes to its queue, where a job of higher priority goes before it.
   if (const auto first = leaf_head(queue); first->key.negated_priority < next.key.negated_priority) next = *first;
   return eq_classes_[next.eq_class].preferred ? std::nullopt : std::optional(next);
 }

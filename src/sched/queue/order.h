@@ -1,15 +1,15 @@
 #pragma once
-// Order: which waiting job is asked next. From the root down, the most deserving child: one whose next job would lie
-// within its guarantee before one that would borrow, then the smaller share over weight (sched/queue/share.h), then the
-// job's own priority and age; inside a queue that says so, its attained service (state/attained_service.h) before its
-// age. A total order; no ties are left open.
+// Order: which pending job is evaluated next. It goes from the root of the quota tree down and takes at each parent the
+// most deserving child. A child whose next job would be within its guarantee goes before one that would borrow. Then
+// goes the smaller share over weight (sched/queue/share.h), then the job's own priority and age. A queue may order its
+// own jobs by attained service (state/attained_service.h) before age. The order is total: no ties are left.
 //
-// What a cycle asks depends on the shapes that wait, not on how many wait: a leaf keeps its jobs in lanes of equal
-// shape, and when one job of a lane is refused, the rest of the lane would be too. Lanes that sleep
-// (sched/requeue/requeue.h) are not looked at, and neither are queues below which all lanes sleep. Standings are
-// remembered per queue and recomputed only on the path of the job that was asked last, because only there anything can
-// have changed; each parent keeps its other children in a heap, so that the next job costs a step per level and not a
-// walk over all siblings.
+// The cost of a cycle depends on the number of equivalence classes, not on the number of pending jobs: a leaf groups
+// its jobs by what they request, and when one job of a class is refused, the others of the class are too. Parked
+// classes (sched/requeue/requeue.h) are not looked at, nor are queues below which all classes are parked. The standing
+// of each queue is cached. It is computed again only on the quota path of the job that was evaluated last, because only
+// there anything can have changed. Each parent keeps its other children in a heap, so the next job costs one step per
+// level and not a walk over all siblings.
 
 #include <cstdint>
 #include <deque>
@@ -27,118 +27,127 @@
 
 namespace berth::sched {
 
-// A lane that a cycle asks: the first of its jobs that may be asked, and what each of them counts at least.
+// An equivalence class that the cycle evaluates: its first job that may be evaluated now, and what each of its jobs
+// counts at least (least_amounts).
 struct EvaluatedClass {
   state::EquivalenceKey key;
   state::PendingKey first;
   const Amounts* least = nullptr;
 };
 
-// Walks all waiting jobs of one cycle, each at most once, always by the order of the moment.
+// Walks the pending jobs of one cycle, each job at most once, always in the order of this moment.
 class Order {
  public:
-  // Of all that wait; and of the lanes that are awake, which are given in their order and outlive it.
+  // The first form walks all pending jobs. The second walks the active classes only; `active` is sorted by key and must
+  // outlive this object.
   Order(const state::State& state, Timestamp now);
   Order(const state::State& state, Timestamp now, std::span<const EvaluatedClass> active);
 
-  // The next job to ask, or nothing when all have been asked.
+  // Returns the next job to evaluate, or nothing when all have been evaluated.
   std::optional<JobId> next();
-  // The next of one leaf, where nobody else is worth asking.
+  // Returns the next job of one leaf. For use when no job of another leaf can start or evict.
   std::optional<JobId> next_of(QueueId leaf);
-  // The same as next(), but it stays the next.
+  // Returns the same job as next() would, without taking it.
   std::optional<JobId> first();
-  // Of what waits below one queue; by that the queue is compared with its siblings.
+  // Returns the best job below one queue; the queue is compared with its siblings by that job.
   std::optional<JobId> first_of(QueueId queue);
-  // The lane of the job that next() gave last, by its place among those that are awake.
+  // The class of the job that next() returned last, as an index into `active`.
   std::size_t eq_class_of_last() const {
     return first_of_[last_->leaf.index()] + last_->eq_class - leaves_[last_->leaf.index()].begin;
   }
-  // What the job that next() gave last counts at least.
+  // What the job that next() returned last counts at least.
   const Amounts& counts_of_last() { return asked_by(*last_); }
-  // The first of every lane that is still to be asked; in a strict queue its head alone.
+  // Returns the first job of every class that is not finished; of a strict queue only its first job.
   std::vector<JobId> rest() const;
-  // What the queue counts among its siblings as long as something below it is to be asked.
+  // Returns the share over weight by which the queue is compared with its siblings; nothing if no job below it is to be
+  // evaluated.
   std::optional<Fraction> share(QueueId queue);
-  // The job that next() gave last was refused: neither it nor others of its shape and queue are asked again. In a
-  // strict queue nobody else of the queue is.
+  // The job that next() returned last was refused. No other job of its class is evaluated in this cycle; in a strict
+  // queue no other job of the queue.
   void refuse();
-  // It counts so much where it would start, more than was known before: it is asked again when that has its turn.
+  // The last job would count `counts` at its places, more than was known before. It is evaluated again at its turn by
+  // those amounts.
   void reconsider_as(const Amounts& counts);
-  // It would borrow where it would start, in a burst pool say: it is asked again when that has its turn.
+  // The last job would borrow at its places, for example in a burst pool. It is evaluated again when it is its turn as
+  // a borrower.
   void reconsider_as_borrowing();
   bool asked_as_borrowing() const { return eq_classes_[last_->eq_class].borrows; }
-  // Whether somebody who waits behind the head of a queue could reclaim from the job that next() gave last: heads alone
-  // are compared, and that one would borrow. He is the next then, or before him who is of higher priority in his queue,
-  // and the job is asked again after him. Who has found places at which he would borrow is one of them if he `reclaims`
-  // from the job that starts, elsewhere. Only where lanes were given with what they count.
+  // Returns true if the last job defers: it would borrow, and a pending job of another queue could reclaim from it at
+  // once. Such a job was not compared before, because only the head of each queue is. It becomes the next job, or a job
+  // of higher priority in its queue does, and the last job is evaluated again after it. No job is deferred to twice. A
+  // pending job that was found to borrow at its own places counts only if `reclaims` returns true for it: then it would
+  // reclaim from the last job for other places. Requires the constructor with `active`.
   using Reclaims = std::function<bool(JobId)>;
   bool defers_to_owner(const Reclaims& reclaims);
-  // It fits but for a hold: others of its lane that run as long would be refused too. In a strict queue all are.
+  // The last job fits except for a backfill reservation. Jobs of its class that are expected to run at least as long
+  // are not evaluated: they would be refused too. In a strict queue no other job is.
   void refuse_as_long();
 
  private:
   struct Candidate {
     JobId job;
     QueueId leaf;
-    std::size_t eq_class = 0;  // its place in `eq_classes_`
+    std::size_t eq_class = 0;  // index into `eq_classes_`
     state::PendingKey key;
   };
   struct EquivalenceClass {
     using Jobs = std::set<state::PendingKey>;
     std::uint64_t shape = 0;
-    state::PendingKey at;            // its next job, of those that are not `over`
-    const Amounts* least = nullptr;  // what one job of the lane counts; null: nobody has asked yet
-    bool eligible = false;           // the next job is known to be one that may be asked
-    bool taken = false;              // the next job was given: what follows it is next
+    state::PendingKey at;            // its next job, if not `over`
+    const Amounts* least = nullptr;  // what one job of the class counts; null: not computed yet
+    bool eligible = false;           // the next job is known to be one that may be evaluated
+    bool taken = false;              // next() has returned this job: the one after it is next
     bool over = false;
-    bool borrows = false;    // its next job would, whatever it counts
-    bool preferred = false;  // somebody has yielded to its next job: nobody does twice
-    // Once a job was refused for a hold: those that are expected to run as long, or longer, need not be asked.
+    bool borrows = false;    // the next job would borrow, whatever it counts
+    bool preferred = false;  // another job has deferred to the next job; none does so twice
+    // Set when a job of the class was refused for a backfill reservation: the least expected run time so refused. Jobs
+    // that are expected to run at least as long are not evaluated.
     std::optional<std::int64_t> refused_length_s;
-    std::size_t looked_at = 0;  // since then
+    std::size_t looked_at = 0;  // jobs checked against that run time so far
   };
-  // The lanes of one leaf, which stand together.
+  // The classes of one leaf: a range of `eq_classes_`. `begun`: the range is filled.
   struct Leaf {
     bool begun = false;
     std::size_t begin = 0;
     std::size_t end = 0;
   };
   struct Rank {
-    int standing = 0;  // 0 within or as a claim within, 1 borrows, 2 borrows with weight 0
+    int standing = 0;  // 0: within, also by displacement; 1: borrows; 2: borrows with weight 0
     Fraction share;
   };
-  // What a queue counts, and the share that this is over its weight.
+  // What a queue counts when its parent sums its children, and its share over weight.
   struct Counted {
     SharedAmounts amounts;
     Fraction share;
   };
   struct Standing {
     bool known = false;
-    bool ranked = false;  // its parent's heap has it
+    bool ranked = false;  // it is in its parent's heap
     std::uint32_t version = 0;
     std::optional<Candidate> candidate;
-    std::optional<Counted> counted;  // nothing: not asked for yet
-    Fraction rescaled_to{0, 0};      // the share to which it was rescaled last; 0/0: to none yet
-    SharedAmounts rescaled{};        // what it counted then
+    std::optional<Counted> counted;  // computed on first use
+    Fraction rescaled_to{0, 0};      // the share of its last rescaling; 0/0: none yet
+    SharedAmounts rescaled{};        // the amounts after that rescaling
   };
-  // A child as its parent compared it; void once the child's standing has another version.
+  // A child in its parent's heap, as it was when it was compared. It is void once the child's standing has another
+  // version.
   struct Contender {
     Rank rank;
     state::PendingKey key;
     QueueId queue;
     std::uint32_t version = 0;
   };
-  // The children of one parent that have somebody to ask.
+  // The children of one parent that have a job to evaluate.
   struct SiblingHeap {
     bool begun = false;
     std::vector<QueueId> unranked;
-    std::vector<Contender> heap;  // the most deserving on top; among void ones
-    std::size_t ranked = 0;       // of the heap, those that are not void
+    std::vector<Contender> heap;  // the most deserving on top; some entries are void
+    std::size_t ranked = 0;       // number of entries that are not void
   };
 
   const std::optional<Candidate>& head(QueueId queue);
   std::optional<Candidate> leaf_head(const state::QueueState& leaf);
-  // Goes on to the first job of the lane that may be asked, or says that there is none.
+  // Moves the class on to its next job that may be evaluated. Returns false if it has none.
   bool ready(const state::QueueState& leaf, EquivalenceClass& eq_class) const;
   std::optional<Candidate> owner_among(std::size_t place, QueueId borrower, const Amounts& counts,
                                        const Reclaims& reclaims);
@@ -167,12 +176,12 @@ class Order {
   std::vector<SiblingHeap> sibling_heaps_;  // by queue
   bool all_ = false;
   std::span<const EvaluatedClass> active_;
-  std::vector<std::uint32_t> first_of_;             // by queue: the first lane of it that is awake
-  std::deque<Amounts> own_least_;                   // of lanes that were not given with it
-  std::vector<bool> asked_below_;                   // by queue: some lane is asked
-  std::optional<Candidate> last_;                   // that next() gave
-  std::optional<Candidate> owner_;                  // who goes before all others
-  std::optional<std::vector<std::size_t>> owners_;  // of the lanes that are awake, those that may lie within somewhere
+  std::vector<std::uint32_t> first_of_;             // by queue: its first class in `active_`
+  std::deque<Amounts> own_least_;                   // amounts that were not given in `active_`
+  std::vector<bool> asked_below_;                   // by queue: a class below it is evaluated
+  std::optional<Candidate> last_;                   // what next() returned last
+  std::optional<Candidate> owner_;                  // the job that the last one deferred to
+  std::optional<std::vector<std::size_t>> owners_;  // classes (indexes into `active_`) that could be within a guarantee
 };
 
 }  // namespace berth::sched

@@ -25,7 +25,8 @@ Amounts without_models(const JobSpec& spec) {
   return amounts;
 }
 
-// The group on the lightest of the models it may use; a model is charged where there is no other.
+// Charges the group at the lightest GPU model that it accepts. The model's own dimension is charged only if the request
+// names exactly one model.
 void charge_least(const State& state, const TaskGroup& group, Amounts& amounts) {
   const std::int64_t milli = group.least() * group.request.total_gpu_milli();
   std::int64_t lightest = std::numeric_limits<std::int64_t>::max();
@@ -120,7 +121,7 @@ std::optional<Reason> over_user_limit(const State& state, const state::JobState&
 
 namespace {
 
-// What of `child`'s guarantee is neither used by it nor lent to its siblings.
+// Returns how much of the child's guarantee is neither used by it nor lent to its siblings.
 std::int64_t kept_back(const QueueState& child, std::size_t dim) {
   if (!child.guaranteed.states(dim) || child.lending_limit[dim] == kUnlimited) return 0;
   const std::int64_t reserved = std::max<std::int64_t>(0, child.guaranteed.amounts[dim] - child.lending_limit[dim]);
@@ -128,15 +129,15 @@ std::int64_t kept_back(const QueueState& child, std::size_t dim) {
   return std::max<std::int64_t>(0, reserved - used - child.nominated[dim]);
 }
 
-// Something that children share, and what of it is used and asked.
+// A capacity that children share, what is used of it, and what is requested of it.
 struct Shared {
   std::int64_t capacity = 0;
   std::int64_t used = 0;
   std::int64_t asked = 0;
 };
 
-// The parent's ceiling, below which everything counts, and the part of the fleet that backs guarantees; the smaller one
-// first.
+// Returns the two capacities that children share, the smaller one first: the parent's max, which counts all usage, and
+// the part of the fleet outside burst pools, which alone backs guarantees.
 std::array<Shared, 2> shared_by_children(const State& state, const QueueState& parent, std::size_t dim,
                                          const Amounts& asked, const Amounts& in_burst) {
   const std::int64_t used = parent.usage[dim] + parent.nominated[dim];
@@ -177,22 +178,23 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
-  if (q.guaranteed.stated == 0) return false;  // most queues: what is within need not be summed
+  if (q.guaranteed.stated == 0) return false;  // most queues: saves the sum of what is within
   return inside_guarantee(q.within_or_nominated(), asked, q.guaranteed);
 }
 
 namespace {
 
-// What victims leave of a queue's guarantee: of all that is within there, of those who are there only because it is
-// idle, and of those who are within at one of its children, too.
+// What victims free in a queue's guarantee: all that was within there, the part of it that was idle use (it borrows at
+// its child), and the part that was within at the child on the preemptor's quota path too.
 struct Left {
   Amounts within;
   Amounts idle;
   Amounts of_child;
 };
 
-// What stays at the queue when whoever is there only because it is idle has given way to the claim. At its child, where
-// the claim lies within, no more stays than fits beside it; the rest is idle at the queue, too.
+// Returns what is used of the queue's guarantee once a start of `asked`, which is within at `child`, has displaced all
+// idle use. At the child no more stays within than fits beside the start; the excess becomes idle use at the queue, so
+// it is displaced there too.
 Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& asked, const Left& left = {}) {
   Amounts used = queue.within_or_nominated() - left.within - (queue.stack.idle_usage - left.idle);
   const Amounts beside = child.stack.within_above + child.nominated_within - left.of_child;
@@ -207,7 +209,7 @@ Amounts stays(const QueueState& queue, const QueueState& child, const Amounts& a
 
 std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amounts& asked) {
   std::vector<QueueId> queues;
-  std::optional<QueueId> child;  // where the claim lies within
+  std::optional<QueueId> child;  // the queue below, if the start is within there
   for (QueueId id = queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
     const bool within = child ? inside_guarantee(stays(q, state.queue(*child), asked), asked, q.guaranteed)
@@ -220,7 +222,7 @@ std::vector<QueueId> claims_within(const State& state, QueueId queue, const Amou
 
 namespace {
 
-// What the job's tasks from `keep` on count of the charge.
+// Returns the part of the charge that the job's tasks from number `keep` on count.
 Amounts given_back(const State& state, const state::JobState& job, const state::Charge& charge, std::uint32_t keep) {
   if (keep <= charge.first_task) return charge.amounts;
   if (keep >= charge.first_task + charge.tasks) return {};
@@ -253,10 +255,10 @@ Left left_by(const State& state, const QueueState& queue, QueueId child, std::sp
 std::uint64_t within_of_nomination(const State& state, const state::JobState& job,
                                    std::span<const TaskPlacement> placements, std::span<const JobId> victims,
                                    std::span<const std::uint32_t> keeps) {
-  std::uint64_t mask = 1;  // the root guarantees what it has
+  std::uint64_t mask = 1;  // the root guarantees all that it has
   if (state.burst_amounts_of(job.spec, placements)) return mask;
   const Amounts asked = state.amounts_of(job.spec, placements);
-  QueueId child;  // where it may lie within
+  QueueId child;  // the queue below, if the job will be within there; else none()
   for (QueueId id = job.queue; id != state.root(); id = state.queue(id).parent) {
     const QueueState& queue = state.queue(id);
     if (!covers(queue.guaranteed, asked)) {
@@ -276,7 +278,7 @@ std::uint64_t within_of_nomination(const State& state, const state::JobState& jo
 bool ranks_within(const State& state, QueueId queue, QueueId leaf, const Amounts& asked) {
   if (state.queue(queue).guaranteed.stated == 0) return false;  // most queues
   if (would_be_within(state, queue, asked)) return true;
-  // Claims differ only where somebody is within because it is idle below.
+  // Displacement helps only at an ancestor, and only where some charge is within because its child left the room idle.
   if (leaf == queue || state.queue(queue).stack.idle_usage == Amounts()) return false;
   const std::vector<QueueId> claims = claims_within(state, leaf, asked);
   return std::find(claims.begin(), claims.end(), queue) != claims.end();

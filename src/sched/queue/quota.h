@@ -1,6 +1,7 @@
 #pragma once
-// Quota as five small recursive functions over the queue tree. All of them count what is bound and what is promised
-// (nominated), in every dimension, and none of them knows about nodes.
+// Quota: small functions over the quota tree. Most of them walk the quota path of a queue: the queue and its ancestors
+// up to the root. All of them count what is bound (running) and what is nominated, in every dimension. None of them
+// looks at nodes.
 
 #include <cstdint>
 #include <optional>
@@ -12,59 +13,67 @@
 
 namespace berth::sched {
 
-// What a waiting job counts at least: per dimension, before its GPU model is known. With one allowed model that model's
-// dimension counts too.
+// Returns the least that a pending job counts in each dimension, before its GPU model is known: the lightest allowed
+// model is assumed. If a group allows one model only, that model's own dimension counts too.
 Amounts least_amounts(const state::State& state, const JobSpec& spec);
 
-// What `tasks of the spec's least size` count on one model.
+// Returns what the job counts at its least size (min_count tasks of each group) if its GPUs are of `model`. A group
+// that does not accept the model counts as in least_amounts.
 Amounts amounts_on(const state::State& state, const JobSpec& spec, GpuModelId model);
 
-// The first ceiling on the way to the root that refuses `asked` more below `queue`, or nothing (P4).
+// Returns the refusal of the first queue on the quota path whose max would be passed by `asked` more below it; nothing
+// if no queue refuses (P4).
 std::optional<Reason> over_max(const state::State& state, QueueId queue, const Amounts& asked);
 
-// The first queue on the way to the root that refuses the job's user one more job (dim is kDims) or `asked` more GPUs.
+// Returns the refusal of the first queue whose user limit would be passed, by one more job of the user (dim is kDims)
+// or by `asked` more GPUs. The first form checks the whole quota path, the second one queue, the third the GPUs of one
+// queue alone.
 std::optional<Reason> over_user_limit(const state::State& state, const state::JobState& job, const Amounts& asked);
 std::optional<Reason> over_user_limit(const state::QueueState& queue, const std::string& user, const Amounts& asked);
 std::optional<Reason> over_user_gpus(const state::QueueState& queue, const std::string& user, const Amounts& asked);
 
-// What siblings keep for themselves: the first ancestor whose idle guarantees are not lent to `queue`, or nothing.
-// Guarantees are kept of what backs them: `in_burst`, the part of `asked` in burst pools, only counts below ceilings.
+// Returns the refusal of the first ancestor below which `asked` more would use idle guarantees that siblings do not
+// lend (lending_limit); nothing if no ancestor refuses. Guarantees are backed only by nodes outside burst pools. So
+// `in_burst`, the part of `asked` in burst pools, counts against the ancestor's max alone.
 std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked,
                                    const Amounts& in_burst);
 
-// Whether `asked` more at `queue` would lie inside its guarantee, promises included.
+// Returns true if `asked` more at `queue` would be inside its guarantee. Nominations count as used.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
-// The queues on the way to the root, from `queue` up, of whose guarantees it may claim room: it would be within, above
-// a queue where it would be also by taking the room of those who are within only because it is idle there, or come to
-// be when they have given way below (control/guarantee_accounting.h).
+// Returns the queues on the quota path, from `queue` up, in whose guarantee a start of `asked` would be within.
+// Displacement is included: a start that is within at the child takes the room at the parent from charges that are
+// within there only because siblings left it idle (control/guarantee_accounting.h). So do charges that the start
+// displaces at the child: they are idle use at the parent then.
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
 
-// The guarantees on the way to the root (bit = depth) of which a promise keeps room: where the job may come to lie
-// within when its victims have left and whoever is there only because it is idle has given way. Elsewhere it will
-// borrow, and the room stays open to others. `keeps`: of each victim so many tasks stay.
+// Returns the guarantees (bit = depth on the quota path) in which a nomination keeps room: the job will be within there
+// once its victims have left and idle use has been displaced. Elsewhere the job will borrow, and the room stays open to
+// other jobs. `keeps[v]` tasks of `victims[v]` go on.
 std::uint64_t within_of_nomination(const state::State& state, const state::JobState& job,
                                    std::span<const TaskPlacement> placements, std::span<const JobId> victims,
                                    std::span<const std::uint32_t> keeps);
 
-// Whether `asked` more at the leaf goes before who would borrow at `queue`, its own or one above it: it would be within
-// there, or may claim to be.
+// Returns true if a job of `leaf` that counts `asked` ranks as within at `queue`, which is the leaf or an ancestor.
+// Such a job goes before jobs that borrow there. It would be within at once, or by displacement (claims_within).
 bool ranks_within(const state::State& state, QueueId queue, QueueId leaf, const Amounts& asked);
 
-// Whether a job of the leaf that asks so much could reclaim from one of another leaf that counts `counts` and is about
-// to start, or borrows wherever it starts: the one would be within where they part, or may claim to be, and the other
-// would not.
+// Returns true if a job of `leaf` that counts `asked` could reclaim from a job of the queue `other` that is about to
+// start. Both are compared below their lowest common ancestor: the first must rank as within there, and the second must
+// borrow. `counts` is what the second counts; nothing means that it borrows wherever it starts.
 bool could_reclaim(const state::State& state, QueueId leaf, const Amounts& asked, QueueId other,
                    const std::optional<Amounts>& counts);
 
-// Whether it counts on which GPU model something runs within the queue's guarantee.
+// Returns true if the queue guarantees amounts of single GPU models or of GPU-equivalents. Then the GPU model of a job
+// decides whether the job is within.
 bool guarantees_models(const state::QueueState& queue);
 
-// Whether `asked` more at the leaf, or the job at its least size, lies inside the guarantees of all queues that state
-// one, or comes to when it has started and who is there only because it is idle has given way.
+// Returns true if `asked` more at `leaf` would be inside every guarantee that is stated on the quota path. Displacement
+// is included (claims_within). The second form takes the job at its least size.
 bool within_guarantee(const state::State& state, QueueId leaf, const Amounts& asked);
 bool within_guarantee(const state::State& state, const state::JobState& job);
 
-// The children of the lowest common ancestor of two queues on the way to each; both none() when one is below the other.
+// The two children of the lowest common ancestor below which the two queues are. Both are none() if one queue is an
+// ancestor of the other.
 struct Siblings {
   QueueId preemptor;
   QueueId victim;

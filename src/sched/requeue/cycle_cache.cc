@@ -42,7 +42,7 @@ const Reason* CycleCache::closed(const State& state, std::size_t index) {
   return why ? &*why : nullptr;
 }
 
-// Whoever may claim is asked, whatever is refused to him.
+// A class that may evict is open, whatever refuses it.
 bool CycleCache::is_open(const State& state, std::size_t index) {
   const EquivalenceClass& eq_class = eq_classes_[index];
   if (eq_class.shut) return false;

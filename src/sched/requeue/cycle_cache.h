@@ -1,11 +1,12 @@
 #pragma once
-// CycleCache: what may still come of the lanes that are awake in one cycle.
+// CycleCache: which active equivalence classes can still get anything in this cycle.
 //
-// What is bound or promised in a cycle only takes: places that were refused to one job stay refused, until the cycle
-// ends, to all that ask the same, and a ceiling that is reached stays reached. So nobody searches for such places
-// again, and when nothing is open any more, and nobody left could claim victims, the rest need not be asked at all.
-// For places that holds for jobs of one task group; where several have to fit beside each other, or near somebody, what
-// somebody else takes may even help.
+// Decisions of a cycle only take resources. So places that were refused to one job stay refused, until the cycle ends,
+// to all jobs with the same requests, and a max that is reached stays reached. Such places are not searched again. When
+// no class is open any more, the other jobs need not be evaluated. A class is open if it may still start or evict.
+//
+// For places this holds only for jobs of one task group without affinity. With several groups, or jobs to be near, what
+// another job takes may even help.
 
 #include <cstddef>
 #include <optional>
@@ -21,29 +22,31 @@ namespace berth::sched {
 class CycleCache {
  public:
   using WaitGroup = state::WaitIndex::WaitGroup;
-  // A lane stays awake. Lanes come in their order. `stirred` is not null if the lane was only stirred.
+  // Adds a class that stays active. Classes come in the order of their keys. `claims`: it may evict. `signalled`: its
+  // wait group if the class was only signalled, else null.
   void add(const EvaluatedClass& eq_class, Verdicts::Case& what, bool claims, const WaitGroup* signalled);
   const std::vector<EvaluatedClass>& asked() const { return asked_; }
 
-  // Something was bound or promised.
+  // Something was bound or nominated.
   void take() { ++taken_; }
-  // Nobody that is awake could start or claim any more.
+  // Returns true if no active class can start or evict any more.
   bool none(const state::State& state);
-  // The leaf in which all lie that still could. The others would all be refused, so nothing depends on when they are.
+  // Returns the only leaf that still has open classes; nothing if there are several. Other jobs would all be refused,
+  // so their order does not matter.
   std::optional<QueueId> only_leaf(const state::State& state);
-  // Why no places are found, if somebody was refused the same.
+  // Why an equal request was refused its places in this cycle; nothing if none was.
   const std::optional<Reason>& refused(Verdicts::Id question) { return refusal(question); }
   void refuse(Verdicts::Id question, const Reason& why);
   bool refuses_any() const { return refuses_any_; }
-  // The reason by which the lane's places were refused, if they were and nobody of it may claim.
+  // Returns why the places of the class were refused, if they were and the class may not evict.
   std::optional<Reason> refused(const state::EquivalenceKey& eq_class) const;
-  // Why a job of the lane, by its place in `asked()`, would be refused whatever else it asks; nothing if that is not
-  // certain.
+  // Returns why a job of the class (an index into `asked()`) would be refused; null if that is not certain. Null also
+  // if the class may evict.
   const Reason* closed(const state::State& state, std::size_t eq_class);
-  // Nobody else of the lane is asked in this cycle.
+  // No other job of the class is evaluated in this cycle.
   void shut(std::size_t eq_class) { eq_classes_[eq_class].shut = true; }
-  // No victims were found for one of the lane: those that are asked after it, because they may pass a hold that it may
-  // not, need not look for any.
+  // No victims were found for a job of the class. Other jobs of it that are evaluated later, because they may pass a
+  // reservation that it may not, do not search for victims again.
   void note_futile_eviction(std::size_t eq_class) { eq_classes_[eq_class].futile = true; }
   bool eviction_is_futile(std::size_t eq_class) const { return eq_classes_[eq_class].futile; }
 
@@ -59,13 +62,13 @@ class CycleCache {
   const std::optional<Reason>& over_max_by_now(const state::State& state, Verdicts::Case& what) const;
   std::optional<Reason>& refusal(Verdicts::Id question);
 
-  std::vector<std::optional<Reason>> refusals_;  // by question
+  std::vector<std::optional<Reason>> refusals_;  // refused places, by verdict id
   bool refuses_any_ = false;
   std::vector<EvaluatedClass> asked_;
-  std::vector<EquivalenceClass> eq_classes_;  // the same
-  std::size_t first_open_ = 0;                // what was closed before it stays so
-  std::size_t after_open_ = 0;                // and from there on
-  std::size_t taken_ = 0;                     // so often
+  std::vector<EquivalenceClass> eq_classes_;  // parallel to asked_
+  std::size_t first_open_ = 0;                // all classes before it are closed, and stay so
+  std::size_t after_open_ = 0;                // all classes from here on are closed
+  std::size_t taken_ = 0;                     // number of binds and nominations so far
 };
 
 }  // namespace berth::sched

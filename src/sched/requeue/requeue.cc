@@ -236,46 +236,72 @@ bool can_park(const State& state, const JobState& job, const Reason& why) {
   return park == ReasonInfo::Park::kAnyJob || (park == ReasonInfo::Park::kOneGroup && job.spec.groups.size() == 1);
 }
 
+// The stages of a start for the first jobs of equivalence classes, whose answers are remembered for all that ask the
+// same. Stage 3 is left out: a job that has quota and places is evaluated, whatever its exact places then count.
 class Probe {
  public:
   Probe(State& state, Timestamp now, SearchStats& work) : state_(state), transaction_(state), now_(now), work_(work) {}
 
-  // Why the first of the lane finds no quota or no places now, and nobody after it does beside the holds of others; or
-  // null. Who finds both is asked, whatever its exact places then count.
+  // Returns why the first job of the class does not start and no job after it does beside backfill reservations, or
+  // null. Valid until the next call.
   const Reason* refusal(const EquivalenceKey& eq_class, const state::PendingKey& first, const Verdicts::Case& what) {
-    if (!what.question) return &what.admission.reason;
-    const Asked asked{*what.question, what.admission.models};
-    const Answer& answer = places(asked, first.job);
-    if (!answer.fits) return &answer.why;
-    if (state_.reservations().empty()) return nullptr;
-    behind_ = behind_reservations(eq_class, *state_.job(first.job), asked, *answer.placements);
-    return behind_ ? &*behind_ : nullptr;
+    const JobState& job = *state_.job(first.job);
+    const StartRefusal refused = refuse(job, what);
+    if (refused.why != nullptr || !refused) return refused.why;
+    if (any_later_starts(eq_class, job, what)) return nullptr;
+    behind_ = would_delay(state_, refused.delayed);
+    return &behind_;
   }
 
  private:
   static constexpr std::size_t kLoosestLookedAt = 32;  // groups
 
-  struct Asked {
-    Verdicts::Id id = 0;
-    ModelMask models = 0;
-  };
   struct Answer {
     bool known = false;
     bool fits = false;
-    std::optional<std::vector<TaskPlacement>> placements;  // some, if starts are held
-    Reason why;
+    StartAnswer answer;  // its places only where there are reservations
   };
 
-  const Answer& places(const Asked& asked, JobId first) {
-    if (asked.id >= answers_.size()) answers_.resize(asked.id + 1);
-    Answer& answer = answers_[asked.id];
-    if (std::exchange(answer.known, true)) return answer;
-    const JobState& job = *state_.job(first);
-    answer.fits = fits_where_most_is_free(asked.models, job);
-    if (answer.fits) return answer;
-    answer.placements = place(state_, job, asked.models, work_, answer.why);
-    answer.fits = answer.placements.has_value();
-    return answer;
+  // The memo of refuses_start, for jobs that ask one question or that quota does not admit.
+  struct Memo {
+    Probe& probe;
+    const Verdicts::Case& what;
+    const Answer* known = nullptr;
+
+    const Reason* refusal(const StartQuestion& question) {
+      if (!what.question) return &what.admission.reason;
+      known = &probe.places(*what.question, question);
+      return known->fits ? nullptr : &known->answer.why;
+    }
+    std::span<const TaskPlacement> places() const { return *known->answer.placements; }
+    bool fits_beside(const StartQuestion& question, std::vector<JobId> owners) {
+      return probe.fits_beside(*what.question, question, std::move(owners));
+    }
+  };
+
+  StartRefusal refuse(const JobState& job, const Verdicts::Case& what) {
+    Memo memo{*this, what};
+    return refuses_start({state_, job, now_, work_, &what.admission, QuotaOfPlaces::kUnchecked}, memo);
+  }
+
+  const Answer& places(Verdicts::Id id, const StartQuestion& question) {
+    if (id >= answers_.size()) answers_.resize(id + 1);
+    Answer& known = answers_[id];
+    if (std::exchange(known.known, true)) return known;
+    known.fits = fits_where_most_is_free(question.admission->models, question.job);
+    if (known.fits) return known;
+    known.answer = find_places(question);
+    known.fits = bool{known.answer};
+    return known;
+  }
+
+  bool fits_beside(Verdicts::Id id, const StartQuestion& question, std::vector<JobId> owners) {
+    const auto [known, fresh] = beside_.try_emplace({id, std::move(owners)}, false);
+    if (fresh) {
+      known->second =
+          beside_reservations(transaction_, state_, known->first.second, [&] { return bool{find_places(question)}; });
+    }
+    return known->second;
   }
 
   static bool is_one_task(const JobState& job) {
@@ -307,11 +333,10 @@ class Probe {
     return false;
   }
 
-  std::optional<Reason> behind_reservations(const EquivalenceKey& eq_class, const JobState& first, const Asked& asked,
-                                            const std::vector<TaskPlacement>& placements) {
-    const JobId delayed = first_delayed(state_, first.queue, not_passed(state_, first, now_), placements);
-    if (!delayed.valid() || fits_beside(first, asked, placements)) return std::nullopt;
-    if (state_.queue(eq_class.queue).policy == QueuePolicy::kStrict) return would_delay(state_, delayed);
+  // Whether a job of the class after the first, which would delay the owner of a reservation, may pass it or fits
+  // beside it. In a strict queue the first stands for all.
+  bool any_later_starts(const EquivalenceKey& eq_class, const JobState& first, const Verdicts::Case& what) {
+    if (state_.queue(eq_class.queue).policy == QueuePolicy::kStrict) return false;
     std::int64_t refused_length_s = length_s(first);
     std::size_t looked_at = 0;
     const auto& jobs = state_.queue(eq_class.queue).eq_classes.at(eq_class.shape);
@@ -321,34 +346,20 @@ class Probe {
       const bool owner = job.reservation.has_value();
       if (!owner && ++looked_at > kLookedAtBehindReservation) break;
       if (!owner && length_s(job) >= refused_length_s) continue;
-      if (fits_beside(job, asked, placements)) return std::nullopt;
+      if (!refuse(job, what)) return true;
       refused_length_s = std::min(refused_length_s, length_s(job));
     }
-    return would_delay(state_, delayed);
-  }
-
-  // Where all holds that the job may not pass are respected.
-  bool fits_beside(const JobState& job, const Asked& asked, const std::vector<TaskPlacement>& placements) {
-    std::vector<JobId> owners = not_passed(state_, job, now_);
-    if (!first_delayed(state_, job.queue, owners, placements).valid()) return true;
-    const auto [known, fresh] = beside_.try_emplace({asked.id, std::move(owners)}, false);
-    if (!fresh) return known->second;
-    const Transaction::Mark mark = transaction_.mark();
-    for (const JobId owner : known->first.second)
-      transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
-    Reason why;
-    known->second = place(state_, job, asked.models, work_, why).has_value();
-    transaction_.rollback_to(mark);
-    return known->second;
+    return false;
   }
 
   State& state_;
   Transaction transaction_;
   Timestamp now_;
   SearchStats& work_;
-  std::optional<Reason> behind_;
-  std::vector<Answer> answers_;                                         // by question
-  std::map<std::pair<Verdicts::Id, std::vector<JobId>>, bool> beside_;  // whether it fits beside the holds of those
+  Reason behind_;
+  std::vector<Answer> answers_;  // by question
+  std::map<std::pair<Verdicts::Id, std::vector<JobId>>, bool>
+      beside_;  // whether it fits beside the owners' reservations
 };
 
 }  // namespace

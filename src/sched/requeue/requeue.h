@@ -1,8 +1,8 @@
 #pragma once
-// Waking: which lanes a cycle has to ask at all. A queue is represented, in the order of asking, by the first of its
-// jobs that could start now or could claim victims; what can do neither sleeps until something that blocks it changes
-// (state/wait_index.h). Because "could start now" is a question to the state as the cycle finds it, the answer is the
-// same whether a lane was asleep or has just been probed again, and so are the decisions.
+// Requeue: which equivalence classes a cycle has to evaluate at all. In the order a queue is represented by its first
+// job that could start now or could evict victims. A class that can do neither is parked until something that blocks it
+// changes (state/wait_index.h). "Could start now" is asked of the state as the cycle finds it. So the answer, and every
+// decision, is the same whether a class stayed parked or has just been probed.
 
 #include <utility>
 #include <vector>
@@ -16,22 +16,22 @@
 
 namespace berth::sched {
 
-// Probes every lane that is awake, or sleeps and may be helped by what has changed since, and puts to sleep what can
-// neither start nor claim, those whose refusal cannot be told exactly until anything changes. Those that stay awake are
-// added to the openings.
+// Probes every class that is active, and every parked class that may be helped by what has changed since. Classes that
+// can neither start nor evict are parked. If the end of their refusal cannot be told exactly, they are parked until
+// anything changes. Classes that stay active are added to `cache`.
 struct Probed {
-  std::vector<std::pair<JobId, Reason>> refused;  // the first job of each lane that was put to sleep, and why
+  std::vector<std::pair<JobId, Reason>> refused;  // first job of each class that was parked, and why
   std::uint64_t eq_classes = 0;
-  std::uint64_t resumed = 0;  // lanes that were sent back to sleep without being probed
+  std::uint64_t resumed = 0;  // signalled classes that were parked again without a probe
 };
 Probed probe_classes(state::State& state, Timestamp now, SearchStats& work, Verdicts& verdicts, CycleCache& cache);
 
-// Whether lanes of the cohort lack nothing but places, and none of the nodes that have stirred them may hold one of
-// their tasks now: then they would be refused again.
+// Returns true if the classes of the wait group lack nothing but places, and none of the nodes that signalled them can
+// hold one of their tasks now. Then they would be refused again.
 bool nodes_are_taken(const state::State& state, const state::WaitIndex::WaitGroup& wait_group);
 
-// Whether a job of the leaf that may not claim when a cycle begins, or the next one of its lane, may do so before it
-// ends; and whether the first of the lane may by now.
+// may_evict_later returns true if a class of the leaf that may not evict when the cycle begins could do so before it
+// ends, by its first job or the next one. may_evict_by_now returns true if the first job of the class may evict now.
 bool may_evict_later(const state::State& state, QueueId leaf);
 bool may_evict_by_now(const state::State& state, const state::EquivalenceKey& eq_class);
 

@@ -1,4 +1,4 @@
-// What a cycle touches of those that wait, counted: a regression here makes every cycle slower and fails no other test.
+// Counts what a cycle looks at for pending jobs. A regression here makes every cycle slower and fails no other test.
 
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@ namespace berth {
 
 namespace {
 
-constexpr int kUsers = 30;  // below each branch, each with a lane of small and a lane of large jobs
+constexpr int kUsers = 30;  // below each branch, each with a class of small and a class of large jobs
 
-// Two branches that a ceiling each holds back, and a third that waits for GPUs of a model of its own.
+// Two branches, each blocked by its max, and a third that waits for GPUs of a model of its own.
 struct ThreeBranches : FleetFixture {
-  std::vector<JobId> running;  // of the first branch, the second and the third: one GPU each
+  std::vector<JobId> running;  // of the first, second and third branch: one GPU each
 
   ThreeBranches() {
     std::vector<QueueConfig> queues;
@@ -49,7 +49,7 @@ struct ThreeBranches : FleetFixture {
     return spec;
   }
 
-  // Until nothing follows any more.
+  // Runs cycles until no class is active.
   void rest() {
     while (state.waits().active_count() > 0) cycle();
   }
@@ -105,7 +105,7 @@ TEST_CASE_FIXTURE(ThreeBranches, "who arrives is probed alone") {
   CHECK_EQ(plan.classes_resumed, 0);
 }
 
-// Two nodes of 16 GPUs, each with a job of its own that is expected to run longer than the one before it.
+// Two nodes with 16 GPUs, each GPU with a job that is expected to run longer than the one before it.
 struct KnownEnds : FleetFixture {
   KnownEnds() {
     ClusterConfig rules = config({queue("a")});

@@ -1,8 +1,8 @@
 #pragma once
-// Verdicts: what the jobs that wait ask of one cycle, so that equal questions are answered once. Jobs of one shape
-// that wait at one standpoint (state/quota_path.h) are one case: quota answers the same to all of them. Where it leaves
-// them the same GPU models, those of several standpoints may still ask the same for places; such questions are
-// numbered.
+// Verdicts: answers that equal pending jobs share within one cycle, so that each is computed once. Jobs with the same
+// requests whose queues have the same quota path (state/quota_path.h) are one case: quota answers the same to all of
+// them. Cases of several quota paths may still ask the same of the nodes, if quota leaves them the same GPU models.
+// Such equal requests for places share a number (Id).
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,5 @@
-// Tiny fleets with time limits, maintenance windows and a held start, played on: a job starts when it is told it would.
+// Tiny fleets with time limits, maintenance windows and a backfill reservation, run on in time: a job must start when
+// it was told that it would.
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,10 +13,10 @@
 namespace berth {
 namespace {
 
-using sched::Remedy;
-using sched::RemedyKind;
+using explain::Remedy;
+using explain::RemedyKind;
 
-int instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
+int wait_instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
 
 struct ClockedFleet : FleetFixture {
   explicit ClockedFleet(std::uint64_t seed) : random(seed) {
@@ -68,7 +69,7 @@ struct ClockedFleet : FleetFixture {
     control::reconcile(batch);
   }
 
-  // When what runs ends by its limit, or has used up the grace of its stop.
+  // Returns when the running job reaches its limit or the end of its grace.
   Timestamp over(JobId id) const {
     const state::JobState& one = *state.job(id);
     if (one.attempt->stopping()) return one.attempt->stop->deadline;
@@ -89,7 +90,7 @@ struct ClockedFleet : FleetFixture {
     return next;
   }
 
-  // Nobody comes back who had to leave.
+  // Jobs that had to leave do not come back.
   void play_to(Timestamp when, JobId asked) {
     now = when;
     std::vector<JobId> leaving;
@@ -107,7 +108,7 @@ struct ClockedFleet : FleetFixture {
     if (owner.valid()) promised = state.job(owner)->reservation;
   }
 
-  // Whether its start is held at another time or elsewhere by now, or it has started otherwise.
+  // Notes if the reservation has changed its time or places by now, or its owner has started otherwise.
   void note_owner() {
     if (!promised) return;
     const state::JobState& one = *state.job(owner);
@@ -121,7 +122,7 @@ struct ClockedFleet : FleetFixture {
       there.push_back(one.attempt->tasks[t].placement);
     const bool in_time = one.attempt && one.attempt->started == promised->start;
     held_anew = held_anew || !in_time || !same_nodes(there, promised->placements);
-    promised.reset();  // it has started, and does not come back either
+    promised.reset();  // the owner has started, and does not come back either
     owner = JobId::none();
   }
 
@@ -134,7 +135,7 @@ struct ClockedFleet : FleetFixture {
     return nodes(some) == nodes(others);
   }
 
-  // When it starts, if it does within so many events.
+  // Returns when the job starts, if it does within 100 events.
   std::optional<Timestamp> starts_at(JobId asked) {
     for (int i = 0; i < 100; ++i) {
       if (runs(asked)) return state.job(asked)->attempt->started;
@@ -146,7 +147,7 @@ struct ClockedFleet : FleetFixture {
   }
 
   Random random;
-  JobId owner;  // of a held start, or none
+  JobId owner;  // owner of the reservation, or none
   std::optional<state::BackfillReservation> promised;
   bool held_anew = false;
 };
@@ -156,7 +157,7 @@ std::string text_of(const std::optional<Timestamp>& when) {
 }
 
 std::optional<Timestamp> told_time(ClockedFleet& fleet, JobId asked) {
-  for (const Remedy& change : sched::smallest_remedies(fleet.state, asked, fleet.now)) {
+  for (const Remedy& change : explain::smallest_remedies(fleet.state, asked, fleet.now)) {
     if (change.kind == RemedyKind::kWait) return change.at;
   }
   return std::nullopt;
@@ -164,13 +165,13 @@ std::optional<Timestamp> told_time(ClockedFleet& fleet, JobId asked) {
 
 }  // namespace
 
-// Left out is where a start is held anew meanwhile, or more is known of run times (docs/why.md).
+// Cases are left out in which the reservation changes meanwhile, or more is learned about run times (docs/why.md).
 TEST_CASE("a job starts when it is told that it would, and not before") {
   std::int64_t told = 0;
   std::int64_t beside_windows = 0;
   std::int64_t behind_reservations = 0;
   std::int64_t left_out = 0;
-  for (int i = 0; i < instances(); ++i) {
+  for (int i = 0; i < wait_instances(); ++i) {
     ClockedFleet fleet(static_cast<std::uint64_t>(i));
     const JobId asked = fleet.submit(fleet.random_job());
     fleet.cycle();
@@ -181,7 +182,8 @@ TEST_CASE("a job starts when it is told that it would, and not before") {
     const bool holds = fleet.promised.has_value();
     const std::int64_t expected_s = fleet.state.job(asked)->expected_s;
     const auto started = fleet.starts_at(asked);
-    const bool learned = fleet.state.job(asked)->expected_s != expected_s;  // how long it runs: it may pass then
+    const bool learned =
+        fleet.state.job(asked)->expected_s != expected_s;  // its expected run time: it may pass the reservation then
     left_out += fleet.held_anew || learned;
     if (fleet.held_anew || learned) continue;
     told += when.has_value();
@@ -193,8 +195,8 @@ TEST_CASE("a job starts when it is told that it would, and not before") {
   }
   MESSAGE(told << " told, " << beside_windows << " of them beside windows and " << behind_reservations
                << " beside held starts; " << left_out << " left out");
-  CHECK(beside_windows > instances() / 10);
-  CHECK(behind_reservations > instances() / 20);
+  CHECK(beside_windows > wait_instances() / 10);
+  CHECK(behind_reservations > wait_instances() / 20);
   CHECK(left_out < told / 10);
 }
 

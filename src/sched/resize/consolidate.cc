@@ -27,13 +27,13 @@ using state::NodeState;
 using state::State;
 using state::Transaction;
 
-constexpr std::size_t kMostLookedAt = 64;       // of the order, in one search
-constexpr std::size_t kMostAsked = 8;           // of those, jobs for which there is enough in pieces
+constexpr std::size_t kMostLookedAt = 64;       // jobs of the order, in one search
+constexpr std::size_t kMostJobsAsked = 8;       // of those, jobs for which enough is free in pieces
 constexpr std::size_t kMostDomains = 8;         // of a required level, for one job
 constexpr std::size_t kMostMoves = 64;          // for one job
-constexpr std::size_t kSpareNodes = 64;         // looked at beyond four for each of its tasks
-constexpr std::int64_t kInPeaceMs = 3'600'000;  // nobody is moved again for so long
-constexpr std::size_t kMostAttempts = 16;       // to find others when one of those who would move fits nowhere else
+constexpr std::size_t kSpareNodes = 64;         // nodes looked at, beyond four for each task
+constexpr std::int64_t kInPeaceMs = 3'600'000;  // a moved job is not moved again for so long
+constexpr std::size_t kMostAttempts = 16;       // searches with other movers, when one fits nowhere else
 
 struct Mover {
   JobId job;
@@ -41,7 +41,7 @@ struct Mover {
   Seq order = 0;
 };
 
-// On one node, of which that much GPU has to be vacated at least.
+// A node, and how much GPU has to be vacated there at least for one more task.
 struct Site {
   std::int64_t short_milli = 0;
   NodeId node;
@@ -57,7 +57,8 @@ std::int64_t idle_gpu_milli(const State& state) {
   return idle;
 }
 
-// Whether all of the places are free beside what runs and is promised, `taken` of them to the others who move.
+// Returns true if all the placements are free beside what runs and is nominated, and beside `taken`: what this decision
+// has given out so far. Adds the placements to `taken`.
 bool are_free(const State& state, std::span<const TaskPlacement> placements, std::map<NodeId, NodeDelta>& taken) {
   return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& one) {
     const NodeState& node = state.node(one.node);
@@ -71,10 +72,10 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
   });
 }
 
-// The moves for one job.
+// The search for moves for one job.
 class Moving {
  public:
-  // `held_start` is when a hold lets it start; never() without one.
+  // `held_start`: when its backfill reservation lets the job start; never() if it has none.
   Moving(const MoveSearch& search, JobId preemptor, std::size_t group, std::size_t most, Timestamp held_start)
       : state_(search.state),
         transaction_(search.transaction),
@@ -100,7 +101,7 @@ class Moving {
   Timestamp next_evictable() const { return next_evictable_; }
 
  private:
-  // Nothing where it fits nowhere; who would move and fits nowhere else is stuck then.
+  // Returns nothing if the job fits nowhere. A mover that fits nowhere else is added to `stuck_`.
   std::optional<MoveDecision> try_moves() {
     for (const std::vector<Site>& sites : regions()) {
       std::vector<Mover> movers;
@@ -116,8 +117,8 @@ class Moving {
     return std::nullopt;
   }
 
-  // The nodes that could be vacated, those first on which the least has to go: all, or where the job has to be within
-  // a domain those of each, the domain first in which the least has to go.
+  // Returns the sets of nodes to try: all nodes or, if a level is required, the nodes of each domain. Nodes and domains
+  // where the least has to move go first.
   std::vector<std::vector<Site>> regions() {
     const std::vector<Site>& all = sites_;
     const std::string& required =
@@ -148,7 +149,7 @@ class Moving {
     return found;
   }
 
-  // One node is required.
+  // For a job that requires one node.
   static std::vector<std::vector<Site>> alone(const std::vector<Site>& all) {
     std::vector<std::vector<Site>> found;
     for (std::size_t i = 0; i < std::min(all.size(), kSpareNodes); ++i) found.push_back({all[i]});
@@ -181,7 +182,7 @@ class Moving {
     if (sites_.size() > most && anywhere) sites_.resize(most);
   }
 
-  // So many of the group's, no more than it needs.
+  // Returns how many tasks of the group fit on the node, at most min_count.
   std::int32_t tasks_that_fit(const NodeState& node) const {
     NodeDelta taken;
     std::int32_t count = 0;
@@ -193,7 +194,7 @@ class Moving {
     return count;
   }
 
-  // The first to go first: who has least, and of those the newest.
+  // Returns the jobs on the node that may move: those with the fewest GPUs first, and of equal ones the newest.
   std::vector<Mover> movers_on(const NodeState& node) {
     std::vector<Mover> found;
     for (const auto& [id, task] : node.tasks) {
@@ -218,10 +219,10 @@ class Moving {
     return found;
   }
 
-  // Takes who moves off the nodes, for one more task on one node after the other, and then again, until the job fits.
+  // Removes movers until the job fits: for one more task on each node in turn, then again from the first node.
   bool vacate(const std::vector<Site>& sites, std::vector<Mover>& movers) {
     std::set<JobId> gone;
-    std::set<JobId> services;  // one replica of each moves at a time
+    std::set<JobId> services;  // one replica of a service moves at a time
     for (bool any = true; any;) {
       any = false;
       for (const Site& site : sites) {
@@ -256,23 +257,20 @@ class Moving {
   }
 
   std::optional<std::vector<TaskPlacement>> fit() {
-    Reason why;
-    return try_start(transaction_, state_, preemptor_, search_.now, search_.work, why);
+    return try_start(transaction_, {state_, preemptor_, search_.now, search_.work}).placements;
   }
 
-  // Beside the starts that are held for others than the claimant, who has its places now.
+  // Returns free places for a mover, beside reservations of other jobs. The preemptor's own reservation is ignored,
+  // since it has its places by now.
   std::optional<std::vector<TaskPlacement>> fit_elsewhere(const JobState& job) {
-    const Transaction::Mark mark = transaction_.mark();
-    for (const JobId owner : not_passed(state_, job, search_.now)) {
-      if (owner != preemptor_.id) transaction_.set_aside(owner, state_.job(owner)->reservation->placements);
-    }
-    Reason why;
-    auto placements = start_now(state_, job, search_.work, why);
-    transaction_.rollback_to(mark);
-    return placements;
+    std::vector<JobId> owners = not_passed(state_, job, search_.now);
+    std::erase(owners, preemptor_.id);
+    return beside_reservations(transaction_, state_, owners, [&] {
+      return find_places({state_, job, search_.now, search_.work}).placements;
+    });
   }
 
-  // Whoever need not move stays, who has most first.
+  // Drops the moves that are not needed, the largest first.
   void spare(std::vector<Mover>& movers) {
     std::stable_sort(movers.begin(), movers.end(),
                      [](const Mover& a, const Mover& b) { return a.gpu_milli > b.gpu_milli; });
@@ -292,7 +290,8 @@ class Moving {
     without(movers.size());
   }
 
-  // Where those who have been taken off start again, beside the job. Who fits nowhere is stuck.
+  // Returns the decision with new places for all movers, beside those of the preemptor. A mover that fits nowhere is
+  // added to `stuck_`.
   std::optional<MoveDecision> move_to_other_places(const std::vector<Mover>& movers) {
     MoveDecision decision;
     decision.preemptor = preemptor_.id;
@@ -322,20 +321,20 @@ class Moving {
     return all_free(decision) && all_keep_standing(decision) ? std::optional(std::move(decision)) : std::nullopt;
   }
 
-  // A window that is planned there may be clear of who runs and not of who starts anew a while later.
+  // A window may not affect a task that runs there now, but it may affect one that starts anew a little later.
   bool any_window(const std::vector<TaskPlacement>& placements) const {
     return std::any_of(placements.begin(), placements.end(),
                        [&](const TaskPlacement& one) { return !state_.node(one.node).maintenance.empty(); });
   }
 
-  // In its pool: whoever may claim its places there might not have where it runs.
+  // Moves stay within the pool: elsewhere the job could become preemptible by queues that cannot reach it now.
   bool are_as_good(const JobState& job, const std::vector<TaskPlacement>& to) const {
     const std::uint32_t pool = state_.node(job.attempt->tasks.front().placement.node).pool;
     return !any_window(to) && std::all_of(to.begin(), to.end(),
                                           [&](const TaskPlacement& one) { return state_.node(one.node).pool == pool; });
   }
 
-  // A hold lets it start before those who would move have to be gone.
+  // Returns true if the backfill reservation lets the job start before the movers must be gone.
   bool starts_as_soon(const std::vector<Mover>& movers) const {
     if (held_start_.is_never()) return false;
     std::int64_t longest_ms = 0;
@@ -344,7 +343,8 @@ class Moving {
     return held_start_ <= search_.now + longest_ms;
   }
 
-  // As long as nobody has left, beside what the job is promised. What is not free now depends on another who moves.
+  // Returns true if all new places are free now, before any mover has left, beside what the job will be nominated.
+  // Places that become free only when another mover leaves do not count.
   bool all_free(const MoveDecision& decision) {
     std::map<NodeId, NodeDelta> taken;
     for (const TaskPlacement& one : decision.placements) taken[one.node].add(one);
@@ -356,7 +356,8 @@ class Moving {
     return true;
   }
 
-  // Who is within guarantees where it runs is so where it goes; the job's promise does not count before it.
+  // Returns true if each mover stays within the guarantees that it is within now. The nomination of the preemptor does
+  // not count against it.
   bool all_keep_standing(const MoveDecision& decision) {
     for (const Move& move : decision.moves) {
       const JobState& job = *state_.job(move.job);
@@ -376,13 +377,13 @@ class Moving {
   Transaction& transaction_;
   const MoveSearch& search_;
   const JobState& preemptor_;
-  TaskRequirements ask_;  // of the group that does not fit
+  TaskRequirements ask_;  // requirements of the group that does not fit
   std::size_t most_;
   Timestamp held_start_;
   Transaction::Mark before_;
-  std::vector<Site> sites_;  // those first on which the least has to go
+  std::vector<Site> sites_;  // nodes where the least has to move go first
   std::map<NodeId, std::vector<Mover>> movers_;
-  std::set<JobId> stuck_;  // who fits nowhere else
+  std::set<JobId> stuck_;  // movers that fit nowhere else
   Timestamp next_evictable_ = Timestamp::never();
 };
 
@@ -415,16 +416,17 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
   const std::int64_t idle = idle_gpu_milli(state);
   Order order(state, search.now);
   std::size_t asked = 0;
-  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostAsked; ++looked_at) {
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && asked < kMostJobsAsked; ++looked_at) {
     const auto id = order.next();
     if (!id) break;
     order.refuse();
     const JobState& job = *state.job(*id);
     if (search.decided.contains(*id) || state::may_evict_from(job) > search.now) continue;
-    Reason why;
-    if (try_start(search.transaction, state, job, search.now, search.work, why)) continue;
+    const StartAnswer start = try_start(search.transaction, {state, job, search.now, search.work});
+    const Reason& why = start.why;
+    if (start) continue;
     if (!is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
-    if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves make nothing free that is not
+    if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves only put idle GPUs together
     ++asked;
     const Transaction::Mark mark = search.transaction.mark();
     Timestamp held_start = job.reservation ? job.reservation->start : Timestamp::never();

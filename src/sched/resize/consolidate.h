@@ -1,26 +1,24 @@
 #pragma once
-// Consolidation: moves that undo fragmentation. Where enough is free in all, but in pieces, for a job that waits,
-// others are asked to save and leave their nodes for places that are free elsewhere, so that what is free stands
-// together.
+// Consolidation: moves that undo fragmentation. A pending job may find enough free GPUs in all, but not together. Then
+// other jobs are asked to save and to leave their nodes for free places elsewhere, so that the job fits.
 //
-// 1. Nobody loses its place. Whoever moves is promised places before it is asked to leave: they are free now, kept for
-//    it while it leaves, and it starts there first of all when it has left. It keeps its standing: where it was within
-//    a guarantee it is so there, and it stays in its pool. Nodes for which maintenance is planned are not used.
-// 2. Only such jobs move as lose nothing: they save when they are asked to leave, or are replicas of a service that
-//    allows it; they have all tasks on one node, have run their minimum, have no higher priority than the job that
-//    starts, and nobody waits at a terminal for them. An elastic gang moves only when it has not grown. Who has moved
-//    is left in peace for an hour; its minimum run time goes on as if it had not.
-// 3. No more GPUs move than start, and the moves are minimal: with any of them left out the job would not start. Of the
-//    nodes those are tried first on which the least has to move. It is a greedy search: where it finds nothing there
-//    may still be moves that do.
-// 4. Moves are looked for once a minute at most, for the first few that lack places in the order of the moment, and no
-//    more jobs move within an hour than scheduling.consolidations_per_hour says, which is none if it does not say
-//    anything. Where a hold (sched/backfill/backfill.h) lets the job start as soon, nobody moves for it.
+// 1. No moved job loses its place. Its new places are free and are nominated to it before it is asked to leave. When it
+//    has left it starts there before all pending jobs. It stays within the guarantees that it is within now, and it
+//    stays in its pool. Nodes with planned maintenance are not used.
+// 2. Only jobs that lose nothing move: they save when they are asked to leave, or they are replicas of a service that
+//    allows it. All their tasks are on one node, they have run their minimum, their priority is not above that of the
+//    job that starts, and they are not interactive. An elastic gang moves only while it has no scaled-up tasks. A moved
+//    job is not moved again for an hour; its minimum run time goes on as if it had not moved.
+// 3. No more GPUs move than start. The set of moves is minimal: without any one of them the job would not start. Nodes
+//    where the least has to move are tried first. The search is greedy, so it may miss moves that exist.
+// 4. Moves are searched at most once a minute, for the first few jobs in order that lack places. No more jobs move in
+//    an hour than scheduling.consolidations_per_hour, which is 0 by default. No job moves if a backfill reservation
+//    (sched/backfill/backfill.h) lets the pending job start as soon.
 //
-// Termination. Moves stop nobody for good and change no quota. Each set of them serves one start, of a job that does
-// not move anybody to get it; so for fixed demand and capacity there are at most as many sets as starts, which are
-// finitely many (sched/preempt/preempt.h), and those whose job lost its promise, which claims ever later
-// (state/back_off.h).
+// Termination. Moves end no job for good and change no quota. Each set of moves serves one start, and the moved jobs
+// start again without moving others. So for fixed demand and capacity there are no more sets of moves than starts, and
+// starts are finitely many (sched/preempt/preempt.h). To these come the sets whose job lost its nomination; such a job
+// is nominated again only after ever longer pauses (state/back_off.h).
 
 #include <optional>
 #include <set>
@@ -35,18 +33,18 @@ namespace berth::sched {
 
 struct MoveSearch {
   state::State& state;
-  state::Transaction& transaction;  // what the cycle has decided so far; as before when the search is over
+  state::Transaction& transaction;  // what the cycle has decided; unchanged by the search
   Timestamp now;
   SearchStats& work;
   const std::set<JobId>& already_victims;  // victims of this cycle
-  const std::set<JobId>& decided;          // started or nominated by it
+  const std::set<JobId>& decided;          // started or nominated by this cycle
 };
 
-// The moves that let the first of those start who lack places and can be helped, or nothing.
-// Starts that the plan holds for others are not touched.
+// Returns the moves that let the first pending job start that lacks places and can be helped by moves; nothing if there
+// is none. Places that the plan reserves for other jobs are not used.
 std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& plan);
 
-// Whether the running job could be moved for that one, but for its minimum run time.
+// Returns true if the running job could be moved for `preemptor`. Its minimum run time is not checked.
 bool may_move_for(const state::State& state, const state::JobState& job, const state::JobState& preemptor);
 
 }  // namespace berth::sched

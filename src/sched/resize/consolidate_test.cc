@@ -1,4 +1,4 @@
-// Moves that put together what is free in pieces, on fleets that live at random.
+// Random fleets: moves that put free pieces together.
 
 #include "sched/resize/consolidate.h"
 
@@ -24,15 +24,12 @@ using state::JobState;
 using state::State;
 using state::Transaction;
 
-std::optional<std::vector<TaskPlacement>> fit(Fleet& fleet, Transaction& transaction, JobId id, Reason& why) {
+sched::StartAnswer fit(Fleet& fleet, Transaction& transaction, JobId id) {
   sched::SearchStats work;
-  return sched::try_start(transaction, fleet.state, *fleet.state.job(id), fleet.now, work, why);
+  return sched::try_start(transaction, {fleet.state, *fleet.state.job(id), fleet.now, work});
 }
 
-bool fits(Fleet& fleet, Transaction& transaction, JobId id) {
-  Reason why;
-  return fit(fleet, transaction, id, why).has_value();
-}
+bool fits(Fleet& fleet, Transaction& transaction, JobId id) { return bool{fit(fleet, transaction, id)}; }
 
 std::int64_t held_by(const State& state, JobId id) {
   std::vector<TaskPlacement> placements;
@@ -47,7 +44,7 @@ void allow_moves(Fleet& fleet) {
   fleet.command(ApplyConfig{config, "test"});
 }
 
-// Whether all that is promised there is free beside what runs.
+// Returns true if all nominated places are free beside what runs.
 bool is_free(const State& state, const std::vector<TaskPlacement>& placements) {
   return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& one) {
     const state::NodeState& node = state.node(one.node);
@@ -58,7 +55,7 @@ bool is_free(const State& state, const std::vector<TaskPlacement>& placements) {
   });
 }
 
-// What all of it must be, asked of the state and not of the search.
+// Checks all rules of a set of moves against the state, not against the search.
 void check_moves(Fleet& fleet, const MoveDecision& decision) {
   const State& state = fleet.state;
   Transaction transaction(fleet.state);
@@ -90,7 +87,7 @@ bool any_window(const State& state, const std::vector<TaskPlacement>& placements
                      [&](const TaskPlacement& one) { return !state.node(one.node).maintenance.empty(); });
 }
 
-// Whether one job could move so that some other starts, by trying all pairs.
+// Returns true if moving one job would let a pending one start. Tries all pairs.
 bool one_move_would_do(Fleet& fleet) {
   const State& state = fleet.state;
   sched::Order order(state, fleet.now);
@@ -98,9 +95,9 @@ bool one_move_would_do(Fleet& fleet) {
     order.refuse();
     const JobState& preemptor = *state.job(*id);
     Transaction transaction(fleet.state);
-    Reason why;
-    if (preemptor.reservation || fit(fleet, transaction, *id, why)) continue;
-    if (!is_room_reason(why.code) && why.code != ReasonCode::kNuma) continue;
+    if (preemptor.reservation) continue;
+    const auto [start, why] = fit(fleet, transaction, *id);
+    if (start || (!is_room_reason(why.code) && why.code != ReasonCode::kNuma)) continue;
     for (const JobId other : state.running()) {
       const JobState& job = *state.job(other);
       if (!sched::may_move_for(state, job, preemptor) || sched::may_be_stopped_from(state, job) > fleet.now) continue;
@@ -109,12 +106,12 @@ bool one_move_would_do(Fleet& fleet) {
       const Transaction::Mark mark = transaction.mark();
       transaction.remove(other);
       bool found = false;
-      const auto places = fit(fleet, transaction, *id, why);
+      const auto places = fit(fleet, transaction, *id).placements;
       sched::SearchStats work;
       if (places && !any_window(state, *places) && held_by(state, other) <= sched::gpu_milli_of(*places) &&
           !sched::could_be_stopped(transaction, fleet.state, preemptor, *places, {other}, fleet.now, work)) {
         transaction.place(*id, *places);
-        const auto to = fit(fleet, transaction, other, why);
+        const auto to = fit(fleet, transaction, other).placements;
         const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
         const bool as_good = to && !any_window(state, *to) &&
                              std::all_of(to->begin(), to->end(),

@@ -38,7 +38,7 @@ Timestamp grows_next(const State& state, const JobState& job) {
 
 namespace {
 
-// Those that may grow now, the most deserving first.
+// Returns the gangs that may scale up now, the most deserving first.
 std::vector<JobId> growing(const GrowStep& step) {
   const State& state = step.state;
   std::vector<std::tuple<bool, std::int64_t, Timestamp, JobId>> order;
@@ -84,7 +84,8 @@ Growth find_growth(const State& state, const JobState& gang, SearchStats& work) 
       if (!growth.refusal) return growth;
       growth.placements.pop_back();
     }
-    // On other models there may be room. Whoever asks no GPUs and has its nodes for itself is kept from none.
+    // Other models may have room. A job without GPUs that gets whole nodes is restricted to no model, so nothing
+    // changes for it.
     const bool of_model = growth.refusal->dim >= kDimGpuEquivalent && growth.refusal->dim < kDims;
     if (!of_model || (models & model_of(state, first)) == 0) return growth;
     models &= ~model_of(state, first);
@@ -93,7 +94,7 @@ Growth find_growth(const State& state, const JobState& gang, SearchStats& work) 
 
 namespace {
 
-// On the same models and no other terms, where more of its tasks find their image; else those that it has.
+// Returns places on the same GPU models, of the same quota standing, where more tasks find their image; else `places`.
 std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& gang, std::vector<TaskPlacement> places,
                                             SearchStats& work) {
   if (!image_is_missing(state, gang.spec, places)) return places;

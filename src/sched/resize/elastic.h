@@ -1,8 +1,10 @@
 #pragma once
-// Growth of elastic gangs. A gang starts with the least counts of its groups in one charge; what joins later, or at
-// once because there is room, is a charge of its own, so that it can be given back without the gang (sched/preempt).
+// Elastic gangs: start and scale-up. A gang starts with min_count tasks of each group, in one charge. Tasks above that,
+// which join later or at once if there is room, are a charge of their own, so they can be taken back without ending the
+// gang (sched/preempt).
 //
-// Growth comes last in a cycle: everybody who waits has been asked before, and what is promised or held stays so.
+// Scale-up is the last step of a cycle: all pending jobs have been evaluated before, and nominated or reserved places
+// are not used.
 
 #include <optional>
 #include <set>
@@ -16,31 +18,32 @@
 
 namespace berth::sched {
 
-// The first least counts of each group, in order; and what goes beyond them.
+// Splits placements: `start` has the first min_count of each group, in order, and `growth` has the rest.
 struct StartAndGrowth {
   std::vector<TaskPlacement> start;
   std::vector<TaskPlacement> growth;
 };
 StartAndGrowth split_growth(const JobSpec& spec, std::vector<TaskPlacement> placements);
 
-// What each group of a running gang still lacks to its count; empty if it lacks nothing.
+// Returns how many tasks each group of the running gang lacks to its full count; empty if it lacks none.
 std::vector<std::int32_t> missing_tasks(const state::JobState& gang);
-// Whether the gang is to go on as it is, on nodes that stay.
+// Returns true if the gang goes on running and all its nodes stay: it is not cancelled, no task has exited, and no node
+// is draining or lost.
 bool may_grow(const state::State& state, const state::JobState& gang);
-// From when on it may: a resize interval after its size last changed.
+// When the gang may scale up next: one resize interval after its size last changed.
 Timestamp grows_next(const state::State& state, const state::JobState& gang);
 
-// Places for more tasks of a running gang, as far as there is room and quota for them; where there are none, what quota
-// refused, if it was quota. Where a ceiling of one GPU model refuses them, the other models are tried.
+// Returns places for more tasks of a running gang, as far as nodes and quota allow. If quota refuses all, `refusal`
+// says why. If a max of one GPU model refuses, other models are tried.
 struct Growth {
   std::vector<TaskPlacement> placements;
   std::optional<Reason> refusal;
 };
 Growth find_growth(const state::State& state, const state::JobState& gang, SearchStats& work);
 
-// Lets the running gangs below their counts grow into what is free, those within their guarantees first, then by
-// priority and age; each at most once in a resize interval, and none of the `leaving`, who are asked to give back or to
-// stop. Decisions go into the plan, and onto the trial.
+// Scales up the running gangs below their full counts: gangs within their guarantees first, then by priority and age.
+// Each scales up at most once in a resize interval. Gangs in `leaving`, which are asked to stop or to scale down, do
+// not. The decisions go into the plan and the transaction.
 struct GrowStep {
   state::State& state;
   state::Transaction& transaction;

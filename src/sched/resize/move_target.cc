@@ -21,7 +21,8 @@ bool is_among(const std::vector<NodeId>& nodes, NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-// A window that is planned there may be clear of who runs and not of who starts anew a while later.
+// Cordons nodes of other pools, nodes that the job is to leave, and nodes with planned maintenance. A window may not
+// affect a task that runs there now, but it may affect one that starts anew a little later.
 void close_other_nodes(Transaction& transaction, const State& state, const JobState& job,
                        const std::vector<NodeId>& off) {
   const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
@@ -31,7 +32,7 @@ void close_other_nodes(Transaction& transaction, const State& state, const JobSt
   }
 }
 
-// What it has on other nodes it has until it has left.
+// Sets aside what the job has on nodes that it need not leave: it holds that until it has left.
 void keep_own_places(Transaction& transaction, const JobState& job, const std::vector<NodeId>& off) {
   std::vector<TaskPlacement> own;
   for (const state::TaskState& task : job.attempt->tasks) {
@@ -40,7 +41,7 @@ void keep_own_places(Transaction& transaction, const JobState& job, const std::v
   if (!own.empty()) transaction.set_aside(job.id, own);
 }
 
-// Without what it has now.
+// Returns true if the job would be within at least the guarantees it is within now. Requires that the job is removed.
 bool keeps_standing(const State& state, const JobState& job, const std::vector<TaskPlacement>& to) {
   const std::uint64_t within =
       state.burst_amounts_of(job.spec, to) ? 1 : state.within_mask(job.queue, state.amounts_of(job.spec, to));
@@ -56,9 +57,10 @@ MoveTarget::MoveTarget(State& state, JobId id, const std::vector<NodeId>& off, T
   keep_own_places(transaction_, job, off);
   close_other_nodes(transaction_, state, job, off);
   SearchStats work;
-  auto found = try_start(transaction_, state, job, now, work, why_);
+  StartAnswer found = try_start(transaction_, {state, job, now, work});
+  why_ = std::move(found.why);
   if (!found) return;
-  std::vector<TaskPlacement> to = split_growth(job.spec, std::move(*found)).start;
+  std::vector<TaskPlacement> to = split_growth(job.spec, std::move(*found.placements)).start;
   would_borrow_ = !keeps_standing(state, job, to);
   if (!would_borrow_) places_ = std::move(to);
 }

@@ -1,8 +1,8 @@
 #pragma once
-// MoveTarget: places where a running job could start again that an operator moves (control/move.h). They are free now,
-// beside nominations and backfill reservations, in the job's own pool, and on none of the nodes that it is to leave. No
-// node for which maintenance is planned is taken. A job within a guarantee stays within it there. Tasks above min_count
-// of an elastic gang get no places: the gang scales up again after it has started.
+// MoveTarget: new places for a running job that an operator moves (control/move.h). They are free now, beside
+// nominations and backfill reservations. They are in the job's pool, and on none of the nodes that it is to leave or
+// that have maintenance planned. A job within a guarantee stays within it. Scaled-up tasks of an elastic gang get no
+// places: the gang scales up again after it has started.
 
 #include <optional>
 #include <vector>
@@ -18,15 +18,15 @@ namespace berth::sched {
 
 class MoveTarget {
  public:
-  // Searches. The state stays as the search left it, with the job removed and other nodes cordoned, until this object
-  // ends: so the refusal can be explained by the state that refused.
+  // Searches. Until this object ends the state stays as the search left it: the job removed, other nodes cordoned. So a
+  // refusal can be explained by the state that caused it.
   MoveTarget(state::State& state, JobId job, const std::vector<NodeId>& off, Timestamp now);
 
-  // The places of every task, or nothing where `why` refuses or the job would borrow there.
+  // The places of all tasks; nothing if `why` refuses or the job would borrow there.
   const std::optional<std::vector<TaskPlacement>>& places() const { return places_; }
-  // Why the job does not fit; none() where it fits.
+  // Why the job does not fit; none() if it fits.
   const Reason& why() const { return why_; }
-  // It fits, but is within its guarantee now and would borrow there.
+  // True if the job fits but would borrow there, and it is within its guarantee now.
   bool would_borrow() const { return would_borrow_; }
 
  private:

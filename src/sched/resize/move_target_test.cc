@@ -1,4 +1,4 @@
-// Where a running job could start again that an operator moves.
+// Where a running job could start again when an operator moves it.
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ std::vector<NodeId> nodes_of(const JobState& job) {
   return {nodes.begin(), nodes.end()};
 }
 
-// All of it free beside what runs and is promised, each GPU whole or with enough left of it.
+// Returns true if all places are free beside what runs and is nominated, each GPU whole or with enough left.
 bool are_free(const State& state, const std::vector<TaskPlacement>& places) {
   std::map<NodeId, std::int64_t> cpu;
   std::map<NodeId, std::int64_t> memory;
@@ -43,12 +43,12 @@ bool are_free(const State& state, const std::vector<TaskPlacement>& places) {
   return true;
 }
 
-// A node that the job's only task could have at once, asked of the nodes one by one.
+// Returns true if the job's only task could have a node at once. Looks at the nodes one by one.
 bool some_node_has_room(const State& state, const JobState& job, const std::vector<NodeId>& off) {
   const TaskGroup& group = job.spec.groups.front();
   const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
   return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
-    std::map<GpuModelId, std::int32_t> whole;  // a task's GPUs are of one model
+    std::map<GpuModelId, std::int32_t> whole;  // the GPUs of a task are of one model
     for (const state::GpuSlot& gpu : node.gpus) {
       const bool cut = state.gpu_models()[gpu.model.index()].mig != nullptr;
       if (!cut && gpu.healthy && gpu.available_milli() == kMilli) ++whole[gpu.model];
@@ -63,7 +63,7 @@ bool some_node_has_room(const State& state, const JobState& job, const std::vect
   });
 }
 
-// One task of whole GPUs that could be on any node that has room: none of its queues bounds a model.
+// Returns true for one task of whole GPUs that could be on any node with room: no queue limits a model.
 bool is_plain(const State& state, const JobState& job) {
   const JobSpec& spec = job.spec;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
@@ -80,7 +80,7 @@ bool is_plain(const State& state, const JobState& job) {
          !spec.exclusive && any_node;
 }
 
-// Gives the order, as a turn would.
+// Gives the order as an iteration of the loop would.
 bool order(Fleet& fleet, JobId job) {
   control::Batch batch(fleet.state, fleet.now);
   const auto reply = control::handle(batch, MoveJob{job, {}, true, "op"}, explain::find_move_target);
@@ -130,7 +130,7 @@ TEST_CASE("a job is moved to places that are free now, in its pool, off the node
         REQUIRE_EQ(state.node(place.node).pool, state.node(job.attempt->tasks.front().placement.node).pool);
       }
     }
-    // The first that can goes, so that the fleets live with jobs that move.
+    // The first job that can be moved is moved, so that the fleets have moved jobs.
     const std::vector<JobId> running(state.running().begin(), state.running().end());
     for (const JobId id : running) {
       if (id.value() % 3 == 0 && order(fleet, id)) break;
@@ -167,7 +167,7 @@ TEST_CASE("a session is not moved, and nobody is where nothing looks for places"
   JobSpec spec = FleetFixture::job("team", 1, 4);
   spec.checkpoint.on_signal = true;
   const JobId job = fleet.submit(spec);
-  spec.kind = JobKind::kInteractive;  // no command takes one yet
+  spec.kind = JobKind::kInteractive;  // no command accepts one yet
   control::Batch submission(fleet.state, fleet.now);
   const JobId interactive = fleet.state.next_job_id();
   JobSubmitted submitted;

@@ -20,7 +20,7 @@ using state::Transaction;
 
 namespace {
 
-constexpr std::int64_t kMovesSoughtEveryMs = 60'000;  // the same as for reservations
+constexpr std::int64_t kMovesSoughtEveryMs = 60'000;  // the interval of the search for reservations too
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void consolidate(Cycle& cycle) {
   auto decision =
       find_moves({cycle.state, cycle.transaction, cycle.now, cycle.work, cycle.victims, cycle.decided}, cycle.plan);
   if (!decision) {
-    // A job that started in this cycle may move in the next.
+    // Jobs that this cycle started may be moved in the next one.
     const bool any_started = !cycle.decided.empty() && cycle.state.config().scheduling.consolidations_per_hour > 0;
     if (any_started) cycle.work.reevaluate_at = std::min(cycle.work.reevaluate_at, cycle.now + kMovesSoughtEveryMs);
     return;

@@ -1,12 +1,12 @@
 #pragma once
-// Resize: step 8 of the cycle. Consolidation moves jobs so that a job that lacks places fits; what is free after that,
-// and not reserved, goes to elastic gangs below their count.
+// Resize: step 8 of the cycle. Consolidation moves running jobs so that a job that lacks places fits. Then elastic
+// gangs below their full count scale up on what is free and not reserved.
 
 #include "sched/cycle.h"
 
 namespace berth::sched {
 
-// Moves jobs where a pending job then fits. Only in cycles that searched for reservations (SeekDecision).
+// Decides moves after which a pending job fits. Runs only in cycles that searched for reservations (SeekDecision).
 void consolidate(Cycle& cycle);
 
 // Scales up elastic gangs beside nominations and backfill reservations.

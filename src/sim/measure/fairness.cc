@@ -9,12 +9,12 @@
 namespace berth::sim {
 namespace {
 
-using Group = std::vector<std::size_t>;  // queues that divide one amount among them
+using Group = std::vector<std::size_t>;  // queues that share one amount
 
 std::int64_t floor_of(const QueueSample& queue) { return std::min(queue.guaranteed_milli, queue.demand_milli); }
 
-// Shares `surplus` out by weight; queues that need less than their part leave the rest to the others, so each round
-// either ends or satisfies at least one queue.
+// Divides `surplus` by weight. Queues that need less than their part leave the rest to the others, so each round either
+// ends or satisfies at least one queue.
 void fill_by_weight(const std::vector<QueueSample>& queues, const Group& group, std::int64_t surplus,
                     std::vector<std::int64_t>& shares) {
   Group hungry;
@@ -41,7 +41,7 @@ void fill_by_weight(const std::vector<QueueSample>& queues, const Group& group, 
   }
 }
 
-// Where the guarantees are more than there is, because nodes are lost, they shrink alike.
+// If the guarantees exceed the amount, because nodes are lost, all shrink by the same ratio.
 void divide(const std::vector<QueueSample>& queues, const Group& group, std::int64_t amount,
             const std::vector<std::int64_t>& floors, std::vector<std::int64_t>& shares) {
   std::int64_t guaranteed = 0;
@@ -52,13 +52,13 @@ void divide(const std::vector<QueueSample>& queues, const Group& group, std::int
   if (guaranteed < amount) fill_by_weight(queues, group, amount - guaranteed, shares);
 }
 
-struct Groups {
+struct QueueGroups {
   Group top;
   std::vector<Group> below;  // by queue
 };
 
-Groups groups_of(const std::vector<QueueSample>& queues) {
-  Groups groups;
+QueueGroups groups_of(const std::vector<QueueSample>& queues) {
+  QueueGroups groups;
   groups.below.resize(queues.size());
   for (std::size_t i = 0; i < queues.size(); ++i) {
     (queues[i].parent == QueueSample::kNoParent ? groups.top : groups.below[queues[i].parent]).push_back(i);
@@ -66,8 +66,8 @@ Groups groups_of(const std::vector<QueueSample>& queues) {
   return groups;
 }
 
-// What a queue is given before any surplus is shared: its own guarantee, or what is guaranteed below it if that is
-// more.
+// Returns what each queue gets before the surplus is divided: its own guarantee, or the guarantees below it if their
+// sum is larger.
 std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
   std::vector<std::int64_t> floors(queues.size(), 0);
   for (std::size_t i = queues.size(); i-- > 0;) {
@@ -77,7 +77,7 @@ std::vector<std::int64_t> floors_of(const std::vector<QueueSample>& queues) {
   return floors;
 }
 
-std::vector<std::int64_t> shares_of(const FairnessSample& sample, const Groups& groups) {
+std::vector<std::int64_t> shares_of(const FairnessSample& sample, const QueueGroups& groups) {
   std::vector<std::int64_t> shares(sample.queues.size(), 0);
   const std::vector<std::int64_t> floors = floors_of(sample.queues);
   divide(sample.queues, groups.top, sample.capacity_milli, floors, shares);
@@ -96,7 +96,7 @@ std::vector<std::int64_t> entitlements(const FairnessSample& sample) {
 FairnessPoint fairness_at(const FairnessSample& sample) {
   FairnessPoint point;
   point.at_ms = sample.at_ms;
-  const Groups groups = groups_of(sample.queues);
+  const QueueGroups groups = groups_of(sample.queues);
   const std::vector<std::int64_t> shares = shares_of(sample, groups);
   std::int64_t gap = 0;
   double sum = 0;
@@ -108,7 +108,7 @@ FairnessPoint fairness_at(const FairnessSample& sample) {
       ++point.queues_violated;
       point.shortfall_milli += floor_of(queue) - queue.usage_milli;
     }
-    if (!groups.below[i].empty()) continue;  // what is above the leaves has its say through them
+    if (!groups.below[i].empty()) continue;  // only leaves count; parents are the sum of theirs
     gap = std::max(gap, shares[i] - queue.usage_milli);
     if (queue.demand_milli == 0 || shares[i] == 0) continue;
     const double satisfaction = static_cast<double>(queue.usage_milli) / static_cast<double>(shares[i]);
@@ -119,7 +119,7 @@ FairnessPoint fairness_at(const FairnessSample& sample) {
   if (sample.capacity_milli > 0) {
     point.gap_pct = 100 * static_cast<double>(gap) / static_cast<double>(sample.capacity_milli);
   }
-  // Nobody having anything is equal, if not happy.
+  // If no queue has anything, that is equal, too.
   if (count > 0) point.jain = squares == 0 ? 1.0 : sum * sum / (count * squares);
   return point;
 }

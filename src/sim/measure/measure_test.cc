@@ -19,7 +19,7 @@ JobOutcome completed(std::int64_t submit_ms, std::int64_t start_ms, std::int64_t
   job.finish_ms = finish_ms;
   job.useful_ms = useful_ms;
   job.gpu_milli = gpu_milli;
-  job.expected_end = ExpectedEnd::kCompleted;
+  job.job_end = JobEnd::kCompleted;
   return job;
 }
 
@@ -40,10 +40,10 @@ TEST_CASE("waiting is completion - submission - useful run, so that a stopped jo
 TEST_CASE("a job that did not complete has no waiting time, and is counted by its ending") {
   JobOutcome job = completed(0, 0, 10, 10);
   std::vector<JobOutcome> jobs;
-  for (const ExpectedEnd expected_end : {ExpectedEnd::kRunning, ExpectedEnd::kWaiting, ExpectedEnd::kRefused}) {
-    job.expected_end = expected_end;
+  for (const JobEnd job_end : {JobEnd::kRunning, JobEnd::kWaiting, JobEnd::kRefused}) {
+    job.job_end = job_end;
     CHECK_FALSE(waiting_ms(job).has_value());
-    CHECK(waiting_at_least_ms(job, 50).has_value() == (expected_end != ExpectedEnd::kRefused));
+    CHECK(waiting_at_least_ms(job, 50).has_value() == (job_end != JobEnd::kRefused));
     CHECK_FALSE(slowdown(job).has_value());
     jobs.push_back(job);
   }

@@ -15,22 +15,22 @@ constexpr std::array<std::string_view, kSizeBuckets> kNames = {
 
 }  // namespace
 
-const char* name_of(ExpectedEnd expected_end) {
-  switch (expected_end) {
-    case ExpectedEnd::kCompleted:
+const char* name_of(JobEnd job_end) {
+  switch (job_end) {
+    case JobEnd::kCompleted:
       return "completed";
-    case ExpectedEnd::kRunning:
+    case JobEnd::kRunning:
       return "running";
-    case ExpectedEnd::kWaiting:
+    case JobEnd::kWaiting:
       return "waiting";
-    case ExpectedEnd::kRefused:
+    case JobEnd::kRefused:
       return "refused";
   }
   return "?";
 }
 
 std::optional<std::int64_t> completion_ms(const JobOutcome& job) {
-  if (job.expected_end != ExpectedEnd::kCompleted || !job.finish_ms) return std::nullopt;
+  if (job.job_end != JobEnd::kCompleted || !job.finish_ms) return std::nullopt;
   return checked_subtract(*job.finish_ms, job.submit_ms);
 }
 
@@ -41,13 +41,13 @@ std::optional<std::int64_t> waiting_ms(const JobOutcome& job) {
 }
 
 std::optional<std::int64_t> waiting_at_least_ms(const JobOutcome& job, std::int64_t end_ms) {
-  switch (job.expected_end) {
-    case ExpectedEnd::kCompleted:
+  switch (job.job_end) {
+    case JobEnd::kCompleted:
       return waiting_ms(job);
-    case ExpectedEnd::kRunning:
-    case ExpectedEnd::kWaiting:
+    case JobEnd::kRunning:
+    case JobEnd::kWaiting:
       return std::max<std::int64_t>(0, checked_subtract(checked_subtract(end_ms, job.submit_ms), job.done_ms));
-    case ExpectedEnd::kRefused:
+    case JobEnd::kRefused:
       return std::nullopt;
   }
   return std::nullopt;

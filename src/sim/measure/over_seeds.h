@@ -1,6 +1,6 @@
 #pragma once
-// What several seeds say together: the mean and its 95 % confidence interval by Student's t with n - 1 degrees of
-// freedom, and the paired difference of two policies on the same seeds, which takes out what the seeds have in common.
+// Statistics over several seeds: the mean and its 95 % confidence interval by Student's t with n - 1 degrees of
+// freedom. And the paired difference of two policies on the same seeds, which removes what the seeds have in common.
 
 #include <cstdint>
 #include <map>
@@ -12,19 +12,19 @@ namespace berth::sim {
 struct Estimate {
   std::int64_t count = 0;
   double mean = 0;
-  std::optional<double> standard_deviation;  // of the values; needs two
-  std::optional<double> half_width;          // the interval is mean +- half_width; needs two
+  std::optional<double> standard_deviation;  // of the values; absent with fewer than two
+  std::optional<double> half_width;          // the interval is mean +- half_width; absent with fewer than two
 
-  // True if the interval lies on one side of 0.
+  // Returns true if the interval does not contain 0.
   bool differs_from_zero() const { return half_width && (mean - *half_width > 0 || mean + *half_width < 0); }
 };
 
-// The p quantile of Student's t distribution, 0 < p < 1, df >= 1.
+// Returns the p quantile of Student's t distribution, 0 < p < 1, df >= 1.
 double student_t_quantile(double p, std::int64_t degrees_of_freedom);
 
 Estimate estimate(const std::vector<double>& values);
 
-// `values - baseline` over the seeds that both have.
+// Returns `values - baseline` over the seeds that both have.
 using BySeed = std::map<std::uint64_t, double>;
 Estimate paired_difference(const BySeed& values, const BySeed& baseline);
 

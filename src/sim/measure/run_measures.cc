@@ -44,18 +44,18 @@ std::map<std::string, GroupMeasures> measures_of(const Groups& groups) {
 
 std::string or_not_stated(const std::string& name) { return name.empty() ? "not stated" : name; }
 
-void count_expected_end(ExpectedEnd expected_end, RunMeasures& measures) {
-  switch (expected_end) {
-    case ExpectedEnd::kCompleted:
+void count_job_end(JobEnd job_end, RunMeasures& measures) {
+  switch (job_end) {
+    case JobEnd::kCompleted:
       ++measures.completed;
       return;
-    case ExpectedEnd::kRunning:
+    case JobEnd::kRunning:
       ++measures.running_at_end;
       return;
-    case ExpectedEnd::kWaiting:
+    case JobEnd::kWaiting:
       ++measures.waiting_at_end;
       return;
-    case ExpectedEnd::kRefused:
+    case JobEnd::kRefused:
       ++measures.refused;
       return;
   }
@@ -69,12 +69,12 @@ void measure_jobs(const std::vector<JobOutcome>& jobs, std::int64_t end_ms, RunM
   Int128 useful = 0;
   Int128 lost = 0;
   for (const JobOutcome& job : jobs) {
-    count_expected_end(job.expected_end, measures);
+    count_job_end(job.job_end, measures);
     all.add(job, end_ms);
     by_size[std::string(size_bucket(job.gpu_milli))].add(job, end_ms);
     by_queue[or_not_stated(job.queue)].add(job, end_ms);
     by_class[or_not_stated(job.job_class)].add(job, end_ms);
-    if (job.expected_end == ExpectedEnd::kCompleted) useful += Int128{job.gpu_milli} * job.useful_ms;
+    if (job.job_end == JobEnd::kCompleted) useful += Int128{job.gpu_milli} * job.useful_ms;
     lost += job.lost_gpu_milli_ms;
     measures.preemptions += job.preemptions;
     measures.restarts += job.restarts;
@@ -102,7 +102,7 @@ Span span_of(const std::vector<JobOutcome>& jobs, std::int64_t end_ms) {
     span.first_ms = std::min(span.first_ms, job.submit_ms);
     span.last_submit_ms = std::max(span.last_submit_ms, job.submit_ms);
     span.last_finish_ms = std::max(span.last_finish_ms, job.finish_ms.value_or(0));
-    if (job.expected_end == ExpectedEnd::kRunning) span.last_finish_ms = std::max(span.last_finish_ms, end_ms);
+    if (job.job_end == JobEnd::kRunning) span.last_finish_ms = std::max(span.last_finish_ms, end_ms);
   }
   return span;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The scalars of one run, computed from its outcomes and series by pure functions. Times are in seconds here because
-// this is where they meet a reader; percentages are of 100. An absent value could not be measured in this run.
+// The scalars of one run, computed from its outcomes and series by pure functions. Times are in seconds, because people
+// read them; percentages are of 100. An absent value could not be measured in this run.
 
 #include <cstdint>
 #include <map>
@@ -16,14 +16,14 @@ namespace berth::sim {
 
 struct GroupMeasures {
   std::int64_t jobs = 0;
-  Distribution wait_s;           // of completed jobs, as jct_s and slowdown
-  Distribution wait_at_least_s;  // of all jobs that were let in, with what the others waited until the run ended
+  Distribution wait_s;           // wait_s, jct_s and slowdown are of completed jobs
+  Distribution wait_at_least_s;  // of all jobs that were not refused; unfinished jobs count their wait until the end
   Distribution jct_s;
   Distribution slowdown;
 };
 
 struct RunMeasures {
-  bool in_order = false;  // an order of arrival without times: what takes time was not measured
+  bool in_order = false;  // an order of arrival without times: nothing over time was measured
   std::int64_t jobs = 0;  // or arrivals
   std::int64_t completed = 0;
   std::int64_t running_at_end = 0;
@@ -44,17 +44,17 @@ struct RunMeasures {
   std::optional<double> max_share_gap_pct;
   double guarantee_violation_s = 0;  // queue-seconds below min(guarantee, demand)
   double guarantee_shortfall_gpu_h = 0;
-  double guarantee_breached_s = 0;  // queue-seconds in which a job waits that would lie within the guarantee
-  double guarantee_unserved_s = 0;  // of these: it would fit if the borrowers left, and nobody leaves for it
-  double guarantee_leaving_s = 0;   // of these: its victims are leaving
-  double guarantee_no_place_s = 0;  // of these: it would not fit if all borrowers left
+  double guarantee_breached_s = 0;  // queue-seconds in which a pending job would be within the guarantee
+  double guarantee_unserved_s = 0;  // part of it: the job would fit without the borrowers, and no job leaves for it
+  double guarantee_leaving_s = 0;   // part of it: the victims are leaving
+  double guarantee_no_place_s = 0;  // part of it: the job would not fit even without all borrowers
   std::int64_t preemptions = 0;
   std::int64_t restarts = 0;
   std::int64_t moves = 0;
   double gpu_hours_useful = 0;
   double gpu_hours_lost = 0;
-  std::optional<double> energy_kwh;       // of GPUs that jobs held and of idle ones
-  std::optional<double> energy_busy_kwh;  // of the former
+  std::optional<double> energy_kwh;       // energy of used and of idle GPUs
+  std::optional<double> energy_busy_kwh;  // energy of used GPUs
   double makespan_s = 0;                  // first submission to last completion
 };
 
@@ -65,14 +65,14 @@ struct MeasureInput {
   const std::vector<FairnessSample>& fairness;
   std::int64_t capacity_gpu_milli = 0;
   std::int64_t end_ms = 0;
-  std::int64_t dropped = 0;  // arrivals without an outcome that were tried once and did not fit
+  std::int64_t dropped = 0;  // arrivals that were tried once and did not fit; they have no outcome
   BreachTimes guarantees_breached = {};
   std::optional<EnergyUse> energy = {};
 };
 
 RunMeasures measure_run(const MeasureInput& run);
 
-// Half up, exact: the x of a cell "at x % arrived".
+// Returns the percentage, rounded half up, exactly: the x of a cell "at x % arrived".
 std::int64_t rounded_percent(std::int64_t part, std::int64_t whole);
 
 }  // namespace berth::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Exact arithmetic on step functions: samples in order of time, each value holding until the next sample.
+// Exact arithmetic on step functions: samples in order of time, each valid until the next sample.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace berth::sim {
 
-// The part of [start, end) that lies within [from, to), in milliseconds.
+// Returns the part of [start, end) that is within [from, to), in milliseconds.
 inline std::int64_t overlap_ms(std::int64_t start, std::int64_t end, std::int64_t from, std::int64_t to) {
   return std::max<std::int64_t>(0, std::min(end, to) - std::max(start, from));
 }
 
-// Sum of value x time over [from, to); `value` maps a sample to an integer, the last sample holds until `to`.
+// Returns the sum of value x time over [from, to). `value` maps a sample to an integer; the last sample is valid until
+// `to`.
 template <class Sample, class Value>
 Int128 integral(const std::vector<Sample>& samples, std::int64_t from_ms, std::int64_t to_ms, Value value) {
   Int128 sum = 0;

@@ -1,8 +1,6 @@
 #pragma once
-// berth's own placement score (state/fragmentation) in the published
-// experiment, beside the policies it is compared with. Nodes in like states are
-// scored once. With a mix to learn, every pod asked for is counted, placed or
-// refused.
+// berth's own placement score (state/fragmentation) in the published experiment, beside the policies it is compared
+// with. Nodes in equal states are scored once. If the mix is learned, each requested pod is counted, placed or refused.
 
 #include <cstdint>
 #include <map>
@@ -19,7 +17,7 @@ namespace berth::sim::placement {
 
 class BerthPlacement final : public PlacementScore {
  public:
-  enum class Knowledge { kGiven, kLearned };  // the mix is the setup's, or what has arrived so far
+  enum class Knowledge { kGiven, kLearned };  // the mix of the setup, or the mix of what has arrived so far
 
   BerthPlacement(const PolicySetup& setup, Knowledge knowledge);
 

@@ -1,9 +1,9 @@
 #pragma once
-// The fleet as the published placement experiment sees it (Weng et al., "Beware of Fragmentation: Scheduling
-// GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC'23, section 4): what is left on each node, and
-// the shape of a pod. GPUs are counted in milli-GPU; a pod takes either a part of one GPU or whole free GPUs of one
-// node. GPU memory is not modelled. Nothing here knows of files, of virtual time or of berth's own state, so that the
-// simulator can drive these policies through the product's core as well as in the bare experiment.
+// The fleet of the published placement experiment (Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing
+// Workloads with Fragmentation Gradient Descent", USENIX ATC'23, section 4): what is free on each node, and the shape
+// of a pod. GPUs are counted in milli-GPU. A pod takes either a part of one GPU or whole free GPUs of one node; GPU
+// memory is not modelled. Nothing here depends on files, virtual time or berth's state, so that the same policies run
+// in the product's core and in the bare experiment.
 
 #include <array>
 #include <compare>
@@ -72,13 +72,14 @@ struct Choice {
 
 using Fleet = std::vector<FleetNode>;
 
-// CPU, memory, model, and either room for the share on one GPU or enough GPUs that are entirely free.
+// Returns true if CPU, memory and model suffice, and there is room for the share on one GPU or enough completely free
+// GPUs.
 bool fits(const FleetNode& node, const PodShape& shape);
 
-// The fitting GPUs with the least left, the first at a tie. Precondition: fits(node, shape).
+// Returns the fitting GPUs with the least free, the first at a tie. Requires: fits(node, shape).
 GpuList tightest_gpus(const FleetNode& node, const PodShape& shape);
 
-// Precondition of `place`: the shape fits on just these GPUs. `release` undoes it.
+// Requires for `place`: the shape fits on these GPUs. `release` undoes it.
 void place(FleetNode& node, const PodShape& shape, const GpuList& gpus);
 void release(FleetNode& node, const PodShape& shape, const GpuList& gpus);
 

@@ -1,7 +1,7 @@
 #pragma once
-// The published placement policies, as their authors' simulator computes them: integer scores, the highest wins, ties
-// go to the node that comes first in an order that is random but fixed for the run. They live with the simulator, for
-// comparison only. Beside them stands berth's own score, which lives in state/fragmentation.
+// The published placement policies, as their authors' simulator computes them: integer scores, and the highest wins.
+// Ties go to the first node of an order that is random but fixed for the run. They are part of the simulator, for
+// comparison only. berth's own score is in state/fragmentation.
 //
 //   auto policy = make_policy("FGD", {.nodes = fleet.size(), .mix = typical_pods(list), .seed = 42});
 //   if (auto choice = policy->pick(fleet, shape)) { place(fleet[choice->node], shape, choice->gpus);
@@ -19,11 +19,11 @@
 
 namespace berth::sim::placement {
 
-// Contract. 1. `pick` returns a node and GPUs on which the shape fits, or nothing if it fits nowhere; it changes no
-// node.
-// 2. The fleet is the same one in every call, with the number of nodes given at the start. 3. Whoever changes a node,
-// by placing, releasing or otherwise, says so with `on_change` before the next `pick`; scores of other nodes are
-// remembered.
+// Contract:
+// 1. `pick` returns a node and GPUs on which the shape fits, or nothing if it fits nowhere. It changes no node.
+// 2. The fleet is the same in every call, with the number of nodes given at the start.
+// 3. The caller calls `on_change` for each node that it changes, before the next `pick`. Scores of other nodes are
+//    remembered.
 class PlacementScore {
  public:
   PlacementScore() = default;

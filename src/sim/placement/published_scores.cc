@@ -100,7 +100,7 @@ double FragmentationDescent::remembered_fragmentation(const FleetNode& node) {
   append(node.model);
   for (std::size_t gpu = 0; gpu < node.gpus; ++gpu) append(free[gpu]);
   const auto [entry, inserted] = memo_.try_emplace(std::move(key), 0.0);
-  if (inserted) entry->second = fragmentation(node, mix_);
+  if (inserted) entry->second = placement::fragmentation(node, mix_);
   return entry->second;
 }
 

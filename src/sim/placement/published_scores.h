@@ -19,18 +19,19 @@ struct Scored {
   GpuList gpus;
 };
 
-// Tetris' dot product of what is left and what is asked; a small one wins, which keeps big nodes for big pods.
+// The dot product of Tetris: what is free times what is requested. The smallest wins, which keeps large nodes for large
+// pods.
 Scored score_dot_product(const FleetNode& node, const PodShape& shape);
 // Keeps pods of one class (share, one GPU, two GPUs, ...) together.
 Scored score_gpu_clustering(const FleetNode& node, const PodShape& shape);
 // Shared GPUs before free GPUs of used nodes before idle nodes.
 Scored score_gpu_packing(const FleetNode& node, const PodShape& shape);
-// The node that is left with the least; the caller normalises over the feasible nodes.
+// The node with the least left wins; the caller normalises over the feasible nodes.
 Scored score_best_fit(const FleetNode& node, const PodShape& shape);
 
-// Fragmentation Gradient Descent (ATC'23, algorithm 1): the steepest descent of F. F is remembered by what it depends
-// on: the model, the free milli in ascending order, and how many of the mix's distinct CPU requests the node could
-// still meet.
+// Fragmentation Gradient Descent (ATC'23, algorithm 1): the steepest descent of F. Values of F are cached by what they
+// depend on: the model, the free milli-GPUs in ascending order, and how many of the distinct CPU requests of the mix
+// the node can still meet.
 class FragmentationDescent {
  public:
   explicit FragmentationDescent(std::vector<TypicalPod> mix);

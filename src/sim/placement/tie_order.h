@@ -1,5 +1,5 @@
 #pragma once
-// The order of the nodes by which ties between equal scores go: random, but fixed for a run by its seed.
+// The order of nodes that decides between equal scores: random, but fixed for a run by its seed.
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
-// The mix of requests that the paper measures fragmentation against (ATC'23, section 4.1): the most frequent groups of
-// pods that together make up 95 % of a list, and F, the GPU-milli that such a mix is expected not to be able to use.
+// The mix of requests against which the paper measures fragmentation (ATC'23, section 4.1): the most frequent groups of
+// pods that together are 95 % of a list. And F, the milli-GPUs that such a mix is expected not to be able to use.
 
 #include <cstdint>
 #include <map>
@@ -14,18 +14,19 @@ namespace berth::sim::placement {
 struct TypicalPod {
   PodShape shape;          // mem_mib is 0: the paper ignores memory here
   std::int64_t count = 0;  // pods of the list
-  double share = 0.0;      // of all typical pods; they add up to 1
+  double share = 0.0;      // part of all typical pods; the sum is 1
 };
 
 // Groups `pods` by (CPU, milli, GPUs, models), most frequent first (ties: larger CPU, milli, count and models first),
 // and keeps as few groups as reach 95 % of the pods.
 std::vector<TypicalPod> typical_pods(std::span<const PodShape> pods);
-// The same of how many pods there are of each shape.
+// As above, from the number of pods of each shape.
 using PodCounts = std::map<PodShape, std::int64_t>;
 std::vector<TypicalPod> typical_pods(const PodCounts& pods);
 
-// F(n): the expected milli of the node's idle GPUs that a typical pod cannot use. All idle milli where the pod cannot
-// run at all (or wants no GPU), otherwise the idle milli of GPUs with less free than the pod wants of each.
+// Returns F(n): the expected milli of the node's idle GPUs that a typical pod cannot use. If the pod cannot run there
+// at all, or requests no GPU, that is all idle milli. Otherwise it is the idle milli of GPUs with less free than the
+// pod requests of each.
 double fragmentation(const FleetNode& node, std::span<const TypicalPod> mix);
 
 }  // namespace berth::sim::placement

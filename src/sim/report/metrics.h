@@ -1,6 +1,6 @@
 #pragma once
-// The scalars that are compared between policies, each with its key in summary.json, its name for people, and which way
-// is better. One list, so that summary, page and terminal cannot differ.
+// The scalars that are compared between policies: each with its key in summary.json, its label, and which direction is
+// better. Summary, page and terminal use this one list, so that they cannot differ.
 
 #include <cstdint>
 #include <map>
@@ -25,14 +25,14 @@ struct Metric {
   MetricUnit unit;
   Better better;
   std::optional<double> (*value)(const RunMeasures&);
-  // A statistic of the jobs that completed, or a lower bound for the others: two policies that completed different jobs
-  // cannot be told apart by it.
+  // True for a statistic of completed jobs, or a lower bound for the others. It cannot compare two policies that
+  // completed different jobs.
   bool of_completed = false;
 };
 
 const std::vector<Metric>& metrics();
 
-// A run with its scalars.
+// A run and its scalars.
 struct MeasuredRun {
   const RunResult* result = nullptr;
   RunMeasures measures;
@@ -40,24 +40,25 @@ struct MeasuredRun {
 
 std::vector<MeasuredRun> measure_runs(const std::vector<RunResult>& runs);
 
-// The policies in the order in which they first appear.
+// Returns the policies in the order of their first run.
 std::vector<std::string> policies_of(const std::vector<MeasuredRun>& runs);
 
-// Jobs by the reason why the policy's first run did not let them in.
+// Returns the number of refused jobs of the policy's first run, by reason.
 std::map<std::string, std::int64_t> refusals_of(const std::vector<MeasuredRun>& runs, std::string_view policy);
 
-// The metric's values by seed for one policy; runs in which it is absent are left out.
+// Returns the metric by seed for one policy, without runs in which it is absent.
 BySeed values_by_seed(const std::vector<MeasuredRun>& runs, std::string_view policy, const Metric& metric);
 
-// Whether the policy has several runs and all measure the same: an interval of theirs has no width because one trace
-// was run several times, not because several traces agree.
+// Returns true if the policy has several runs and all give the same measures. Then its confidence interval has no width
+// because one trace was run several times, not because several traces agree.
 bool seed_changes_nothing(const std::vector<MeasuredRun>& runs, std::string_view policy);
-// Those policies, joined by commas.
+// Returns those policies, joined by commas.
 std::string policies_blind_to_seeds(const std::vector<MeasuredRun>& runs);
 
-// "3.85 h", "95.4 %", "1,213"
+// Returns the value with its unit: "3.85 h", "95.4 %", "1,213".
 std::string format_value(double value, MetricUnit unit);
-// "+3.1 min"; of percentages in points, without a unit: "-0.42"
+// Returns a difference with sign and unit: "+3.1 min". A difference of percentages is in points, without a unit:
+// "-0.42".
 std::string format_difference(double value, MetricUnit unit);
 
 }  // namespace berth::sim

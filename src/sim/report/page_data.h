@@ -1,5 +1,5 @@
 #pragma once
-// What the script of report.html draws: curves and Gantt images, already downsampled, as one JSON text.
+// Returns the data for the script of report.html: downsampled curves and Gantt images, as one JSON text.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace berth::sim {
 
-inline constexpr std::size_t kSeedsDrawn = 12;  // per policy; further seeds are in the tables only
+inline constexpr std::size_t kSeedsDrawn = 12;  // per policy; later seeds are only in the tables
 
 std::string page_data(const std::vector<MeasuredRun>& runs);
 

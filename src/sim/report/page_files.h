@@ -1,6 +1,6 @@
 #pragma once
-// The style and the script of report.html, which lie beside this file in page/ and are taken into the binary as they
-// are.
+// The style and the script of report.html. They are files in page/, beside this one, and are compiled into the binary
+// unchanged.
 
 #include <string_view>
 

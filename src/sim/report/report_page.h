@@ -1,7 +1,6 @@
 #pragma once
-// report.html: one file that needs no network and no server. Tables are plain HTML and readable without script; the
-// curves and the Gantt are drawn by a small script from data in the page. A content security policy forbids everything
-// else.
+// report.html: one file that needs no network and no server. Tables are plain HTML, readable without script. A small
+// script draws the curves and the Gantt chart from data in the page. A content security policy forbids everything else.
 
 #include <string>
 #include <vector>

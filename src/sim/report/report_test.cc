@@ -69,7 +69,7 @@ JobOutcome fake_job(Random& random, int index, const RunResult& run, std::int64_
   job.finish_ms = start + job.useful_ms;
   job.preemptions = random.chance(80) ? 1 : 0;
   job.lost_gpu_milli_ms = job.preemptions * 900 * job.gpu_milli * 1000;
-  job.expected_end = random.chance(990) ? ExpectedEnd::kCompleted : ExpectedEnd::kRefused;
+  job.job_end = random.chance(990) ? JobEnd::kCompleted : JobEnd::kRefused;
   *node = *job.finish_ms;
   bars.push_back({static_cast<std::uint32_t>(node - fleet.free_at.begin()), static_cast<std::uint32_t>(queue),
                   std::max<std::int64_t>(job.gpu_milli, 6000), start, *job.finish_ms});
@@ -184,7 +184,7 @@ TEST_CASE("summary.json has the documented fields, and they are what the outcome
     double wait = 0;
     double completed = 0;
     for (const JobOutcome& job : runs[i].jobs) {
-      if (job.expected_end != ExpectedEnd::kCompleted) continue;
+      if (job.job_end != JobEnd::kCompleted) continue;
       wait += static_cast<double>(*job.finish_ms - job.submit_ms - job.useful_ms) / 1000;
       ++completed;
     }
@@ -259,7 +259,7 @@ TEST_CASE("hostile names are inert in the page, whatever they are the name of") 
     job.id = job.queue = job.job_class = name;
     job.finish_ms = 10;
     job.useful_ms = 5;
-    job.expected_end = ExpectedEnd::kCompleted;
+    job.job_end = JobEnd::kCompleted;
     run.jobs.push_back(job);
     run.gantt.push_back({0, 0, 8000, 0, 10});
     runs.push_back(run);
@@ -291,13 +291,13 @@ TEST_CASE("hostile names are inert in the page, whatever they are the name of") 
   }
 }
 
-JobOutcome ended(const std::string& id, ExpectedEnd expected_end, std::int64_t gpu_milli = 1000) {
+JobOutcome ended(const std::string& id, JobEnd job_end, std::int64_t gpu_milli = 1000) {
   JobOutcome job;
   job.id = id;
   job.gpu_milli = gpu_milli;
   job.useful_ms = 10'000;
-  if (expected_end == ExpectedEnd::kCompleted) job.finish_ms = 10'000;
-  job.expected_end = expected_end;
+  if (job_end == JobEnd::kCompleted) job.finish_ms = 10'000;
+  job.job_end = job_end;
   return job;
 }
 
@@ -312,9 +312,9 @@ RunResult small_run(const std::string& policy, std::vector<JobOutcome> jobs) {
 }
 
 TEST_CASE("who leaves jobs waiting is not flattered: they count, and unlike jobs are not compared") {
-  RunResult late = small_run("late", {ended("a", ExpectedEnd::kCompleted), ended("b", ExpectedEnd::kCompleted)});
+  RunResult late = small_run("late", {ended("a", JobEnd::kCompleted), ended("b", JobEnd::kCompleted)});
   late.jobs[1].finish_ms = 60'000;
-  const RunResult lazy = small_run("lazy", {ended("a", ExpectedEnd::kCompleted), ended("b", ExpectedEnd::kWaiting)});
+  const RunResult lazy = small_run("lazy", {ended("a", JobEnd::kCompleted), ended("b", JobEnd::kWaiting)});
   const std::vector<RunResult> runs = {late, lazy};
   const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
   const json::value& run = summary.at("runs").at(1);
@@ -347,7 +347,7 @@ TEST_CASE("who leaves jobs waiting is not flattered: they count, and unlike jobs
 
 TEST_CASE("seeds that change nothing are no evidence: that is said, and nothing is green or red") {
   const auto run_of = [](const std::string& policy, std::uint64_t seed, std::int64_t finish_ms) {
-    RunResult run = small_run(policy, {ended("a", ExpectedEnd::kCompleted)});
+    RunResult run = small_run(policy, {ended("a", JobEnd::kCompleted)});
     run.seed = seed;
     run.jobs[0].finish_ms = finish_ms;
     return run;
@@ -370,7 +370,7 @@ TEST_CASE("seeds that change nothing are no evidence: that is said, and nothing 
 }
 
 TEST_CASE("summary.json has what happened over time and over load, as short series") {
-  RunResult run = small_run("one", {ended("a", ExpectedEnd::kCompleted)});
+  RunResult run = small_run("one", {ended("a", JobEnd::kCompleted)});
   for (const std::int64_t at : {0, 40'000}) {
     FleetSample sample;
     sample.at_ms = at;
@@ -401,8 +401,8 @@ TEST_CASE("summary.json has what happened over time and over load, as short seri
 }
 
 TEST_CASE("policies that completed the same jobs are compared without a word about it") {
-  const std::vector<RunResult> runs = {small_run("a", {ended("a", ExpectedEnd::kCompleted)}),
-                                       small_run("b", {ended("a", ExpectedEnd::kCompleted)})};
+  const std::vector<RunResult> runs = {small_run("a", {ended("a", JobEnd::kCompleted)}),
+                                       small_run("b", {ended("a", JobEnd::kCompleted)})};
   CHECK(terminal_table(runs).find("different jobs") == std::string::npos);
   const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
   for (const json::value& one : summary.at("comparisons").as_array()) CHECK(one.at("same_jobs") == true);
@@ -410,7 +410,7 @@ TEST_CASE("policies that completed the same jobs are compared without a word abo
 
 TEST_CASE("the ninth policy does not look like the first") {
   std::vector<RunResult> runs;
-  for (int i = 0; i < 9; ++i) runs.push_back(small_run("p" + std::to_string(i), {ended("a", ExpectedEnd::kCompleted)}));
+  for (int i = 0; i < 9; ++i) runs.push_back(small_run("p" + std::to_string(i), {ended("a", JobEnd::kCompleted)}));
   const std::string page = report_page({}, measure_runs(runs));
   CHECK(page.find("<span class=\"swatch c0 d0\"></span>p0") != std::string::npos);
   CHECK(page.find("<span class=\"swatch c0 d1\"></span>p8") != std::string::npos);
@@ -419,7 +419,7 @@ TEST_CASE("the ninth policy does not look like the first") {
 TEST_CASE("sizes stand in the order of size") {
   std::vector<JobOutcome> jobs;
   for (const std::int64_t gpus : {600, 1, 10, 2}) {
-    jobs.push_back(ended("j" + std::to_string(gpus), ExpectedEnd::kCompleted, gpus * 1000));
+    jobs.push_back(ended("j" + std::to_string(gpus), JobEnd::kCompleted, gpus * 1000));
   }
   const json::value summary = json::parse(summary_json({}, measure_runs({small_run("p", jobs)})));
   std::vector<std::string> names;

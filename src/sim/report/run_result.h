@@ -1,6 +1,6 @@
 #pragma once
-// What one run of the simulator hands to the report: raw outcomes and series. The scalars of `summary.json` are
-// computed from these by measure_run, so that a run cannot state one thing and its data another.
+// What one run of the simulator gives to the report: raw outcomes and series. measure_run computes the scalars of
+// summary.json from these, so that scalars and data of a run cannot differ.
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace berth::sim {
 
-// A stretch in which one job held GPUs of one node.
+// A span of time in which one job held GPUs of one node.
 struct GanttBar {
   std::uint32_t node = 0;
   std::uint32_t queue = 0;  // index into RunResult::queues
@@ -39,29 +39,30 @@ struct RunResult {
   std::vector<std::string> queues;
   std::vector<std::int64_t> node_gpu_milli;  // by node, for the Gantt
   std::vector<JobOutcome> jobs;
-  std::map<std::string, std::int64_t> refused_because;   // jobs by the reason why they were not let in
+  std::map<std::string, std::int64_t> refused_because;   // refused jobs by reason
   std::vector<FleetSample> fleet;                        // empty for an order of arrival without times
   std::vector<ArrivalSample> arrivals;                   // empty for a run by the clock
-  std::int64_t dropped = 0;                              // arrivals that did not fit; nothing else becomes of one
+  std::int64_t dropped = 0;                              // arrivals that did not fit; they are not tried again
   std::vector<ArrivedJob> arrived;                       // empty for a run by the clock
-  std::shared_ptr<const std::vector<JobOutcome>> asked;  // what `arrived` points into; shared by runs
+  std::shared_ptr<const std::vector<JobOutcome>> asked;  // the jobs that `arrived` refers to; shared by runs
   std::vector<FairnessSample> fairness;                  // may be empty
   BreachTimes guarantees_breached = {};
-  std::optional<EnergyUse> energy = {};  // where watts are given
+  std::optional<EnergyUse> energy = {};  // only if watts are given
   std::vector<GanttBar> gantt;           // may be empty
 };
 
-// A reason may name the job, so that there may be as many as jobs: after the first twenty they are "other reasons".
+// Counts a refused job by reason. A reason may name the job, so there may be very many: after the first twenty they
+// count as "other reasons".
 void count_refusal(RunResult& run, const std::string& why);
 
-// What the report says about its input and how it was made.
+// The input of an experiment, as the report states it.
 struct ReportInput {
   std::string title;
-  std::string command;  // the command line that made it
+  std::string command;  // the command line that made the report
   std::string version;
-  bool synthetic = false;  // the results are made up: every page says so
+  bool synthetic = false;  // the results are invented; every page says so
   std::int64_t jobs = 0;
-  std::optional<std::int64_t> nodes;  // absent where GPUs are only counted
+  std::optional<std::int64_t> nodes;  // absent if only GPUs are counted
   std::int64_t gpu_milli = 0;
   std::vector<std::string> sources;
   std::map<std::string, std::int64_t> defaults_taken;
@@ -71,7 +72,7 @@ struct ReportInput {
   BadRows bad_rows;
 };
 
-// Everything but title, command and version, from the trace as it was run.
+// Returns everything except title, command and version, from the trace as it was run.
 ReportInput describe_input(const Trace& trace);
 
 }  // namespace berth::sim

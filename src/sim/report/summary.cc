@@ -180,17 +180,15 @@ void append_job(const RunResult& run, const JobOutcome& job, std::string& csv) {
   csv.append(",").append(seconds_cell(waiting_ms(job))).append(",").append(seconds_cell(completion_ms(job)));
   csv.append(",").append(factor ? std::to_string(*factor) : "").append(",").append(std::to_string(job.preemptions));
   csv.append(",").append(std::to_string(job.restarts)).append(",").append(std::to_string(job.moves));
-  csv.append(",").append(seconds_cell(job.lost_gpu_milli_ms / 1000)).append(",").append(name_of(job.expected_end));
+  csv.append(",").append(seconds_cell(job.lost_gpu_milli_ms / 1000)).append(",").append(name_of(job.job_end));
   csv.append("\r\n");
 }
 
-// An order of arrival has no times: those cells stay empty, and whoever started never leaves.
+// An order of arrival has no times: those cells stay empty, and a job that started never leaves.
 void append_arrived(const RunResult& run, const ArrivedJob& arrived, std::string& csv) {
   const JobOutcome& job = (*run.asked)[arrived.job];
   append_asked(run, job, csv);
-  csv.append(",,,,,,,,,,,,")
-      .append(name_of(arrived.started ? ExpectedEnd::kRunning : ExpectedEnd::kRefused))
-      .append("\r\n");
+  csv.append(",,,,,,,,,,,,").append(name_of(arrived.started ? JobEnd::kRunning : JobEnd::kRefused)).append("\r\n");
 }
 
 }  // namespace
@@ -221,8 +219,8 @@ void count_unlike_jobs(const std::vector<MeasuredRun>& runs, Comparison& compari
     const auto& mine = run.result->jobs;
     const auto& theirs = base->result->jobs;
     for (std::size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
-      const bool here = mine[i].expected_end == ExpectedEnd::kCompleted;
-      const bool there = theirs[i].expected_end == ExpectedEnd::kCompleted;
+      const bool here = mine[i].job_end == JobEnd::kCompleted;
+      const bool there = theirs[i].job_end == JobEnd::kCompleted;
       if (here && !there) ++comparison.only_policy;
       if (there && !here) ++comparison.only_baseline;
     }

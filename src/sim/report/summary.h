@@ -1,6 +1,6 @@
 #pragma once
-// summary.json and the per-job CSV: what other programs read. The fields of summary.json are described in
-// docs/simulate.md; they are added to, never renamed. What could not be measured is null.
+// summary.json and the per-job CSV, for other programs. docs/simulate.md describes the fields of summary.json. Fields
+// are added but never renamed. What could not be measured is null.
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr const char* kSummarySchema = "berth.simulate.summary/1";
 
 boost::json::object input_object(const ReportInput& input);
 
-// The first policy is the baseline that the others are compared with, seed by seed.
+// Returns summary.json. The first policy is the baseline; the others are compared with it, seed by seed.
 std::string summary_json(const ReportInput& input, const std::vector<MeasuredRun>& runs);
 
 struct Comparison {
@@ -24,17 +24,18 @@ struct Comparison {
   std::string baseline;
   const Metric* metric = nullptr;
   Estimate difference;  // policy - baseline
-  // Jobs that the one completed and the other did not, over all pairs of runs.
+  // Jobs that only one of the two completed, over all pairs of runs.
   std::int64_t only_policy = 0;
   std::int64_t only_baseline = 0;
 
-  // Whether the measure says the same of both: one of completed jobs does not where other jobs completed.
+  // Returns true if the metric means the same for both policies. A metric of completed jobs does not if they completed
+  // different jobs.
   bool like_with_like() const { return !metric->of_completed || (only_policy == 0 && only_baseline == 0); }
 };
 
 std::vector<Comparison> compare_policies(const std::vector<MeasuredRun>& runs);
 
-// One row per run and job.
+// Returns a CSV with one row per run and job.
 std::string jobs_csv(const std::vector<MeasuredRun>& runs);
 
 }  // namespace berth::sim

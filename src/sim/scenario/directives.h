@@ -1,6 +1,6 @@
 #pragma once
-// What may be written in a scenario: each directive, and each line of a cluster, with the words that may follow it.
-// Nothing is read that does not stand here, and docs/scenarios.md names every word of it.
+// The directives of a scenario and the lines of a cluster, each with the words that may follow it. A word that is not
+// listed here is refused; docs/scenarios.md describes them all.
 
 #include <cstddef>
 #include <span>
@@ -15,11 +15,11 @@ namespace berth::sim {
 
 struct Directive {
   std::string_view verb;        // one word or two: "submit", "maintenance add"
-  std::string_view names = {};  // what comes first, as the documentation says it: "NAME [CODE]"
-  std::size_t fewest = 0;       // of the names
+  std::string_view names = {};  // the names that come first, as the documentation shows them: "NAME [CODE]"
+  std::size_t fewest = 0;       // the least number of names
   std::size_t most = 0;
-  std::string_view flags = {};    // words that stand alone, with spaces between them
-  std::string_view options = {};  // words with `=value`, the same way
+  std::string_view flags = {};    // words without a value, separated by spaces
+  std::string_view options = {};  // words with `=value`, separated by spaces
 };
 
 std::span<const Directive> directives();
@@ -35,11 +35,11 @@ struct Line {
   bool has(std::string_view flag) const;
 };
 
-// Whether a line is of printable ASCII, without quotation marks, and no longer than anybody writes.
+// Returns an error if a line is too long or has other characters than printable ASCII, or quotation marks.
 Result<void> check_text(std::string_view text);
 
-// The line's words, all of which its directive knows, none given twice and no option without a value; else what is
-// wrong, and what would be right. `kind` is what the known ones are called: "directive".
+// Returns the words of the line. Error: an unknown word, a word given twice, or an option without a value; the message
+// says what would be right. `kind` is the noun for the message: "directive".
 Result<Line> read_line(std::string_view text, std::span<const Directive> known, std::string_view kind);
 
 }  // namespace berth::sim

@@ -1,4 +1,4 @@
-// How a scenario tells events: one line each, in words, and nothing for those that only prepare others.
+// Turns events into the output of a scenario: one line each, and none for events that only prepare others.
 
 #include <algorithm>
 #include <map>
@@ -41,7 +41,7 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
   return text;
 }
 
-// The job whose backfill reservation, if it has one, ends with the event.
+// Returns the job whose backfill reservation ends with the event.
 JobId job_without_reservation(const Event& event) {
   if (const auto* nominated = std::get_if<Nominated>(&event)) return nominated->job;
   if (const auto* started = std::get_if<AttemptStarted>(&event)) return started->job;
@@ -231,7 +231,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     const std::string told = name(held->job) + " has a backfill reservation at " +
                              duration_text(held->start.ms - kBegin.ms) + " on " + places_text(held->placements);
     if (std::exchange(told_reservations_[held->job], told) != told)
-      line(told);  // worked out again, it is often the same
+      line(told);  // a recomputed reservation is often the same
   } else if (const auto* unheld = std::get_if<ReservationDropped>(&event)) {
     line("backfill reservation of " + name(unheld->job) + " dropped: " + unheld->why);
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {

@@ -19,11 +19,11 @@
 
 namespace berth::sim {
 
-// The script again, with what really happened after each `----`. Equal to `text` when all is as expected. A line that
-// is not understood becomes the output of its block, as "error: ...".
+// Returns the script with what really happened after each `----`. It equals `text` if all is as expected. For a line
+// that is not understood, the output of its block is "error: ...".
 std::string run_scenario(std::string_view text);
 
-// The lines that differ, "-" expected and "+" actual, each with the directive it belongs to; empty when equal.
+// Returns the lines that differ, "-" expected and "+" actual, each with its directive; empty if equal.
 std::string scenario_diff(std::string_view expected, std::string_view actual);
 
 // A scenario on disk and the name that it is reported by.

@@ -42,7 +42,7 @@ namespace {
 
 const std::string kFleet = "cluster\n  model H100\n  queue a\n\nnodes n[1-2] gpus=2xH100\n\n";
 
-// What the last block says, and that it changed nothing: nothing ran before it.
+// Checks the output of the last block, and that it changed nothing.
 void refuses(const std::string& block, const std::string& what) {
   const std::string before = run_scenario(kFleet + "jobs\n\nnodes\n\nqueues\n");
   const std::string actual = run_scenario(kFleet + block + "\n\njobs\n\nnodes\n\nqueues\n");
@@ -245,7 +245,7 @@ namespace {
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || c == '-'; }
 
-// Whether the word stands there by itself.
+// Returns true if the text has the word as a whole word.
 bool names_word(const std::string& text, const std::string& word) {
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const bool begins = at == 0 || !is_word(text[at - 1]);
@@ -288,7 +288,7 @@ TEST_CASE("what is no scenario is said, and leaves with 2") {
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "comment.txt") << "# nothing\n\n";
   std::ofstream(folder / "jobs.txt") << "jobs\n";
-  // The exit code and what is said, on both streams.
+  // The exit code and the output of both streams.
   const auto plays = [&](const std::string& name, std::string_view flag) {
     std::ostringstream told;
     std::streambuf* out = std::cout.rdbuf(told.rdbuf());

@@ -81,7 +81,7 @@ void Stage::ask(Command command) {
   world_.reconcile();
 }
 
-// The answer is told before what followed from the command.
+// The answer is printed before the effects of the command.
 void Stage::on_answer(const Answer& answer) {
   const auto say_first = [this](std::string line) { said_.insert(said_.begin(), std::move(line)); };
   if (!answer.reply) {
@@ -92,8 +92,11 @@ void Stage::on_answer(const Answer& answer) {
   if (reply.unchanged) say_first("nothing changes");
   if (reply.version > 0 && !reply.unchanged)
     say_first("configuration " + std::to_string(reply.version) + " is in force");
+  for (const control::DrainedJob& job : reply.drained) {
+    if (!job.leaves) said_.push_back(name_of_job(job.job) + " stays until it is over");
+  }
   if (!submitting_.empty()) {
-    jobs_.insert_or_assign(submitting_, reply.job);  // the name means the last of it
+    jobs_.insert_or_assign(submitting_, reply.job);  // the name refers to the last such job
     names_.emplace(reply.job, submitting_);
     say_first(submitting_ + " is job " + std::to_string(reply.job.value()) +
               (reply.repeated  ? ", as before"

@@ -1,6 +1,5 @@
 #pragma once
-// The stage on which a scenario plays: a World, the names that the script gave its jobs, and the lines that tell what
-// happened.
+// The world in which a scenario runs, the names that the script gave its jobs, and the lines that tell what happened.
 
 #include <map>
 #include <set>
@@ -15,23 +14,23 @@
 
 namespace berth::sim {
 
-// "; failed GPUs 0-1" where there are such.
+// Returns "; failed GPUs 0-1", or "" if none has failed.
 std::string failed_text(const NodeSpec& node);
-// "; runs containers, has llama:1, pytorch", or nothing.
+// Returns "; runs containers, has llama:1, pytorch", or "".
 std::string images_text(const NodeSpec& node);
 
 class Stage : private Witness {
  public:
   Stage();
 
-  // One block's directive and the indented lines below it; the lines that it gives rise to.
+  // Performs the directive of one block with the indented lines below it. Returns the output lines.
   std::vector<std::string> play(std::string_view directive, const std::vector<std::string>& below);
 
  private:
   using Done = Result<void>;
   struct Behaviour {
     backend::TaskScript script;
-    std::uint32_t failing_attempts = 0;  // so many attempts exit with 1 first
+    std::uint32_t failing_attempts = 0;  // number of first attempts that exit with 1
   };
 
   Done read_and_act(std::string_view directive, const std::vector<std::string>& below);
@@ -80,16 +79,16 @@ class Stage : private Witness {
   std::map<std::string, Behaviour> behaviours_;
   std::map<std::string, JobId> jobs_;
   std::map<JobId, std::string> names_;
-  std::map<JobId, std::string> told_reservations_;  // what was told of each backfill reservation
+  std::map<JobId, std::string> told_reservations_;  // the last output for each backfill reservation
   struct Charge {
     std::size_t first_task = 0;
     std::uint64_t within = 0;
   };
-  std::map<JobId, std::vector<Charge>> charges_;  // of the last attempt
-  std::map<JobId, std::size_t> tasks_;            // so many
-  std::map<JobId, std::uint32_t> generations_;    // of services that were updated; 0 before
-  std::set<JobId> cancelled_by_berth_;            // with their service or array, or for its update
-  std::set<JobId> scaling_down_;                  // asked to, and not told since that it is over
+  std::map<JobId, std::vector<Charge>> charges_;  // charges of the last attempt
+  std::map<JobId, std::size_t> tasks_;            // number of tasks
+  std::map<JobId, std::uint32_t> generations_;    // versions of services that were updated; 0 before
+  std::set<JobId> cancelled_by_berth_;            // jobs that end with their service or array, or for its update
+  std::set<JobId> scaling_down_;                  // jobs that were asked to scale down and have not yet
   std::string submitting_;
   std::vector<std::string> said_;
   ClusterConfig config_;

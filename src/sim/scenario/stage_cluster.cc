@@ -1,4 +1,4 @@
-// The lines of a scenario that make the cluster and what befalls it.
+// The lines of a scenario that make the cluster and change its nodes.
 
 #include <algorithm>
 #include <utility>
@@ -143,7 +143,7 @@ Result<void> read_config_line(const Line& line, ClusterConfig& config) {
   return read_option(line, "value", parse_priority, priority.value);
 }
 
-// Lines may stand in any order, and those of the scheduling may share it out; but nothing is said twice.
+// Lines may be in any order, and several lines may set scheduling keys, but nothing may be set twice.
 Result<void> check_once(const Line& line, std::vector<Line>& before) {
   for (const Line& other : before) {
     if (other.verb != line.verb) continue;
@@ -183,7 +183,7 @@ Stage::Done Stage::configure(const std::vector<std::string>& below) {
 
 namespace {
 
-// A name for each level from the outside on; more of them than there are levels would be read by nobody.
+// Reads a name for each level, outermost first. More names than levels would have no effect and are refused.
 Result<void> read_topology(const Line& line, const std::vector<std::string>& levels, NodeSpec& spec) {
   if (auto ok = read_option(line, "at", parse_path, spec.topology); !ok) return ok;
   if (spec.topology.size() <= levels.size()) return {};
@@ -273,7 +273,7 @@ Stage::Done Stage::add_nodes(const Line& line) {
   return {};
 }
 
-// Whether that changes anything, or is for the control plane to say.
+// Acts on one node. Returns false if nothing changes. For commands it returns true, because the control plane decides.
 bool Stage::act_on_node(const Line& line, const std::string& name) {
   const std::string_view verb = line.verb;
   backend::FakeBackend& fleet = world_.fleet();
@@ -291,6 +291,9 @@ bool Stage::act_on_node(const Line& line, const std::string& name) {
   }
   CordonNode cordon{name, verb != "uncordon", verb == "drain", "operator", 0};
   if (const std::string* in = line.option("gone-in")) cordon.gone_in_s = parse_seconds(*in).value();
+  if (const std::string* in = line.option("deadline")) cordon.deadline_s = parse_seconds(*in).value();
+  cordon.lose_work = line.has("lose-work");
+  cordon.when_idle = line.has("when-idle");
   world_.send(cordon);
   return true;
 }
@@ -305,6 +308,8 @@ Stage::Done Stage::on_nodes(const Line& line) {
   }
   std::int64_t gone_in_s = 1;
   if (auto ok = read_option(line, "gone-in", parse_some_seconds, gone_in_s); !ok) return ok;
+  std::int64_t deadline_s = 1;
+  if (auto ok = read_option(line, "deadline", parse_some_seconds, deadline_s); !ok) return ok;
   bool changed = false;
   for (const std::string& name : *names) changed |= act_on_node(line, name);
   if (!changed) say("nothing changes");

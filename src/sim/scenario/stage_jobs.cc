@@ -57,7 +57,7 @@ Result<void> read_affinity(const Line& line, JobSpec& spec) {
   return read_option(line, "labels", parse_labels, spec.labels);
 }
 
-// Bad ones, and those that are given twice, are for the product to refuse.
+// Bad or repeated ports are not refused here: the product refuses them.
 Result<std::vector<std::int32_t>> parse_ports(const std::string& text) {
   std::vector<std::int32_t> ports;
   for (const std::string& part : split(text, ',')) {
@@ -110,7 +110,7 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "tolerates", parse_taints, group.tolerations); !ok) return ok;
   if (auto ok = read_option(line, "image", parse_image, group.image); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
-  // An exclusive task gets all GPUs of its node, whatever it asks; further groups take the policy from the first.
+  // An exclusive task gets all GPUs of its node, even if it requests none. Further groups take the policy of the first.
   if (gpu_milli == 0 && line.option("numa") != nullptr && !line.has("exclusive") && line.option("also") == nullptr)
     return invalid("numa is of use only with gpus");
   if (const std::string* level = line.option("group-within")) group.topology.required = *level;
@@ -167,7 +167,7 @@ Result<void> read_times(const Line& line, JobSpec& spec) {
   return {};
 }
 
-// What does not follow from the state of the cluster.
+// Reads everything of a job that does not depend on the state of the cluster.
 Result<JobSpec> read_job(const Line& line) {
   JobSpec spec;
   spec.name = line.names.front();
@@ -194,7 +194,7 @@ Result<JobSpec> read_job(const Line& line) {
 
 Result<std::int64_t> parse_exit_code(std::string_view text) { return document::parse_integer(text, 0, 255); }
 
-// Of two words that say the same thing differently only one would be read.
+// Refuses two words for the same thing, of which only one would be used.
 Result<void> check_behaviour(const Line& line) {
   const auto both = [&](const char* one, const char* other) {
     return line.option(one) != nullptr && line.option(other) != nullptr;
@@ -250,7 +250,8 @@ Result<void> Stage::read_dependencies(const Line& line, JobSpec& spec) const {
   return {};
 }
 
-// Its tasks must behave before the answer is there; where there is no new job, they behave as before.
+// Submits the job. The behaviour of its tasks is set before the answer comes; if no new job results, the old behaviour
+// is restored.
 Stage::Done Stage::submit(const Line& line) {
   auto spec = read_job(line);
   if (!spec) return spec.error();

@@ -128,7 +128,7 @@ Result<ResourceAmounts> parse_amounts(std::string_view text) {
 
 namespace {
 
-// The first that stands there a second time.
+// Returns the first word that occurs twice.
 std::optional<std::string> find_twice(const std::vector<std::string>& words) {
   std::set<std::string_view> seen;
   for (const std::string& word : words) {

@@ -1,6 +1,6 @@
 #pragma once
-// The values of a scenario's lines: amounts, times, lists, labels, ranges of names. Each is exact, and nothing is read
-// that is not meant so: an empty member of a list, a second colon, a number that would wrap.
+// The values in the lines of a scenario: amounts, times, lists, labels, ranges of names. Each is read exactly. Doubtful
+// text is refused: an empty member of a list, a second colon, a number that would overflow.
 
 #include <cstdint>
 #include <optional>
@@ -19,32 +19,32 @@
 
 namespace berth::sim {
 
-// Scenario time begins at zero, the core's a day later: zero means "not set" there.
+// Scenario time begins at zero; the core's time is then one day, because zero means "not set" there.
 constexpr Timestamp kBegin{86'400'000};
 
-// In quotes, and the first of it if it is long.
+// Returns the text in quotes, shortened if it is long.
 std::string shown(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char at);
-// What to say of a word that is not among the known ones: those, and the one that was meant.
+// Returns the message for an unknown word: the known words, and the one that was probably meant.
 std::string none_of(std::string_view word, std::span<const std::string_view> known);
 
-// "90s", "10m", "1h30m", "500ms" in milliseconds; 366 days at most, as everywhere in berth.
+// Returns milliseconds of "90s", "10m", "1h30m", "500ms"; at most 366 days, as everywhere in berth.
 Result<std::int64_t> parse_duration(std::string_view text);
 std::string duration_text(std::int64_t ms);
 
-// The same in seconds, and none below.
+// As parse_duration, in whole seconds; fractions of a second are refused.
 Result<std::int64_t> parse_seconds(std::string_view text);
-// For what would mean "not stated" if it were 0.
+// As parse_seconds, but refuses 0, for values where 0 would mean "not stated".
 Result<std::int64_t> parse_some_seconds(std::string_view text);
-// The same as a point of scenario time.
+// As parse_duration, but returns a point of scenario time.
 Result<Timestamp> parse_instant(std::string_view text);
 Result<bool> parse_on_off(std::string_view text);
-// Of a class, or given to a job.
+// Returns a priority, of a class or of a job.
 Result<std::int64_t> parse_priority(std::string_view text);
-// Not below zero, and no larger than a count may be: 2147483647.
+// Returns a count from 0 to 2147483647.
 Result<std::int64_t> parse_count(std::string_view text);
-// From 1 on; 0 would mean "not stated".
+// Returns a number from 1 to `most`; 0 would mean "not stated".
 Result<std::int64_t> parse_some(std::string_view text, std::int64_t most);
 // "8", "0.5": thousandths.
 Result<std::int64_t> parse_milli(std::string_view text);
@@ -52,10 +52,10 @@ Result<std::int64_t> parse_milli(std::string_view text);
 Result<std::int64_t> parse_mib(std::string_view text);
 // "gpus:8,cpus:64,memory:512GiB,H100:4"
 Result<ResourceAmounts> parse_amounts(std::string_view text);
-// "H100,A100": none is empty, none stands there twice.
+// Returns the members of "H100,A100". Empty and repeated members are refused.
 Result<std::vector<std::string>> parse_list(std::string_view text);
 Result<std::string> parse_name(std::string_view text);
-// The same, of keys of taints: "nvidia.com/gpu"; who names those is free.
+// As parse_list, for keys of taints, which may be any text: "nvidia.com/gpu".
 Result<std::vector<std::string>> parse_taints(std::string_view text);
 // Names of images, sorted.
 Result<std::vector<std::string>> parse_images(std::string_view text);
@@ -64,14 +64,14 @@ Result<std::string> parse_image(std::string_view text);
 Result<std::vector<std::string>> parse_path(std::string_view text);
 // "app:web,tier:front", sorted by key; a value may be empty, as in "node-role.kubernetes.io/worker:".
 Result<Labels> parse_labels(std::string_view text);
-// "n[1-4]" is n1 n2 n3 n4, a hundred thousand at most; all are well-formed names.
+// Returns the names of "n[1-4]": n1 n2 n3 n4, at most a hundred thousand. All must be well-formed.
 Result<std::vector<std::string>> expand_names(std::string_view text);
-// All of several such words; none stands there twice, and they are not more than that.
+// As expand_names, for several words together. Repeated names are refused.
 Result<std::vector<std::string>> expand_all(const std::vector<std::string>& words);
 // {0,1,2,5} is "0-2,5".
 std::string ranges_text(const std::vector<std::uint8_t>& sorted);
 
-// Reads `key` from the line into `into`; what that cannot hold is refused.
+// Reads `key` from the line into `into`; a value that is too large for it is refused.
 template <class Parse, class Into>
 Result<void> read_option(const Line& line, std::string_view key, Parse&& parse, Into& into) {
   const std::string* text = line.option(key);
@@ -88,7 +88,7 @@ Result<void> read_option(const Line& line, std::string_view key, Parse&& parse, 
   return {};
 }
 
-// The same for a word that names a value of an enumeration.
+// As read_option, for a word that names a value of an enumeration.
 template <class Enum>
 Result<void> read_enum(const Line& line, std::string_view key, Enum& into) {
   const std::string* text = line.option(key);

@@ -102,7 +102,7 @@ Timestamp AttainedService::next_demotion(Timestamp now) const {
   return next;
 }
 
-// What the fleet would be with those that are leaving gone. Everything done here is undone at its end.
+// The fleet without the jobs that are leaving. All changes are undone in the destructor.
 class AttainedService::Thought {
  public:
   Thought(AttainedService& policy, Timestamp now) : policy_(policy), view_(policy.world_.view) {
@@ -124,7 +124,7 @@ class AttainedService::Thought {
   Thought(const Thought&) = delete;
   Thought& operator=(const Thought&) = delete;
 
-  // Places the job where it fits, if need be by stopping jobs of higher levels, the last in line first.
+  // Places the job if it fits, if necessary by evicting jobs of higher levels, the last in line first.
   bool place(const WorkloadJob& job, std::size_t level, std::vector<placement::Choice>& choices,
              std::vector<JobId>& victims) {
     if (place_gang(job, *policy_.score_, view_, choices)) return keep(job, choices);
@@ -142,7 +142,8 @@ class AttainedService::Thought {
     return false;
   }
 
-  // Nodes that somebody still has to leave are not there yet; the next cycle after the exit will find them free.
+  // Returns true if no leaving job is on the chosen nodes. Otherwise the next cycle after its exit finds the nodes
+  // free.
   bool nobody_leaves(const std::vector<placement::Choice>& choices) const {
     return std::none_of(choices.begin(), choices.end(), [&](const placement::Choice& choice) {
       return std::any_of(gone_.begin(), gone_.end(), [&](const Victim& one) {
@@ -191,7 +192,7 @@ Plan AttainedService::run_cycle(state::State&, Timestamp now) {
   plan.reevaluate_at = next_demotion(now);
   if (!promotions_.empty()) plan.reevaluate_at = std::min(plan.reevaluate_at, promotions_.begin()->first);
   Thought thought(*this, now);
-  std::set<std::uint32_t> refused;  // lanes, since the last job was asked to leave
+  std::set<std::uint32_t> refused;  // equivalence classes refused since the last job was asked to leave
   for (const auto& [level, submitted, id] : line_) {
     const std::uint32_t lane = lanes_.of(world_.submissions.job_of(id));
     if (refused.contains(lane)) continue;

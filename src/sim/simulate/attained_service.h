@@ -1,12 +1,13 @@
 #pragma once
 // Discretized two-dimensional least attained service (Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep
-// Learning", NSDI'19, section 3.2): a job's service is its GPUs times the time it has held them; at each threshold it
-// falls one level; lower levels go first and may stop jobs of higher ones; within a level the line is by arrival and
-// nobody is stopped.
+// Learning", NSDI'19, section 3.2). The service of a job is its GPUs times the time for which it has held them. At each
+// threshold the job falls one level. Jobs of lower levels start first and may evict jobs of higher levels. Within a
+// level jobs start in order of arrival and none is evicted.
 //
-// A job that has waited `promote_after_ms` in all goes before all levels and is not stopped any more. The paper's
-// starvation control (PromoteKnob) gives a job its attained service back once it has waited a multiple of its last run;
-// it is off in the paper's evaluation and bounds no wait, as the job can be stopped again.
+// A job that has waited `promote_after_ms` in all goes before all levels and is not evicted any more. The starvation
+// control of the paper (PromoteKnob) is different: it sets the attained service of a job back once the job has waited a
+// multiple of its last run. It is off in the paper's evaluation and bounds no wait, because the job can be evicted
+// again.
 
 #include <cstdint>
 #include <map>
@@ -41,7 +42,7 @@ class AttainedService final : public CyclePolicy {
     const WorkloadJob* job = nullptr;
     const std::vector<placement::Choice>* held = nullptr;
   };
-  class Thought;  // one cycle's view of what could be
+  class Thought;  // the fleet as one cycle changes it while it searches
 
   const WorkloadJob& job_at(JobId id) const { return world_.workload.jobs[world_.submissions.job_of(id)]; }
   std::int64_t service_of(JobId id, Timestamp now) const;  // thousandths of a GPU times milliseconds
@@ -56,10 +57,10 @@ class AttainedService final : public CyclePolicy {
   std::unique_ptr<placement::PlacementScore> score_;
   std::vector<std::int64_t> thresholds_;              // in thousandths of a GPU times milliseconds
   std::int64_t promote_after_ms_;                     // never: 0
-  std::vector<std::int64_t> past_service_;            // by job of the workload, of ended attempts
+  std::vector<std::int64_t> past_service_;            // of ended attempts, by job of the workload
   std::vector<std::int64_t> past_held_ms_;            // likewise
   std::vector<bool> promoted_;                        // likewise
-  std::set<std::pair<Timestamp, JobId>> promotions_;  // of those that wait
+  std::set<std::pair<Timestamp, JobId>> promotions_;  // promotion times of pending jobs
   Lanes lanes_;
   std::map<JobId, Key> waiting_key_;
   std::set<Key> line_;

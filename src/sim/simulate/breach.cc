@@ -21,8 +21,8 @@ bool is_below(const State& state, QueueId queue, QueueId top) {
   return queue.valid();
 }
 
-// The first waiting job of each shape and leaf below the queue that would lie within its guarantee beside all that runs
-// or is promised there.
+// Adds the first pending job of each equivalence class and leaf below the queue that would be within its guarantee
+// beside all that runs or is nominated there.
 void add_entitled(const State& state, QueueId id, const QueueState& top, std::vector<JobId>& jobs) {
   const QueueState& queue = state.queue(id);
   for (const QueueId child : queue.children) add_entitled(state, child, top, jobs);
@@ -35,7 +35,7 @@ void add_entitled(const State& state, QueueId id, const QueueState& top, std::ve
   }
 }
 
-// Whoever has been asked to leave as a whole.
+// Removes all jobs that were asked to leave completely.
 void remove_leaving(const State& state, Transaction& transaction) {
   const std::vector<JobId> running(state.running().begin(), state.running().end());
   for (const JobId id : running) {
@@ -43,7 +43,7 @@ void remove_leaving(const State& state, Transaction& transaction) {
   }
 }
 
-// Whoever borrows on another side of the tree, and has not been asked to leave.
+// Removes all jobs that borrow on another side of the tree and were not asked to leave.
 void remove_borrowers(const State& state, QueueId queue, Transaction& transaction) {
   const std::vector<JobId> running(state.running().begin(), state.running().end());
   for (const JobId id : running) {
@@ -56,15 +56,15 @@ void remove_borrowers(const State& state, QueueId queue, Transaction& transactio
 
 enum class Service { kOwed, kComes, kImpossible };
 
-// What is free when those have left who are leaving anyway needs no claim: it is taken then.
+// If the job fits once the leaving jobs have left, no eviction is needed: it starts then.
 Service service_of(State& state, QueueId queue, JobId id) {
   sched::SearchStats work;
-  Reason why;
+  const sched::StartQuestion question{state, *state.job(id), state.asked_at(), work};
   Transaction transaction(state);
   remove_leaving(state, transaction);
-  if (sched::start_now(state, *state.job(id), work, why)) return Service::kComes;
+  if (sched::find_places(question)) return Service::kComes;
   remove_borrowers(state, queue, transaction);
-  return sched::start_now(state, *state.job(id), work, why) ? Service::kOwed : Service::kImpossible;
+  return sched::find_places(question) ? Service::kOwed : Service::kImpossible;
 }
 
 bool any_nomination_of(const State& state, QueueId queue) {

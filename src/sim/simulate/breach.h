@@ -1,11 +1,11 @@
 #pragma once
-// Why a guarantee is breached: a job waits that would lie within it. Asked of the scheduler's own trial placement at
-// that instant, when nothing more can start.
+// Why a guarantee is breached, that is, why a pending job waits that would be within it. The answer comes from the
+// scheduler's own search in a transaction, at an instant when nothing more can start.
 //
-//   unserved   with everybody gone who borrows beside the queue it would find its places, and those who are leaving
-//              already do not make enough room. The scheduler owes it a claim
-//   leaving    it is promised places, or will find them, and those who hold them are saving their work
-//   no place   with everybody gone who borrows it would still find none: those within their guarantees stand in the way
+//   unserved   without all jobs that borrow beside the queue, the job would fit, and the jobs that are leaving do not
+//              free enough. The scheduler should have evicted for it
+//   leaving    the job is nominated or will fit; the jobs on its places are saving their work
+//   no place   even without all borrowing jobs it would not fit; jobs within their guarantees are in the way
 
 #include "model/ids.h"
 #include "state/state.h"
@@ -14,8 +14,8 @@ namespace berth::sim {
 
 enum class Breach { kUnserved, kLeaving, kNoPlace };
 
-// Of a queue in which, by what runs there, some waiting job would lie within the guarantee. The state is as it was
-// afterwards.
+// Returns why the guarantee of the queue is breached. Requires: by its usage, some pending job of the queue would be
+// within the guarantee. The state is unchanged afterwards.
 Breach breach_of(state::State& state, QueueId queue);
 
 }  // namespace berth::sim

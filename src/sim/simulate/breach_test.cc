@@ -5,7 +5,7 @@
 namespace berth::sim {
 namespace {
 
-// Two queues with a guarantee of 8 GPUs each and one that borrows, on two nodes of eight. Nobody claims but by hand.
+// Two queues with a guarantee of 8 GPUs each and one that borrows, on two nodes of eight GPUs. The test evicts by hand.
 struct Fleet : control::HandDrivenFleet {
   Fleet() {
     configure({queue("owner", 8), queue("other", 8), queue("guest")});

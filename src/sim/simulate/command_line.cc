@@ -188,7 +188,7 @@ void drop_empty_requests(Trace& trace) {
   });
 }
 
-// What all jobs without a stated number of workers are split for: the largest node, unless one is given.
+// Splits all jobs without a stated number of workers: for the largest node, unless a size is given.
 void split_over_nodes(const Options& options, Trace& trace) {
   std::int64_t gpus = options.gpus_per_node;
   if (gpus <= 0) {
@@ -197,7 +197,7 @@ void split_over_nodes(const Options& options, Trace& trace) {
   if (gpus > 0) split_workers(trace, gpus);
 }
 
-// The report keeps the trace's own word; the product is told of one of its own classes.
+// The report keeps the word of the trace; the product gets one of its own classes.
 void state_job_classes(Trace& trace) {
   for (TraceJob& job : trace.jobs) {
     if (product_class(job.job_class)) continue;
@@ -207,7 +207,7 @@ void state_job_classes(Trace& trace) {
   }
 }
 
-// The trace's own run time is the truth: no limit cuts it.
+// The run time of the trace is the truth, so no time limit cuts it; this is noted.
 void tell_lifted_limits(Trace& trace) {
   for (TraceJob& job : trace.jobs) {
     if (job.time_limit_ms && job.duration_ms && *job.time_limit_ms < *job.duration_ms) {
@@ -406,7 +406,7 @@ Result<void> simulate(const Options& options, const std::string& command) {
   return {};
 }
 
-// As a shell would need it to be typed.
+// Returns the argument as it must be typed in a shell.
 std::string quoted(std::string_view argument) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,=:+@%";
   if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos) return std::string(argument);

@@ -84,7 +84,7 @@ TEST_CASE("the command line refuses what it does not know, and says so by its ex
   CHECK(code({"--policy", "no-such-policy", "--jobs", "x", "--nodes", "y"}) == 2);
 }
 
-// What the command says on its error stream, with its exit code, for options after a small sound input.
+// The error output and exit code of the command for options after a small valid input.
 class SmallInput {
  public:
   SmallInput() {
@@ -105,7 +105,7 @@ class SmallInput {
     const std::vector<std::string_view> views(all.begin(), all.end());
     return simulate_main(views);
   }
-  // What the command says on its error stream where it refuses these nodes.
+  // Returns the error output of the command if it refuses these nodes.
   std::string refusal_for(const std::string& nodes) const {
     const std::string file = path("errors");
     std::fflush(stderr);

@@ -10,7 +10,7 @@
 namespace berth::sim {
 namespace {
 
-// The nodes in their own order, the first that fits.
+// Takes the first node that fits, in the order of the fleet.
 class FirstFit final : public placement::PlacementScore {
  public:
   std::optional<placement::Choice> pick(const placement::Fleet& fleet, const placement::PodShape& shape) override {

@@ -1,8 +1,7 @@
 #pragma once
-// What takes the place of the product's scheduling cycle in a run that compares: state and time in, plan out, the same
-// as sched::run_cycle, so that everything around it (commands, settling, commit, fake fleet, meter) stays the
-// product's. The policies here exist for comparison only. They know nothing of quotas, guarantees and priorities:
-// every queue is one line to them.
+// A policy that replaces the product's scheduling cycle in a comparison: state and time in, plan out, as
+// sched::run_cycle. Everything around it stays the product's: commands, reconcile, commit, fake fleet, meter. These
+// policies exist only for comparison. They ignore quotas, guarantees and priorities, and treat all queues as one line.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +22,7 @@ class CyclePolicy {
   CyclePolicy& operator=(const CyclePolicy&) = delete;
   virtual ~CyclePolicy() = default;
 
-  // Told of every event after the state and the view have folded it.
+  // Called for each event after the state and the view have folded it.
   virtual void on_record(const EventRecord& record) = 0;
   virtual Plan run_cycle(state::State& state, Timestamp now) = 0;
 };
@@ -35,10 +34,11 @@ struct PolicyWorld {
   std::uint64_t seed = 0;
 };
 
-// kNotFound where the score has no such name.
+// Returns the policy. Error kNotFound: no score has that name.
 Result<std::unique_ptr<CyclePolicy>> make_cycle_policy(const PolicySpec& spec, const PolicyWorld& world);
 
-// The gang's workers one after the other by the score, all or nothing. What it took of the view stays taken.
+// Places the workers of the gang one after the other by the score, all or nothing. Returns true if all fit; the view
+// keeps their places as taken.
 bool place_gang(const WorkloadJob& job, placement::PlacementScore& score, FleetView& view,
                 std::vector<placement::Choice>& choices);
 void give_back_gang(const WorkloadJob& job, FleetView& view, const std::vector<placement::Choice>& choices);

@@ -14,7 +14,7 @@ namespace berth::sim {
 
 namespace {
 
-// What a job of the log asked for and a replay does not know, each as the report says it.
+// Returns the requests of a logged job that a replay does not support, each as the report states it.
 std::vector<std::string_view> set_aside(const JobSpec& spec) {
   const auto any_group = [&spec](bool (*wants)(const TaskGroup&)) {
     return std::any_of(spec.groups.begin(), spec.groups.end(), wants);
@@ -42,7 +42,7 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
   return texts;
 }
 
-// What is stated of a queue and a replay does not know.
+// Returns true if the queue has settings that a replay does not support.
 bool has_more_than_gpu_quota(const QueueConfig& queue) {
   QueueConfig known;
   known.path = queue.path;
@@ -52,7 +52,7 @@ bool has_more_than_gpu_quota(const QueueConfig& queue) {
   return !(queue == known);
 }
 
-// Gathers jobs and nodes as the events tell them.
+// Gathers jobs and nodes from the events.
 class Gatherer {
  public:
   void fold(const Event& event, Timestamp time) {
@@ -106,7 +106,7 @@ class Gatherer {
   struct One {
     TraceJob job;
     std::vector<std::string_view> set_aside;
-    std::optional<Timestamp> started;  // the attempt that runs
+    std::optional<Timestamp> started;  // start of the running attempt
     std::optional<Timestamp> saved;    // its last checkpoint
     std::int64_t kept_ms = 0;          // what earlier attempts had saved when they ended
     bool finished = false;

@@ -1,6 +1,6 @@
 #pragma once
-// berth's own event log as a trace: the jobs that ran on a fleet, with the queues, nodes and guarantees they ran under,
-// so that another policy or quota can be tried on the same arrivals.
+// Reads berth's own event log as a trace: the jobs that ran, with the queues, nodes and guarantees they ran under. So
+// another policy or quota can be tried on the same arrivals.
 
 #include <string>
 #include <vector>
@@ -12,12 +12,12 @@
 namespace berth::sim {
 
 struct LoggedCluster {
-  Trace trace;                       // jobs that came to an end, nodes as last registered
-  std::vector<OverlayQueue> queues;  // of the configuration in force at the end
+  Trace trace;                       // finished jobs, and the nodes as last registered
+  std::vector<OverlayQueue> queues;  // queues of the last configuration
 };
 
-// Reads the log of a data directory without touching it, also while a server writes it. A job's run time is that of its
-// last attempt; jobs that never ended or never ran are left out and counted.
+// Reads the log of a data directory without changing it, even while a server writes it. The run time of a job is that
+// of its last attempt. Jobs that never ran or never ended are left out and counted.
 Result<LoggedCluster> read_event_log(const std::string& directory);
 
 }  // namespace berth::sim

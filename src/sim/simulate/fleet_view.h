@@ -1,6 +1,6 @@
 #pragma once
-// The fleet as placement scores see it, kept current by the same events as the product's state. It never decides; a
-// policy may take places in it tentatively while it thinks and must give them back before it returns.
+// The fleet in the form that placement scores use, kept up to date by the events of the product's state. It decides
+// nothing. A policy may take places in it during a cycle and must release them before it returns.
 
 #include <cstdint>
 #include <unordered_map>
@@ -12,7 +12,7 @@
 
 namespace berth::sim {
 
-// Which job of the workload a submission was: job ids are given in the order of submission, from 1.
+// Maps job ids to jobs of the workload. Job ids are given in the order of submission, from 1.
 class Submissions {
  public:
   void add(std::uint32_t job) { jobs_.push_back(job); }
@@ -28,20 +28,20 @@ class FleetView {
   FleetView(const Workload& workload, const Submissions& submissions);
 
   const placement::Fleet& fleet() const { return fleet_; }
-  // Rises whenever something was given back: until then, what did not fit still does not.
+  // Returns a counter that rises when a place is released. While it is equal, what did not fit still does not fit.
   std::uint64_t releases() const { return releases_; }
   std::int64_t idle_gpu_milli() const { return idle_; }
-  // What a running job holds.
+  // Returns the places of a running job, or null.
   const std::vector<placement::Choice>* held_by(JobId job) const;
 
-  // The score is told of every change. It must outlive this.
+  // Sets the score that is informed of each change. Requires: it outlives this object.
   void set_score(placement::PlacementScore* score) { score_ = score; }
 
   void on_record(const EventRecord& record);
   void take(const placement::PodShape& shape, const placement::Choice& choice);
   void give_back(const placement::PodShape& shape, const placement::Choice& choice);
 
-  // F of FGD over all nodes, in thousandths of a GPU; only nodes that changed since the last call are computed anew.
+  // Returns F of FGD over all nodes, in milli-GPU. Only nodes that changed since the last call are computed again.
   std::int64_t fragmented_gpu_milli();
 
  private:

@@ -42,7 +42,8 @@ void LinePolicy::on_record(const EventRecord& record) {
 Plan LinePolicy::run_cycle(state::State&, Timestamp) {
   Plan plan;
   std::vector<std::pair<const WorkloadJob*, std::vector<placement::Choice>>> taken;
-  std::map<std::uint32_t, std::int64_t> open;  // lanes that may still fit, and how many wait in them
+  std::map<std::uint32_t, std::int64_t>
+      open;  // equivalence classes that may still fit, and their numbers of pending jobs
   for (const auto& [lane, count] : waiting_) {
     if (!blocked(lane)) open.emplace(lane, count);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One line of waiting jobs, by arrival (fifo) or by known run time (shortest, the oracle), and a placement score. With
-// a blocking head nobody passes a job that does not fit; otherwise those behind it may go first. Nothing is stopped.
+// One line of pending jobs, by arrival (fifo) or by known run time (shortest, an oracle), with a placement score. With
+// a blocking head no job may pass a job that does not fit; otherwise later jobs may. No job is evicted.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace berth::sim {
 
-// Jobs that ask for the same in the same number: where one does not fit, no other does.
+// Equivalence classes: jobs with equal requests and equal numbers of workers. If one does not fit, no other fits.
 class Lanes {
  public:
   explicit Lanes(const Workload& workload);
@@ -45,8 +45,8 @@ class LinePolicy final : public CyclePolicy {
   bool head_blocks_;
   Lanes lanes_;
   std::set<Key> line_;
-  std::map<std::uint32_t, std::int64_t> waiting_;  // by lane
-  std::vector<std::uint64_t> blocked_at_;          // by lane: one more than the view's releases when it did not fit
+  std::map<std::uint32_t, std::int64_t> waiting_;  // by equivalence class
+  std::vector<std::uint64_t> blocked_at_;          // by class: view.releases() + 1 when it did not fit
 };
 
 }  // namespace berth::sim

@@ -152,7 +152,7 @@ class PolicyReader {
       spec_.scheduling.backfill_after_s = whole(map["hold_after_s"], "backfill.hold_after_s", kMostSeconds).value_or(0);
     }
   }
-  // Without holds whoever fits goes first; the product has no line whose head blocks all others.
+  // Without reservations any job that fits may start first; the product has no line whose head blocks all jobs.
   void read_reservations(const std::string& word) {
     constexpr std::int64_t kMostReservations = 1000;
     const auto holds = word == "any" ? std::optional<std::int64_t>(0) : parse_whole(word);
@@ -227,7 +227,7 @@ class PolicyReader {
       if (std::count_if(spec_.watts.begin(), spec_.watts.end(), same) > 1) say(where + " stands there twice");
     }
   }
-  // The product's own, in every queue of the workload.
+  // The product's own attained service, in every queue of the workload.
   void read_attained_service() {
     if (!root_.IsMap() || !root_["attained_service"]) return;
     if (!is_berth()) return say("attained_service: it is how the product's queues order; only order berth has it");

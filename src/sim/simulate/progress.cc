@@ -26,7 +26,7 @@ void Progress::on_record(const EventRecord& record) {
   } else if (std::holds_alternative<StopBegan>(record.event)) {
     one.asked_ms = now;
   } else if (std::holds_alternative<CheckpointReported>(record.event)) {
-    // What is saved on request is the work up to the request; saving it is no work.
+    // A save on request keeps the work up to the request; the time of the save is no work.
     one.saved_ms = std::min(job.useful_ms, done_ms(one, one.asked_ms.value_or(now)));
   } else if (const auto* ended = std::get_if<AttemptEnded>(&record.event)) {
     if (ended->outcome == Outcome::kSucceeded) one.saved_ms = job.useful_ms;

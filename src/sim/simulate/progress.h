@@ -1,7 +1,7 @@
 #pragma once
-// How much of its work a job has done, saved and lost, told from the events alone. A job saves as its contract (from
-// the overlay) says: periodically, and when it is asked to leave; a job without a contract keeps nothing. A restart
-// costs the contract's restart time before work goes on.
+// How much work each job has done, saved and lost, computed from the events alone. A job saves as its checkpoint
+// contract (from the overlay) says: periodically, and when it is asked to leave. A job without a contract saves
+// nothing. After a restart, work goes on when the restart time of the contract has passed.
 
 #include <cstdint>
 #include <optional>
@@ -21,20 +21,20 @@ class Progress {
 
   void on_record(const EventRecord& record);
 
-  // What an execution that begins now will do.
+  // Returns the script of an execution that begins now.
   backend::TaskScript script_for(JobId job) const;
-  // Useful run that the job has behind it at `now_ms`: what it saved, or what the attempt that still runs reached.
+  // Returns the useful run time of the job at `now_ms`: the saved part, or, while an attempt runs, what it has reached.
   std::int64_t kept_ms(std::uint32_t job, std::int64_t now_ms) const;
-  // Time that the job held its GPUs without getting on, so far.
+  // Returns the time for which the job held its GPUs without progress, so far.
   std::int64_t lost_ms(std::uint32_t job) const { return jobs_[job].lost_ms; }
 
  private:
   struct OneJob {
-    std::int64_t saved_ms = 0;             // useful run that nothing can take away
+    std::int64_t saved_ms = 0;             // saved useful run time
     std::int64_t saved_before_ms = 0;      // at the start of this attempt
-    std::int64_t restart_ms = 0;           // of this attempt, before its work goes on
-    std::int64_t started_ms = 0;           // of this attempt
-    std::optional<std::int64_t> asked_ms;  // to leave, in this attempt
+    std::int64_t restart_ms = 0;           // restart time of this attempt
+    std::int64_t started_ms = 0;           // start of this attempt
+    std::optional<std::int64_t> asked_ms;  // when this attempt was asked to leave
     std::int64_t lost_ms = 0;
     bool runs = false;
   };

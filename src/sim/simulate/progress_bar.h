@@ -1,5 +1,5 @@
 #pragma once
-// A line on a terminal that says how far an experiment is, at what rate, and how long it will still take.
+// A progress line on a terminal: how far an experiment is, its rate, and the time left.
 
 #include <chrono>
 #include <cstdint>
@@ -12,10 +12,10 @@ std::string progress_line(std::int64_t done, std::int64_t all, double elapsed_s)
 
 class ProgressBar {
  public:
-  // Silent where standard error is no terminal.
+  // Shows nothing if standard error is not a terminal.
   ProgressBar();
   void show(std::int64_t done, std::int64_t all);
-  // Wipes the line.
+  // Removes the line.
   void clear();
 
  private:

@@ -39,7 +39,7 @@ void Recorder::waits(std::uint32_t job, int sign) {
   now_.waiting_jobs += sign;
   now_.waiting_gpu_milli += sign * one.gpu_milli;
   changed_ = true;
-  if (one.over_max) return;  // no policy that keeps to the quotas can give it what it waits for
+  if (one.over_max) return;  // no policy that keeps the quotas can start it
   for (std::size_t i = workload_.queues[one.queue].place; i != TreeQueue::kNoParent; i = workload_.tree[i].parent) {
     Line& line = lines_[i];
     line.waiting_milli += sign * one.gpu_milli;
@@ -70,8 +70,8 @@ void Recorder::book_breaches(std::int64_t now_ms) {
   }
 }
 
-// Exact, at each instant at which nothing more can start: a guarantee is breached while a job waits that would lie
-// within it.
+// A guarantee is breached while a pending job would be within it. Judged exactly, at each instant at which nothing more
+// can start.
 void Recorder::judge_guarantees(std::int64_t now_ms, const WhyBreached& why) {
   book_breaches(now_ms);
   for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -115,14 +115,14 @@ void Recorder::on_record(const EventRecord& record) {
     holds(job, +1);
     if (outcome.first_start_ms) ++outcome.restarts;
     if (!outcome.first_start_ms) outcome.first_start_ms = now;
-    outcome.expected_end = ExpectedEnd::kRunning;
+    outcome.job_end = JobEnd::kRunning;
     if (gantt_) draw(job, id, now);
   } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
     if (began->cause == StopCause::kReclaim || began->cause == StopCause::kPreempt) ++outcome.preemptions;
     if (began->cause == StopCause::kConsolidate) ++outcome.moves;
   } else if (std::holds_alternative<AttemptEnded>(record.event)) {
     holds(job, -1);
-    outcome.expected_end = ExpectedEnd::kWaiting;
+    outcome.job_end = JobEnd::kWaiting;
     for (GanttBar& bar : open_bars_[id.value()]) {
       bar.end_ms = now;
       if (result_.gantt.size() < kMostBars && bar.end_ms > bar.start_ms) result_.gantt.push_back(bar);
@@ -130,18 +130,19 @@ void Recorder::on_record(const EventRecord& record) {
     open_bars_.erase(id.value());
   } else if (const auto* finished = std::get_if<JobFinished>(&record.event)) {
     const bool done = finished->outcome == Outcome::kSucceeded;
-    outcome.expected_end = done ? ExpectedEnd::kCompleted : ExpectedEnd::kRefused;
+    outcome.job_end = done ? JobEnd::kCompleted : JobEnd::kRefused;
     if (done) outcome.finish_ms = now;
     outcome.lost_gpu_milli_ms = progress_.lost_ms(job) * outcome.gpu_milli;
   }
 }
 
 void Recorder::refuse(std::uint32_t job, const std::string& why) {
-  result_.jobs[job].expected_end = ExpectedEnd::kRefused;
+  result_.jobs[job].job_end = JobEnd::kRefused;
   count_refusal(result_, why);
 }
 
-// By place in the tree: no queue's demand is above its max, and what its children may not have is no demand of it.
+// Returns demands by index in the tree. A demand is at most the max of its queue, and demand that the children may not
+// have does not count.
 std::vector<std::int64_t> Recorder::demands_now() const {
   std::vector<std::int64_t> demands(lines_.size(), 0);
   for (std::size_t i = lines_.size(); i-- > 0;) {
@@ -169,8 +170,8 @@ FairnessSample Recorder::fairness_now(std::int64_t now_ms) const {
   return sample;
 }
 
-// A change within a step of the last sample is held back until the step is over or the next change comes, so that what
-// a sample says of a long stretch is what it was for nearly all of it.
+// A change within one step of the last sample is held back until the step is over or the next change comes. So a long
+// sample shows values that were valid for nearly all of its time.
 void Recorder::sample_fairness(std::int64_t now_ms) {
   auto& samples = result_.fairness;
   if (!samples.empty() && now_ms < samples.back().at_ms + fairness_step_ms_) {
@@ -206,7 +207,7 @@ RunResult Recorder::finish() {
   book_breaches(end_ms);
   for (std::uint32_t index = 0; index < workload_.jobs.size(); ++index) {
     JobOutcome& outcome = result_.jobs[index];
-    if (outcome.expected_end == ExpectedEnd::kCompleted) continue;
+    if (outcome.job_end == JobEnd::kCompleted) continue;
     outcome.lost_gpu_milli_ms = progress_.lost_ms(index) * outcome.gpu_milli;
     outcome.done_ms = progress_.kept_ms(index, end_ms);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Folds the events of a run by the clock into its RunResult: outcomes, the fleet and the queues over time, and who held
-// which node when.
+// Folds the events of a run over time into its RunResult: outcomes, the fleet and the queues over time, and which job
+// used which node when.
 
 #include <cstdint>
 #include <functional>
@@ -21,27 +21,27 @@ namespace berth::sim {
 
 class Recorder {
  public:
-  // `gantt`: whether to keep the bars, which are many.
+  // `gantt`: also keep the bars of the Gantt chart, which are many.
   Recorder(const Workload& workload, const Submissions& submissions, FleetView& view, const Progress& progress,
            bool gantt);
 
   void on_record(const EventRecord& record);
-  // The job was not let in: it can never fit, or the product refused it.
+  // Notes a job that was refused: it can never fit, or the product refused it.
   void refuse(std::uint32_t job, const std::string& why);
-  // One sample of everything, if anything changed since the last. `why` says of a queue whose guarantee is breached, by
-  // place in the tree, what for.
+  // Takes one sample of everything if something changed since the last. `why` returns, by index in the tree, why the
+  // guarantee of a queue is breached.
   using WhyBreached = std::function<Breach(std::size_t)>;
   void sample(std::int64_t now_ms, const WhyBreached& why);
-  // The run ends with its last change: nothing that is still due after it, such as the timer of a save, matters.
+  // Ends the run at its last change. Things that are due later, such as the timer of a save, do not count.
   RunResult finish();
 
  private:
   struct Line {
     std::int64_t usage_milli = 0;
-    std::int64_t waiting_milli = 0;       // of jobs that their queues' max lets run
-    std::multiset<std::int64_t> waiting;  // the same, job by job; only where there is a guarantee
-    std::int64_t last_ms = 0;             // until then breaches are summed up
-    std::optional<Breach> breached;       // since then one of them would lie within the guarantee
+    std::int64_t waiting_milli = 0;       // of pending jobs that the max of their queues lets run
+    std::multiset<std::int64_t> waiting;  // the same, job by job; only for a queue with a guarantee
+    std::int64_t last_ms = 0;             // breaches are summed up to this time
+    std::optional<Breach> breached;       // set while a pending job would be within the guarantee: the cause
   };
   void book_breaches(std::int64_t now_ms);
   void judge_guarantees(std::int64_t now_ms, const WhyBreached& why);
@@ -58,11 +58,11 @@ class Recorder {
   const Progress& progress_;
   bool gantt_;
   RunResult result_;
-  std::vector<Line> lines_;  // by place in the tree of queues; each holds what is below it
+  std::vector<Line> lines_;  // by index in the queue tree; each includes what is below it
   FleetSample now_;
   bool changed_ = true;
   std::int64_t fairness_step_ms_ = 1000;
-  std::optional<FairnessSample> held_back_;  // the last change that came too soon after a sample
+  std::optional<FairnessSample> held_back_;  // the last change too soon after a sample to be one
   std::unordered_map<std::uint64_t, std::vector<GanttBar>> open_bars_;
 };
 

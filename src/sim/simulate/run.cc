@@ -35,7 +35,7 @@ void order_leaves_by(const AttainedServiceConfig& attained_service, ClusterConfi
   }
 }
 
-// The control plane of the product around a policy, without a store: its records are folded and let go.
+// The control plane of the product around a policy, without a store: records are folded and then dropped.
 class ControlPlane {
  public:
   explicit ControlPlane(const RunOrder& order) : view_(order.workload, submissions_), order_(order) {}
@@ -64,14 +64,14 @@ class ControlPlane {
     });
   }
 
-  // Every event of a turn comes here; submissions must have been noted before.
+  // Folds one event of an iteration. Requires: submissions were noted before.
   void fold(const EventRecord& record) {
     view_.on_record(record);
     policy_->on_record(record);
     meter_.apply(record);
   }
 
-  // From the first event to this one.
+  // Returns the energy from the first event to this one.
   std::optional<EnergyUse> energy() const {
     if (order_.policy.watts.empty()) return std::nullopt;
     constexpr Int128 kMilliMsInHour = Int128{1000} * 3'600'000;
@@ -88,7 +88,7 @@ class ControlPlane {
                      static_cast<std::int64_t>(idle / kMilliMsInHour)};
   }
 
-  // Of the queue at that place of the tree.
+  // Returns why the guarantee of the queue with this index is breached.
   Breach why_breached(std::size_t place) {
     return breach_of(state_, state_.queue_at(order_.workload.config.queues[place].path)->id);
   }
@@ -101,7 +101,7 @@ class ControlPlane {
   std::optional<std::string> check_accounts() const { return meter_.check(); }
 
  private:
-  // Energy is of all models of the fleet or of none.
+  // Refuses watts that are given for only some models of the fleet.
   Result<void> check_watts() const {
     const auto& models = order_.workload.gpu_models;
     const auto& watts = order_.policy.watts;
@@ -115,7 +115,7 @@ class ControlPlane {
     return invalid("policy " + order_.policy.name + ": energy.watts states other models than the fleet has: " + all);
   }
 
-  // In the order in which the state numbers the models.
+  // Sets the watts in the order of the state's GPU model ids.
   void state_watts(ClusterConfig& config) const {
     for (const std::string& name : order_.workload.gpu_models) {
       for (const GpuModelConfig& model : order_.policy.watts) {
@@ -172,7 +172,8 @@ class ClockRun {
     return {plane_.order().workload.jobs[by_submission_[next_job_]].submit_ms};
   }
 
-  // Reports first, then what is submitted at this instant: a GPU given back now may be given away now.
+  // Returns the due commands: reports first, then submissions of this instant, so that a GPU that is released now can
+  // be used now.
   std::vector<Command> commands_due() {
     std::vector<Command> commands = fleet_.take_reports();
     const Workload& workload = plane_.order().workload;
@@ -197,7 +198,7 @@ class ClockRun {
     if (plane_.order().done != nullptr) plane_.order().done->fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Job ids are given to accepted submissions in their order.
+  // Notes the job ids: accepted submissions get them in their order.
   void note_submissions(const control::Iteration& iteration) {
     for (std::size_t i = 0; i < submitted_.size(); ++i) {
       if (iteration.replies[reports_ + i]) {
@@ -219,7 +220,7 @@ class ClockRun {
     for (const Effect& effect : control::effects_of(plane_.state(), iteration.records)) fleet_.perform(effect, now_);
   }
 
-  // Commands and cycle are two turns, because a policy must see the commands' events before it plans.
+  // Runs commands and cycle as two iterations, because a policy must see the events of the commands before it plans.
   Result<void> reconcile() {
     for (int iterations = 0; iterations < kMostIterationsAtOnce; ++iterations) {
       fleet_.advance(now_);
@@ -284,7 +285,8 @@ class OrderRun {
     for (const EventRecord& record : iteration.records) plane_.fold(record);
   }
 
-  // Tried once: whoever did not start in the cycle after its submission is cancelled. Returns why a job did not start.
+  // Tries the job once and cancels it if it did not start in the cycle after its submission. Returns why it did not
+  // start.
   std::optional<std::string> arrive(std::uint32_t index) {
     const WorkloadJob& job = workload().jobs[index];
     arrived_ += job.gpu_milli;

@@ -1,6 +1,6 @@
 #pragma once
-// All runs of an experiment: each policy with each seed, in parallel where there are cores. The results come in the
-// order of policies, then seeds, whatever the number of threads.
+// Runs an experiment: each policy with each seed, in parallel on several cores. Results are in the order of policies,
+// then seeds, for any number of threads.
 
 #include <cstdint>
 #include <functional>
@@ -18,15 +18,15 @@ struct Experiment {
   const Workload& workload;
   std::vector<PolicySpec> policies;
   std::vector<std::uint64_t> seeds;
-  // By seed, indexes into workload.jobs. Empty: by the trace's clock.
+  // By seed: indexes into workload.jobs in order of arrival. Empty: by the times of the trace.
   std::map<std::uint64_t, std::vector<std::size_t>> arrivals;
   unsigned threads = 1;
 };
 
-// Called now and then from one thread with how many jobs of how many are through, over all runs.
+// Called now and then from one thread, with the number of completed jobs and of all jobs, over all runs.
 using OnProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-// The first error in the order of the runs, if any run failed.
+// Returns all results, or the first error in the order of the runs.
 Result<std::vector<RunResult>> run_all(const Experiment& experiment, const OnProgress& on_progress);
 
 }  // namespace berth::sim

@@ -6,7 +6,7 @@
 
 namespace berth::sim {
 
-// The arguments after `simulate`. Returns the exit code: 0, 1 where a run or its files failed, 2 for a wrong command
+// Takes the arguments after `simulate`. Returns the exit code: 0; 1 if a run or its files failed; 2 for a wrong command
 // line.
 int simulate_main(std::span<const std::string_view> arguments);
 

@@ -48,7 +48,7 @@ TEST_CASE("a gang starts whole or not at all, and a job that fits no empty fleet
   const Trace trace = trace_of("2x2xA100", {job("a", 0, 10, 1), gang, job("huge", 2, 1, 3)});
   const RunResult result = run(trace, policy("fifo"));
   CHECK(wait_s(result, 1) == 9);
-  CHECK(result.jobs[2].expected_end == ExpectedEnd::kRefused);
+  CHECK(result.jobs[2].job_end == JobEnd::kRefused);
   CHECK_FALSE(result.jobs[2].first_start_ms.has_value());
   CHECK(result.refused_because == std::map<std::string, std::int64_t>{{"would not fit the empty fleet", 1}});
   CHECK(terminal_table({result}).find("fifo refused 1: would not fit the empty fleet") != std::string::npos);
@@ -63,8 +63,8 @@ TEST_CASE("of alternative models the fleet needs to have one") {
   for (const char* name : {"fifo", "FGD", "berth"}) {
     CAPTURE(name);
     const RunResult result = run(trace, policy(name));
-    CHECK(result.jobs[0].expected_end == ExpectedEnd::kCompleted);
-    CHECK(result.jobs[1].expected_end == ExpectedEnd::kRefused);
+    CHECK(result.jobs[0].job_end == JobEnd::kCompleted);
+    CHECK(result.jobs[1].job_end == JobEnd::kRefused);
   }
 }
 
@@ -87,8 +87,8 @@ TEST_CASE("within one level nobody is stopped; crossing the threshold is what le
   CHECK(wait_s(result, 0) == 3);
 }
 
-// A holds the GPU from 0 on and is past its threshold, B never. Promoted after 30 s of waiting, A stops whoever runs,
-// and nobody stops it again.
+// A has the GPU from 0 on and passes its threshold; B never does. A is promoted after 30 s of waiting, evicts the
+// running job, and is never evicted again.
 TEST_CASE("attained service: who has waited long enough goes first and stays") {
   std::vector<TraceJob> jobs = {job("a", 0, 40, 1)};
   for (int i = 0; i < 12; ++i) jobs.push_back(job("b" + std::to_string(i), 20 + 9 * i, 9, 1));
@@ -121,7 +121,7 @@ TEST_CASE("saving and restarting cost what the contract says, and both count as 
   CHECK(wait_s(result, 0) == 12);
 }
 
-// A save that is still due after everything is over is not waited for: the run ends with its last change.
+// The run does not wait for a save that is due after everything else: it ends with its last change.
 TEST_CASE("how often a job saves changes no figure of a run in which nobody is stopped") {
   const std::vector<OverlayQueue> queues = {{"lab", "", 8000, 12'000, 1}};
   for (const char* name : {"berth", "fifo"}) {
@@ -146,7 +146,7 @@ TEST_CASE("a job over the max of its queue is no demand: no guarantee is violate
   Trace trace = trace_of("2x8xA100", {job("a", 0, 100, 4), job("b", 1, 50, 8)});
   trace.jobs[1].workers = 2;
   const RunResult result = run(trace, policy("berth"), {{"lab", "", 8000, 12'000, 1}});
-  CHECK(result.jobs[1].expected_end == ExpectedEnd::kWaiting);
+  CHECK(result.jobs[1].job_end == JobEnd::kWaiting);
   CHECK(result.end_ms == 100'000);
   const RunMeasures measures = measure_runs({result})[0].measures;
   CHECK(measures.guarantee_violation_s == 0);
@@ -222,8 +222,8 @@ TEST_CASE("the product's own cycle runs under the same clock") {
   const Trace trace = trace_of("1x2xA100", {job("a", 0, 10, 2), job("b", 1, 5, 2), job("c", 2, 1, 1)});
   const RunResult result = run(trace, policy("berth"));
   CHECK(result.jobs[0].finish_ms == 10'000);
-  CHECK(result.jobs[1].expected_end == ExpectedEnd::kCompleted);
-  CHECK(result.jobs[2].expected_end == ExpectedEnd::kCompleted);
+  CHECK(result.jobs[1].job_end == JobEnd::kCompleted);
+  CHECK(result.jobs[2].job_end == JobEnd::kCompleted);
   CHECK(result.end_ms == 16'000);
 }
 
@@ -258,7 +258,7 @@ TEST_CASE("in order of arrival every pod is tried once and dropped if it does no
 
 TEST_CASE("counting GPUs only, a gang needs no node of its own") {
   Trace trace = trace_of("2x2xA100", {job("a", 0, 10, 1), job("b", 1, 5, 3)});
-  CHECK(run(trace, policy("fifo")).jobs[1].expected_end == ExpectedEnd::kRefused);
+  CHECK(run(trace, policy("fifo")).jobs[1].job_end == JobEnd::kRefused);
   count_gpus_only(trace);
   CHECK(wait_s(run(trace, policy("fifo")), 1) == 0);
 }
@@ -304,7 +304,7 @@ TEST_CASE("no policy ever holds more than the fleet has, and all that can finish
     CAPTURE(spec.name);
     const RunResult result = run(trace, spec);
     for (const FleetSample& sample : result.fleet) CHECK(sample.allocated_gpu_milli <= sample.capacity_gpu_milli);
-    for (const JobOutcome& outcome : result.jobs) CHECK(outcome.expected_end == ExpectedEnd::kCompleted);
+    for (const JobOutcome& outcome : result.jobs) CHECK(outcome.job_end == JobEnd::kCompleted);
   }
 }
 

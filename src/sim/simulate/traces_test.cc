@@ -80,7 +80,7 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
   CHECK(one.gpus_per_worker == 2);
   CHECK(one.user == "ada");
   CHECK(logged->trace.rows_left_out.at("jobs that had not ended") == 1);
-  // What a replay does not know is said, of the jobs that are run.
+  // The report names what a replay does not support, for the jobs that are run.
   std::int64_t set_aside = 0;
   for (const auto& [text, count] : logged->trace.defaults_taken) {
     if (text.find("set aside") != std::string::npos) set_aside += count;

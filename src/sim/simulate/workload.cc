@@ -25,7 +25,7 @@ std::string name_made_sound(const std::string& text) {
   return well_formed_name(name) ? name : "q" + name + "q";
 }
 
-// Queue names by tenant: as they are where the model allows it, otherwise made sound and numbered apart.
+// Queue names by tenant: the tenant itself if the model allows it, otherwise a corrected name with a number.
 class QueueNames {
  public:
   const std::string& of(const std::string& tenant) {
@@ -168,7 +168,8 @@ PodShape shape_of(const Workload& workload, const TraceJob& job) {
   return shape;
 }
 
-// How many workers of one shape an empty fleet holds; nothing more is needed, because a gang's workers are alike.
+// Returns how many workers of one shape an empty fleet holds, up to `enough`. That suffices, because the workers of a
+// gang are equal.
 std::int64_t workers_that_fit(const Fleet& fleet, const PodShape& shape, std::int64_t enough) {
   std::int64_t count = 0;
   for (placement::FleetNode node : fleet) {
@@ -290,7 +291,7 @@ Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueu
 
 namespace {
 
-// Of alternatives, those that the fleet has; all of them where it has none, for which the job is refused.
+// Returns the alternatives that the fleet has; if it has none, all of them, and the job is refused.
 std::vector<std::string> models_of_fleet(const Workload& workload, const std::vector<std::string>& wanted) {
   std::vector<std::string> there;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(there), [&](const std::string& model) {
@@ -319,7 +320,7 @@ JobSpec spec_of(const Workload& workload, const WorkloadJob& job) {
   group.command = {"replayed"};
   spec.groups.push_back(std::move(group));
   if (source.time_limit_ms) {
-    // The trace's own run time is the truth: a limit below it, or equal to it, must not cut it.
+    // The run time of the trace is the truth: a time limit must not cut it.
     const std::int64_t restart = source.checkpoint ? source.checkpoint->restart_ms : 0;
     spec.time_limit_s = std::max(*source.time_limit_ms, job.useful_ms + restart) / 1000 + 1;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A trace turned into what the product understands: a configuration with one queue per tenant, nodes, and jobs as
-// submissions. Shared by all runs of an experiment and never changed by them.
+// A trace in the product's own terms: a configuration with one queue per tenant, nodes, and jobs as submissions. All
+// runs of an experiment share it and never change it.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,18 +24,18 @@
 namespace berth::sim {
 
 struct WorkloadJob {
-  placement::PodShape shape;  // of each worker
+  placement::PodShape shape;  // request of each worker
   std::int32_t workers = 1;
-  std::int64_t gpu_milli = 0;  // of the whole job
+  std::int64_t gpu_milli = 0;  // GPUs of the whole job
   std::int64_t submit_ms = 0;
-  std::int64_t useful_ms = 0;  // run time that it needs
+  std::int64_t useful_ms = 0;  // the run time that it needs
   std::uint32_t queue = 0;     // index into Workload::queues
   bool fits_empty_fleet = true;
-  bool over_max = false;             // asks for more than the max of its queue, or of one above it
-  const TraceJob* source = nullptr;  // names and everything else that only a report or a submission needs
+  bool over_max = false;             // requests more than the max of its queue or of an ancestor
+  const TraceJob* source = nullptr;  // names and all other fields, for reports and submissions
 };
 
-// A queue of the tree, as the measures of fairness need it; in Workload::tree parents come before their children.
+// A queue of the tree, for the measures of fairness. In Workload::tree a parent comes before its children.
 struct TreeQueue {
   std::int64_t guaranteed_milli = 0;
   std::int64_t max_milli = std::numeric_limits<std::int64_t>::max();
@@ -56,30 +56,31 @@ struct WorkloadQueue {
 struct Workload {
   ClusterConfig config;
   std::vector<NodeSpec> nodes;
-  std::vector<std::string> gpu_models;  // in the order in which the state will number them
-  std::vector<TreeQueue> tree;          // by the place of config.queues
+  std::vector<std::string> gpu_models;  // in the order of the state's GPU model ids
+  std::vector<TreeQueue> tree;          // one for each of config.queues, by index
   std::vector<WorkloadQueue> queues;
   std::vector<WorkloadJob> jobs;
-  std::vector<placement::TypicalPod> mix;  // of the jobs' workers; by it fragmentation is measured
+  std::vector<placement::TypicalPod> mix;  // mix of the workers' requests, against which fragmentation is measured
   std::int64_t capacity_gpu_milli = 0;
-  // By place in `jobs`: the outcome of each before anything became of it. Runs share it.
+  // By index in `jobs`: the outcome of each job before the run. Runs share it.
   std::shared_ptr<const std::vector<JobOutcome>> asked;
 };
 
-// Every GPU is interchangeable: nodes become one pool of GPUs, a job of n GPUs becomes n tasks of one GPU each, and
-// CPU, memory and models are set aside. It is the queueing model of the reference figures, and says what placement
-// costs when it is compared with a run on real nodes.
+// Makes all GPUs interchangeable: nodes become one pool of GPUs, a job of n GPUs becomes n tasks of one GPU, and CPU,
+// memory and models are ignored. This is the queueing model of the reference figures. Compared with a run on real
+// nodes, it shows what placement costs.
 void count_gpus_only(Trace& trace);
 
-// The trace must outlive the workload. Its jobs need workers (split_workers) and tenants (fill_tenants).
+// Builds the workload. Requires: the trace outlives it; its jobs have workers (split_workers) and tenants
+// (fill_tenants).
 Result<Workload> make_workload(const Trace& trace, const std::vector<OverlayQueue>& queues);
 
-// The class of the product that a trace's word names, if it names one.
+// Returns the job class that a word of the trace names, or nothing.
 std::optional<JobClass> product_class(std::string_view text);
 
 JobSpec spec_of(const Workload& workload, const WorkloadJob& job);
 
-// The empty fleet as placement scores see it.
+// Returns the empty fleet in the form that placement scores use.
 placement::Fleet empty_fleet(const Workload& workload);
 
 }  // namespace berth::sim

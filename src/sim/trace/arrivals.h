@@ -1,6 +1,6 @@
 #pragma once
-// An order of arrival without times: seed by seed, the numbers of the pods as they come, a pod possibly many times
-// (columns seed,pod). It is the load of the fragmentation experiment of FGD (Weng et al., ATC'23).
+// An order of arrival without times, the load of the fragmentation experiment of FGD (Weng et al., ATC'23). A file has
+// the columns seed,pod: for each seed the numbers of the pods in order of arrival. A pod may arrive many times.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Arrivals {
   std::map<std::uint64_t, std::vector<std::uint32_t>> pods_by_seed;
 };
 
-// Unlike a trace, an order has no row to spare: any bad row refuses the file.
+// Reads an order of arrival. A bad row refuses the whole file, because no arrival may be missing.
 Result<Arrivals> read_arrivals(const std::string& path, const ReadOptions& options);
 Result<Arrivals> read_arrivals_text(const std::string& name, std::string_view bytes, const ReadOptions& options);
 

@@ -13,7 +13,8 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
 bool is_gzip(std::string_view bytes);
 
-// All members of a gzip file, one after the other. A cut or damaged file is an error, never a shorter text.
+// Returns all members of a gzip file, one after the other. A cut or damaged file is an error; a shorter text is never
+// returned.
 Result<std::string> unpack_gzip(const std::string& name, std::string_view bytes, std::size_t max_bytes);
 
 }  // namespace berth::sim

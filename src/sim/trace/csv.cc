@@ -21,7 +21,7 @@ void CsvReader::skip_line_end() {
   }
 }
 
-// A bad row may have swallowed lines by a quote that never closes: the next row is the next line, not the next guess.
+// A bad row may have consumed lines because of a quote that never closes. So the next row begins at the next line.
 void CsvReader::skip_rest_of_line(std::size_t from) {
   const std::size_t end = text_.find('\n', from);
   at_ = end == std::string_view::npos ? text_.size() : end + 1;

@@ -10,7 +10,7 @@
 namespace berth::sim {
 namespace {
 
-void read_job(Row& row, RowSink& sink) {
+void read_helios_job(Row& row, RowSink& sink) {
   TraceJob job;
   job.line = row.line();
   job.id = row.need_name("job_id");
@@ -40,7 +40,7 @@ void read_job(Row& row, RowSink& sink) {
 }  // namespace
 
 Result<void> read_helios_jobs(std::string_view text, RowSink& sink) {
-  auto read = read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_job);
+  auto read = read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_helios_job);
   if (read) sink.start_at_first_submission();
   return read;
 }

@@ -10,7 +10,7 @@
 namespace berth::sim {
 namespace {
 
-void read_job(Row& row, RowSink& sink) {
+void read_native_job(Row& row, RowSink& sink) {
   TraceJob job;
   job.line = row.line();
   job.id = row.need_name("job_id");
@@ -31,7 +31,7 @@ void read_job(Row& row, RowSink& sink) {
   add_if_sound(row, std::move(job), sink);
 }
 
-void read_node(Row& row, RowSink& sink) {
+void read_native_node(Row& row, RowSink& sink) {
   TraceNode node;
   node.name = row.need_name("node");
   node.gpu_model = row.name("gpu_model");
@@ -50,11 +50,11 @@ void read_node(Row& row, RowSink& sink) {
 }  // namespace
 
 Result<void> read_native_jobs(std::string_view text, RowSink& sink) {
-  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_job);
+  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_native_job);
 }
 
 Result<void> read_native_nodes(std::string_view text, RowSink& sink) {
-  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_node);
+  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_native_node);
 }
 
 }  // namespace berth::sim

@@ -32,7 +32,7 @@ void read_pod(Row& row, RowSink& sink) {
   add_if_sound(row, std::move(job), sink);
 }
 
-void read_node(Row& row, RowSink& sink) {
+void read_openb_node(Row& row, RowSink& sink) {
   TraceNode node;
   node.name = row.need_name("sn");
   node.gpus = row.need_whole("gpu", kMaxGpus);
@@ -49,7 +49,7 @@ Result<void> read_openb_pods(std::string_view text, RowSink& sink) {
 }
 
 Result<void> read_openb_nodes(std::string_view text, RowSink& sink) {
-  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_node);
+  return read_table(text, {.max_row_bytes = sink.options().max_row_bytes}, sink, read_openb_node);
 }
 
 }  // namespace berth::sim

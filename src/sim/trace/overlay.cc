@@ -14,8 +14,8 @@
 namespace berth::sim {
 namespace {
 
-// One YAML map whose keys are all asked for by name; what nobody asked for is an error, and so is a value that is not
-// what its key calls for. The first fault stays.
+// Reads one YAML map by its keys. An unknown key is an error, and so is a value of the wrong form. The first error
+// stays.
 class YamlFields {
  public:
   YamlFields(const YAML::Node& map, std::string where, std::optional<std::string>& fault)
@@ -206,7 +206,7 @@ void read_overlay_row(Row& row, Overlay& overlay) {
   if (!overlay.by_job.emplace(id, std::move(set)).second) row.fault("job_id", "named twice");
 }
 
-// Refuses columns that nobody reads: a misspelt one would be silently without effect.
+// Refuses unknown columns: a misspelt one would have no effect.
 Result<void> check_overlay_columns(const std::string& name, const Header& header) {
   constexpr std::array<std::string_view, 10> kColumns = {"job_id",
                                                          "tenant",

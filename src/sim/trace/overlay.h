@@ -1,9 +1,9 @@
 #pragma once
-// The only place from which a tenant, a priority, a checkpoint contract or a quota may come when a trace lacks it: a
-// file that somebody wrote on purpose. YAML has rules and queues; CSV has one row per job (job_id and any of the
+// An overlay is a file that adds what a trace lacks: tenants, priorities, checkpoint contracts and quotas. These never
+// come from anywhere else. The YAML form has rules and queues; the CSV form has one row per job (job_id and any of the
 // fields).
 //
-//   jobs:                                     # every rule that matches is applied, in this order
+//   jobs:                                     # each matching rule is applied, in this order
 //     - match: {job_class: training, min_gpus: 8}
 //       set: {priority: 100, checkpoint: {interval_s: 600, cost_s: 30, restart_s: 60}}
 //   queues:
@@ -24,7 +24,7 @@ namespace berth::sim {
 
 struct OverlayMatch {
   std::optional<std::string> id, tenant, user, priority_class, job_class, status, partition;
-  std::optional<std::int64_t> min_gpus, max_gpus;  // of the whole job
+  std::optional<std::int64_t> min_gpus, max_gpus;  // GPUs of the whole job
 };
 
 struct OverlaySet {
@@ -55,16 +55,16 @@ struct Overlay {
 Result<Overlay> read_overlay(const std::string& path, const ReadOptions& options);
 Result<Overlay> read_overlay_text(const std::string& name, std::string_view text, const ReadOptions& options);
 
-// Against the whole trace, before anything is cut from it. Refuses a rule that matches no job and an id that no job
-// has: whoever wrote it meant something else.
+// Checks the overlay against the whole trace, before a window is cut. Error: a rule matches no job, or a job id is
+// unknown, because that is most likely a mistake.
 Result<void> check_overlay(const Overlay& overlay, const Trace& trace);
 
-// Sets the fields and counts in trace.overlay_taken what came from where.
+// Sets the fields of the jobs, and counts in trace.overlay_taken how many fields came from the overlay.
 void apply_overlay(const Overlay& overlay, Trace& trace);
 
-// Against the fleet and the jobs as they will be run, tenants filled in. Refuses a guarantee that the whole fleet could
-// not keep, and a queue with both jobs and queues below it; of guarantees that are too much together and of queues
-// without jobs it notes that in the trace, or refuses them too with `strict`.
+// Checks the queues against the fleet and the jobs that will run, after fill_tenants. Error: a guarantee is larger than
+// the fleet, or a queue has both jobs and child queues. Guarantees that are too large in sum, and queues without jobs,
+// are noted in the trace; with `strict` they are errors, too.
 Result<void> check_queues(const std::vector<OverlayQueue>& queues, bool strict, Trace& trace);
 
 }  // namespace berth::sim

@@ -97,7 +97,7 @@ void add_attempt(const json::value& value, JobObject& job, Attempts& attempts) {
   if (attempt.first_fault()) job.fault("attempts", *attempt.first_fault());
 }
 
-void read_job(const json::object& object, std::int64_t line, RowSink& sink) {
+void read_philly_job(const json::object& object, std::int64_t line, RowSink& sink) {
   JobObject source(object);
   TraceJob job;
   job.line = line;
@@ -135,7 +135,7 @@ void read_element(const JsonElement& element, RowSink& sink) {
   const json::value value = json::parse(json::string_view(element.text.data(), element.text.size()), failed);
   if (failed) return sink.bad_row(element.line, "not JSON: " + failed.message());
   if (!value.is_object()) return sink.bad_row(element.line, "not a JSON object");
-  read_job(value.get_object(), element.line, sink);
+  read_philly_job(value.get_object(), element.line, sink);
 }
 
 void read_machine(Row& row, RowSink& sink) {

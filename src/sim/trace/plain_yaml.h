@@ -1,6 +1,6 @@
 #pragma once
-// YAML without its dangers: no anchors, no aliases, no tags, one document, and limits on size, depth and number of
-// nodes that are checked on the stream of events before any tree is built.
+// Safe YAML: no anchors, no aliases, no tags, one document. Limits on size, depth and number of nodes are checked while
+// events are read, before a tree is built.
 
 #include <yaml-cpp/yaml.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where tests find the public traces, which are not part of the repository.
+// The place of the public traces for tests. They are not part of the repository.
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,8 @@
 
 namespace berth::sim {
 
-// $BERTH_TRACES, else ../shared/traces beside the repository; empty, and said out loud, if the file is not there.
+// Returns the path of the file in $BERTH_TRACES or ../shared/traces. If the file is absent, it prints SKIPPED and
+// returns "".
 inline std::string public_file(const std::string& path) {
   const char* folder = std::getenv("BERTH_TRACES");
   const std::string file = std::string(folder == nullptr ? "../shared/traces" : folder) + "/" + path;

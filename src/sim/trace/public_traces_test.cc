@@ -1,5 +1,5 @@
-// The readers against the public traces themselves: row counts and sums that their owners or our own notes state. The
-// traces are not part of the repository; without them every case says out loud that it was skipped.
+// Tests the readers on the public traces: row counts and sums that their owners or our notes state. The traces are not
+// in the repository; without them each case prints that it was skipped.
 
 #include <doctest/doctest.h>
 

@@ -12,7 +12,7 @@ namespace {
 
 using ReadText = Result<void> (*)(std::string_view, RowSink&);
 
-// How a file of one format is known: by the columns of its header, or by its first character.
+// How the format of a file is detected: by the columns of its header, or by its first character.
 struct Reader {
   TraceFormat format;
   std::vector<std::string_view> columns;  // empty: a JSON array

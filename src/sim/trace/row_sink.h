@@ -1,6 +1,6 @@
 #pragma once
-// Where every reader puts its rows: sound ones into the trace, bad ones into its account of bad rows, and beside them
-// the defaults that were taken. With `strict` the first bad row ends the reading.
+// A RowSink takes the rows of a reader: good rows go into the trace, bad rows and the defaults taken are counted. With
+// `strict` the first bad row ends the reading.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace berth::sim {
 
-// Limits of sound values: far above any machine, far below overflow of their products.
+// Limits of valid values: far above any machine, far below an overflow of their products.
 inline constexpr std::int64_t kMaxGpus = 1'000'000;
 inline constexpr auto kMostGpusOfNode = static_cast<std::int64_t>(kMaxGpusPerNode);
 inline constexpr std::int64_t kMaxWorkers = 1'000'000;
@@ -25,7 +25,7 @@ inline constexpr std::int64_t kMaxCpuMilli = 1'000'000'000'000;
 inline constexpr std::int64_t kMaxMemMib = 1'000'000'000'000;
 inline constexpr std::int64_t kMaxTimeMs = std::int64_t{1000} * 366 * 86'400'000;  // a thousand years
 
-// A node that does not state its CPU or memory is taken to have so much that neither constrains.
+// CPU and memory of a node that does not state them: so much that they never limit.
 inline constexpr std::int64_t kUnstatedNodeCpuMilli = 1'000'000'000;
 inline constexpr std::int64_t kUnstatedNodeMemMib = 1'000'000'000;
 
@@ -37,13 +37,13 @@ class RowSink {
   const ReadOptions& options() const { return options_; }
   const std::string& file() const { return file_; }
 
-  // With what was assumed of it, which counts only if the row is taken.
+  // Adds a row. Its defaults count only if the row is taken.
   void add(TraceJob job, const std::vector<std::string_view>& defaults);
   void add(TraceNode node, std::int64_t line, const std::vector<std::string_view>& defaults);
   void bad_row(std::int64_t line, const std::string& reason);
   void leave_out(std::string_view rule) { ++trace_.rows_left_out[std::string(rule)]; }
 
-  // True once no more rows are wanted; status() says why.
+  // Returns true if no more rows are wanted; status() says why.
   bool stopped() const { return refusal_.has_value(); }
   void refuse(Error error) { refusal_ = std::move(error); }
   // Counts a row against the limit.

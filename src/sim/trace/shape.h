@@ -1,6 +1,6 @@
 #pragma once
-// What an experiment does to a trace before it runs: cut a window, scale the load, split a job's total GPUs over nodes,
-// or invent a fleet by its shape. Each step writes what it did into the trace's notes or defaults.
+// Changes of a trace before a run: cut a window, scale the load, split the total GPUs of a job over nodes, or invent a
+// fleet. Each step is recorded in the notes or defaults of the trace.
 
 #include <cstdint>
 #include <string_view>
@@ -18,10 +18,10 @@ struct DayWindow {
 // "22-58": days since the trace's start, decimals allowed; the end is not included.
 Result<DayWindow> parse_day_window(std::string_view text);
 
-// Keeps the jobs submitted within the window and moves time 0 to its beginning. Jobs without a submission time go.
+// Keeps the jobs submitted within the window and moves time 0 to its start. Jobs without a submission time are removed.
 void cut_window(Trace& trace, DayWindow window);
 
-// Moves time 0 to the first submission, so that what is measured over time does not begin with emptiness.
+// Moves time 0 to the first submission, so that measures over time do not begin with an empty fleet.
 void start_at_first_submission(Trace& trace);
 
 // "1.3": thousandths of the original load.
@@ -40,10 +40,10 @@ void split_workers(Trace& trace, std::int64_t gpus_per_node);
 // "56x8xV100" or "56x8xV100,10x4xT4": nodes x GPUs x model. CPU and memory are not stated and do not constrain.
 Result<void> add_fleet_shape(std::string_view text, Trace& trace);
 
-// Jobs that no run over time can use (no submission time, no duration) go, and are counted.
+// Removes jobs without a submission time or a duration, and counts them.
 void keep_timed_jobs(Trace& trace);
 
-// Jobs whose tenant is still unknown, after any overlay, go to this one.
+// Sets this tenant on jobs whose tenant is still unknown after any overlay.
 void fill_tenants(Trace& trace, std::string_view tenant);
 
 }  // namespace berth::sim

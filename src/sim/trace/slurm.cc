@@ -128,7 +128,7 @@ void set_request(Row& row, const Tres& tres, TraceJob& job) {
   job.gpu_models = tres.gpu_types;
 }
 
-void read_job(Row& row, RowSink& sink) {
+void read_slurm_job(Row& row, RowSink& sink) {
   const std::string id = row.need_name("JobID");
   if (id.find('.') != std::string::npos) return sink.leave_out("Slurm job steps");
   if (id.find('[') != std::string::npos) return sink.leave_out("Slurm array elements that never started");
@@ -163,7 +163,7 @@ void read_job(Row& row, RowSink& sink) {
 
 Result<void> read_slurm_jobs(std::string_view text, RowSink& sink) {
   const CsvDialect dialect{.delimiter = '|', .quotes = false, .max_row_bytes = sink.options().max_row_bytes};
-  auto read = read_table(text, dialect, sink, read_job);
+  auto read = read_table(text, dialect, sink, read_slurm_job);
   if (read) sink.start_at_first_submission();
   return read;
 }

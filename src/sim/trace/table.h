@@ -1,6 +1,6 @@
 #pragma once
-// A table with a header line: cells by the name of their column, checked as they are asked for. The first fault of a
-// row stays; the reader looks at it once, at the end of the row. Names of columns are compared without case.
+// A table with a header line. Cells are found by the name of their column, without case, and checked when they are
+// read. A row keeps its first fault; the reader looks at it at the end of the row.
 
 #include <cstdint>
 #include <functional>
@@ -40,7 +40,8 @@ class Row {
   std::string_view cell(std::string_view column) const;
   bool empty(std::string_view column) const { return cell(column).empty(); }
 
-  // Each faults on a cell that is not what it asks for. An empty cell is nullopt, or a fault for the `need_` forms.
+  // Each of these notes a fault if the cell has the wrong form. For an empty cell they return nothing, or note a fault
+  // in the `need_` forms.
   std::string name(std::string_view column);
   std::string need_name(std::string_view column);
   std::optional<std::int64_t> whole(std::string_view column, std::int64_t limit);

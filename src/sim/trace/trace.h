@@ -1,7 +1,7 @@
 #pragma once
-// What a public or private trace says about jobs and machines, as plain values. A reader keeps to what its source says;
-// where a source is silent a stated default is taken and counted in `defaults_taken`, so that a report can print every
-// assumption. Times are milliseconds since the trace's own start. Amounts of a job are per worker.
+// The jobs and machines of a trace, as plain values. A reader takes only what its source states. Otherwise it takes a
+// default and counts it in `defaults_taken`, so that a report can print each assumption. Times are milliseconds since
+// the start of the trace. Amounts of a job are per worker.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace berth::sim {
 
-// How often a job saves its work and what that costs. Only an overlay can say so: no public trace does.
+// How often a job saves its work and what that costs. Only an overlay can state it; no public trace does.
 struct TraceCheckpoint {
   std::int64_t interval_ms = 0;  // between periodic saves; 0: saves only when asked to leave
   std::int64_t cost_ms = 0;      // from the signal to the acknowledged save
@@ -33,7 +33,7 @@ struct TraceJob {
   std::int64_t gpus_per_worker = 0;         // the job's total while `workers` is absent
   std::int64_t gpu_milli = 1000;            // of each GPU; below 1000 only with one GPU
   std::optional<std::int64_t> workers;      // absent: the number of nodes is not recorded (see split_workers)
-  std::vector<std::string> gpu_models;      // any of these will do; empty: any model
+  std::vector<std::string> gpu_models;      // any of these is accepted; empty: any model
   std::int64_t cpu_milli = 0;
   std::int64_t mem_mib = 0;
   std::string priority_class;  // the source's own word
@@ -43,8 +43,8 @@ struct TraceJob {
   std::optional<std::int64_t> time_limit_ms;  // where the user stated one
   std::optional<std::int64_t> priority;       // only from an overlay
   std::optional<TraceCheckpoint> checkpoint;  // only from an overlay
-  std::int64_t line = 0;                      // where it stands in its file, from 1
-  std::uint64_t defaults = 0;                 // what was assumed of it: bits of Trace::job_defaults
+  std::int64_t line = 0;                      // its line in the file, from 1
+  std::uint64_t defaults = 0;                 // defaults that it took: bits of Trace::job_defaults
 
   // GPUs that the whole job holds, in thousandths.
   std::int64_t total_gpu_milli() const { return gpus_per_worker * gpu_milli * workers.value_or(1); }
@@ -67,7 +67,7 @@ struct BadRow {
   std::string reason;
 };
 
-// Every bad row is counted; the first few are kept whole so that they can be found and mended.
+// Bad rows: all are counted; the first few are kept in full.
 struct BadRows {
   std::int64_t total = 0;
   std::map<std::string, std::int64_t> by_reason;
@@ -83,15 +83,15 @@ struct Trace {
   std::vector<std::string> job_defaults;               // what the bits of TraceJob::defaults say, at most 64
   std::map<std::string, std::int64_t> rows_left_out;   // sound rows that a stated rule leaves out, such as job steps
   std::map<std::string, std::int64_t> overlay_taken;   // what an overlay supplied, and for how many jobs
-  std::vector<std::string> notes;                      // window, scaling and whatever else changed the input
+  std::vector<std::string> notes;                      // what changed the input, such as a window or a scaled load
   BadRows bad_rows;
-  bool gpus_only = false;  // GPUs are counted, the nodes are a heap of them
+  bool gpus_only = false;  // only GPUs count; the nodes are one pool of them
 };
 
-// Counts an assumption, and remembers of which job it was.
+// Counts a default, and notes that the job took it.
 void assume(Trace& trace, TraceJob& job, std::string_view text);
 
-// Leaves out the jobs for which `predicate` holds, and what was assumed of them: what is left is what is run.
+// Removes the jobs for which `predicate` is true, and their counted defaults.
 void leave_out_jobs(Trace& trace, const std::string& rule, const std::function<bool(const TraceJob&)>& predicate);
 
 // GPUs of all nodes, in thousandths.

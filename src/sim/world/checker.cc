@@ -1,6 +1,6 @@
-// The fold of the checker over the cluster, its sums, and what is seen outside and at the end of a turn.
-// checker_jobs.cc has the lives of jobs, checker_places.cc where they may start, checker_stops.cc who may be stopped
-// for whom, checker_scratch.cc what is recomputed from nothing.
+// Folds the events of the cluster, keeps the sums, and checks answers and the end of an iteration. checker_jobs.cc has
+// the lives of jobs, checker_places.cc where jobs may start, checker_stops.cc which jobs may be evicted for which,
+// checker_scratch.cc what is recomputed from nothing.
 
 #include "sim/world/checker.h"
 
@@ -80,7 +80,8 @@ QuotaAmounts Checker::guarantee_of(const ResourceAmounts& named) {
 
 namespace {
 
-// Of the dimensions that say whether a guarantee is used: the kinds of GPU, or everything where no GPUs are stated.
+// Returns true if `holds` is true for a dimension that decides whether a guarantee is used: GPUs, or all dimensions if
+// the guarantee states no GPUs.
 template <class Holds>
 bool any_judged(const QuotaAmounts& guaranteed, Holds&& holds) {
   bool of_gpus = false;
@@ -95,12 +96,13 @@ bool any_judged(const QuotaAmounts& guaranteed, Holds&& holds) {
 
 }  // namespace
 
-// More than half of what is guaranteed.
+// Returns true if the queue uses more than half of its guarantee.
 bool Checker::is_busy(const QueueView& queue) {
   return any_judged(queue.guaranteed, [&](std::size_t d) { return queue.usage[d] > queue.guaranteed.amounts[d] / 2; });
 }
 
-// By what it uses alone; what waits there makes it want more than that.
+// Notes since when the queue uses more than its decayed guarantee. Only usage counts here; pending jobs are not
+// counted.
 void Checker::note_shortness(QueueView& queue) {
   const bool is_short = queue.use_or_lose_ms > 0 && any_judged(queue.guaranteed, [&](std::size_t d) {
                           return queue.usage[d] > queue.guaranteed.amounts[d] &&
@@ -216,7 +218,7 @@ void Checker::on(const ClusterConfigured& event) {
   for (QueueView& queue : queues_) note_shortness(queue);
 }
 
-// Weights changed, and with them what charges count; nothing is evicted for it.
+// Recounts all charges after GPU weights have changed. No job is evicted for it.
 void Checker::recount() {
   for (QueueView& queue : queues_) {
     integrate(queue);
@@ -272,7 +274,7 @@ void Checker::integrate(QueueView& queue) {
   queue.integrated_to = now_;
 }
 
-// What the charge used since it was last put on the books.
+// Adds to the accounts what the charge used since it was last added.
 void Checker::book(JobView& job, ChargeView& one) {
   const std::int64_t passed = now_ - one.since;
   one.since = now_;
@@ -375,7 +377,7 @@ void Checker::promise_of_queues(const JobView& job, int sign) {
   }
 }
 
-// Whether the guarantee is of what is asked: of its GPUs, or of CPU or memory where it asks none.
+// Returns true if the guarantee covers the request: its GPUs, or, for a request without GPUs, its CPU or memory.
 bool Checker::is_of(const QuotaAmounts& floor, const Amounts& asked) {
   bool of_gpus = floor.states(kDimGpu);
   bool other_model = false;
@@ -396,8 +398,8 @@ bool Checker::fits_guarantee(const QueueView& queue, const Amounts& used, const 
   return true;
 }
 
-// What is in burst pools is within nowhere.
-// Where the job stood before a move it stands still, whatever is promised to others.
+// Returns the mask of guarantees that the charge is within. A charge in burst pools is within none. For a move, `stood`
+// is the mask before it: there the charge stays within, whatever is nominated to other jobs.
 std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, std::uint64_t stood) const {
   std::uint64_t mask = 1;
   for (std::uint32_t q = job.queue; q != 0 && !charge.burst; q = queues_[q].parent) {
@@ -409,16 +411,14 @@ std::uint64_t Checker::within_of(const JobView& job, const ChargeView& charge, s
 }
 
 bool Checker::guaranteed(std::uint32_t queue, std::uint64_t within) const {
-  bool any = false;
   for (std::uint32_t q = queue; q != 0; q = queues_[q].parent) {
-    if (queues_[q].guaranteed.stated == 0) continue;
-    any = true;
     if ((within >> queues_[q].depth & 1U) == 0) return false;
   }
-  return any;
+  return true;
 }
 
-// The children of the lowest common ancestor on the way to each; equal when one is below the other.
+// Returns the children of the lowest common ancestor on the paths to both queues; they are equal if one queue is below
+// the other.
 std::pair<std::uint32_t, std::uint32_t> Checker::siblings(std::uint32_t a, std::uint32_t b) const {
   std::pair<std::uint32_t, std::uint32_t> below{a, b};
   while (a != b) {

@@ -1,13 +1,13 @@
 #pragma once
-// An independent witness of the promises. It folds the durable events by itself, in its own structures, and shares no
-// code with state, sched or control beyond the plain values of the model; the fleet's truth comes from the fake
+// An independent check of the invariants. It folds the durable events by itself, in its own structures, and shares no
+// code with state, sched or control except the plain values of the model. What really runs it learns from the fake
 // backend.
 //
-// After every event it checks what that event may not break, in time that does not depend on the size of the cluster:
-// P1 capacity and promised places, P2 whole gangs, P3 within and promotion, P4 max, P5 causes and proofs of evictions,
-// P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage. `check_from_scratch` recomputes all
-// sums, compares them with the state, and its accounts with the meter's (P12), and looks for work that waits without a
-// reason (P6, P3).
+// After each event it checks what that event may not break, in time that does not depend on the size of the cluster: P1
+// capacity and nominated places, P2 whole gangs, P3 guarantees and promotion, P4 max, P5 causes and proofs of
+// evictions, P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage. `check_from_scratch`
+// recomputes all sums and compares them with the state, and its own accounts with the meter's (P12). It also looks for
+// jobs that wait without a reason (P6, P3).
 
 #include <algorithm>
 #include <cstdint>
@@ -29,7 +29,7 @@ class Checker : public Witness {
  public:
   explicit Checker(const backend::FakeBackend& fleet) : fleet_(fleet) {}
 
-  // A submission was sent; its answer will be held against what was said before under the same key.
+  // Notes a submission that was sent. Its answer is compared with the earlier answers for the same key.
   void expect_submission(std::uint64_t ticket, const std::string& user, const std::string& key);
 
   void on_records(std::span<const EventRecord> records, const state::State& durable) override;
@@ -37,10 +37,11 @@ class Checker : public Witness {
   void on_answer(const Answer& answer) override;
   void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) override;
 
-  // `quiet`: the last turn left nothing that could start at once.
+  // Recomputes everything from nothing. `quiet`: the last iteration left nothing that could start at once.
   void check_from_scratch(const state::State& durable, const billing::Meter& meter, Timestamp now, bool quiet);
   std::uint64_t scratch_checks() const { return scratch_checks_; }
-  // Jobs that were seen waiting, running or ending in each way; a simulation that never gets there proves nothing.
+  // Returns how often each case was seen: jobs that waited, ran or ended in each way. A simulation that never sees a
+  // case proves nothing about it.
   const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
 
   const std::optional<std::string>& violation() const { return violation_; }
@@ -56,11 +57,11 @@ class Checker : public Witness {
     QuotaAmounts guaranteed;
     QuotaAmounts configured;
     std::int64_t use_or_lose_ms = 0;
-    Timestamp guarantee_since;                   // when it was last configured or changed
-    Timestamp busy_at;                           // when it last used more than half of it
-    Timestamp short_since = Timestamp::never();  // it uses more than is left of a guarantee that has decayed
-    EvictionTermsConfig eviction;                // with what the queues above it say, but for the rate
-    std::vector<Timestamp> evictions;            // for claimants, while its rate is limited
+    Timestamp guarantee_since;                   // when the guarantee was last configured or changed
+    Timestamp busy_at;                           // when the queue last used more than half of the guarantee
+    Timestamp short_since = Timestamp::never();  // since when it uses more than is left of a decayed guarantee
+    EvictionTermsConfig eviction;                // inherited terms included, except the rate
+    std::vector<Timestamp> evictions;            // evictions for preemptors, kept while the queue limits their rate
     Amounts max = Amounts::unlimited();
     Amounts lending = Amounts::unlimited();
     std::string domain;
@@ -71,14 +72,14 @@ class Checker : public Witness {
     std::set<std::tuple<Seq, JobId, std::uint32_t>> borrowed;
     std::int64_t integral = 0;  // milli-GPU x ms of usage
     Timestamp integrated_to;
-    std::int64_t billed = 0;  // the same, attempt by attempt
+    std::int64_t billed = 0;  // the same integral, added up by attempts
   };
   struct GpuView {
     std::uint32_t model = 0;
     std::int32_t bound = 0;
     std::int32_t nominated = 0;
     std::int32_t sharers = 0;
-    std::array<std::int32_t, 8> slices{};  // of one that is cut: how many instances occupy each
+    std::array<std::int32_t, 8> slices{};  // of a GPU with MIG: how many instances use each slice
     std::string domain;
     bool healthy = true;
   };
@@ -88,9 +89,9 @@ class Checker : public Witness {
     bool cordoned = false;
     bool draining = false;
     Timestamp gone_at;
-    std::multiset<std::pair<Timestamp, Timestamp>> windows;  // of maintenance, that are not over
-    std::int32_t maintained = 0;                             // so many have begun
-    std::vector<Timestamp> losses;                           // of contact, since it was last let in
+    std::multiset<std::pair<Timestamp, Timestamp>> windows;  // maintenance windows that are not over
+    std::int32_t maintained = 0;                             // how many of them have begun
+    std::vector<Timestamp> losses;                           // losses of contact since it was last let in
     std::uint64_t lease = 0;
     std::int64_t cpu = 0;  // bound
     std::int64_t memory = 0;
@@ -106,7 +107,7 @@ class Checker : public Witness {
     Seq order = 0;
     std::uint32_t first = 0;
     std::uint32_t tasks = 0;
-    Timestamp since;  // it was last put on the books
+    Timestamp since;  // when it was last added to the accounts
   };
   struct StopView {
     StopCause cause = StopCause::kUser;
@@ -117,7 +118,7 @@ class Checker : public Witness {
     bool forced = false;
     std::uint32_t over_before = 0;
     std::uint32_t keep = 0;
-    std::vector<TaskPlacement> to = {};  // consolidate, move: what is promised to it for its next attempt
+    std::vector<TaskPlacement> to = {};  // consolidate, move: the places that are kept for the next attempt
   };
   struct NominationView {
     std::vector<TaskPlacement> placements;
@@ -125,7 +126,7 @@ class Checker : public Witness {
     Amounts amounts;
     std::map<JobId, std::uint32_t> keeps;
     StopCause cause = StopCause::kReclaim;
-    std::uint64_t within = ~std::uint64_t{0};  // of which guarantees room is kept for it (bit = depth)
+    std::uint64_t within = ~std::uint64_t{0};  // bit d: room is kept in the guarantee at depth d
     bool has_moved() const { return is_move(cause) && victims.empty(); }
   };
   struct JobView {
@@ -134,7 +135,7 @@ class Checker : public Witness {
     std::uint32_t queue = 0;
     std::int32_t priority = 0;
     JobId parent;
-    std::int32_t index = 0;  // of a replica or element
+    std::int32_t index = 0;  // index of a replica or element
     bool held = false;
     bool cancelled = false;
     Timestamp submitted;
@@ -152,13 +153,13 @@ class Checker : public Witness {
     bool failed = false;
     std::vector<ChargeView> charges;
     std::optional<StopView> stop;
-    std::int64_t grace_used_ms = 0;  // before it was let off
+    std::int64_t grace_used_ms = 0;  // grace used before the eviction was cancelled
     Timestamp cancel_eviction;
     std::optional<NominationView> nomination;
-    std::vector<TaskPlacement> moved_to;  // it has left to start there
-    std::vector<NodeId> ordered_off;      // its attempt was ordered to leave these nodes
+    std::vector<TaskPlacement> moved_to;  // the places for which it has left, in a move
+    std::vector<NodeId> ordered_off;      // nodes that the attempt was ordered to leave
 
-    // What is promised to it.
+    // Returns the places that are nominated, or kept, for the job.
     std::span<const TaskPlacement> promised() const {
       if (nomination) return nomination->placements;
       return stop ? std::span<const TaskPlacement>(stop->to) : std::span<const TaskPlacement>();
@@ -168,20 +169,20 @@ class Checker : public Witness {
              std::find(began.begin(), began.end(), false) == began.end();
     }
     bool stopping() const { return stop && stop->keep == 0; }
-    // The task is one that the gang was asked to give back.
+    // Returns true if the gang scales down and this task is one that stops.
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
-    std::set<std::size_t> held_nodes;  // by index; where a start is held for it
+    std::set<std::size_t> held_nodes;  // indexes of the nodes of its backfill reservation
     Timestamp held_start;
-    std::int64_t ran_ms = 0;            // in ended attempts
-    bool evicted_last = false;          // for a claimant, moves left out
-    Timestamp runs_since;               // moves left out
+    std::int64_t ran_ms = 0;            // run time of ended attempts
+    bool evicted_last = false;          // its last attempt ended for a preemptor; moves do not count
+    Timestamp runs_since;               // start of the current run; moves do not interrupt it
     std::optional<Timestamp> moved;     // when its last attempt ended for a move
-    std::uint64_t stood = 0;            // within, with all it had, when its last attempt ended
-    std::int64_t past_service = 0;      // as far as it is booked, in milli-GPU x ms
-    std::int32_t own_ends = 0;          // in a row, since its last long run, which counts as one
-    std::int32_t lost_nominations = 0;  // since it last started
-    Timestamp lost_nominations_from;    // for that it stops nobody before then
-    Timestamp evicts_from;              // it may stop others from then on
+    std::uint64_t stood = 0;            // the `within` mask of all its charges when its last attempt ended
+    std::int64_t past_service = 0;      // as far as it is accounted for, in milli-GPU x ms
+    std::int32_t own_ends = 0;          // failures in a row since its last long run, which counts as one
+    std::int32_t lost_nominations = 0;  // nominations lost since it last started
+    Timestamp lost_nominations_from;    // because of lost nominations it evicts no job before then
+    Timestamp evicts_from;              // it may evict jobs from then on
   };
   struct WindowView {
     std::vector<NodeId> nodes;
@@ -193,8 +194,7 @@ class Checker : public Witness {
     std::string user;
     std::string key;
   };
-  // The checker's own accounts, by queue, user, GPU model (one more than its index; 0 without a GPU) and whether
-  // borrowed.
+  // The checker's own accounts, by queue, user, GPU model (index + 1; 0 without a GPU) and whether borrowed.
   using BookKey = std::tuple<std::uint32_t, std::string, std::uint32_t, bool>;
   struct Book {
     std::int64_t gpu = 0;  // milli-GPU x ms, milli-CPU x ms, MiB x ms
@@ -202,14 +202,14 @@ class Checker : public Witness {
     std::int64_t memory = 0;
     bool operator==(const Book&) const = default;
   };
-  // The GPUs of one model: how many milli-GPUs there are, and how many of them nobody can use; and the integrals.
+  // The GPUs of one model: how many milli-GPUs there are and how many are down, and the integrals of both.
   struct FleetBook {
     std::int64_t there = 0;
     std::int64_t down = 0;
     std::int64_t there_ms = 0;
     std::int64_t down_ms = 0;
   };
-  // What borrowers hold and a claimant could have.
+  // Resources that a preemptor could reclaim from borrowers.
   struct Removable {
     struct Node {
       std::int64_t cpu = 0;
@@ -218,7 +218,7 @@ class Checker : public Witness {
     };
     std::vector<Node> nodes;
     std::int64_t jobs = 0;
-    std::map<std::uint32_t, std::int64_t> below;  // so many of the jobs, by queue; what is given back counts, too
+    std::map<std::uint32_t, std::int64_t> below;  // number of these jobs by queue; jobs that only scale down count, too
   };
 
   void on(const ClusterConfigured& event);
@@ -364,7 +364,7 @@ class Checker : public Witness {
   std::int64_t gpu_slots(const JobView& job, const NodeView& node, std::uint32_t model,
                          const Removable::Node& away) const;
   std::int64_t slots(const JobView& job, const NodeView& node, std::uint32_t model, const Removable::Node& away) const;
-  // `held`: nodes, by index, that are left out.
+  // `held`: indexes of nodes that are left out.
   bool fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held = {}) const;
   std::set<std::size_t> held_from(const JobView& job, Timestamp now) const;
   bool answerable(const JobView& job, Timestamp now) const;
@@ -395,27 +395,27 @@ class Checker : public Witness {
   std::map<JobId, Outcome> finished_;
   JobId last_job_;
   Timestamp now_;
-  std::vector<Timestamp> evictions_;  // for claimants, while their rate is limited
+  std::vector<Timestamp> evictions_;  // evictions for preemptors, kept while their rate is limited
   std::vector<Timestamp> moves_;
   Seq seq_ = 0;
   bool fragmentation_alarm_ = false;
-  Seq last_cycle_ = 0;  // that decided something
+  Seq last_cycle_ = 0;  // the last cycle that decided something
   std::int64_t bound_milli_ = 0;
   std::int64_t total_integral_ = 0;
   Timestamp total_to_;
   std::map<BookKey, Book> books_;
   std::vector<FleetBook> fleet_books_;  // by model
 
-  std::set<std::pair<Timestamp, JobId>> deadlines_;  // of stops that are not forced, and of time limits
-  std::set<JobId> complete_;                         // every task is over, the attempt has not ended
-  bool less_is_kept_ = false;                        // a hold or a promise ended since work was last looked for
-  std::set<JobId> failing_;                          // a task failed, the rest is not stopped
-  std::set<JobId> shrinking_;                        // asked to give tasks back
-  std::set<JobId> on_notice_;                        // victims that could still be let off
+  std::set<std::pair<Timestamp, JobId>> deadlines_;  // deadlines of stops that are not forced, and of time limits
+  std::set<JobId> complete_;                         // jobs whose tasks are all over, but whose attempt has not ended
+  bool less_is_kept_ = false;  // a reservation or a nomination ended since the last search for startable jobs
+  std::set<JobId> failing_;    // jobs with a failed task whose other tasks are not stopped yet
+  std::set<JobId> shrinking_;  // gangs that scale down
+  std::set<JobId> on_notice_;  // victims whose eviction could still be cancelled
   std::set<JobId> cancelling_;
   std::set<std::uint32_t> roomier_;
   std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
-  std::set<std::size_t> flapping_;     // nodes that are back and have to be kept out
+  std::set<std::size_t> flapping_;     // nodes that are back and have to be cordoned
 
   std::map<std::uint64_t, Submission> expected_;
   std::map<std::pair<std::string, std::string>, JobId> answered_;

@@ -1,4 +1,4 @@
-// The fold of the checker over the lives of jobs: what each of their events may not break.
+// Folds the events of jobs, and checks what each of them may not break.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 
 bool evicts_for_preemptor(StopCause cause) { return cause == StopCause::kReclaim || cause == StopCause::kPreempt; }
 
-// So many tasks of the victim stay.
+// Returns how many tasks of the victim stay.
 std::size_t kept(const Nominated& event, JobId victim) {
   const auto found = std::find(event.victims.begin(), event.victims.end(), victim);
   return event.keeps.empty() ? 0 : event.keeps[static_cast<std::size_t>(found - event.victims.begin())];
@@ -56,13 +56,13 @@ void Checker::on(const JobPriorityChanged& event) {
 void Checker::on(const JobCancelRequested& event) {
   count("cancel");
   if (JobView* job = live(event.job, "a cancel")) {
-    if (event.user == "berth") check_replacement(*job);  // not what a user cancels
+    if (event.user == "berth") check_replacement(*job);  // jobs that a user cancels are not replacements
     job->cancelled = true;
     cancelling_.insert(job->id);
   }
 }
 
-// The proof that the claimant fits when its victims have left.
+// Checks the proof that the preemptor fits when its victims have left.
 void Checker::on(const Nominated& event) {
   JobView* job = live(event.job, "a nomination");
   if (job == nullptr) return;
@@ -84,7 +84,7 @@ void Checker::on(const Nominated& event) {
     }
   }
   for (const TaskPlacement& placement : event.placements) {
-    if (moved) break;  // kept for it since; others may be promised what is beside it and wait for victims there
+    if (moved) break;  // these places were kept since the order to move; other jobs may be nominated beside them by now
     const NodeView& node = nodes_[placement.node.index()];
     require(node.cpu + node.nominated_cpu <= node.spec.cpu_milli &&
                 node.memory + node.nominated_memory <= node.spec.memory_mib,
@@ -108,7 +108,7 @@ void Checker::on(const Nominated& event) {
   check_kept_room(*job);
 }
 
-// Room of a guarantee is kept for the claimant wherever it will lie within when its victims have left.
+// Checks that room is kept in exactly those guarantees that the preemptor will be within when its victims have left.
 void Checker::check_kept_room(const JobView& job) {
   if (job.nomination->victims.empty() || is_move(job.nomination->cause) || in_burst(job.nomination->placements)) return;
   std::optional<std::uint32_t> child;
@@ -129,7 +129,7 @@ void Checker::on(const NominationDropped& event) {
   JobView* job = live(event.job, "a dropped nomination");
   if (job == nullptr) return;
   drop_nomination(*job);
-  // The first time nothing follows; then it stops nobody for 10 s, 20 s, 40 s ...
+  // The first lost nomination has no effect. Later ones forbid the job to evict for 10 s, 20 s, 40 s ...
   if (++job->lost_nominations < 2) return;
   job->lost_nominations_from = now_ + (std::int64_t{10'000} << std::min(job->lost_nominations - 2, 20));
 }
@@ -151,7 +151,7 @@ void Checker::on(const ReservationDropped& event) {
   if (JobView* job = live(event.job, "a dropped hold")) drop_reservation(*job);
 }
 
-// Who waited behind it alone has to be asked again.
+// Jobs that only this reservation kept waiting have to be tried again.
 void Checker::drop_reservation(JobView& job) {
   if (job.held_nodes.empty()) return;
   job.held_nodes.clear();
@@ -206,7 +206,7 @@ void Checker::on(const AttemptStarted& event) {
   if (const auto parent = jobs_.find(job->parent); parent != jobs_.end()) {
     parent->second.attempts = std::max(parent->second.attempts, 1U);
   }
-  constexpr std::int64_t kAtOnceMs = 10'000;  // who waits longer has lost the places to which it was to move
+  constexpr std::int64_t kAtOnceMs = 10'000;  // a job that waits longer has lost the places to which it was to move
   if (job->moved && now_ - *job->moved > kAtOnceMs) {
     job->moved.reset();
     job->evicted_last = false;
@@ -262,8 +262,9 @@ void Checker::on(const AttemptGrown& event) {
   charge(*job, one, static_cast<std::uint32_t>(job->charges.size() - 1), +1);
 }
 
-// Who is within at a queue loses that only where a guarantee was lowered so that it has no room, or is not of what it
-// has any more, or to one that is within at the queue's child, as it is not itself.
+// Checks that a charge leaves a guarantee only for one of three causes: the guarantee was lowered below its usage; it
+// no longer covers the charge's resources; or a charge that is within at the child of the queue takes the room, while
+// this one borrows there.
 void Checker::check_demotion(const JobView& job, const ChargeView& one, std::uint64_t within) {
   for (std::uint32_t q = job.queue, child = 0; q != 0; child = q, q = queues_[q].parent) {
     const QueueView& queue = queues_[q];
@@ -281,7 +282,8 @@ void Checker::check_demotion(const JobView& job, const ChargeView& one, std::uin
   }
 }
 
-// Room goes to the oldest borrowed charge that fits into it; what was taken from another to who is within at the child.
+// Checks promotions. Free room goes to the oldest borrowed charge that fits. Room that was taken from another charge
+// goes to a charge that is within at the child.
 void Checker::on(const ChargePromoted& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a promotion");
   if (job == nullptr) return;
@@ -347,7 +349,7 @@ void Checker::on(const CheckpointReported& event) {
   on_notice_.erase(job->id);
 }
 
-// A short run that ended by itself makes it wait sixteen times 1 s, 2 s, 4 s ... 5 min before it may stop others.
+// A short run that ended by itself forbids the job to evict for sixteen times 1 s, 2 s, 4 s ... 5 min.
 void Checker::note_own_end(JobView& job) {
   const bool was_long = now_ - job.started >= 600'000;
   job.own_ends = was_long ? 1 : job.own_ends + 1;

@@ -1,4 +1,5 @@
-// What may run near what: trust domains that a pool keeps apart, affinity and anti-affinity; and the levels of groups.
+// Checks which jobs may run near each other: trust domains that a pool keeps apart, affinity and anti-affinity, and the
+// topology levels of groups.
 
 #include <algorithm>
 
@@ -16,7 +17,7 @@ bool is_meant(const AffinityTerm& term, const JobSpec& spec) {
 
 }  // namespace
 
-// In the same domain of the level; a node that is in none is near itself alone.
+// Returns true if both nodes are in the same domain of the level. A node in no domain is near only to itself.
 bool Checker::near(NodeId a, NodeId b, const std::string& level) const {
   if (a == b) return true;
   const auto domain = domain_of(nodes_[a.index()].spec, level);
@@ -34,7 +35,8 @@ std::string Checker::apart_in(const std::string& pool) const {
   return {};
 }
 
-// Whether a task of another trust domain is there, or promised, from which the pool keeps this one.
+// Returns true if the pool must keep the job away from the node, because a task of another trust domain runs or is
+// nominated there.
 bool Checker::apart_from_others(const JobView& job, NodeId node) const {
   const std::string& pool = nodes_[node.index()].spec.pool;
   const std::string level = apart_in(pool);
@@ -51,7 +53,7 @@ bool Checker::apart_from_others(const JobView& job, NodeId node) const {
   });
 }
 
-// The tasks of running jobs that the term means, as far as this job can know of them.
+// Returns the nodes of running tasks that match the term and that the job may know of.
 std::vector<NodeId> Checker::meant_by(const AffinityTerm& term, const JobView& job) const {
   std::vector<NodeId> nodes;
   for (const auto& [id, other] : jobs_) {
@@ -62,7 +64,7 @@ std::vector<NodeId> Checker::meant_by(const AffinityTerm& term, const JobView& j
   return nodes;
 }
 
-// Whether no task there has a port of the job's.
+// Returns true if no task there uses a port of the job.
 bool Checker::ports_free(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const {
   const auto there = [&](const TaskPlacement& task) { return task.node == node; };
   for (const std::int32_t port : job.spec.ports) {
@@ -76,8 +78,8 @@ bool Checker::ports_free(const JobView& job, NodeId node, std::span<const TaskPl
   return true;
 }
 
-// Whether the job's required terms, and those of the jobs that run, let one more of its tasks go there. `own` are those
-// of the tasks that start with it which stand already.
+// Returns true if the required terms of the job, and those of running jobs, allow one more of its tasks on the node.
+// `own` are the placements of its tasks that are already placed in this start.
 bool Checker::may_stand(const JobView& job, NodeId node, std::span<const TaskPlacement> own) const {
   if (!ports_free(job, node, own)) return false;
   for (const AffinityTerm& term : job.spec.anti_affinity) {
@@ -132,7 +134,7 @@ void Checker::check_affinity_rules(const JobView& job, std::span<const TaskPlace
   }
 }
 
-// Tasks of a group that requires a level are within one domain of it.
+// Checks that the tasks of a group with a required level are within one domain of it.
 void Checker::check_groups(const JobView& job, const std::vector<TaskPlacement>& placements) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const std::string& level = job.spec.groups[g].topology.required;
@@ -148,15 +150,15 @@ void Checker::check_groups(const JobView& job, const std::vector<TaskPlacement>&
   }
 }
 
-// Whether the places of the job follow from what runs now alone, so that a search for them can be checked from outside:
-// its own tasks have nothing to do with each other.
+// Returns true if the places of the job depend only on what runs now, so that a search can be checked from outside: its
+// own tasks do not restrict each other.
 bool Checker::stands_by_itself(const JobView& job) const {
   const auto of_its_like = [&](const AffinityTerm& term) { return term.required && is_meant(term, job.spec); };
   return job.spec.ports.empty() && std::none_of(job.spec.affinity.begin(), job.spec.affinity.end(), of_its_like) &&
          std::none_of(job.spec.anti_affinity.begin(), job.spec.anti_affinity.end(), of_its_like);
 }
 
-// Promised places and held ones keep others away too, which only the product knows in full.
+// Nominated and reserved places keep other jobs away, too; only the product knows them completely.
 bool Checker::is_open(const JobView& job, std::size_t node) const {
   const NodeId id(static_cast<std::uint32_t>(node));
   if (!apart_from_others(job, id)) return false;
@@ -167,7 +169,7 @@ bool Checker::is_open(const JobView& job, std::size_t node) const {
   return may_stand(job, id, {});
 }
 
-// By trying all sets of domains: the fewest in which the node, were it empty, has so many GPUs of the model.
+// Returns the fewest NUMA domains in which the empty node has so many GPUs of the model; tries all sets of domains.
 std::size_t Checker::fewest_domains(const NodeView& node, std::uint32_t model, std::size_t gpus) const {
   std::map<std::int32_t, std::size_t> there;
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
@@ -187,7 +189,7 @@ std::size_t Checker::fewest_domains(const NodeView& node, std::uint32_t model, s
   return fewest;
 }
 
-// A task that states a policy gets GPUs that keep it.
+// Checks that the GPUs of a task keep its NUMA policy.
 void Checker::check_numa(const JobView& job, const TaskPlacement& placement) {
   const TaskGroup& group = job.spec.groups[placement.group];
   const bool single = group.numa == NumaPolicy::kSingleNumaNode;

@@ -1,4 +1,4 @@
-// What the checker knows of nodes: who is there, who is silent, and who comes and goes.
+// Folds the events of nodes: which nodes exist, are silent, are lost and come back.
 
 #include <algorithm>
 #include <set>
@@ -8,7 +8,7 @@
 
 namespace berth::sim {
 
-// Three at least, and that part of those that are known to run.
+// Returns true if a mass loss is on: at least three nodes, and the configured part of the known ones, are silent.
 bool Checker::many_are_silent() const {
   const auto in = [&](NodeStatus status) {
     return std::count_if(nodes_.begin(), nodes_.end(), [&](const NodeView& node) { return node.status == status; });
@@ -18,7 +18,7 @@ bool Checker::many_are_silent() const {
   return percent > 0 && silent >= 3 && silent * 100 >= percent * (silent + in(NodeStatus::kReady));
 }
 
-// A node that is back and has been away too often is kept out before the turn ends.
+// A node that is back and was away too often must be cordoned before the iteration ends.
 void Checker::set_status(std::size_t index, NodeStatus status) {
   NodeView& node = nodes_[index];
   const SchedulingConfig& rules = config_.scheduling;

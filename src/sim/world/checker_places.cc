@@ -1,4 +1,4 @@
-// Where a start may be: what each placement and each count has to keep.
+// Checks where a job may start: what each placement and each number of tasks has to keep.
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>&
   check_groups(job, placements);
 }
 
-// The names of a node's places down to the level; empty where it has none there.
+// Returns the domains of the node from the outermost level to this one; empty if it is in no domain of the level.
 std::vector<std::string> Checker::domain_of(const NodeSpec& node, const std::string& level) const {
   if (level == "node") return {node.name};
   std::vector<std::string> names;
@@ -46,7 +46,7 @@ std::vector<std::string> Checker::domain_of(const NodeSpec& node, const std::str
   return {};
 }
 
-// A gang that requires a level is whole within one domain of it.
+// Checks that a gang with a required level is within one domain of it.
 void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement>& placements) {
   const std::string& level = job.spec.topology.required;
   if (level.empty() || placements.empty() || violation_) return;
@@ -59,7 +59,7 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
   count("within one " + level);
 }
 
-// Whether a share of the GPU is promised to a job of another trust domain.
+// Returns true if a share of the GPU is nominated to a job of another trust domain.
 bool Checker::nominated_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     const JobView& other = one.second;
@@ -72,7 +72,7 @@ bool Checker::nominated_to_others(const JobView& job, NodeId node, std::uint8_t 
   });
 }
 
-// What of the GPU those hold who are leaving for somebody to whom it is promised.
+// Returns the part of the GPU that is held by leaving jobs, if the GPU is nominated to their preemptors.
 std::int64_t Checker::leaving_milli(NodeId node, std::uint8_t gpu) const {
   std::int64_t milli = 0;
   for (const auto& [id, job] : jobs_) {
@@ -93,8 +93,8 @@ const MigGeometry* Checker::geometry_of(std::uint32_t model) const {
   return nullptr;
 }
 
-// An instance is of the profile that was asked, begins where it may, and overlaps no other; nobody else is on a GPU
-// that is cut, but who has the node alone.
+// Checks a MIG instance: it has the requested profile, begins where the profile allows, and overlaps no other instance.
+// A GPU with MIG has only instances, unless an exclusive job has the whole node.
 void Checker::check_instance(const JobView& job, const TaskPlacement& placement, const GpuView& gpu) {
   const std::string who = text_of(job.id) + " on " + nodes_[placement.node.index()].spec.name;
   const MigGeometry* mig = geometry_of(gpu.model);
@@ -116,7 +116,7 @@ void Checker::check_instance(const JobView& job, const TaskPlacement& placement,
   count("instance");
 }
 
-// Called after the placement was bound: everything must still hold.
+// Requires: the placement is bound. All rules must still hold with it.
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
   const std::string where = text_of(job.id) + " on " + node.spec.name;
@@ -164,7 +164,8 @@ bool Checker::is_replica(const JobView& job) const {
   return parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
 }
 
-// Whether a window of the node begins before the job, started now, is gone or has run its minimum and can be moved.
+// Returns true if a maintenance window of the node begins too early for a job that starts now: before the job ends, or
+// before it has run its minimum and can be moved.
 bool Checker::closed_to(const JobView& job, const NodeView& node) const {
   const bool moves = job.spec.checkpoint.on_signal || is_replica(job);
   const Timestamp begins = job.running ? job.started : now_;
@@ -176,7 +177,7 @@ bool Checker::closed_to(const JobView& job, const NodeView& node) const {
   });
 }
 
-// Whether it is time for the job to leave for a window of one of its nodes.
+// Returns true if the job has to leave now for a window of one of its nodes.
 bool Checker::departs(const JobView& job) const {
   for (std::size_t t = 0; t < job.placements.size(); ++t) {
     if (job.over[t]) continue;
@@ -188,7 +189,7 @@ bool Checker::departs(const JobView& job) const {
   return false;
 }
 
-// P13 for windows: who has to leave is asked to, but for replicas that their service cannot spare.
+// P13 for windows: each job that has to leave is asked to, except replicas that their service cannot spare.
 void Checker::check_departures() {
   for (const auto& [id, job] : jobs_) {
     const bool may_stay = !job.running || job.stopping() || is_replica(job);

@@ -1,4 +1,4 @@
-// What the checker recomputes from scratch, and the search for work that waits without a reason.
+// What the checker recomputes from nothing, and the search for jobs that wait without a reason.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ void Checker::check_from_scratch(const state::State& durable, const billing::Met
   check_waiting(now);
 }
 
-// The checker's sums, folded one by one, the same sums from nothing, and the state's.
+// Compares the checker's sums, which it folds one by one, with the same sums from nothing and with the state's.
 void Checker::check_sums(const state::State& durable) {
   std::vector<Amounts> usage(queues_.size());
   std::vector<Amounts> within(queues_.size());
@@ -62,7 +62,8 @@ void Checker::check_sums(const state::State& durable) {
   require(durable.jobs().size() == jobs_.size(), "P8", "the number of live jobs differs");
 }
 
-// P12: the integral over the GPUs equals the one over the queues, and each queue's the sum over its attempts.
+// P12: the integral over the GPUs equals the integral over the queues, and that of each queue equals the sum over its
+// attempts.
 void Checker::check_integrals() {
   std::int64_t bound = 0;
   for (const NodeView& node : nodes_) {
@@ -86,8 +87,8 @@ void Checker::check_integrals() {
           "the GPU time of all queues differs from that of all GPUs");
 }
 
-// P12 for the product's own meter: every account from the first event to now is what the checker has on its books. The
-// books were brought up to now by check_integrals.
+// P12 for the product's own meter: each of its accounts, from the first event to now, equals the checker's. Requires:
+// check_integrals has brought the checker's accounts up to now.
 void Checker::check_meter(const billing::Meter& meter) {
   if (const auto wrong = meter.check_from_scratch()) breach("P12", *wrong);
   const billing::Usage usage = meter.usage(Timestamp{0}, now_);
@@ -137,7 +138,7 @@ void Checker::check_meter_fleet(const billing::Usage& usage) {
   }
 }
 
-// I14: what lives on the fleet belongs to a running attempt.
+// I14: each task that lives on the fleet belongs to a running attempt.
 void Checker::check_fleet() {
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase != backend::Execution::Phase::kLive) continue;
@@ -148,7 +149,7 @@ void Checker::check_fleet() {
   }
 }
 
-// Once all reports are read, a GPU is as its node knows it, whoever restarted or was silent meanwhile.
+// When all reports are read, the state knows the true health of each GPU, through restarts and silence.
 void Checker::check_gpu_health(const state::State& durable) {
   for (const state::NodeState& node : durable.nodes()) {
     const std::string& name = node.spec.name;
@@ -184,7 +185,7 @@ bool Checker::over_quota(const JobView& job, const Amounts& asked) const {
       if (queues_[q].max[d] != kUnlimited && used + asked[d] > queues_[q].max[d]) return true;
       if (q == 0) continue;
       for (const std::uint32_t sibling : queues_[queues_[q].parent].children) {
-        // Somebody beside it keeps idle guarantees for itself; whether that is why is for the scenarios to say.
+        // A sibling keeps idle guarantees for itself. The scenarios test whether that is the reason.
         if (sibling != q && queues_[sibling].lending[d] != kUnlimited) return true;
       }
     }
@@ -194,11 +195,17 @@ bool Checker::over_quota(const JobView& job, const Amounts& asked) const {
 
 // --- work that waits without a reason ---
 //
-// Covered are jobs of one task group that are not exclusive: gangs and single tasks, whole GPUs, shares of one, and
-// none. For equal tasks the question whether a gang fits is a sum over nodes, so the answer is exact. Not covered:
-// several groups or an exclusive job (whether they fit depends on who goes where: the scheduler's exact solver tests
-// those on small clusters), label selectors, all but the head of a strict queue, whoever is beside a queue that limits
-// lending, a share beside a GPU that is promised in part, and, for claims, clusters of several GPU models.
+// Covered are jobs of one task group that are not exclusive: gangs and single tasks; whole GPUs, shares, and none. For
+// equal tasks, whether a gang fits is a sum over nodes, so the answer is exact.
+//
+// Not covered:
+// - several groups, and exclusive jobs: whether they fit depends on the placement of each task (the exact solver of the
+//   scheduler tests these on small clusters);
+// - label selectors;
+// - jobs of a strict queue except the head;
+// - queues beside a queue that limits lending;
+// - a share on a GPU that is nominated in part;
+// - for reclaim, clusters of several GPU models.
 
 Amounts Checker::least_amounts(const JobView& job, std::uint32_t model) const {
   const TaskGroup& group = job.spec.groups.front();
@@ -219,7 +226,7 @@ Checker::Removable Checker::nothing_removable() const {
   return nothing;
 }
 
-// Tasks that the node's GPUs of one model could take.
+// Returns how many tasks the node's GPUs of one model could take.
 std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::uint32_t model,
                                 const Removable::Node& away) const {
   const TaskRequest& request = job.spec.groups.front().request;
@@ -232,7 +239,7 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
     const std::int32_t bound = gpu.bound - away.gpus[g];
     if (const MigGeometry* mig = geometry_of(model)) {
       const MigProfile* profile = mig->profile_named(request.mig_profile);
-      if (profile == nullptr || (bound > 0 && away.gpus[g] > 0)) continue;  // which slices would be left is not known
+      if (profile == nullptr || (bound > 0 && away.gpus[g] > 0)) continue;  // unknown which slices would be free
       for (std::uint32_t start = 0, next = 0; start < 8; ++start) {
         const bool may = (profile->starts >> start & 1U) != 0 && start >= next;
         const auto* const from = gpu.slices.begin() + start;
@@ -254,12 +261,12 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
   std::int64_t within = 0;
   for (const auto& [domain, here] : idle_in) within += here / request.gpus;
   const auto gpus = static_cast<std::size_t>(request.gpus);
-  // What needs several domains anyway is only known to have its place where an empty node would have it.
+  // A task that needs several domains in any case is only known to fit if it would fit an empty node.
   const bool whole = policy == NumaPolicy::kRestricted && idle_in.size() <= fewest_domains(node, model, gpus);
   return whole ? idle / request.gpus : within;
 }
 
-// Tasks of the job that the node could take now, when what is removable is out of the way.
+// Returns how many tasks of the job the node could take now without the removable tasks.
 std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint32_t model,
                             const Removable::Node& away) const {
   const TaskGroup& group = job.spec.groups.front();
@@ -279,7 +286,7 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
   return group.request.gpus == 0 ? count : std::min(count, gpu_slots(job, node, model, away));
 }
 
-// Whether the job's least count could start now on one GPU model, when what is removable is out of the way.
+// Returns true if min_count tasks of the job could start now on one GPU model without the removable tasks.
 bool Checker::fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held) const {
   const TaskGroup& group = job.spec.groups.front();
   const auto& names = group.request.gpu_models;
@@ -287,8 +294,8 @@ bool Checker::fits(const JobView& job, const Removable& removable, const std::se
   for (std::size_t n = 0; n < nodes_.size(); ++n) open.push_back(is_open(job, n));
   for (std::uint32_t model = 0; model < models_.size(); ++model) {
     if (!names.empty() && std::find(names.begin(), names.end(), models_[model]) == names.end()) continue;
-    std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if there is one
-    // Of the only group's level and the job's the narrower one counts; the group's is never the wider.
+    std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if any
+    // The group's level counts if it is stated, else the job's: the group's is never the wider one.
     const std::string& level = group.topology.required.empty() ? job.spec.topology.required : group.topology.required;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (held.contains(n) || !open[n]) continue;
@@ -311,8 +318,8 @@ bool Checker::answerable(const JobView& job, Timestamp now) const {
   return job.spec.groups.size() == 1 && !job.spec.exclusive && job.spec.groups.front().node_selector.empty();
 }
 
-// Nodes on which a start is held for somebody whom the job might delay: it has no time limit that ends before,
-// or is a replica of a service, which comes back after it.
+// Returns the nodes of backfill reservations that the job might delay: it has no time limit that ends before the
+// reserved start, or it is a replica, which would be started again.
 std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) const {
   std::set<std::size_t> held;
   const auto parent = jobs_.find(job.parent);
@@ -347,14 +354,14 @@ void Checker::check_waiting(Timestamp now) {
   }
 }
 
-// What those hold who borrow from the other side of the tree and have run long enough.
+// Returns what borrowers on the other side of the tree hold, if they have run long enough.
 Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) const {
   Removable removable = nothing_removable();
   const bool wants_gpus = job.spec.groups.front().request.gpus > 0;
   for (const auto& [id, victim] : jobs_) {
     if (!victim.running || victim.stop || victim.queue == job.queue) continue;
-    // The design asks the most deserving queue's first job. So a job inside its guarantee may stand behind a head that
-    // borrows, and lose its place to a borrower of the same cycle; its claim is due at the next opportunity.
+    // The cycle tries the first job of the most deserving queue. So a job within its guarantee may be behind a head
+    // that borrows, and lose its place to a borrower of the same cycle. It may reclaim at the next opportunity.
     if (victim.charges.front().order > last_cycle_) continue;
     const std::uint32_t depth = queues_[siblings(job.queue, victim.queue).second].depth;
     const bool whole =
@@ -378,14 +385,14 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
   return removable;
 }
 
-// P3: a job inside the guarantees of all its queues that fits beside what is not borrowed is promised a place.
+// P3: a job that is within all its guarantees, and fits without the borrowed charges, must be nominated.
 void Checker::check_claim(const JobView& job, Timestamp now) {
   if (!config_.scheduling.reclaim || models_.size() != 1 || std::max(job.evicts_from, job.lost_nominations_from) > now)
     return;
   const bool needs_others = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(),
                                         [](const AffinityTerm& term) { return term.required; });
-  if (needs_others) return;       // they may be among those who would leave
-  if (!windows_.empty()) return;  // by the time that its victims have left, it might not be gone before one of them
+  if (needs_others) return;       // the jobs that it needs near may be among the victims
+  if (!windows_.empty()) return;  // when its victims have left, it might not end before a window
   const Amounts asked = least_amounts(job, 0);
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
     if (!fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated_within, asked)) return;
@@ -396,7 +403,7 @@ void Checker::check_claim(const JobView& job, Timestamp now) {
                                    [&](const auto& one) { return one.second > evictions_left_below(one.first); });
   if (limited) return;
   count(job.spec.groups.front().least() > 1 ? "claim of a gang checked" : "claim checked");
-  std::set<std::size_t> burst;  // nobody leaves those for a guarantee
+  std::set<std::size_t> burst;  // no job is evicted from burst pools for a guarantee
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const PoolConfig* pool = pool_of(NodeId(static_cast<std::uint32_t>(n)));
     if (pool != nullptr && pool->burst) burst.insert(n);

@@ -1,4 +1,4 @@
-// Who may be stopped for whom: reclaim, preemption, shrinking, drains and updates.
+// Checks which jobs may be evicted for which: reclaim, preemption, scale-down, drains and updates.
 
 #include <algorithm>
 #include <array>
@@ -21,8 +21,9 @@ std::int64_t Checker::service_of(const JobView& job) const {
   return service;
 }
 
-// The victim can save and has passed a threshold that the claimant has not, or the claimant was promoted. How long it
-// waited in the line the checker does not know: at most since its submission, but for the time that it ran.
+// Returns true if the victim can save and has passed a threshold that the preemptor has not, or if the preemptor was
+// promoted. The checker does not know exactly how long the preemptor has waited: at most since its submission, minus
+// its run time.
 bool Checker::outserved(const JobView& victim, const JobView& preemptor) const {
   const auto& order = queues_[victim.queue].attained_service;
   if (!order || victim.priority != preemptor.priority || !victim.spec.checkpoint.on_signal) return false;
@@ -42,7 +43,7 @@ std::int64_t Checker::minimum_ms(const JobView& victim) const {
 
 namespace {
 
-// Of `limit` within an hour; 0: no limit.
+// Returns what is left of `limit` within the last hour; a limit of 0 means none.
 std::int64_t left_of(std::int64_t limit, const std::vector<Timestamp>& evictions, Timestamp now) {
   constexpr std::int64_t kHourMs = 3'600'000;
   if (limit == 0) return kMostEvictionsPerHour;
@@ -50,7 +51,7 @@ std::int64_t left_of(std::int64_t limit, const std::vector<Timestamp>& evictions
          std::count_if(evictions.begin(), evictions.end(), [&](Timestamp when) { return now - when < kHourMs; });
 }
 
-// One that was let off counts no more.
+// A cancelled eviction no longer counts.
 void forget(std::vector<Timestamp>& evictions, Timestamp when) {
   const auto one = std::find(evictions.begin(), evictions.end(), when);
   if (one != evictions.end()) evictions.erase(one);
@@ -66,7 +67,7 @@ std::int64_t Checker::evictions_left_below(std::uint32_t queue) const {
   return left_of(queues_[queue].eviction.evictions_per_hour, queues_[queue].evictions, now_);
 }
 
-// The cluster's, and that of every queue on the way to the root.
+// Checks the rate of the cluster and of each queue on the path to the root.
 void Checker::check_rates(const JobView& victim) {
   const std::string who = text_of(victim.id);
   require(evictions_left() > 0, "P5", who + " is one more than may be evicted within an hour");
@@ -118,9 +119,9 @@ void Checker::check_eviction(const JobView& victim, const StopBegan& event) {
       who + " is reclaimed for " + text_of(preemptor.id) + ", which does not lie within '" + queues_[mine].path + "'");
 }
 
-// What others have of the guarantee when the claimant's victims have left. Where it lies within at the child, without
-// what is within at the queue only because it is idle, and of the child no more than fits beside it: the rest gives
-// way.
+// Returns what other jobs use of the guarantee of the queue when the victims of the preemptor have left. If the
+// preemptor is within at the child, it displaces charges that are within here and borrow at their child. Then these do
+// not count, and of the child only as much counts as fits beside the preemptor.
 Amounts Checker::others_within(std::uint32_t queue, const JobView& preemptor,
                                std::optional<std::uint32_t> child) const {
   const Amounts& asked = preemptor.nomination->amounts;
@@ -158,7 +159,7 @@ Amounts Checker::others_within(std::uint32_t queue, const JobView& preemptor,
   return others;
 }
 
-// From its own queue up to this one.
+// Returns true if the preemptor will be within the guarantee of `side`, worked out from its own queue upwards.
 bool Checker::within_guarantee(std::uint32_t side, const JobView& preemptor) const {
   std::optional<std::uint32_t> child;
   for (std::uint32_t queue = preemptor.queue;; queue = queues_[queue].parent) {
@@ -169,7 +170,7 @@ bool Checker::within_guarantee(std::uint32_t side, const JobView& preemptor) con
   }
 }
 
-// Whether what is bound and promised below the one is no more of the fleet, over the weight, than below the other.
+// Returns true if queue `one` has no larger share of the fleet over its weight than `other`, bound and nominated.
 bool Checker::has_no_more(std::uint32_t one, std::uint32_t other) const {
   const auto share = [&](std::uint32_t q) {
     const auto config = std::find_if(config_.queues.begin(), config_.queues.end(),
@@ -204,7 +205,7 @@ void Checker::on(const StopBegan& event) {
     case StopCause::kReclaim:
     case StopCause::kPreempt:
     case StopCause::kConsolidate:
-      // What it used of its grace before it was let off comes back as fast as it was used.
+      // The grace that was used before an eviction was cancelled is recovered as time passes.
       job->grace_used_ms =
           std::max<std::int64_t>(0, std::min(job->grace_used_ms, grace_ms(*job)) - (now_ - job->cancel_eviction));
       job->cancel_eviction = now_;
@@ -214,7 +215,8 @@ void Checker::on(const StopBegan& event) {
         check_move(*job, event);
       else
         check_eviction(*job, event);
-      if (event.keep == 0 && event.cause != StopCause::kConsolidate) on_notice_.insert(job->id);  // a move goes on
+      if (event.keep == 0 && event.cause != StopCause::kConsolidate)
+        on_notice_.insert(job->id);  // a move is never cancelled
       break;
     case StopCause::kMove:
       check_order(*job, event);
@@ -257,7 +259,7 @@ void Checker::on(const StopBegan& event) {
   deadlines_.emplace(event.deadline, job->id);
 }
 
-// Only who loses nothing moves, not for a job of lower priority, and no more than the rate.
+// Checks a consolidation: the job loses no work, it does not move for a job of lower priority, and the rate is kept.
 void Checker::check_move(const JobView& job, const StopBegan& event) {
   const std::string who = text_of(job.id);
   if (!nominated_elsewhere(job.id, event.preemptor)) return breach("P5", who + " moves for nobody");
@@ -281,7 +283,7 @@ void Checker::check_move(const JobView& job, const StopBegan& event) {
   require(moved <= started, "P5", "more GPUs move for " + text_of(preemptor.id) + " than it starts on");
 }
 
-// Only what runs, is no session, and loses nothing by it or was said to.
+// Checks the order to move: the job runs, is not interactive, and loses no work unless the order allows it.
 void Checker::on(const MoveOrdered& event) {
   JobView* job = live_attempt(event.job, event.attempt, "an order to move");
   if (job == nullptr) return;
@@ -300,7 +302,7 @@ void Checker::on(const MoveOrdered& event) {
   job->ordered_off = event.off;
 }
 
-// By an operator's order: neither a rate nor a minimum run time is in the way, and it is for nobody.
+// Checks a stop by an order to move. No rate and no minimum run time applies, and there is no preemptor.
 void Checker::check_order(const JobView& job, const StopBegan& event) {
   const std::string who = text_of(job.id);
   require(!job.ordered_off.empty(), "P5", who + " is asked to move by nobody");
@@ -309,7 +311,8 @@ void Checker::check_order(const JobView& job, const StopBegan& event) {
   check_disruption(job);
 }
 
-// In its pool, clear of planned maintenance, off the nodes that it was ordered to leave, and standing as it does.
+// Checks the new places of a move: same pool, no planned maintenance, no node that it was ordered to leave, and within
+// the same guarantees as now.
 void Checker::check_moves_to(JobView& job, const std::vector<TaskPlacement>& to) {
   const std::string who = text_of(job.id);
   for (const TaskPlacement& placement : to) {
@@ -338,7 +341,7 @@ std::int64_t Checker::gpu_milli_of(std::span<const TaskPlacement> placements) {
   return milli;
 }
 
-// The places are free now, beside all that runs and is promised.
+// Checks that the new places are free now, beside everything that runs or is nominated.
 void Checker::on(const MoveNominated& event) {
   JobView* job = live_attempt(event.job, event.attempt, "a move");
   if (job == nullptr) return;
@@ -369,7 +372,7 @@ void Checker::drop_move(JobView& job) {
   job.stop->to.clear();
 }
 
-// The growth of a gang that lies outside the guarantee at that depth, and behind which nothing is within.
+// Returns the first scaled-up task that is borrowed at that depth and has no later charge within.
 std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
   auto from = static_cast<std::uint32_t>(job.placements.size());
   for (std::size_t c = job.charges.size(); c-- > 1 && (job.charges[c].within >> depth & 1U) == 0;) {
@@ -378,7 +381,7 @@ std::uint32_t Checker::borrowed_from(const JobView& job, std::uint32_t depth) {
   return from;
 }
 
-// A service that limits how many of its replicas may be away keeps the others while nodes are drained.
+// Checks that a drain leaves a service the replicas that max_unavailable requires.
 void Checker::check_disruption(const JobView& replica) {
   const auto service = jobs_.find(replica.parent);
   if (service == jobs_.end() || service->second.spec.max_unavailable == 0 || !replica.serves()) return;
@@ -395,7 +398,7 @@ std::int32_t Checker::away_of(const JobView& service) const {
   return away;
 }
 
-// An update takes replicas that serve one after another, or as many at once as may be away.
+// Checks that an update replaces serving replicas one by one, or as many at once as max_unavailable allows.
 void Checker::check_replacement(const JobView& replica) {
   const auto parent = jobs_.find(replica.parent);
   if (parent == jobs_.end() || parent->second.spec.kind != JobKind::kService || !replica.serves()) return;
@@ -417,7 +420,7 @@ void Checker::on(const ServiceUpdated& event) {
   require(fresh, "P8", "key '" + event.key + "' made " + text_of(event.job) + " and " + text_of(known->second));
 }
 
-// Every group keeps its least count.
+// Checks that every group keeps its min_count.
 void Checker::check_shrink(const JobView& victim, const StopBegan& event) {
   count("asked to shrink");
   shrinking_.insert(victim.id);

@@ -18,7 +18,7 @@ Replay replay(const store::Log& log) {
     if (!event) return event.error();
     if (const auto* ran = std::get_if<CycleRan>(&event->event)) {
       ++replay.cycles;
-      state.release_due_timers(event->time);  // as the turn did before its cycle
+      state.release_due_timers(event->time);  // as the iteration did before its cycle
       if (control::plan_hash(sched::run_cycle(state, event->time)) != ran->plan_hash) {
         replay.difference = "the cycle of record " + std::to_string(record.seq) + " decides something else in a replay";
         return false;

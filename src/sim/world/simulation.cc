@@ -32,7 +32,7 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
     if (random_.chance(500)) world_.fleet().set_report_faults({100, 200, random_.between(1, 30) * kSecond});
     if (random_.chance(300)) world_.fleet().set_times({5 * kSecond, 20 * kSecond, 5 * kSecond});
   }
-  while (world_.durable().config_version() == 0) {  // some contradict themselves and are refused
+  while (world_.durable().config_version() == 0) {  // some configurations contradict themselves and are refused
     config_ = random_config();
     world_.send(ApplyConfig{config_, "operator"});
     world_.reconcile();
@@ -44,7 +44,7 @@ const std::string& Simulation::some_node() { return random_.pick(node_names_); }
 
 // --- jobs ---
 
-// How a task behaves follows from its name and the seed alone, so that a restart changes nothing.
+// Returns how a task behaves. It depends only on its name and the seed, so that a restart changes nothing.
 backend::TaskScript Simulation::script_of(const StartTask& start) const {
   Random random(Hasher().add(seed_).add(start.key.job.value()).add(start.key.attempt).digest());
   backend::TaskScript script;
@@ -82,7 +82,7 @@ void Simulation::submit() {
   keyed_.push_back(std::move(command));
 }
 
-// A client that heard no answer, or does not believe it, asks again.
+// A client that got no answer sends its submission again, sometimes changed.
 void Simulation::repeat_submission() {
   if (keyed_.empty()) return;
   SubmitJob command = random_.pick(keyed_);
@@ -91,7 +91,7 @@ void Simulation::repeat_submission() {
   checker_.expect_submission(ticket, command.spec.user, command.key);
 }
 
-// Also of what does not run, of nodes that it is not on, and of work that would be lost.
+// Sends an order to move, sometimes a wrong one: for a job that does not run, for other nodes, or with work to lose.
 void Simulation::move_a_job(JobId id, Random& apart) {
   MoveJob move{id, {}, apart.chance(400), "operator"};
   const state::JobState* job = world_.durable().job(id);
@@ -133,7 +133,7 @@ void Simulation::touch_a_job() {
   }
 }
 
-// Some windows are near, some are of many nodes, and some overlap.
+// Plans a window: some begin soon, some have many nodes, and some overlap.
 void Simulation::plan_maintenance(Random& apart) {
   const auto& planned = world_.durable().maintenance();
   if (!planned.empty() && apart.chance(300)) {
@@ -153,7 +153,7 @@ void Simulation::plan_maintenance(Random& apart) {
   world_.send(plan);
 }
 
-// The fleet remembers it and tells it again; of a GPU that is not there the control plane hears by mistake.
+// The fleet remembers the health and reports it again. A report about a missing GPU goes to the control plane only.
 void Simulation::change_gpu_health(const std::string& node) {
   const auto gpu = static_cast<std::uint8_t>(random_.below(8));
   const bool healthy = random_.chance(700);
@@ -163,7 +163,7 @@ void Simulation::change_gpu_health(const std::string& node) {
     world_.send(ReportGpuHealth{node, gpu, healthy, "reported"});
 }
 
-// Of a node that runs no containers the control plane refuses them.
+// The control plane refuses images of a node that runs no containers.
 void Simulation::change_images(const std::string& node) {
   Random crates(seed_ ^ (steps_ << 28U));
   if (!has_images() || !crates.chance(600)) return;
@@ -182,7 +182,10 @@ void Simulation::touch_a_node() {
     case 0: {
       CordonNode cordon{node, true, random_.chance(500), "operator", 0};
       Random apart(seed_ ^ (steps_ << 8U));
-      if (cordon.drain && apart.chance(400)) cordon.gone_in_s = apart.between(1, 300);
+      if (cordon.drain && apart.chance(400))
+        cordon.gone_in_s = apart.between(1, 300);
+      else if (cordon.drain)
+        (apart.chance(700) ? cordon.lose_work : cordon.when_idle) = apart.chance(600);
       world_.send(cordon);
     } break;
     case 1:
@@ -194,7 +197,7 @@ void Simulation::touch_a_node() {
       break;
     default:
       if (shape_.exact) break;
-      config_ = random_config();  // refused when it would strand jobs; then the old leaves hold
+      config_ = random_config();  // refused if jobs would lose their queue; then the old leaves stay
       world_.send(ApplyConfig{config_, "operator"});
       world_.reconcile();
       config_ = world_.durable().config();
@@ -241,7 +244,7 @@ void Simulation::break_something() {
   }
 }
 
-// Commands that contradict the state; a refused one changes nothing.
+// Sends commands that contradict the state. A refused command must change nothing.
 void Simulation::ask_nonsense() {
   const JobId nobody(world_.durable().next_job_id().value() + random_.below(100));
   switch (random_.below(7)) {
@@ -256,7 +259,7 @@ void Simulation::ask_nonsense() {
         world_.send(ReportTaskStarted{*job, 1, static_cast<std::uint32_t>(random_.below(9)), 2});
       break;
     case 3: {
-      // A report of an attempt gone by.
+      // A report of an earlier attempt.
       const auto job = some_job();
       const state::JobState* known = job ? world_.durable().job(*job) : nullptr;
       if (known == nullptr || known->attempts < 2) break;
@@ -313,7 +316,7 @@ void Simulation::step() {
   } else if (shape_.faults) {
     break_something();
   }
-  if (!random_.chance(200)) pass_time();  // now and then several things arrive at once
+  if (!random_.chance(200)) pass_time();  // sometimes several things arrive at once
   if (world_.events() - checked_at_ >= shape_.events_per_scratch_check) check_now();
 }
 
@@ -332,14 +335,14 @@ std::optional<std::string> Simulation::violation() const {
 }
 
 bool Simulation::waits_for_a_reason(const state::JobState& job) {
-  if (job.is_parent()) return true;  // judged by its children
+  if (job.is_parent()) return true;  // its children are checked instead
   const auto explanation = explain::why(world_.working(), job.id, world_.now());
   const Reason& reason = explanation.reason;
   if (is_never(reason.code)) return true;
-  // The one that it waits for is judged itself.
+  // The job that it waits for is checked itself.
   if (reason.code == ReasonCode::kBehindQueueHead || reason.code == ReasonCode::kDependency) return true;
-  // That several groups never fit together is not seen by the reason, which looks at one at a time; nor that no domain
-  // of the level that it asks has those in it that it must be near.
+  // The reason looks at one group at a time. It does not see that several groups never fit together, or that no domain
+  // of the required level has the jobs that this job must be near.
   const auto required = [](const AffinityTerm& term) { return term.required; };
   const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
   const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology ||
@@ -347,11 +350,11 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   const bool wants_nodes = job.spec.exclusive && reason.code == ReasonCode::kInsufficientResources;
   if ((in_pieces || wants_nodes) && job.spec.groups.size() > 1) return true;
   if (near && (in_pieces || reason.code == ReasonCode::kInsufficientResources)) return true;
-  // Who has to be near others waits as long as none comes; and racks for tasks that want to be alone do not grow.
+  // A job that must be near others waits until such a job comes. And tasks that must be apart do not get more racks.
   const bool by_itself =
       reason.rule == PlaceRule::kNear || reason.rule == PlaceRule::kAlone || reason.rule == PlaceRule::kTogether;
   if ((reason.code == ReasonCode::kAffinity || reason.code == ReasonCode::kPorts) && by_itself) return true;
-  // A limit that is below what the job asks alone is for ever, too.
+  // A max below the request of the job alone never lets it start.
   if (reason.code == ReasonCode::kQuotaMax) return reason.asked > reason.limit;
   return reason.code == ReasonCode::kQuotaLentOut || reason.code == ReasonCode::kHeld;
 }
@@ -365,7 +368,7 @@ void Simulation::heal_and_converge() {
     world_.fleet().regain_contact(node, world_.now());
   }
   world_.reconcile();
-  for (const std::string& node : node_names_) {  // that have come and gone too often, too
+  for (const std::string& node : node_names_) {  // also nodes that are cordoned for flapping
     world_.send(CordonNode{node, false, false, "operator"});
     for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
   }
@@ -379,7 +382,7 @@ void Simulation::heal_and_converge() {
   for (const JobId job : services) world_.send(CancelJob{job, "ann"});
   for (const JobId job : held) world_.send(HoldJob{job, false, "ann"});
   world_.reconcile();
-  // Every job's work is finite; what takes turns on one GPU for months is cut short by the checks below.
+  // The work of each job is finite. Jobs that alternate on one GPU for months are ended by the checks below.
   for (int day = 0; day < 60 && world_.durable().jobs().size() > 0 && !violation(); ++day) {
     world_.advance_to(world_.now() + 24 * kHour);
     check_now();

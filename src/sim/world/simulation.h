@@ -1,8 +1,8 @@
 #pragma once
-// A whole cluster's life from a seed: random nodes, queue trees, jobs of every kind, changing configurations, lost and
-// returning supervisors, dead and booted nodes, late and repeated reports, and a control plane that dies at every point
-// of its turn. A step is one thing that somebody does, and then some time. The same seed and number of steps is the
-// same life for ever; a violation names both.
+// The life of a whole cluster from a seed: random nodes, queue trees and jobs of every kind, changed configurations,
+// lost and returning supervisors, dead and rebooted nodes, late and repeated reports, and a control plane that dies at
+// every point of its iteration. A step is one random action, and then some time. The same seed and number of steps
+// always give the same life; a violation names both.
 
 #include <cstdint>
 #include <map>
@@ -19,12 +19,12 @@ namespace berth::sim {
 struct SimulationShape {
   std::uint32_t most_nodes = 64;
   std::uint32_t most_queues = 50;
-  bool exact = false;            // exactly the most of both, every node with eight GPUs: the benchmark's cluster
-  bool policies = true;          // those beside the defaults, by chance: scores, early holds, attained service
-  std::uint64_t live_jobs = 60;  // submissions stop above it
-  bool faults = true;            // of nodes, reports and the control plane
+  bool exact = false;    // exactly the most nodes and queues, every node with eight GPUs: the cluster of the benchmark
+  bool policies = true;  // random settings beside the defaults: scores, early reservations, attained service
+  std::uint64_t live_jobs = 60;  // no job is submitted while more jobs live
+  bool faults = true;            // faults of nodes, reports and the control plane
   std::uint64_t events_per_scratch_check = 1000;
-  bool audit_every_event = false;  // state and meter from scratch besides
+  bool audit_every_event = false;  // also recompute state and meter from nothing after each event
 };
 
 class Simulation {
@@ -33,7 +33,7 @@ class Simulation {
 
   void step();
   void check_now();
-  // Faults stop, everything that is out comes back, nothing new is asked: P13.
+  // Ends all faults, brings everything back and submits nothing new. The cluster must come to rest (P13).
   void heal_and_converge();
 
   std::optional<std::string> violation() const;
@@ -89,13 +89,13 @@ class Simulation {
 
 struct Verdict {
   std::uint64_t seed = 0;
-  std::uint64_t steps = 0;   // run, or until the violation
-  std::uint64_t events = 0;  // durable by then
+  std::uint64_t steps = 0;   // steps that were run, up to a violation
+  std::uint64_t events = 0;  // durable events
   std::uint64_t restarts = 0;
   std::uint64_t scratch_checks = 0;
-  std::uint64_t audited_events = 0;   // each by itself
-  std::uint64_t replayed_cycles = 0;  // all that decided something, asked again
-  std::string log_hash;               // of the last record: of all that was decided (sim/world/replay.h)
+  std::uint64_t audited_events = 0;   // events after each of which everything was recomputed
+  std::uint64_t replayed_cycles = 0;  // cycles that decided something and were run again
+  std::string log_hash;               // hash of the last record, which covers all decisions (sim/world/replay.h)
   std::map<std::string, std::uint64_t> seen;
   std::optional<std::string> violation;
 };
@@ -103,7 +103,7 @@ struct Verdict {
 // Runs `steps` steps (or until `events` events are durable, if that is not zero), then heals, unless something broke.
 Verdict simulate(std::uint64_t seed, std::uint64_t steps, std::uint64_t events, const SimulationShape& shape);
 
-// The smallest number of steps after which a check from scratch shows the violation that `found` has.
+// Returns the run with the fewest steps after which a check from scratch shows the violation of `found`.
 Verdict shortest_prefix(const Verdict& found, const SimulationShape& shape);
 
 }  // namespace berth::sim

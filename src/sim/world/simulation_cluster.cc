@@ -9,7 +9,7 @@
 
 namespace berth::sim {
 
-// Some name their rack by a label, and some are in none.
+// Places the node: some nodes name their rack by a label, and some are in none.
 void Simulation::place_node(NodeSpec& spec) {
   spec.topology.push_back("b" + std::to_string(random_.below(2)));
   const std::string rack = "r" + std::to_string(random_.below(3));
@@ -93,7 +93,7 @@ ClusterConfig Simulation::random_config() {
   if (has_cut_gpus()) config.gpu_models.back().mig = "a100-40gb";
   const std::int64_t capacity = std::int64_t{shape_.most_nodes} * 4 * kMilli;
   add_queues(config, "", random_.between(1, 10) * capacity / 10 / kMilli * kMilli, 0);
-  if (shape_.exact) {  // a flat layer makes up the number
+  if (shape_.exact) {  // a flat layer gives the exact number
     for (std::uint32_t i = 0; config.queues.size() < shape_.most_queues; ++i) {
       QueueConfig queue;
       queue.path = "flat" + std::to_string(i);
@@ -120,7 +120,7 @@ ClusterConfig Simulation::random_config() {
   return config;
 }
 
-// With numbers of its own, so that the rest of a seed's life stays what it was.
+// Chooses policies with random numbers of its own, so that the rest of a seed's life stays the same.
 void Simulation::choose_policies(ClusterConfig& config) {
   Random apart(seed_ ^ 0x5c04eULL);
   if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
@@ -158,7 +158,7 @@ void Simulation::choose_policies(ClusterConfig& config) {
   config.pools.push_back(std::move(extra));
 }
 
-// Likewise with numbers of its own.
+// Chooses eviction terms, likewise with random numbers of its own.
 void Simulation::choose_terms(ClusterConfig& config) {
   Random agreed(seed_ ^ 0x7e2a5ULL);
   if (!agreed.chance(400)) return;

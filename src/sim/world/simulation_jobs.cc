@@ -10,7 +10,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kSecondMs = 1000;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Simulation::random_requests(JobSpec& spec) {
   }
 }
 
-// Nobody asks for the model that is cut by its name.
+// Requests a MIG profile for some tasks. No job names the model that uses MIG.
 void Simulation::choose_instance(TaskRequest& request, Random& knives) {
   if (request.gpu_models == std::vector<std::string>{config_.gpu_models.back().name}) request.gpu_models.clear();
   if (!knives.chance(400)) return;
@@ -52,7 +52,8 @@ void Simulation::choose_instance(TaskRequest& request, Random& knives) {
       knives.pick(std::vector<std::string>{"1g.5gb", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
 }
 
-// With numbers of their own, as above: NUMA policies, images, ports, labels, terms of affinity, levels of groups.
+// Chooses NUMA policies, images, ports, labels, affinity terms and levels of groups, with random numbers of its own
+// (see choose_policies).
 void Simulation::choose_for_affinity(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
@@ -124,7 +125,7 @@ JobSpec Simulation::random_job() {
   if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
     spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
   choose_for_affinity(spec);
-  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecond;
+  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecondMs;
   if (random_.chance(100)) {
     if (const auto other = some_job()) {
       spec.dependencies.push_back({static_cast<DependencyKind>(random_.below(3)), *other});

@@ -87,7 +87,7 @@ void World::perform(std::span<const Effect> effects) {
   }
 }
 
-// The exit of a task that the state no longer knows is old news: the fleet need not keep it.
+// An exit of a task that the state no longer knows is old; the fleet may forget it.
 void World::forget_old_exits(std::span<const Letter> letters, std::span<const Result<control::Reply>> replies) {
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const auto* report = std::get_if<ReportTaskExited>(&letters[i].command);

@@ -1,10 +1,11 @@
 #pragma once
-// The whole control plane in virtual time: the same turn as the daemon's, with the log in memory and the fake fleet.
+// The whole control plane in virtual time: the same iteration as the daemon's, with the log in memory and the fake
+// fleet.
 //
-// One turn, in this order: the reports and commands that have arrived -> control::run_iteration -> append -> the
-// durable state folds the records -> replies and effects. The process can be made to die at each of the arrows; a
-// restart throws the working state away, folds the log again (from its checkpoint, if there is one) and derives the
-// effects again. The durable state survives like a reader in another process and must equal what the restart folded
+// One iteration, in this order: the reports and commands that have arrived -> control::run_iteration -> append -> the
+// durable state folds the records -> replies and effects. The process can be made to die at each arrow. A restart
+// throws the working state away, folds the log again (from its checkpoint, if there is one) and computes the effects
+// again. The durable state survives, like a reader in another process, and must equal the state that the restart folded
 // (P10).
 
 #include <cstdint>
@@ -25,7 +26,7 @@
 
 namespace berth::sim {
 
-// Where the process dies in its next turn.
+// Where the process dies in its next iteration.
 enum class Death { kNone, kBeforeAppend, kInAppendNothingKept, kInAppendAllKept, kAfterAppend, kAmongEffects };
 
 struct Answer {
@@ -33,7 +34,7 @@ struct Answer {
   Result<control::Reply> reply;
 };
 
-// Sees what is durable and what the fleet is told, and nothing else.
+// A Witness sees what is durable and the effects that are sent to the fleet, and nothing else.
 class Witness {
  public:
   virtual ~Witness() = default;
@@ -41,7 +42,7 @@ class Witness {
   virtual void on_records(std::span<const EventRecord> records, const state::State& durable) = 0;
   virtual void on_effect(const Effect& effect, const state::State& durable) = 0;
   virtual void on_answer(const Answer& answer) = 0;
-  // After each turn that no death cut short. `quiet`: nothing more would start without something happening.
+  // Called after each iteration that no death cut short. `quiet`: no job could start now without a new event.
   virtual void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) = 0;
 };
 
@@ -50,33 +51,33 @@ class World {
   World(std::uint64_t seed, backend::FakeBackend::ScriptFor script_for);
 
   void set_witness(Witness* witness) { witness_ = witness; }
-  // From now on state and meter are recomputed from nothing after every single event, which takes a while.
+  // Recomputes state and meter from nothing after each event from now on, which is slow.
   void audit_every_event() { audits_ = true; }
-  std::uint64_t audited() const { return audited_; }  // events
+  std::uint64_t audited() const { return audited_; }  // audited events
 
   Timestamp now() const { return now_; }
   const state::State& durable() const { return durable_; }
-  const billing::Meter& meter() const { return meter_; }  // of what is durable
-  // As scratch paper for explain; it is as it was afterwards.
+  const billing::Meter& meter() const { return meter_; }  // the meter of the durable events
+  // The working state, for explain, which changes it during a search and restores it.
   state::State& working() { return working_; }
   backend::FakeBackend& fleet() { return fleet_; }
   const backend::FakeBackend& fleet() const { return fleet_; }
   store::MemoryLog& log() { return log_; }
 
-  // Puts a command into the inbox; its answer carries the ticket.
+  // Puts a command into the inbox. Returns the ticket that its answer carries.
   std::uint64_t send(Command command);
-  // Runs turns at the present time until nothing more follows.
+  // Runs iterations at the present time until nothing more follows.
   void reconcile();
-  // Moves time, with turns whenever something is due.
+  // Moves time forward and runs an iteration whenever something is due.
   void advance_to(Timestamp when);
 
   void die_next(Death death) { death_ = death; }
   void restart();
   void save_checkpoint();
-  // Working and durable state, compared. Dear: both are written out.
+  // Compares working and durable state. It is slow: both are written out.
   void compare_states();
 
-  // The first promise that broke here (P8, P9, P10), or nothing.
+  // Returns the first invariant that was broken here (P8, P9, P10), or nothing.
   const std::optional<std::string>& violation() const { return violation_; }
   std::uint64_t events() const { return durable_.last_seq(); }
   std::uint64_t restarts() const { return restarts_; }
@@ -85,7 +86,7 @@ class World {
 
  private:
   struct Letter {
-    std::uint64_t ticket = 0;  // 0: a report of the fleet
+    std::uint64_t ticket = 0;  // 0 for a report of the fleet
     Command command;
   };
   void iteration();

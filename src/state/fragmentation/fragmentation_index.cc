@@ -15,7 +15,7 @@ using fragmentation::Request;
 
 namespace {
 
-constexpr std::int64_t kCpuUnits = 32;  // of a node
+constexpr std::int64_t kCpuUnits = 32;  // units of CPU per node
 
 SeenFree seen_free(const NodeState& node) {
   std::array<std::int32_t, fragmentation::kMaxGpusPerNode> milli{};
@@ -70,7 +70,7 @@ bool FragmentationIndex::load(const Mix::Saved& saved) {
   return true;
 }
 
-// The next question counts every node in terms of the mix as it is then.
+// The next query counts every node again by the current mix.
 void FragmentationIndex::sum_up_again() { summed_ = false; }
 
 void FragmentationIndex::count(Table::Id id, int sign) const {
@@ -101,7 +101,8 @@ void FragmentationIndex::catch_up() const {
   for (const std::uint32_t index : changed_) {
     Seen& node = nodes_[index];
     node.changed = false;
-    if (node.counted && node.there && table_.node(node.id) == node.seen.free) continue;  // a trial has put it back
+    // A transaction changed the node and put it back.
+    if (node.counted && node.there && table_.node(node.id) == node.seen.free) continue;
     if (node.counted) count(node.id, -1);
     node.id = table_.id_of(node.seen.free);
     node.counted = node.there;

@@ -1,10 +1,11 @@
 #pragma once
-// What the fleet is worth to the mix of requests that arrives, kept current node by node: the gauge of fragmentation
-// and the score of a placement. The mix is state: it is folded from what is submitted and saved. Everything else
-// follows from it and from what is available on the nodes.
+// FragmentationIndex: how well the idle resources of the fleet serve the requests that are expected, kept current node
+// by node. It gives the fragmentation gauge and the score of a placement. The mix of requests is part of the state: it
+// is learned from submitted jobs and saved in checkpoints. All other values follow from the mix and from what is
+// available on the nodes.
 //
-// Values are worked out when somebody asks, once for all nodes that look alike, and remembered; no answer depends on
-// what is remembered. Nodes that have changed are gathered until then, because a trial changes many that it puts back.
+// Values are computed on demand, once for all nodes with equal free resources, and cached; no answer depends on the
+// cache. Changed nodes are collected until then, because a transaction changes many nodes and puts them back.
 
 #include <cstdint>
 #include <optional>
@@ -20,36 +21,38 @@
 
 namespace berth::state {
 
-// What the score sees of a node: its GPUs as one model, that of the first, and its CPU in whole 32nds of all of it.
+// A node as the score sees it. All its GPUs count as one model, that of the first GPU. Its CPU is rounded down to whole
+// units, each 1/32 of the node's CPU.
 struct SeenFree {
   fragmentation::NodeFree free;
-  std::int64_t cpu_rest = 0;  // beyond whole units
+  std::int64_t cpu_rest = 0;  // CPU beyond whole units
   bool operator==(const SeenFree&) const = default;
 };
-// `milli` is what is left of each GPU, in their order on the node.
+// Returns the node as the score sees it. `milli` is what is left of each GPU, in their order on the node.
 SeenFree seen_free(const NodeState& node, std::int64_t cpu_milli, std::span<const std::int32_t> milli);
 
 class FragmentationIndex {
  public:
   FragmentationIndex() : table_(fragmentation::Mix(0)) {}
 
-  // So many such requests were submitted.
+  // Adds `times` such requests to the mix.
   void observe(const fragmentation::Request& request, std::int64_t times);
-  // The node is new, or what is available on it or whether it takes tasks has changed.
+  // Adds the node, or updates it after a change of what is available on it, or of whether it takes tasks.
   void refresh(const NodeState& node);
-  // The last node was there for a trial only.
+  // Removes the last node: a transaction that added it is rolled back.
   void forget_last();
 
   const fragmentation::Mix& mix() const { return table_.mix(); }
   fragmentation::Mix::Saved save() const { return table_.mix().save(); }
   bool load(const fragmentation::Mix::Saved& saved);
 
-  // What is idle on nodes that take tasks; and what of it a request drawn from the mix is expected to be unable to use:
-  // F of the FGD paper (Weng et al., ATC'23, section 4.1). The latter is 0 until something has been submitted.
+  // idle_milli() returns the idle milli-GPUs on nodes that take tasks. unusable_milli() returns how much of that a
+  // request drawn from the mix is expected to be unable to use: F of the FGD paper (Weng et al., ATC'23, section 4.1).
+  // It is 0 until a job has been submitted.
   std::int64_t idle_milli() const;
   std::int64_t unusable_milli() const;
 
-  // Names what contradicts the nodes, or nothing.
+  // Returns true if the index agrees with these nodes.
   bool describes(std::span<const NodeState> nodes) const;
 
  private:
@@ -57,12 +60,13 @@ class FragmentationIndex {
   using Table = fragmentation::NodeTable;
   struct Seen {
     SeenFree seen;
-    bool there = false;    // it takes tasks
-    bool changed = false;  // since it was last counted
-    bool counted = false;  // in the summary, as `id`
+    bool there = false;    // the node takes tasks
+    bool changed = false;  // it changed since it was last counted
+    bool counted = false;  // it is counted in the summary, as `id`
     Table::Id id = 0;
   };
-  static constexpr std::size_t kRemembered = 1 << 16;  // node states, at most (and four for each node)
+  // Cached node states at most; or four for each node, if that is more.
+  static constexpr std::size_t kRemembered = 1 << 16;
 
   void catch_up() const;
   void count(Table::Id id, int sign) const;
@@ -74,26 +78,26 @@ class FragmentationIndex {
   Table mutable table_;
   fragmentation::FleetSummary mutable summary_;
   std::int64_t mutable unusable_ = 0;
-  bool mutable summed_ = true;  // nobody is counted yet, or everybody in terms of the mix as it is
+  bool mutable summed_ = true;  // all counted nodes are counted by the current mix
 };
 
-// What it costs the fleet, in expected milli-GPUs, to put one request here or there: the value of the node before less
-// its value after. Good while neither nodes nor mix change.
+// PlacementLoss: what one placement of a request costs the fleet, in expected milli-GPUs: the value of the node before
+// it minus the value after it. Requires that neither the nodes nor the mix change while it is used.
 class PlacementLoss {
  public:
   PlacementLoss(const FragmentationIndex& index, const fragmentation::Request& request);
 
-  // A node without the request, and what it is worth.
+  // A node before the request is placed, and its value.
   struct Before {
     fragmentation::NodeTable::Id id = 0;
     std::int64_t cpu_rest = 0;
     std::int64_t value = 0;
   };
-  // As the state has it.
+  // Returns the node as the state has it.
   Before before(NodeId node) const;
-  // In another state by now.
+  // Returns a node with other free resources than in the state.
   Before before(const SeenFree& node) const;
-  // `gpu_free` is what is available on the GPU that a share is put on.
+  // Returns the loss of the request on the node. `gpu_free` is what is available on the GPU on which a share is placed.
   std::int64_t on(const Before& node, std::int32_t gpu_free) const;
 
  private:

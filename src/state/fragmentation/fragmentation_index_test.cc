@@ -52,7 +52,7 @@ TEST_CASE("a GPU is stranded when the requests that arrive cannot use it") {
   index.refresh(node_of(0, 64'000, {1000, 1000}));
   index.refresh(node_of(1, 0, {1000}));
   CHECK_EQ(index.idle_milli(), 3000);
-  CHECK_EQ(index.unusable_milli(), 0);  // nothing has been asked for yet
+  CHECK_EQ(index.unusable_milli(), 0);  // no job was submitted yet
   index.observe(one_gpu(8000), 1000);
   // The mix expects 6 of 1006 requests to want two GPUs.
   CHECK_EQ(index.unusable_milli(), 1000);

@@ -59,7 +59,7 @@ TEST_CASE("after takes from the named GPU, or from whole ones, and keeps the ord
 TEST_CASE("the gauge is the paper's F times the weight of the mix") {
   const auto node = node_with({1000, 400}, 8000);
   const auto of = [&](const Request& request) { return unusable_milli(node, mix_of({{request, 2}})) / 2000; };
-  CHECK(of({1000, 0, 0, kAnyModel}) == 1400);  // wants no GPU: it uses none of them
+  CHECK(of({1000, 0, 0, kAnyModel}) == 1400);  // asks for no GPU: it uses none of them
   CHECK(of(whole(2)) == 1400);                 // cannot run here
   CHECK(of(share(300, 9000)) == 1400);         // no CPU for it
   CHECK(of(share(500)) == 400);                // the second GPU is too small
@@ -119,7 +119,7 @@ TEST_CASE(
     "a slot's price is its milli times the square of demand over supply, "
     "at most its milli") {
   const auto mix = mix_of({{whole(1), 3}, {bound(whole(1), 1), 1}});
-  // 8 idle GPUs ask for 6 unbound and 2 bound requests.
+  // 8 idle GPUs stand for 6 unbound and 2 bound requests.
   FleetSummary fleet{8000, {12, 4}};
   CHECK(scarcity_prices(fleet, mix) == std::vector<std::int64_t>{1000 * kPriceScale / 4, 1000 * kPriceScale / 4});
   fleet.slots = {6, 1};

@@ -6,7 +6,7 @@
 namespace berth::state::fragmentation {
 namespace {
 
-constexpr std::int64_t kWeightScale = 1000;  // so that a few per mille of the total is an integer, exactly
+constexpr std::int64_t kWeightScale = 1000;  // so that a few per mille of the total are an exact integer
 
 std::int64_t gpu_cpu_milli(std::span<const Group> groups) {
   std::int64_t sum = 0;
@@ -96,7 +96,7 @@ void Mix::weigh() {
   }
   const auto milli = gpu_milli(groups_);
   if (node_gpus_ > 0 && milli > 0) {
-    // Per GPU first, rounded down: the product of both sums need not fit.
+    // Divides by the GPUs first, rounded down: the product of both sums could overflow.
     const auto cpu = gpu_cpu_milli(groups_) / std::max<std::int64_t>(1, milli / kWholeGpu) * node_gpus_;
     groups_.push_back({{cpu, node_gpus_, kWholeGpu, kAnyModel}, count * kWholeNodePerMille});
   }

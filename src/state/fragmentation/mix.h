@@ -1,15 +1,16 @@
 #pragma once
-// The mix of requests that the fleet is expected to serve: the most frequent groups of alike requests, with integer
-// weights. It is given, or learned from what arrives (refused requests too, else what is scarce would look unwanted).
+// Mix: the requests that the fleet is expected to serve, as the most frequent groups of equal requests with integer
+// weights. It is given, or learned from submitted jobs. Refused jobs count too; otherwise what is scarce would look
+// unwanted.
 //
-// Learning is bounded. At most kTracked distinct requests are counted; a new one then takes the place of the rarest and
-// inherits its count (Space-Saving, Metwally et al., ICDT'05). When the counts reach kAgeAt they are all halved, so
-// that the mix follows the users. The groups that others see change only when the number of observations has grown by a
-// quarter, so that values computed from them can be kept.
+// Learning is bounded. At most kTracked distinct requests are counted. A new request beyond that takes the place of the
+// rarest one and inherits its count (Space-Saving, Metwally et al., ICDT'05). When the counts reach kAgeAt, all are
+// halved, so that the mix follows the users. The visible groups are updated only when the number of observations has
+// grown by a quarter, so that values computed from them can be cached.
 //
-// One group is nobody's: with weight kWholeNodePerMille the mix expects a request for a whole node of the largest size,
-// with the mean CPU per GPU of the others. A mix that has not yet seen a large gang, or has cut it off as too rare,
-// must not break up the last empty node for nothing.
+// One group is added to the observed ones: a request for a whole node of the largest size, with the mean CPU per GPU of
+// the others and weight kWholeNodePerMille of the total. Without it, a mix that has not seen a large gang yet, or has
+// dropped it as too rare, would break up the last empty node for nothing.
 
 #include <cstdint>
 #include <map>
@@ -33,33 +34,33 @@ struct Group {
 class Mix {
  public:
   static constexpr std::size_t kTracked = 1024;
-  static constexpr std::size_t kGroups = 64;  // as few as reach 95 % of what was counted, and at most this many
+  static constexpr std::size_t kGroups = 64;  // the fewest that cover 95 % of the counts, and at most this many
   static constexpr std::int64_t kAgeAt = 1 << 17;
   static constexpr std::int64_t kWholeNodePerMille = 6;
 
-  // `node_gpus`: the GPUs of the largest node; 0 leaves the whole-node group out.
+  // `node_gpus` is the number of GPUs of the largest node; 0 leaves the whole-node group out.
   explicit Mix(std::int32_t node_gpus) : node_gpus_(node_gpus) {}
 
-  // A mix known beforehand: these groups, all of them, and nothing learned so far.
+  // Returns a mix with exactly these groups and nothing learned.
   static Mix given(std::span<const Group> groups, std::int32_t node_gpus);
 
-  // So many such requests have arrived. True when `groups()` changed by it.
+  // Counts `times` such requests. Returns true if `groups()` changed.
   bool observe(const Request& request, std::int64_t times = 1);
-  // The largest node has so many GPUs now. True when `groups()` changed by it.
+  // Sets the number of GPUs of the largest node. Returns true if `groups()` changed.
   bool set_node_gpus(std::int32_t node_gpus);
 
   std::int32_t node_gpus() const { return node_gpus_; }
   std::span<const Group> groups() const { return groups_; }
   std::int64_t total_weight() const { return total_weight_; }
-  // The milli-GPU that the requests ask for, each as often as its weight says.
+  // Returns the milli-GPUs that all groups request, each multiplied by its weight.
   std::int64_t weighted_milli() const { return weighted_milli_; }
 
-  // All of it as plain values, and back; `load` is false where they could not have been saved by this.
+  // The mix as plain values, for checkpoints. load() returns false if save() cannot have written them.
   struct Saved {
     std::int32_t node_gpus = 0;
     std::int64_t regroup_at = 1;
-    std::vector<Group> counts;  // every request that is counted
-    std::vector<Group> groups;  // what others see, without the whole node
+    std::vector<Group> counts;  // every counted request
+    std::vector<Group> groups;  // the visible groups, without the whole-node group
     static constexpr auto fields() {
       return field_list(field("node_gpus", &Saved::node_gpus), field("regroup_at", &Saved::regroup_at),
                         field("counts", &Saved::counts), field("groups", &Saved::groups));
@@ -78,10 +79,10 @@ class Mix {
 
   std::int32_t node_gpus_;
   std::map<Request, std::int64_t> counts_;
-  std::int64_t observed_ = 0;  // the sum of counts_
+  std::int64_t observed_ = 0;  // sum of counts_
   std::int64_t regroup_at_ = 1;
-  std::vector<Group> counted_;  // the most frequent, as they were counted
-  std::vector<Group> groups_;   // the same with the whole node, in weights
+  std::vector<Group> counted_;  // the most frequent requests with their counts
+  std::vector<Group> groups_;   // the same with the whole-node group, as weights
   std::int64_t total_weight_ = 0;
   std::int64_t weighted_milli_ = 0;
 };

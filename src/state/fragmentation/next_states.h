@@ -1,7 +1,7 @@
 #pragma once
-// What was found for keys of 64 bits that are asked for again and again: the states that nodes are in after a request.
-// Open addressing with linear probing (Knuth, TAOCP 3, 6.4, algorithm L) in one array, because a look-up that misses
-// the caches twice was the dearest step of a score. Looked up by key, never walked, so no order shows.
+// NextStates: a cache from a 64-bit key (node state and request) to the id of the node state after the request. Open
+// addressing with linear probing (Knuth, TAOCP 3, 6.4, algorithm L) in one array: a look-up that missed the CPU caches
+// twice was the most expensive step of a score. Entries are only looked up by key, so their order does not matter.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace berth::state::fragmentation {
 
 class NextStates {
  public:
-  // What was put in under the key, or nothing.
+  // Returns the value of the key, or null.
   const std::uint32_t* find(std::uint64_t key) const {
     if (slots_.empty()) return nullptr;
     const Slot& slot = slots_[place_of(key)];
     return slot.used ? &slot.id : nullptr;
   }
-  // Precondition: nothing is there under the key.
+  // Requires that the key has no value yet.
   void insert(std::uint64_t key, std::uint32_t id) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     slots_[place_of(key)] = {key, id, true};
@@ -35,7 +35,7 @@ class NextStates {
     bool used = false;
   };
 
-  // Where the key is, or would be put. There is always a free slot.
+  // Returns the slot of the key, or the free slot where it would go. There is always a free slot.
   std::size_t place_of(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t place = Hasher().add(key).digest() & mask;
@@ -49,7 +49,7 @@ class NextStates {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two, or none; at most half of them used
+  std::vector<Slot> slots_;  // size is a power of two or zero; at most half are used
   std::size_t size_ = 0;
 };
 

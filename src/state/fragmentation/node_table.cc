@@ -58,7 +58,7 @@ NodeTable::RequestId NodeTable::id_of(const Request& request) {
 std::span<const NodeTable::Option> NodeTable::options(Id id, RequestId request) {
   if (entries_[id].options.size() <= request) entries_[id].options.resize(requests_.size(), 0);
   if (entries_[id].options[request] == 0) {
-    const NodeFree before = entries_[id].node;  // finding them may move the entries
+    const NodeFree before = entries_[id].node;  // a copy: find_options() may move the entries
     option_lists_.push_back(find_options(before, requests_[request]));
     entries_[id].options[request] = static_cast<std::uint32_t>(option_lists_.size());
   }
@@ -80,7 +80,7 @@ std::vector<NodeTable::Option> NodeTable::find_options(const NodeFree& before, c
 
 NodeTable::Id NodeTable::state_after(Id id, RequestId request, std::int32_t gpu_free, std::int64_t cpu_rest) {
   const NodeFree& before = entries_[id].node;
-  // The rest saves a unit when it covers what the request takes of one beyond whole ones.
+  // The CPU rest saves one unit if it covers the part of the request beyond whole units.
   const std::int64_t over = requests_[request].cpu_milli % before.cpu_unit;
   const bool saves = over > 0 && cpu_rest >= over;
   const std::uint64_t key = (std::uint64_t{id} << 32U | std::uint64_t{request} << 12U |
@@ -114,7 +114,7 @@ NodeTable::Worth& NodeTable::current(Id id) {
   worth.first_offer = static_cast<std::uint32_t>(offers_.size());
   append_offers(entries_[id].node, mix_, offers_);
   worth.offers = static_cast<std::uint16_t>(offers_.size() - worth.first_offer);
-  worth.unusable = kNotAsked;  // most states are only those that a node might have next
+  worth.unusable = kNotAsked;  // computed on demand, because most states only follow a possible placement
   worth.filled = false;
   return worth;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Remembers what the score needs of each distinct node state: nodes that are
-// alike are computed once, and again only when the mix changes. Nothing here
-// influences a decision: every value is a pure function of node, mix and fleet.
+// NodeTable: a cache of what the score needs for each distinct node state. Nodes with equal free resources are computed
+// once, and again only when the mix changes. The cache does not influence a decision: every value is a pure function of
+// node, mix and fleet.
 
 #include <cstdint>
 #include <map>
@@ -22,8 +22,7 @@ class NodeTable {
   using Id = std::uint32_t;
   using RequestId = std::uint32_t;
 
-  // A way to put a request on a node: which GPU a share is put on, by its free
-  // milli, and what the node is then.
+  // One way to place a request on a node: the free milli of the GPU that a share uses, and the node state after it.
   struct Option {
     std::int32_t gpu_free = 0;
     Id after = 0;
@@ -32,8 +31,7 @@ class NodeTable {
   explicit NodeTable(Mix mix) : mix_(std::move(mix)) {}
 
   const Mix& mix() const { return mix_; }
-  // Learns from an arrival. True when the groups changed: whoever keeps a
-  // FleetSummary then sums it up anew.
+  // Adds requests to the mix. Returns true if its groups changed; the caller must then compute its FleetSummary again.
   bool observe(const Request& request, std::int64_t times = 1);
   bool set_node_gpus(std::int32_t node_gpus);
 
@@ -41,29 +39,30 @@ class NodeTable {
   RequestId id_of(const Request& request);
   const NodeFree& node(Id id) const { return entries_[id].node; }
   std::size_t size() const { return entries_.size() + afters_.size() / 8 + requests_.size(); }
-  // What it offers to the mix as it is. The span is good until the next call that asks what a state offers or is worth.
+  // Returns what the node state offers to the groups of the mix. The span is valid until the next call that asks what a
+  // state offers or is worth.
   std::span<const Offer> offers_of(Id id);
   std::int64_t unusable_of(Id id);
-  // Empty where the request does not fit, one option for whole GPUs, one per
-  // distinct fitting GPU for a share, ascending. The span is good until the
-  // next call.
+  // Returns the options for the request on the node state: none if it does not fit, one for whole GPUs, and for a share
+  // one per distinct free amount that fits, ascending. The span is valid until the next call.
   std::span<const Option> options(Id id, RequestId request);
-  // What a node in state `id`, with `cpu_rest` beyond its whole units of CPU, is after the request.
+  // Returns the node state after the request. `cpu_rest` is the CPU that the node has beyond whole units.
   Id state_after(Id id, RequestId request, std::int32_t gpu_free, std::int64_t cpu_rest);
   std::int64_t value(Id id, std::span<const std::int64_t> prices);
 
  private:
   struct Entry {
     NodeFree node;
-    std::vector<std::uint32_t> options;  // by request: 0 not asked yet, else 1 +
-                                         // an index into option_lists_
+    // By request: 0 if not computed yet, else 1 + the index in option_lists_.
+    std::vector<std::uint32_t> options;
   };
-  // What a state is to the mix of this version; kept apart from the entries, so that several lie in a cache line.
+  // The values of a node state for the current mix. They are stored apart from the entries, so that several fit into a
+  // cache line.
   struct Worth {
     std::uint32_t mix_version = 0;
-    std::uint32_t first_offer = 0;  // in offers_
+    std::uint32_t first_offer = 0;  // index in offers_
     std::uint16_t offers = 0;
-    bool filled = false;  // `fill` has been worked out
+    bool filled = false;  // `fill` is computed
     std::int64_t fill = 0;
     std::int64_t unusable = 0;
   };
@@ -83,15 +82,15 @@ class NodeTable {
   Mix mix_;
   std::uint32_t mix_version_ = 1;
   std::vector<Entry> entries_;
-  std::vector<Worth> worths_;  // by Id
-  std::vector<Offer> offers_;  // of the states that have been asked for since the mix changed, one after the other
+  std::vector<Worth> worths_;  // by state id
+  std::vector<Offer> offers_;  // of all states used since the mix changed, one after the other
   // allowed: looked up by key, never walked
   std::unordered_map<NodeFree, Id, Hash> ids_;
-  NextStates afters_;  // by state, request, free milli of the GPU and whether the rest of the CPU saves a unit
+  NextStates afters_;  // key: state, request, free milli of the GPU, and whether the CPU rest saves a unit
   std::vector<Request> requests_;
   std::map<Request, RequestId> request_ids_;
   std::vector<std::vector<Option>> option_lists_;
-  std::map<std::uint32_t, std::vector<std::uint16_t>> futures_;  // per model, of the mix as it is
+  std::map<std::uint32_t, std::vector<std::uint16_t>> futures_;  // by GPU model, for the current mix
 };
 
 }  // namespace berth::state::fragmentation

@@ -16,17 +16,17 @@ bool allowed(const Request& request, std::uint32_t model) {
   return request.gpus == 0 || ((request.models >> model) & 1U) != 0;
 }
 
-// One node while a future fills it. GPUs stay unsorted: only the tightest one that holds a share is ever looked for.
+// A node that is filled by one future. Its GPUs stay unsorted, because only the tightest GPU for a share is looked up.
 class Filling {
  public:
   explicit Filling(const NodeFree& node) : node_(node) { find_largest(); }
 
-  // True while some GPU has at least so many milli and there is as much CPU.
+  // Returns true if a GPU has at least `milli` free and the node has at least `cpu_milli` free.
   bool has_room(std::int32_t milli, std::int64_t cpu_milli) const {
     return largest_ >= milli && node_.cpu_milli >= cpu_milli;
   }
 
-  // The milli-GPU put on the node.
+  // Places the request if it fits. Returns the milli-GPUs that it takes, else 0.
   std::int64_t take(const Request& request) {
     if (node_.cpu_milli < request.cpu_milli) return 0;
     if (request.gpus == 0) {
@@ -79,7 +79,7 @@ std::int64_t unusable_milli_for(const NodeFree& node, const Request& request) {
   return sum;
 }
 
-// a * b / (c * d), rounded down; in 64 bits where they suffice, which is nearly always and much cheaper.
+// Returns a * b / (c * d), rounded down. It uses 64 bits if they suffice, which is nearly always true and much cheaper.
 Int128 quotient(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
   std::int64_t above = 0;
   std::int64_t below = 0;
@@ -134,7 +134,7 @@ std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model) {
   if (total == 0) return futures;
   Random random(kFutureSeed);
   for (std::size_t drawn = 0; drawn < kFutures * kFutureLength; ++drawn) {
-    // The fraction is drawn first and scaled then: the numbers must not depend on the weights.
+    // The random fraction is drawn first and scaled then, so that it does not depend on the weights.
     const auto point = static_cast<std::int64_t>((Uint128{random.next()} * static_cast<std::uint64_t>(total)) >> 64U);
     const auto group = std::upper_bound(up_to.begin(), up_to.end(), point) - up_to.begin();
     futures.push_back(static_cast<std::uint16_t>(group));

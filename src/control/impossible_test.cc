@@ -1,0 +1,57 @@
+#include "state/impossible.h"
+
+#include <doctest/doctest.h>
+
+#include "control/hand_driven_fleet.h"
+
+namespace berth::control {
+namespace {
+
+struct LimitedFleet : HandDrivenFleet {
+  LimitedFleet() {
+    std::vector<QueueConfig> queues = {queue("p"), queue("p/x"), queue("p/y")};
+    queues[0].max.gpu_milli = 16'000;
+    queues[1].max_gpu_milli_per_user = 2000;
+    queues[2].max_jobs_per_user = 0;
+    configure(queues);
+  }
+  // Returns the only warning of the submission, or "".
+  std::string warned(const JobSpec& spec) {
+    const Reply reply = command(SubmitJob{spec, ""});
+    REQUIRE_LE(reply.warnings.size(), 1);
+    return reply.warnings.empty() ? "" : reply.warnings.front();
+  }
+};
+
+TEST_CASE("a job that a limit rules out is accepted with a warning that names the limit") {
+  LimitedFleet fleet;
+  const std::string never = "; it never starts unless the limit or the job changes";
+  CHECK_EQ(fleet.warned(HandDrivenFleet::job("p/x", 2)), "");
+  CHECK_EQ(fleet.warned(HandDrivenFleet::job("p/x", 3)),
+           "queue 'p/x' allows a user 2 GPUs (max_gpus_per_user), and the job asks for 3 GPUs" + never);
+  CHECK_EQ(fleet.warned(HandDrivenFleet::job("p/y", 1)),
+           "queue 'p/y' lets a user run no job (max_jobs_per_user 0)" + never);
+}
+
+TEST_CASE("the max of a queue above rules a job out, and only what it needs at least counts") {
+  LimitedFleet fleet;
+  fleet.configure({[] {
+                     QueueConfig top = HandDrivenFleet::queue("p");
+                     top.max.gpu_milli = 16'000;
+                     return top;
+                   }(),
+                   HandDrivenFleet::queue("p/x"), HandDrivenFleet::queue("p/y")});
+  JobSpec gang = HandDrivenFleet::job("p/x", 8);
+  gang.groups.front().count = 3;
+  CHECK_EQ(
+      fleet.warned(gang),
+      "queue 'p' has max 16 GPUs, and the job asks for 24 GPUs; it never starts unless the limit or the job changes");
+  gang.groups.front().min_count = 2;
+  CHECK_EQ(fleet.warned(gang), "");
+  gang.groups.front().min_count = 0;
+  gang.kind = JobKind::kService;
+  CHECK_EQ(fleet.warned(gang), "");  // each of its replicas fits
+}
+
+}  // namespace
+}  // namespace berth::control
