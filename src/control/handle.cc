@@ -75,7 +75,7 @@ Result<void> check_trust_domains(const State& state, const ClusterConfig& config
     if (auto ok = moves(id, "runs jobs that share GPUs", "ended"); !ok) return ok;
   }
   for (const JobId id : state.nominated()) {
-    if (auto ok = moves(id, "has jobs that are promised shares of GPUs", "started"); !ok) return ok;
+    if (auto ok = moves(id, "has jobs that are nominated on shares of GPUs", "started"); !ok) return ok;
   }
   return {};
 }
@@ -336,7 +336,7 @@ Result<Reply> on(Batch& batch, const HoldJob& command) {
   if (job == nullptr) return no_such_job(command.job, batch.state());
   if (job->held == command.held) return Reply{.job = job->id, .unchanged = true};
   if (command.held && (job->attempt || serves(batch.state(), *job))) {
-    return conflict("job " + std::to_string(job->id.value()) + " is running; only a waiting job can be held");
+    return conflict("job " + std::to_string(job->id.value()) + " is running; only a pending job can be held");
   }
   for (const JobId id : with_parts(batch.state(), *job)) {
     const JobState& part = *batch.state().job(id);

@@ -150,7 +150,7 @@ TEST_CASE("ports that no job can have are refused by name") {
   for (const std::int32_t port : {state::kFirstMasterPort, state::kLastMasterPort}) {
     CHECK_EQ(with({port}),
              "ports: " + std::to_string(port) +
-                 " is among those that gangs are given as MASTER_PORT (20000 to 29999); give another one");
+                 " is reserved for MASTER_PORT of gangs (20000 to 29999); give another one");
   }
   std::vector<std::int32_t> many;
   while (many.size() < 16) many.push_back(static_cast<std::int32_t>(many.size()) + 1);
@@ -281,7 +281,7 @@ TEST_CASE("what is given twice is refused, and an estimate beyond the limit") {
         }) == "dependencies: job 1 is given twice");
   CHECK(refusal(state, [](JobSpec& spec) { spec.time_limit_s = 60, spec.estimate_s = 60; }).empty());
   CHECK(refusal(state, [](JobSpec& spec) { spec.time_limit_s = 60, spec.estimate_s = 61; }) ==
-        "estimate is longer than time_limit; give at most that");
+        "estimate is longer than time_limit; give at most the time_limit");
 }
 
 TEST_CASE("what nothing would read of a job is refused, and so is a name that is none") {
@@ -294,7 +294,7 @@ TEST_CASE("what nothing would read of a job is refused, and so is a name that is
           spec.kind = JobKind::kService;
           group.count = 3;
           group.min_count = 2;
-        }) == "min_tasks is of use only for gangs; each replica of a service starts by itself");
+        }) == "min_tasks is only for gangs; each replica of a service starts by itself; leave it out");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.count = 0; }) == "tasks must be between 1 and 65536");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.name.clear(); }) ==
         "groups[0].name must have 1 to 63 characters");

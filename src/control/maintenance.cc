@@ -64,8 +64,8 @@ Result<void> check(const State& state, const PlanMaintenance& command, Timestamp
     return invalid("from must be within the next 366 days");
   }
   if (from + checked_multiply(command.for_s, 1000) <= now) {
-    return invalid("the window is over at " + to_iso8601(from + checked_multiply(command.for_s, 1000)) +
-                   ", and it is " + to_iso8601(now));
+    return invalid("the window would end at " + to_iso8601(from + checked_multiply(command.for_s, 1000)) +
+                   ", but it is " + to_iso8601(now) + " already");
   }
   if (command.reason.size() > kMostReason || !is_utf8(command.reason)) {
     return invalid("reason must be UTF-8 of at most " + std::to_string(kMostReason) + " bytes");

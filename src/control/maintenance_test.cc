@@ -82,7 +82,7 @@ TEST_CASE("a window that makes no sense is refused, and the refusal says why") {
   CHECK(fleet.refusal(fleet.window({"n1"}, kHour, 0)) == "for must be 1 second to 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, kHour, 367 * 86'400)) == "for must be 1 second to 366 days");
   CHECK(fleet.refusal(fleet.window({"n1"}, 367 * 86'400, 60)) == "from must be within the next 366 days");
-  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 100)).starts_with("the window is over at "));
+  CHECK(fleet.refusal(fleet.window({"n1"}, -100, 100)).starts_with("the window would end at "));
   CHECK(fleet.refusal(fleet.window({"n1"}, -100, 101)).empty());  // the window has one second left
   PlanMaintenance named = fleet.window({"n1"}, kHour, 60);
   named.name = "no name";

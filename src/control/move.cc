@@ -61,18 +61,18 @@ std::string work_of(const State& state, const JobState& job, Timestamp now) {
 Result<void> check_runs(const State& state, const JobState& job) {
   const std::string who = name_of_job(job);
   if (job.is_parent()) return names_parts(state, job);
-  if (!job.attempt) return conflict(who + " does not run; only what runs can be moved");
+  if (!job.attempt) return conflict(who + " does not run; only a running job can be moved");
   if (job.cancel_requested) return conflict(who + " is being cancelled");
   if (job.attempt->shrinking())
-    return conflict(who + " is giving back tasks (" + std::string(name_of(job.attempt->stop->cause)) +
-                    "); move it when it has");
+    return conflict(who + " is being scaled down (" + std::string(name_of(job.attempt->stop->cause)) +
+                    "); move it after that");
   if (job.attempt->stop)
     return conflict(who + " is being stopped already (" + std::string(name_of(job.attempt->stop->cause)) + ")");
-  if (job.attempt->exited > 0) return conflict(who + " has tasks that are over; they would run again elsewhere");
+  if (job.attempt->exited > 0) return conflict(who + " has tasks that have ended; they would run again elsewhere");
   const JobState* parent = state.job(job.parent);
   if (parent != nullptr && parent->cancel_requested) return conflict(who + " is being cancelled");
   if (job.held || (parent != nullptr && parent->held))
-    return conflict(who + " is of an array that is held: it would not start again");
+    return conflict(who + " belongs to an array that is held and would not start again");
   return {};
 }
 
@@ -80,16 +80,15 @@ Result<void> check_runs(const State& state, const JobState& job) {
 // spare.
 Result<void> check_loses_nothing(const State& state, const JobState& job, bool lose_work, Timestamp now) {
   const std::string who = name_of_job(job);
-  if (job.spec.kind == JobKind::kInteractive) return conflict(who + " is interactive; nobody's session is moved");
+  if (job.spec.kind == JobKind::kInteractive) return conflict(who + " is interactive; sessions are not moved");
   if (const JobState* service = state::service_of(state, job)) {
     if (state::may_leave_by_choice(state, job)) return {};
-    return conflict("the service of " + who + ", " + name_of_job(*service) +
-                    ", can spare no replica now (max_unavailable " + std::to_string(service->spec.max_unavailable) +
-                    ")");
+    return conflict(name_of_job(*service) + ", the service of " + who + ", can spare no replica now (max_unavailable " +
+                    std::to_string(service->spec.max_unavailable) + ")");
   }
   if (job.spec.checkpoint.on_signal || lose_work) return {};
-  return conflict(who + " does not save when it is asked to leave (checkpoint.on_signal) and would lose " +
-                  work_of(state, job, now) + "; --lose-work (lose_work) moves it all the same");
+  return conflict(who + " would lose " + work_of(state, job, now) +
+                  " because it has no checkpoint.on_signal; --lose-work (lose_work) moves it all the same");
 }
 
 // Returns true if the job already moves and none of its new places is on a node of `off`: a repeated order changes
@@ -118,7 +117,7 @@ Reply reply_of(const State& state, const JobState& job, bool unchanged) {
 Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> off, const MoveJob& command,
                        const FindMoveTarget& move_target) {
   const State& state = batch.state();
-  if (!move_target) return Error{ErrorCode::kUnsupported, "this scheduler moves nobody"};
+  if (!move_target) return Error{ErrorCode::kUnsupported, "this scheduler moves no jobs"};
   if (moves_off(job, off)) return reply_of(state, job, true);
   if (auto ok = check_runs(state, job); !ok) return ok.error();
   const std::vector<NodeId> here = nodes_of(job);
@@ -133,7 +132,7 @@ Result<Reply> move_job(Batch& batch, const JobState& job, std::vector<NodeId> of
   }
   for (const NodeId node : here) {
     if (state.node(node).status == NodeStatus::kReady) continue;
-    return conflict(name_of_job(job) + " cannot be told to leave: its node " + state.node(node).spec.name +
+    return conflict(name_of_job(job) + " cannot be moved: its node " + state.node(node).spec.name +
                     " is out of contact (" + std::string(name_of(state.node(node).status)) + ")");
   }
   if (auto ok = check_loses_nothing(state, job, command.lose_work, batch.now()); !ok) return ok.error();

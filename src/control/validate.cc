@@ -163,7 +163,7 @@ Result<void> check_times(const JobSpec& spec) {
   if (!in_range(spec.time_limit_s)) return invalid("time_limit must be above 0 and at most 366 days");
   if (!in_range(spec.estimate_s)) return invalid("estimate must be above 0 and at most 366 days");
   if (spec.time_limit_s > 0 && spec.estimate_s > spec.time_limit_s)
-    return invalid("estimate is longer than time_limit; give at most that");
+    return invalid("estimate is longer than time_limit; give at most the time_limit");
   if (!in_range(spec.checkpoint.grace_s)) return invalid("checkpoint.grace must be between 0 and 366 days");
   if (!in_range(spec.checkpoint.interval_s)) return invalid("checkpoint.interval must be between 0 and 366 days");
   if (spec.checkpoint.signal < 1 || spec.checkpoint.signal > 64 || spec.checkpoint.signal == 9 ||
@@ -193,8 +193,10 @@ Result<void> check_submitted(const state::State& state, const state::QueueState&
   for (QueueId id = leaf.id; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& queue = state.queue(id);
     if (!queue.limits_users() || queue.used_by(user).submitted < queue.max_submitted_per_user) continue;
-    return conflict("user '" + user + "' has " + std::to_string(queue.used_by(user).submitted) + " jobs in queue '" +
-                    queue.path + "', as many as one user may submit there; let one end or cancel it");
+    const std::int64_t submitted = queue.used_by(user).submitted;
+    return conflict("user '" + user + "' has " + std::to_string(submitted) + (submitted == 1 ? " job" : " jobs") +
+                    " in queue '" + queue.path + "', where max_submitted_per_user is " +
+                    std::to_string(queue.max_submitted_per_user) + "; let one end or cancel it");
   }
   return {};
 }
@@ -274,7 +276,7 @@ Result<void> check_ports(const std::vector<std::int32_t>& ports) {
       return invalid("ports: " + port + " is no port; give one from 1 to " + std::to_string(kLastPort));
     if (i > 0 && ports[i - 1] >= ports[i]) return invalid("ports: " + port + " is given twice, or they do not ascend");
     if (ports[i] >= state::kFirstMasterPort && ports[i] <= state::kLastMasterPort) {
-      return invalid("ports: " + port + " is among those that gangs are given as MASTER_PORT (" +
+      return invalid("ports: " + port + " is reserved for MASTER_PORT of gangs (" +
                      std::to_string(state::kFirstMasterPort) + " to " + std::to_string(state::kLastMasterPort) +
                      "); give another one");
     }
@@ -295,7 +297,7 @@ Result<void> check_kind(const JobSpec& spec) {
     case JobKind::kService:
       if (spec.groups.size() != 1) return invalid("a service has exactly one task group; its tasks are the replicas");
       if (spec.groups.front().min_count != 0)
-        return invalid("min_tasks is of use only for gangs; each replica of a service starts by itself");
+        return invalid("min_tasks is only for gangs; each replica of a service starts by itself; leave it out");
       break;
     case JobKind::kArray:
       if (spec.array_size < 1 || spec.array_size > kMaxArraySize) {
@@ -386,7 +388,7 @@ Result<void> settle_mig_profile(const state::State& state, const std::string& wh
   if (shares.empty()) {
     return invalid(asked + ": no GPU model " +
                    (request.gpu_models.empty() ? "of this cluster" : "that gpu_models names") +
-                   " is cut into such; the profiles here are " + known);
+                   " has this profile; the profiles here are " + known);
   }
   const bool said = request.gpus == 1 && shares.contains(request.gpu_milli);  // the form that berth writes
   if (request.gpus != 0 && !said) {
@@ -418,7 +420,7 @@ Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const
     if (auto ok = settle_mig_profile(state, where, request, had); !ok) return ok;
     if (spec.exclusive) {
       return invalid(where +
-                     "mig_profile: an instance is a part of a GPU, and the job wants its nodes alone; leave "
+                     "mig_profile: an instance is a part of a GPU, but an exclusive job gets whole nodes; leave "
                      "exclusive out, or ask for whole GPUs");
     }
   }

@@ -1,5 +1,6 @@
 #include "explain/children.h"
 
+#include "explain/text_list.h"
 #include "explain/why.h"
 #include "sched/place/place.h"
 #include "sched/queue/admit.h"
@@ -26,10 +27,11 @@ std::string explain_children(State& state, const JobState& parent, Timestamp now
   }
   const bool array = parent.spec.kind == JobKind::kArray;
   const auto all = array ? static_cast<std::size_t>(parent.spec.array_size) : children.size();
-  std::string text = std::string("it runs through its ") + (array ? "elements: " : "replicas: ") +
-                     std::to_string(running) + " of " + std::to_string(all) + (running == 1 ? " runs" : " run");
+  std::string text = std::to_string(running) + " of " +
+                     counted(static_cast<std::int64_t>(all), array ? "element" : "replica") +
+                     (running == 1 ? " runs" : " run");
   const auto at_once = static_cast<std::size_t>(parent.spec.array_running);
-  if (at_once > 0 && running >= at_once) text += ", as many as may at once";
+  if (at_once > 0 && running >= at_once) text += ", as many as array.running allows";
   if (waiting == nullptr) return text;
   const Explanation first = why_briefly(state, *waiting, now);
   return text + "; job " + std::to_string(waiting->id.value()) + " waits (" + std::string(name_of(first.reason.code)) +
@@ -45,10 +47,10 @@ std::string tasks_of_all(const JobState& gang) {
 
 std::vector<std::string> explain_growth(State& state, const JobState& gang, Timestamp now) {
   if (missing_tasks(gang).empty()) return {};
-  const std::string no = "it does not grow: ";
-  if (!may_grow(state, gang)) return {no + "it is about to end, or one of its nodes is left"};
+  const std::string no = "does not scale up: ";
+  if (!may_grow(state, gang)) return {no + "it is about to end or to leave a node"};
   if (const Timestamp when = grows_next(state, gang); when > now)
-    return {"it may grow from " + to_iso8601(when) + " on: its size changed less than a resize interval ago"};
+    return {"may scale up from " + to_iso8601(when) + " (its size changed less than scheduling.resize_interval ago)"};
   state::Transaction transaction(state);
   for (const JobId owner : std::set<JobId>(state.reservations()))
     transaction.set_aside(owner, state.job(owner)->reservation->placements);
@@ -56,9 +58,9 @@ std::vector<std::string> explain_growth(State& state, const JobState& gang, Time
   const Growth growth = find_growth(state, gang, work);
   if (growth.placements.empty()) {
     return {no + (growth.refusal ? sentence(state, *growth.refusal)
-                                 : "no task more finds its place beside what is promised and held for others")};
+                                 : "no further task fits beside nominations and backfill reservations")};
   }
-  return {"it grows in the next cycle, if nobody who waits needs the place"};
+  return {"scales up in the next cycle, unless a pending job needs the places"};
 }
 
 }  // namespace berth::explain

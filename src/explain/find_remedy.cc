@@ -38,7 +38,8 @@ constexpr std::size_t kMostNames = 16;  // models, pools, taints and labels that
 
 }  // namespace
 
-// Whoever is held a start by `when`, and is not passed then, has started; and has gone again if it is known when.
+// Lets the backfill reservations that begin by `when` start, but for those that the job may pass. Jobs that end by
+// `when` are gone again.
 void WhatIf::start_held(Transaction& transaction, Timestamp when) const {
   const std::set<JobId> owners = state_.reservations();
   for (const JobId owner : owners) {
@@ -115,7 +116,7 @@ std::vector<Remedy> WhatIf::run() {
 
 namespace {
 
-// What helps others, too; a change of the job alone does not help who is asked before it.
+// Returns true if the change helps other jobs too. A change of the job alone does not help the jobs ahead of it.
 bool frees_others(const Remedy& change) {
   const bool limits = change.kind == RemedyKind::kQuota && !change.raises.empty();
   return limits || change.kind == RemedyKind::kWait || change.kind == RemedyKind::kUncordon ||
@@ -124,8 +125,8 @@ bool frees_others(const Remedy& change) {
 
 }  // namespace
 
-// Asks those who are asked before it, as a cycle would after the change, for as long as it still finds its places
-// beside those that start. What they could claim is not looked at, nor are more than so many.
+// Returns the job ahead that would take the places which the change frees, or none(). Tries the jobs ahead as a cycle
+// would, for as long as the job still fits beside those that start: kMostAskedBefore at most, without their preemption.
 JobId WhatIf::taken_by(const Remedy& change) {
   if (!frees_others(change) || !job_.in_pending || job_.nomination) return JobId::none();
   const Timestamp when = std::max(now_, change.at);
@@ -142,7 +143,7 @@ JobId WhatIf::taken_by(const Remedy& change) {
     const auto next = order.next();
     if (!next || *next == job_.id) break;
     const JobState& other = *state_.job(*next);
-    if (held.contains(other.id) && !other.reservation) continue;  // has started by then, where it is held a start
+    if (held.contains(other.id) && !other.reservation) continue;  // its backfill reservation has started by then
     const auto placements = try_start(transaction, {state_, other, when, work}).placements;
     if (!placements) {
       order.refuse();
@@ -165,8 +166,8 @@ std::optional<Remedy> WhatIf::priority(JobId head) {
   return std::nullopt;
 }
 
-// Who is gone by a held start may pass it, and who is gone before a maintenance window may start; so the longest that
-// helps ends at one of them.
+// A job that ends before a backfill reservation or a maintenance window may start ahead of it, so the longest limit
+// that helps ends at one of them.
 std::optional<Remedy> WhatIf::time_limit() {
   const JobState* parent = state_.job(job_.parent);
   if (parent != nullptr && parent->spec.kind == JobKind::kService) return std::nullopt;
@@ -186,8 +187,8 @@ std::optional<Remedy> WhatIf::time_limit() {
 }
 
 // The first of the times at which something ends, such that the job starts then and not at the one before. Later is
-// easier but for windows and starts held for others that come near, and for the end of somebody near whom it has to be:
-// beside those the first times are tried one by one.
+// easier, unless maintenance windows or backfill reservations come near or a job ends that this one must be near: then
+// the first times are tried one by one.
 std::optional<Remedy> WhatIf::wait() {
   std::vector<Timestamp> times;
   state::ExpectedEnds late(state_, now_);
@@ -266,7 +267,7 @@ void WhatIf::try_names(RemedyKind kind, std::size_t group, const std::set<std::s
   }
 }
 
-// The same ask, elsewhere.
+// The same request on other nodes: other models, pools, taints or labels.
 void WhatIf::other_nodes(std::size_t index) {
   const TaskGroup& group = job_.spec.groups[index];
   std::set<std::string> names;
@@ -422,11 +423,11 @@ void WhatIf::smaller_asks(std::size_t index) {
   else
     less_beside_growth(RemedyKind::kGpus, index, request.total_gpu_milli(), kMilli);
   less_beside_growth(RemedyKind::kTasks, index, group.least(), 1);
-  tell(largest(RemedyKind::kCpus, index, request.cpu_milli, 1, 1));  // a task that asks nothing is of no use
+  tell(largest(RemedyKind::kCpus, index, request.cpu_milli, 1, 1));  // a task without CPU is of no use
   tell(largest(RemedyKind::kMemory, index, request.memory_mib, 1, 1));
 }
 
-// The largest of those that count less than what it asks, or as much and have more places on a GPU.
+// The largest profile that counts less than the requested one, or as much with more places on a GPU.
 void WhatIf::smaller_profile(std::size_t index) {
   const TaskRequest& request = job_.spec.groups[index].request;
   std::set<std::tuple<std::int64_t, int, std::string_view>> smaller;  // by what they count, negated, and their places

@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the o
   const auto lines = explain::explain_share(state, *state.queue_at("a"), now);
   CHECK_EQ(lines[0], "gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)");
   CHECK_EQ(lines[3], "gpus: guaranteed 6, 4 used within, 0 borrowed, 2 idle (1 may be lent, 1 kept back)");
-  CHECK_EQ(lines.back(), "among the 2 queues of the cluster, 1 have a smaller dominant share over weight");
+  CHECK_EQ(lines.back(), "1 of 2 queues of the cluster has a smaller dominant share per unit of weight");
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
@@ -119,8 +119,7 @@ TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
   const auto lines = explain::explain_position(state, *state.job(borrows), now);
   REQUIRE_EQ(lines.size(), 1);
   CHECK_EQ(lines[0],
-           "1 job is asked before it; the first is job 2 of queue a: queue a would stay within its guarantee, queue b "
-           "would borrow");
+           "1 job goes first: job 2 (queue a), queue a would stay within its guarantee, queue b would borrow");
 }
 
 TEST_CASE_FIXTURE(FleetFixture,
@@ -133,12 +132,12 @@ TEST_CASE_FIXTURE(FleetFixture,
   submit(job("b", 1, 2));
   const JobId head = submit(job("a", 1, 3));
   const JobId small = submit(job("a", 1, 1));
+  CHECK_EQ(explain::explain_position(state, *state.job(head), now),
+           std::vector<std::string>{"1 job goes first: job 1 (queue b), submitted earlier"});
   CHECK_EQ(
-      explain::explain_position(state, *state.job(head), now),
-      std::vector<std::string>{"1 job is asked before it; the first is job 1 of queue b: it was submitted earlier"});
-  CHECK_EQ(explain::explain_position(state, *state.job(small), now),
-           std::vector<std::string>{"2 jobs are asked before it; the first is job 1 of queue b: it was submitted "
-                                    "earlier; of queue a job 2 is asked first"});
+      explain::explain_position(state, *state.job(small), now),
+      std::vector<std::string>{"2 jobs go first; the first is job 1 (queue b), submitted earlier; in queue a job 2 "
+                               "goes first"});
 }
 
 }  // namespace berth

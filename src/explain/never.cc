@@ -24,15 +24,16 @@ bool may_use(const State& state, const TaskRequirements& ask, const NodeState& n
          has_labels(ask.group, node.spec);
 }
 
-// What an empty node has for one group at most, of each by itself, and for how many tasks all of them have room.
+// The most that an empty eligible node has for one group, of each resource by itself, and how many of its tasks have
+// room on all of them.
 struct Most {
   std::int64_t gpus = 0;  // of one model
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::int64_t slots = 0;
-  bool closed = false;     // some of these tasks only on nodes that take none now
-  std::int64_t cut = 0;    // GPUs that are cut, of nodes and models that it may use, where it asks none such
-  std::int64_t uncut = 0;  // GPUs that are not, where it asks such
+  bool closed = false;     // nodes that take no tasks now count towards `slots`
+  std::int64_t cut = 0;    // GPUs cut into MIG instances, if the group requests none
+  std::int64_t uncut = 0;  // GPUs that are not cut, if it requests MIG instances
 };
 
 Most most_of(const State& state, const TaskRequirements& ask) {
@@ -56,14 +57,13 @@ Most most_of(const State& state, const TaskRequirements& ask) {
   return most;
 }
 
-// "a task asks 8 GPUs, and no node that it may use has more than 4"
+// "a task needs 8 GPUs; no eligible node has more than 4"
 std::string too_much(std::size_t dim, std::int64_t asked, std::int64_t most, const std::string& kind = {}) {
-  return "a task asks " + counted(dim, asked) + kind + ", and no node that it may use has " +
+  return "a task needs " + counted(dim, asked) + kind + "; no eligible node has " +
          (most == 0 ? "any" : "more than " + amount_text(dim, most));
 }
 
 std::string kind_of_gpus(const TaskRequest& request) {
-  if (!request.mig_profile.empty()) return " (profile " + request.mig_profile + ")";
   std::string models;
   for (const std::string& name : request.gpu_models) models += (models.empty() ? "" : " or ") + name;
   return models.empty() ? "" : " (" + models + ")";
@@ -73,23 +73,24 @@ std::string lacks_of_group(const State& state, const TaskRequirements& ask) {
   const TaskRequest& request = ask.group.request;
   const Most most = most_of(state, ask);
   if (request.gpus > most.gpus) {
-    std::string text = too_much(kDimGpu, request.total_gpu_milli(), most.gpus * kMilli, kind_of_gpus(request));
     const bool wants_cut = !request.mig_profile.empty();
+    const std::string text =
+        wants_cut ? "a task needs 1 x " + request.mig_profile + "; no eligible node has a GPU cut into such instances"
+                  : too_much(kDimGpu, request.total_gpu_milli(), most.gpus * kMilli, kind_of_gpus(request));
     const std::int64_t others = wants_cut ? most.uncut : most.cut;
     if (others == 0) return text;
-    return text + "; " + counted(kDimGpu, others * kMilli) + (others == 1 ? " there is" : " there are") +
-           (wants_cut ? " not cut into instances" : " cut into MIG instances");
+    return text + " (" + counted(kDimGpu, others * kMilli) + (wants_cut ? " not cut)" : " cut into MIG instances)");
   }
   if (request.cpu_milli > most.cpu_milli) return too_much(kDimCpu, request.cpu_milli, most.cpu_milli);
   if (request.memory_mib > most.memory_mib) return too_much(kDimMemory, request.memory_mib, most.memory_mib);
-  if (most.slots == 0) return "no node that it may use has all that a task asks at once";
+  if (most.slots == 0) return "no eligible node has all that a task needs at once";
   const std::int64_t least = ask.group.least();
   if (most.slots >= least) return {};
-  return "of " + std::to_string(least) + " tasks no more than " + std::to_string(most.slots) + " would have room" +
-         (most.closed ? ", also on nodes that take none now" : "");
+  return "room for " + std::to_string(most.slots) + " of " + std::to_string(least) + " tasks" +
+         (most.closed ? ", nodes that take no tasks now included" : "");
 }
 
-// What all groups ask, and what there is on nodes that one of them may use.
+// What all groups need, and what the nodes have that one of them may use.
 std::string lacks_of_all(const State& state, const std::vector<TaskRequirements>& asks) {
   Amounts asked;
   for (const TaskRequirements& ask : asks) {
@@ -117,8 +118,7 @@ std::string lacks_of_all(const State& state, const std::vector<TaskRequirements>
   }
   for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
     if (there[dim] >= asked[dim]) continue;
-    return "its groups ask " + counted(dim, asked[dim]) + ", and there " + (is_one(dim, there[dim]) ? "is " : "are ") +
-           amount_text(dim, there[dim]) + " that it may use";
+    return "its groups need " + counted(dim, asked[dim]) + "; eligible nodes have " + amount_text(dim, there[dim]);
   }
   return {};
 }
@@ -132,7 +132,7 @@ std::string what_the_fleet_lacks(const State& state, const JobState& job, const 
   std::string lacks;
   if (job.spec.groups.size() == 1 || reason.rule == PlaceRule::kGroup) {
     const auto group = static_cast<std::size_t>(reason.group);
-    if (job.spec.groups.size() == 1 && !reason.wish.empty()) return {};  // it has to be within a domain
+    if (job.spec.groups.size() == 1 && !reason.wish.empty()) return {};  // the job must be within a domain
     lacks = lacks_of_group(state, task_requirements(state, job, group, kAllModels));
   } else {
     std::vector<TaskRequirements> asks;
@@ -140,8 +140,7 @@ std::string what_the_fleet_lacks(const State& state, const JobState& job, const 
       asks.push_back(task_requirements(state, job, g, kAllModels));
     lacks = lacks_of_all(state, asks);
     const bool room_alone = reason.wish.empty() && job.spec.affinity.empty() && !job.spec.exclusive;
-    if (lacks.empty() && room_alone)
-      lacks = "each of its groups would have room by itself, but not all of them at once";
+    if (lacks.empty() && room_alone) lacks = "each of its groups would have room alone, but not all of them at once";
   }
   return lacks.empty() ? lacks : ": " + lacks;
 }

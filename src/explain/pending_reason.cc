@@ -15,7 +15,7 @@ using state::State;
 
 namespace {
 
-// The first job of the queue that may be asked now.
+// The first job of the queue that may be tried now.
 JobId strict_head(const State& state, const QueueState& leaf, Timestamp now) {
   for (const PendingKey& key : leaf.pending) {
     const JobState& job = *state.job(key.job);
@@ -34,7 +34,7 @@ struct ClassMemo {
   static bool fits_beside(const StartQuestion&, std::span<const JobId>) { return false; }
 };
 
-// What quota refuses where the job would fit, if only the quota of some GPU models keeps it from there.
+// Returns what quota refuses at the places where the job would fit, if the quota of some GPU models keeps it from them.
 std::optional<Reason> quota_of_models(const State& state, const JobState& job, SearchStats& work) {
   if (admits_all_models(state, job)) return std::nullopt;
   JobState least = job;

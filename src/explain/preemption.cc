@@ -34,16 +34,16 @@ constexpr std::size_t kMostNamed = 5;
 
 std::string job_text(JobId job) { return "job " + std::to_string(job.value()); }
 
-// Of whom places might be claimed if nothing limited it.
+// The jobs that might be evicted for this one if nothing limited it.
 struct Claims {
-  std::set<JobId> lower;                 // of its own queue, of lower priority
-  std::set<JobId> behind;                // of its own queue and priority, on a higher level, and able to save
-  std::set<JobId> borrowed;              // of other queues, on what this one is guaranteed
-  std::map<JobId, std::uint32_t> grown;  // elastic gangs that could give back all but so many tasks, and stay
-  std::vector<JobId> not_yet_evictable;  // of those who would leave, not yet run their minimum
-  std::int64_t in_burst = 0;             // of the borrowed, in burst pools
-  bool borrowed_growth = false;          // on what this one is guaranteed
-  bool some_leave = false;               // of those who borrowed there some have been asked to leave already
+  std::set<JobId> lower;                 // of its queue, of lower priority
+  std::set<JobId> behind;                // of its queue and priority, with more attained service, able to save
+  std::set<JobId> borrowed;              // of other queues, borrowing what this one is guaranteed
+  std::map<JobId, std::uint32_t> grown;  // elastic gangs that could be scaled down to so many tasks
+  std::vector<JobId> not_yet_evictable;  // of all these, protected by min_runtime or cooldown
+  std::int64_t in_burst = 0;             // of `borrowed`, in burst pools
+  bool borrowed_growth = false;          // tasks of a scale-up borrow what this queue is guaranteed
+  bool some_leave = false;               // jobs that borrowed there are being evicted already
 
   std::int64_t whole() const { return static_cast<std::int64_t>(lower.size() + behind.size() + borrowed.size()); }
 };
@@ -67,7 +67,7 @@ void count_own_queue(const State& state, const JobState& job, Timestamp now, Cla
   }
 }
 
-// A gang whose least part is within stays, whatever it has grown by.
+// A gang whose min_count tasks are within the guarantee is not evicted; what it was scaled up by may be reclaimed.
 void count_borrowers(const State& state, const JobState& job, Claims& claims) {
   for (const QueueId q : claims_within(state, job.queue, least_amounts(state, job.spec))) {
     for (const QueueId sibling : state.queue(state.queue(q).parent).children) {
@@ -84,7 +84,7 @@ void count_borrowers(const State& state, const JobState& job, Claims& claims) {
   }
 }
 
-// More than any number of them.
+// A search for victims that neither the rate of evictions nor a limit per cycle bounds.
 VictimSearch search_without_limits(State& state, Timestamp now, const std::set<JobId>& nobody) {
   VictimSearch search{state, now, nobody, state.running_table().rows().size()};
   search.without_gpus = true;
@@ -116,37 +116,38 @@ Claims count_claims(State& state, const JobState& job, Timestamp now) {
   return claims;
 }
 
-// The numbers at the first queue, from the top, whose guarantee has no room for the job; empty if all have.
+// What the first queue from the top lacks whose guarantee has no room for the job; empty if all have room.
 std::string no_room_within(const State& state, const JobState& job) {
   const Amounts asked = least_amounts(state, job.spec);
   for (const QueueId id : state.path_to(job.queue)) {
     const QueueState& queue = state.queue(id);
     if (id == state.root() || would_be_within(state, id, asked)) continue;
-    if (queue.guaranteed.stated == 0) return "queue " + queue.path + " is guaranteed nothing";
+    if (queue.guaranteed.stated == 0) return "queue " + queue.path + " has no guarantee";
     if (!covers(queue.guaranteed, asked)) {
-      return "queue " + queue.path + " is guaranteed nothing of what the job asks: " +
-             (asked[kDimGpu] > 0 ? "none of its GPUs" : "neither CPU nor memory");
+      return "queue " + queue.path +
+             (asked[kDimGpu] > 0 ? " has no guarantee for GPUs that the job accepts"
+                                 : " has no guarantee for CPU or memory");
     }
     for (std::size_t dim = 0; dim < kDims; ++dim) {
       const std::int64_t used = queue.within_or_nominated()[dim];
       if (!queue.guaranteed.states(dim) || asked[dim] == 0 || used + asked[dim] <= queue.guaranteed.amounts[dim])
         continue;
-      return "queue " + queue.path + " is guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " " +
-             dim_name(state, dim) + " and has " + amount_text(dim, used) +
-             " of them within or promised; the job asks " + amount_text(dim, asked[dim]);
+      return "the job needs " + quantity_text(state, dim, asked[dim]) + "; queue " + queue.path + " has " +
+             amount_text(dim, used) + " of its guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) +
+             " in use or nominated";
     }
   }
   return {};
 }
 
-// Whether fewer may be stopped in what is left of the hour than in one cycle.
+// Returns true if the rest of the hour allows fewer evictions than one cycle does.
 bool hour_limits(const State& state, Timestamp now) {
   const SchedulingConfig& rules = state.config().scheduling;
   return rules.evictions_per_hour > 0 &&
          state.evictions().left(rules.evictions_per_hour, now) <= rules.victims_per_cycle;
 }
 
-// What would refuse the job if all of them left, but for those in burst pools where these are to stay.
+// Returns what would refuse the job if all these jobs left, or all but those in burst pools; nothing if it would start.
 std::optional<Reason> refused_without(State& state, const JobState& job, const Claims& claims, bool burst_leaves,
                                       Timestamp now) {
   state::Transaction transaction(state);
@@ -168,14 +169,14 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
   return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
-// Who would leave if any number could be stopped at once.
+// The eviction that would take place if any number of jobs could be evicted at once.
 std::optional<EvictDecision> eviction_without_limits(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
   const std::set<JobId> nobody;
   return find_victims(search_without_limits(state, now, nobody), job.id, work);
 }
 
-// The first queue that would not let all of them go now; none() if none is against it.
+// The first queue whose evictions_per_hour does not allow the eviction now; none() if all do.
 QueueId limiting_queue(const State& state, const EvictDecision& decision, Timestamp now) {
   EvictionLimits limits(state, now, nullptr);
   for (std::size_t v = 0; v < decision.victims.size(); ++v) {
@@ -184,22 +185,26 @@ QueueId limiting_queue(const State& state, const EvictDecision& decision, Timest
   return limits.refused_by();
 }
 
+// "scheduling.evictions_per_hour (1) is used up", "evictions_per_hour of queue a (3) has 1 left"
+std::string of_the_rate(const std::string& key, std::int64_t limit, std::int64_t left) {
+  return key + " (" + std::to_string(limit) + ") " +
+         (left <= 0 ? std::string("is used up") : "has " + std::to_string(left) + " left");
+}
+
 std::string of_the_limits(const State& state, const EvictDecision& unlimited, Timestamp now) {
   const SchedulingConfig& rules = state.config().scheduling;
   if (const QueueId by = limiting_queue(state, unlimited, now); by.valid()) {
     const QueueState& queue = state.queue(by);
     const std::int64_t limit = queue.eviction.evictions_per_hour;
-    const std::int64_t used = limit - queue.evictions.left(limit, now);
-    return "at most " + counted(limit, "job") + " of queue " + queue.path + (limit == 1 ? " is" : " are") +
-           " stopped within an hour, and " + std::to_string(used) + (used == 1 ? " has" : " have") + " been";
+    return of_the_rate("evictions_per_hour of queue " + queue.path, limit, queue.evictions.left(limit, now));
   }
   if (!hour_limits(state, now))
-    return "no more than " + counted(rules.victims_per_cycle, "job") + " may be stopped in one cycle";
-  return "at most " + counted(rules.evictions_per_hour, "job") + (rules.evictions_per_hour == 1 ? " is" : " are") +
-         " stopped within an hour";
+    return "scheduling.victims_per_cycle allows only " + std::to_string(rules.victims_per_cycle);
+  return of_the_rate("scheduling.evictions_per_hour", rules.evictions_per_hour,
+                     state.evictions().left(rules.evictions_per_hour, now));
 }
 
-// "2h by the terms of queue research"
+// "min_runtime 2h of queue research and cooldown 1h"
 std::string of_their_minimum(const State& state, const std::vector<JobId>& not_yet_evictable) {
   std::set<std::tuple<std::int64_t, bool, QueueId>> kinds;
   for (const JobId id : not_yet_evictable) {
@@ -209,54 +214,56 @@ std::string of_their_minimum(const State& state, const std::vector<JobId>& not_y
   std::vector<std::string> texts;
   for (const auto& [seconds, after_eviction, queue] : kinds) {
     if (texts.size() == kMostNamed) break;
-    texts.push_back(document::duration_text(seconds) + (after_eviction ? " after an eviction" : "") +
-                    (queue == state.root() ? "" : " by the terms of queue " + state.queue(queue).path));
+    texts.push_back((after_eviction ? "cooldown " : "min_runtime ") + document::duration_text(seconds) +
+                    (queue == state.root() ? "" : " of queue " + state.queue(queue).path));
   }
   return listed(texts, [](const std::string& text) { return text; });
 }
 
-std::string why_nobody_leaves(State& state, const JobState& job, const Claims& claims, const SearchStats& work,
-                              Timestamp now) {
+// What keeps these jobs from being evicted: "2 jobs could be preempted for it, but ...".
+std::string why_not_evicted(State& state, const JobState& job, const Claims& claims, const SearchStats& work,
+                            Timestamp now) {
   const bool one = claims.whole() + static_cast<std::int64_t>(claims.grown.size()) == 1;
   if (work.too_dear) {
     return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
-           " of unsaved GPU time would be lost for each GPU that it gains";
+           " of unsaved GPU time would be lost for each GPU gained (scheduling.preempt_max_loss)";
   }
-  const std::string without = "without " + std::string(one ? "it" : "all of them") + " it would still not fit";
+  const std::string alone =
+      one ? "this job would not fit without that one" : "this job would not fit without all of them";
   if (const auto refused = refused_without(state, job, claims, true, now))
-    return without +
-           (refused->code == ReasonCode::kWouldDelayReservation ? " beside the starts that are held for others" : "");
+    return alone + (refused->code == ReasonCode::kWouldDelayReservation ? ", beside backfill reservations" : "");
+  const auto of_them = [&](std::int64_t count, const char* singular, const char* plural) {
+    return one ? std::string("that one ") + singular
+               : std::to_string(count) + " of them " + (count == 1 ? singular : plural);
+  };
   if (claims.in_burst > 0 && refused_without(state, job, claims, false, now)) {
-    return (one ? "it is" : std::to_string(claims.in_burst) + " of them " + (claims.in_burst == 1 ? "is" : "are")) +
-           std::string(" in a burst pool, from whose places nobody is reclaimed") +
-           (one ? "" : ", and without the others it would still not fit");
+    return of_them(claims.in_burst, "is", "are") + " in a burst pool, where jobs are not reclaimed" +
+           (one ? "" : ", and this job would not fit without the others");
   }
   if (const auto unlimited = work.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
     return of_the_limits(state, *unlimited, now);
-  if (const std::size_t not_yet_evictable = claims.not_yet_evictable.size(); not_yet_evictable > 0) {
-    return (one ? "it has"
-                : std::to_string(not_yet_evictable) + " of them " + (not_yet_evictable == 1 ? "has" : "have")) +
-           std::string(" not run the minimum time yet: ") + of_their_minimum(state, claims.not_yet_evictable);
+  if (!claims.not_yet_evictable.empty()) {
+    return of_them(static_cast<std::int64_t>(claims.not_yet_evictable.size()), "is", "are") + " still protected by " +
+           of_their_minimum(state, claims.not_yet_evictable);
   }
   if (job.has_given_way())
-    return "it has given way before and stops nobody who stands higher, and without the others it would still not fit";
-  return without + " within what its queues are guaranteed" +
+    return "this job was evicted before and now evicts only jobs that rank below it, without which it would not fit";
+  return alone + " within the guarantees of its queues" +
          (job.spec.exclusive ? ", against which whole nodes count" : "");
 }
 
-// "the 2 jobs that borrow or are of lower priority, and from what 1 job has grown by"
-std::string from_whom(const Claims& claims) {
+// "2 jobs could be preempted for it, 1 of them for having had more GPU time, and 1 job could be scaled down"
+std::string could_be_evicted(const Claims& claims) {
   const auto grown = static_cast<std::int64_t>(claims.grown.size());
   std::string text;
   if (claims.whole() > 0) {
-    const bool one = claims.whole() == 1;
-    text = "the " + counted(claims.whole(), "job") + " that " + (one ? "borrows or is" : "borrow or are") +
-           " of lower priority";
-    if (!claims.behind.empty()) text += one ? " or has had more GPU time" : " or have had more GPU time";
+    text = counted(claims.whole(), "job") + " could be preempted for it";
+    if (!claims.behind.empty())
+      text += ", " + std::to_string(claims.behind.size()) + " of them for having had more GPU time";
   }
   if (grown == 0) return text;
-  return text + (text.empty() ? "" : ", and from ") + "what " + counted(grown, "job") +
-         (grown == 1 ? " has" : " have") + " grown by";
+  return text + (text.empty() ? "" : ", and ") + counted(grown, "job") +
+         (text.empty() ? " could be scaled down for it" : " could be scaled down");
 }
 
 }  // namespace
@@ -270,43 +277,40 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
   state::Transaction transaction(state);
   const EvictionFound claim = may ? find_eviction(transaction, search, job, work) : EvictionFound();
   if (const auto& decision = claim.decision) {
-    std::string line =
-        "it may claim its place: " + counted(static_cast<std::int64_t>(decision->victims.size()), "job") +
-        " would be asked to leave (" + std::string(name_of(decision->cause)) + "):";
+    std::string line = "it can " + std::string(name_of(decision->cause)) + ": " +
+                       counted(static_cast<std::int64_t>(decision->victims.size()), "job") + " would be evicted:";
     for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
       line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
-      if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
+      if (decision->keeps[i] > 0) line += " (scaled down to " + counted(decision->keeps[i], "task") + ")";
     }
     const JobId other = claim.find_nomination_conflict.futile_because_of;
     if (!other.valid()) return {line};
-    return {line, "it does not: " + job_text(other) + ", queue " + state.queue(state.job(other)->queue).path +
-                      ", lies within its guarantee and would reclaim from it as soon as it starts"};
+    return {line, "it does not: " + job_text(other) + " (queue " + state.queue(state.job(other)->queue).path +
+                      ") is within its guarantee and would reclaim the places immediately"};
   }
   std::vector<std::string> lines;
   if (const Timestamp from = state::may_evict_from(job); may && from > now) {
-    const std::string because =
-        job.evicts_from == from
-            ? "it was promised places " + counted(job.lost_nominations, "time") + " and lost them again"
-            : "it has come to its own end soon after its start";
-    return {"it may stop nobody before " + to_iso8601(from) + ": " + because +
-            "; until then it starts where GPUs are idle"};
+    const std::string because = job.evicts_from == from
+                                    ? "its nomination was withdrawn " + counted(job.lost_nominations, "time")
+                                    : "its last attempt ended by itself soon after its start";
+    return {"it evicts no job before " + to_iso8601(from) + ": " + because +
+            "; until then it starts only on idle GPUs"};
   }
   const std::string no_room = no_room_within(state, job);
   const Claims claims = count_claims(state, job, now);
   if (!rules.reclaim) {
-    lines.push_back("it cannot reclaim: the configuration turns reclaim off");
+    lines.push_back("it cannot reclaim: scheduling.reclaim is false");
   } else if (claims.borrowed.empty() && !claims.borrowed_growth) {
     lines.push_back("it cannot reclaim: " +
                     (!no_room.empty()    ? no_room
-                     : claims.some_leave ? "who borrows what its queues are guaranteed has been asked to leave already"
-                                         : "nobody borrows what its queues are guaranteed"));
+                     : claims.some_leave ? "all jobs that borrow from its queues' guarantees are being evicted already"
+                                         : "no job borrows from its queues' guarantees"));
   }
   if (may_burst(state, job) && rules.reclaim)
-    lines.push_back("nobody leaves a burst pool for a guarantee, because it backs none");
-  if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
+    lines.push_back("jobs in burst pools are not reclaimed: a burst pool backs no guarantee");
+  if (!rules.preempt) lines.push_back("it cannot preempt: scheduling.preempt is false");
   if (claims.whole() > 0 || !claims.grown.empty()) {
-    lines.push_back("it cannot claim its place from " + from_whom(claims) + ": " +
-                    why_nobody_leaves(state, job, claims, work, now));
+    lines.push_back(could_be_evicted(claims) + ", but " + why_not_evicted(state, job, claims, work, now));
   }
   return lines;
 }

@@ -26,19 +26,15 @@ using state::State;
 constexpr std::size_t kMostAsked = 100;
 
 std::string percent(const Fraction& share) {
-  if (share.infinite()) return "without end";
+  if (share.infinite()) return "an unlimited part";
   if (share.denominator == 0) return "0 %";
   const auto tenths = static_cast<std::int64_t>(Int128{share.numerator} * 1000 / share.denominator);
   return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " %";
 }
 
-std::string name(const State& state, QueueId queue) {
-  return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
-}
-
 std::string name(JobId job) { return "job " + std::to_string(job.value()); }
 
-// 0 within, 1 borrows, 2 borrows with weight 0: the order's first criterion.
+// The first criterion of the order: 0 within its guarantee, 1 borrows, 2 borrows with weight 0.
 int standing(const State& state, QueueId queue, const JobState& job) {
   if (ranks_within(state, queue, job.queue, least_amounts(state, job.spec))) return 0;
   return state.queue(queue).weight == 0 ? 2 : 1;
@@ -49,45 +45,44 @@ std::string standing_text(int standing) {
   return standing == 1 ? "would borrow" : "would borrow with weight 0";
 }
 
-// `job` is the first of its side.
+// Requires: `job` is the first of its side of the queue tree.
 std::string why_first(const State& state, Order& order, const Siblings& siblings, const JobState& first,
                       const JobState& job) {
   if (siblings.preemptor.valid() && siblings.victim.valid()) {
     const int theirs = standing(state, siblings.victim, first);
     const int ours = standing(state, siblings.preemptor, job);
     if (theirs != ours) {
-      return name(state, siblings.victim) + " " + standing_text(theirs) + ", " + name(state, siblings.preemptor) + " " +
-             standing_text(ours);
+      return queue_name(state, siblings.victim) + " " + standing_text(theirs) + ", " +
+             queue_name(state, siblings.preemptor) + " " + standing_text(ours);
     }
     const auto their_share = order.share(siblings.victim);
     const auto our_share = order.share(siblings.preemptor);
     if (their_share && our_share && !(*their_share == *our_share)) {
-      return name(state, siblings.victim) + " has a share over weight of " + percent(*their_share) + ", " +
-             name(state, siblings.preemptor) + " of " + percent(*our_share);
+      return queue_name(state, siblings.victim) + " uses " + percent(*their_share) +
+             " of the cluster per unit of weight, " + queue_name(state, siblings.preemptor) + " " + percent(*our_share);
     }
   }
   if (first.priority != job.priority) {
-    return "its priority is " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
+    return "priority " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
   }
   if (first.queue == job.queue && first.level != job.level)
-    return first.level == 0 ? "it has waited so long that it was promoted" : "it has had less GPU time";
-  if (first.urgent && !job.urgent) return "its deadline is near";
-  if (first.urgent && first.spec.deadline != job.spec.deadline) return "its deadline is nearer";
-  return "it was submitted earlier";
+    return first.level == 0 ? "promoted after a long wait" : "has had less GPU time";
+  if (first.urgent && !job.urgent) return "deadline is near";
+  if (first.urgent && first.spec.deadline != job.spec.deadline) return "deadline is nearer";
+  return "submitted earlier";
 }
 
-// Queues are compared by the first job of each, which on the side of the job need not be the job: somebody else is at
-// the head of its strict queue, or its side would ask another queue first.
+// Why `first` goes before `job`. Queues are compared by the first job of each, and on the side of `job` that may be
+// another one: the head of its strict queue, or a job of another queue that goes first.
 std::string why_first(const State& state, Order order, const JobState& first, const JobState& job) {
   const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
   const auto own = siblings.preemptor.valid() ? order.first_of(siblings.preemptor) : std::nullopt;
   if (!own || *own == job.id) return why_first(state, order, siblings, first, job);
-  return why_first(state, order, siblings, first, *state.job(*own)) + "; of " + name(state, siblings.preemptor) + " " +
-         name(*own) + " is asked first";
+  return why_first(state, order, siblings, first, *state.job(*own)) + "; in " + queue_name(state, siblings.preemptor) +
+         " " + name(*own) + " goes first";
 }
 
-// Of those who are asked before a job, who does not stand in its way: held back by a ceiling that the job is not below,
-// or by its user's limit, or never to start.
+// Counts the jobs ahead that do not matter: a limit holds them back that is not the job's, or they can never start.
 class NoMatter {
  public:
   NoMatter(const State& state, const JobState& job, Timestamp now) : state_(state), job_(job), blocking_(state, now) {}
@@ -148,13 +143,14 @@ std::vector<std::string> explain_position(const State& state, const JobState& jo
   }
   const JobState& other = *state.job(*first);
   return {(next && *next == job.id ? std::to_string(ahead) : "at least " + std::to_string(ahead)) +
-          (ahead == 1 ? " job is" : " jobs are") + " asked before it" + no_matter.text(ahead) + "; the first is " +
-          name(*first) + " of " + name(state, other.queue) + ": " + why_first(state, before, other, job)};
+          (ahead == 1 ? " job goes" : " jobs go") + " first" + no_matter.text(ahead) +
+          (ahead == 1 ? ": " : "; the first is ") + name(*first) + " (" + queue_name(state, other.queue) + "), " +
+          why_first(state, before, other, job)};
 }
 
 namespace {
 
-// What is configured, where less of it counts, and what the rule of use it or lose it will do next.
+// The guarantee that is configured, if less of it counts, and when the decay of the guarantee will change it next.
 std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
   if (queue.use_or_lose_ms == 0) return {};
   std::vector<std::string> lines;
@@ -162,16 +158,16 @@ std::vector<std::string> use_or_lose_lines(const State& state, const QueueState&
     const std::int64_t left = queue.guaranteed.amounts[dim];
     const std::int64_t configured = queue.configured.amounts[dim];
     if (!queue.configured.states(dim) || left == configured) continue;
-    lines.push_back(dim_name(state, dim) + ": " + amount_text(dim, configured) + " are configured, and " +
-                    amount_text(dim, configured - left) + " of them do not count, because they were not asked for");
+    lines.push_back(dim_name(state, dim) + ": guaranteed " + amount_text(dim, configured) + " by configuration, " +
+                    amount_text(dim, configured - left) + " of that does not count because it was not asked for");
   }
-  const std::string window = document::duration_text(queue.use_or_lose_ms / 1000);
+  const std::string rule = "use_or_lose " + document::duration_text(queue.use_or_lose_ms / 1000) + ": ";
   const state::GuaranteeDue due = state::guarantee_due(queue);
   if (due.at.is_never()) {
-    lines.push_back("use it or lose it, " + window + ": it asks for enough of its guarantee to keep what is left");
+    lines.push_back(rule + "the queue asks for enough of its guarantee to keep what is left of it");
   } else if (due.restored) {
-    lines.push_back("use it or lose it, " + window + ": it asks for more than what is left since " +
-                    to_iso8601(queue.guarantee_use.wanting_since) + "; all of it counts again at " +
+    lines.push_back(rule + "since " + to_iso8601(queue.guarantee_use.wanting_since) +
+                    " the queue asks for more than what is left of its guarantee; all of it counts again at " +
                     to_iso8601(due.at));
   } else {
     const QuotaAmounts next = state::guarantee_after_idling(queue);
@@ -182,14 +178,14 @@ std::vector<std::string> use_or_lose_lines(const State& state, const QueueState&
                 amount_text(dim, queue.guaranteed.amounts[dim] - queue.guarantee_use.idle_peak[dim]) +
                 " / 2 = " + amount_text(dim, next.amounts[dim]) + " " + dim_name(state, dim);
     }
-    lines.push_back("use it or lose it, " + window + ": it asks for no more than half of its guarantee since " +
-                    to_iso8601(queue.guarantee_use.idle_since) + "; at " + to_iso8601(due.at) + " " + change +
-                    " are left");
+    lines.push_back(rule + "since " + to_iso8601(queue.guarantee_use.idle_since) +
+                    " the queue asks for no more than half of its guarantee, which at " + to_iso8601(due.at) +
+                    " becomes " + change);
   }
   return lines;
 }
 
-// One line for a dimension with a guarantee: what of it is used, idle, lent or kept back, and what is borrowed.
+// One line for a dimension with a guarantee: how much of it is used, idle, lent or kept back, and how much is borrowed.
 std::string guarantee_line(const State& state, const QueueState& queue, std::size_t dim) {
   const std::int64_t guaranteed = queue.guaranteed.amounts[dim];
   const std::int64_t within = queue.within_usage[dim];
@@ -198,7 +194,7 @@ std::string guarantee_line(const State& state, const QueueState& queue, std::siz
   const std::int64_t idle = std::max<std::int64_t>(0, guaranteed - backed - queue.nominated[dim]);
   std::string line = dim_name(state, dim) + ": guaranteed " + amount_text(dim, guaranteed) + ", " +
                      amount_text(dim, within) + " used within";
-  if (queue.nominated[dim] > 0) line += ", " + amount_text(dim, queue.nominated[dim]) + " promised";
+  if (queue.nominated[dim] > 0) line += ", " + amount_text(dim, queue.nominated[dim]) + " nominated";
   line += ", " + amount_text(dim, borrowed) + " borrowed" +
           (queue.burst_usage[dim] > 0 ? " (" + amount_text(dim, queue.burst_usage[dim]) + " in burst pools)" : "") +
           ", " + amount_text(dim, idle) + " idle";
@@ -211,7 +207,7 @@ std::string guarantee_line(const State& state, const QueueState& queue, std::siz
   return line;
 }
 
-// A line for each dimension that fairness is measured in: what counts of it, over the fleet, over the weight.
+// A line for each dimension that fairness is measured in: what counts, as a part of the fleet, per unit of weight.
 std::vector<std::string> share_lines(const State& state, const QueueState& queue, Timestamp now) {
   const std::int64_t half_life_s = state.config().scheduling.usage_half_life_s;
   const SharedAmounts counted = shared_usage(state, queue, now);
@@ -237,12 +233,12 @@ std::vector<std::string> share_lines(const State& state, const QueueState& queue
   Order order(state, now);
   if (const auto share = order.share(queue.id); share && !(*share == dominant)) {
     lines.push_back("counts " + percent(*share) +
-                    " among its siblings: its children's usage, rescaled to the least of those that have jobs to ask");
+                    " among its siblings: the usage of its children, rescaled to the least of those with jobs to try");
   }
   return lines;
 }
 
-// How much one user may have below the queue, and how many have that much.
+// The limits of one user below the queue, and how many users are at one.
 std::vector<std::string> user_limit_lines(const QueueState& queue) {
   if (!queue.limits_users()) return {};
   std::string most;
@@ -258,8 +254,8 @@ std::vector<std::string> user_limit_lines(const QueueState& queue) {
            used.submitted >= queue.max_submitted_per_user;
   });
   const auto users = static_cast<std::int64_t>(queue.users.size());
-  return {"of one user at most " + most + "; " + counted(users, "user") + (users == 1 ? " has" : " have") +
-          " jobs here, " + std::to_string(full) + " of them at a limit"};
+  return {"limits per user: " + most + "; " + counted(users, "user") + (users == 1 ? " has" : " have") +
+          " jobs here, " + std::to_string(full) + " at a limit"};
 }
 
 }  // namespace
@@ -270,12 +266,12 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
     if (queue.guaranteed.states(dim)) lines.push_back(guarantee_line(state, queue, dim));
     if (queue.max[dim] == kUnlimited) continue;
     lines.push_back(dim_name(state, dim) + ": max " + amount_text(dim, queue.max[dim]) + ", " +
-                    amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or promised");
+                    amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or nominated");
   }
   for (std::string& line : use_or_lose_lines(state, queue)) lines.push_back(std::move(line));
   for (std::string& line : user_limit_lines(queue)) lines.push_back(std::move(line));
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
-    lines.push_back("no guarantee: all that runs in it is borrowed");
+    lines.push_back("no guarantee: all its running jobs borrow");
   if (queue.id == state.root()) return lines;
   const Fraction dominant = dominant_share(state, queue, now);
   std::int64_t smaller = 0;
@@ -283,8 +279,10 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
   for (const QueueId sibling : parent.children) {
     smaller += dominant_share(state, state.queue(sibling), now) < dominant;
   }
-  lines.push_back("among the " + std::to_string(parent.children.size()) + " queues of " + name(state, parent.id) +
-                  ", " + std::to_string(smaller) + " have a smaller dominant share over weight");
+  lines.push_back(std::to_string(smaller) + " of " +
+                  counted(static_cast<std::int64_t>(parent.children.size()), "queue") + " of " +
+                  queue_name(state, parent.id) + (smaller == 1 ? " has" : " have") +
+                  " a smaller dominant share per unit of weight");
   return lines;
 }
 

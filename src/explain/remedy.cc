@@ -83,23 +83,22 @@ std::string job_text(const State& state, JobId id) {
 }
 
 std::string user_raise_text(const State& state, const Raise& raise) {
-  const std::string queue = "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path);
   if (raise.dim == kDims) {
-    return queue + " let one user run " + counted(raise.to, "job") + " instead of " + std::to_string(raise.from);
+    return queue_name(state, raise.queue) + " had max_jobs_per_user " + std::to_string(raise.to) + " instead of " +
+           std::to_string(raise.from);
   }
-  return queue + " let one user have " + amount_text(raise.dim, raise.to) + " " + dim_name(state, raise.dim) +
+  return queue_name(state, raise.queue) + " had max_gpus_per_user " + amount_text(raise.dim, raise.to) +
          " instead of " + amount_text(raise.dim, raise.from);
 }
 
 std::string raise_text(const State& state, const Raise& raise) {
   if (raise.per_user) return user_raise_text(state, raise);
-  return "queue " + (raise.queue == state.root() ? "of the cluster" : state.queue(raise.queue).path) +
-         (raise.lending ? " lent " : " had a max of ") + amount_text(raise.dim, raise.to) + " " +
-         dim_name(state, raise.dim) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
+  return queue_name(state, raise.queue) + (raise.lending ? " had lending_limit " : " had max ") +
+         quantity_text(state, raise.dim, raise.to) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
          amount_text(raise.dim, raise.to - raise.from) + " more)";
 }
 
-// Stands for a port that no job can have: those begin at 1.
+// A port that no job can have: ports begin at 1.
 constexpr std::int32_t kNobodysPort = 0;
 
 std::string term_text(const JobSpec& spec, std::size_t at) {
@@ -109,13 +108,13 @@ std::string term_text(const JobSpec& spec, std::size_t at) {
   return std::string("it did not have to be ") + (near ? "near " : "away from ") + labels + " within one " + term.level;
 }
 
-// "job 1 (train, queue a) and job 2 (web, queue b) left, and job 3 (sweep, queue a) gave back 3 of its 4 tasks"
+// "job 1 (train, queue a) and job 2 (web, queue b) left, and job 3 (sweep, queue a) scaled down by 3 of its 4 tasks"
 std::string leaving_text(const State& state, const Remedy& change) {
   std::string text;
   if (!change.victims.empty()) text = listed(change.victims, [&](JobId id) { return job_text(state, id); }) + " left";
   if (change.shrinks.empty()) return text;
   return text + (text.empty() ? "" : ", and ") + listed(change.shrinks, [&](const Shrink& shrink) {
-           return job_text(state, shrink.job) + " gave back " + std::to_string(shrink.tasks - shrink.keep) +
+           return job_text(state, shrink.job) + " scaled down by " + std::to_string(shrink.tasks - shrink.keep) +
                   " of its " + std::to_string(shrink.tasks) + " tasks";
          });
 }
@@ -124,24 +123,24 @@ std::string beside_text(const State& state, const Remedy& change) {
   return change.shrinks.empty() ? "" : ", and " + leaving_text(state, change);
 }
 
-// What is expected of it must be no longer than its limit.
+// An estimate longer than the time limit is refused, so the estimate has to change with it.
 std::string time_limit_text(const JobSpec& spec, const Remedy& change) {
-  const std::string text = "its time limit were " + document::duration_text(change.to) + " or less" +
+  const std::string text = "its time_limit were " + document::duration_text(change.to) + " or less" +
                            (change.from > 0 ? " instead of " + document::duration_text(change.from) : "");
   if (spec.estimate_s <= change.to) return text;
-  return text + ", and its estimate no longer than that instead of " + document::duration_text(spec.estimate_s);
+  return text + ", and its estimate too instead of " + document::duration_text(spec.estimate_s);
 }
 
-// A window that begins by then makes jobs leave, or is over.
+// Maintenance windows count that begin by then: jobs leave for them, or they are over.
 std::string wait_text(const State& state, const Remedy& change) {
   const auto counts = [&](const auto& one) { return one.second.from <= change.at; };
   const bool windows = std::any_of(state.maintenance().begin(), state.maintenance().end(), counts);
-  return "at " + to_iso8601(change.at) + ", as far as time limits" +
-         (windows ? ", estimates and maintenance windows are kept" : " and estimates are kept");
+  return "at " + to_iso8601(change.at) + " if time limits" +
+         (windows ? ", estimates and maintenance windows hold" : " and estimates hold");
 }
 
 std::string asked_text(std::size_t dim, const std::string& what, const Remedy& change) {
-  return "each task asked " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
+  return "each task needed " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
 
 }  // namespace
@@ -177,8 +176,8 @@ Timestamp gives_back_by(const State& state, const state::RunningRow& row, Timest
 
 namespace {
 
-// When it has left for a maintenance window at the latest, one grace after it is asked to. Who serves may stay into the
-// window, as far as its service's limit says so.
+// The latest time by which the job has left for a maintenance window: one grace after it is asked to stop. A replica
+// may stay into the window as far as max_unavailable of its service says so.
 Timestamp leaves_by(const State& state, const JobState& job, Timestamp now) {
   if (job.departure.is_never()) return Timestamp::never();
   const JobState* service = state::service_of(state, job);
@@ -231,8 +230,7 @@ std::string would_start(const Remedy& change) {
   const std::string text =
       (change.kind == RemedyKind::kWait ? "it would start " : "it would start now if ") + change.text;
   if (!change.taken_by.valid()) return text;
-  return text + ", but job " + std::to_string(change.taken_by.value()) +
-         " is asked before it and would take its places";
+  return text + ", but job " + std::to_string(change.taken_by.value()) + " goes first and would take its places";
 }
 
 std::string text_of(const State& state, const JobState& job, const Remedy& change) {
@@ -253,7 +251,7 @@ std::string text_of(const State& state, const JobState& job, const Remedy& chang
     case RemedyKind::kModel:
       return "it could also run on " + change.name + group;
     case RemedyKind::kPool:
-      return "it asked pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
+      return "it asked for pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
     case RemedyKind::kTolerate:
       return "it tolerated the taint " + change.name + group;
     case RemedyKind::kSelect:
@@ -274,17 +272,17 @@ std::string text_of(const State& state, const JobState& job, const Remedy& chang
     case RemedyKind::kNoImage:
       return "it ran its command as a plain process, without an image" + group;
     case RemedyKind::kProfile:
-      return "it asked profile " + change.name + " instead of " + job.spec.groups[change.group].request.mig_profile +
-             group;
+      return "it asked for profile " + change.name + " instead of " +
+             job.spec.groups[change.group].request.mig_profile + group;
     case RemedyKind::kOtherPorts:
       return change.from != 0 ? "it listened on another port than " + std::to_string(change.from)
-                              : "it listened on others than " + ports_text(job.spec.ports);
+                              : "it listened on other ports than " + ports_text(job.spec.ports);
     case RemedyKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case RemedyKind::kGpus:
       return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(state, change);
     case RemedyKind::kTasks:
-      return "it asked " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
+      return "it had " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
              beside_text(state, change);
     case RemedyKind::kCpus:
       return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;

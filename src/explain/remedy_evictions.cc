@@ -1,4 +1,4 @@
-// Whose limits would have to be raised, and who would have to leave or give back.
+// Remedies that change others: limits to raise, jobs to evict, elastic gangs to scale down.
 
 #include <algorithm>
 #include <tuple>
@@ -101,7 +101,8 @@ std::optional<Shrink> WhatIf::all_growth_of(JobId id) const {
   return least < tasks ? std::optional(Shrink{id, least, tasks}) : std::nullopt;
 }
 
-// Nobody gives back a task more than has to be. Of those who leave, who need not give back all of it.
+// Scales each gang down by no more tasks than needed. A victim that is an elastic gang is scaled down instead, if
+// enough.
 void WhatIf::keep_most(Remedy& change) {
   for (std::size_t i = change.victims.size(); i-- > 0;) {
     const auto growth = all_growth_of(change.victims[i]);
@@ -124,8 +125,8 @@ void WhatIf::keep_most(Remedy& change) {
   }
 }
 
-// Nobody leaves or gives back who need not. Beside a gang that gives back and stays nearby another may be spared who
-// had to leave beside none.
+// Drops each eviction and scale-down that is not needed, until none is left to drop: beside a gang that is only scaled
+// down, another victim may no longer be needed.
 void WhatIf::spare(Remedy& change) {
   bool again = true;
   while (again && !spent()) {
@@ -137,7 +138,7 @@ void WhatIf::spare(Remedy& change) {
   }
 }
 
-// Whose leaving costs least first: the cycle's order of victims.
+// The cycle's order of victims: the job whose eviction costs least comes first.
 WhatIf::Cost WhatIf::cost_of(const state::RunningRow& row) const {
   return {row.priority, loss_of_stopping(row, now_), -row.started.ms, row.job};
 }
@@ -160,7 +161,7 @@ void WhatIf::mark_below(QueueId id, std::vector<bool>& below) const {
 }
 
 bool WhatIf::add_victims_below(Remedy& change, const Reason& why) const {
-  // How much of what is asked the job gives back.
+  // How much of the missing amount the job frees.
   const auto gives = [&](const JobState& job) {
     if (why.code == ReasonCode::kUserLimit && job.spec.user != job_.spec.user) return std::int64_t{0};
     if (why.dim == kDims) return std::int64_t{1};
@@ -225,7 +226,7 @@ bool WhatIf::add_affinity_victims(Remedy& change, NodeId node) const {
   return change.victims.size() > before;
 }
 
-// Of the first node that somebody closes to the job although it could hold a task of the group. Another rule may be
+// Adds the jobs that close, by affinity, the first node that could hold a task of the group. Another rule may be
 // what refuses (NUMA, fragments), and more nodes help against that, too.
 bool WhatIf::add_affinity_victims_somewhere(Remedy& change, std::size_t group) {
   Transaction transaction(state_);
@@ -256,7 +257,7 @@ bool WhatIf::add_victims_on_nodes(Remedy& change, const std::vector<NodeId>& nod
 }
 
 // A sufficient set first, along what refuses: jobs below the queue whose limit is reached, jobs on the nodes that come
-// closest, whoever has to be away. Then everyone is spared whom the job fits beside, the dearest first.
+// closest, jobs that it must be away from. Then each is spared beside which the job fits, the most expensive first.
 std::optional<Remedy> WhatIf::evict(std::vector<Raise> raises) {
   Remedy change;
   change.kind = RemedyKind::kEvict;
@@ -268,15 +269,14 @@ std::optional<Remedy> WhatIf::evict(std::vector<Raise> raises) {
   while (!starts(change, &why)) {
     if (spent() || change.victims.size() > kMostVictims) return std::nullopt;
     bool more = is_quota_reason(why.code) && add_victims_below(change, why);
-    // The quota of one GPU model is no matter where places on others are freed, and what whole nodes count is another
-    // matter on other nodes.
+    // The quota of one GPU model does not bind on nodes of another, and whole nodes count differently on other nodes.
     const bool by_node = why.dim < kDims && (why.dim >= kDimGpuEquivalent || job_.spec.exclusive);
-    // A burst pool is lent whatever the lending limits are.
+    // Lending limits do not bind in burst pools.
     const bool in_burst = why.code == ReasonCode::kQuotaLentOut && state_.has_burst_pools();
     const bool elsewhere = !is_quota_reason(why.code) || by_node || in_burst;
     if (!more && is_affinity_reason(why.code)) more = add_affinity_victims(change, why.node);
     if (!more && elsewhere) {
-      // The group that does not fit beside the others first; but one of them may be what has to go elsewhere.
+      // The group that does not fit comes first, but the solution may be to move another group.
       const auto refused = static_cast<std::size_t>(why.group);
       for (std::size_t i = 0; i < nodes.size() && !more; ++i) {
         const std::size_t group = (refused + i) % nodes.size();

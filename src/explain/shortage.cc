@@ -51,7 +51,7 @@ using Groups = std::uint32_t;
 
 bool is_in(Groups set, std::size_t group) { return group < 32 && (set >> group & 1U) != 0; }
 
-// All of them first, then each one, then, of few, the other sets.
+// All groups first, then each group, then, if there are few, the other sets.
 std::vector<Groups> sets_of(std::size_t groups) {
   const std::size_t some = std::min<std::size_t>(groups, 31);
   const Groups all = (Groups{1} << some) - 1;
@@ -63,8 +63,8 @@ std::vector<Groups> sets_of(std::size_t groups) {
   return sets;
 }
 
-// What a set of the groups asks of a dimension, and what of it is free on the nodes that could hold a task of one of
-// those that ask it.
+// What a set of groups requests in a dimension, and how much of it is free on nodes that could hold a task of one of
+// these groups.
 struct Room {
   std::int64_t asked = 0;
   std::int64_t free = 0;
@@ -124,6 +124,22 @@ class FreeWhereItMayRun {
   std::vector<Usable> nodes_;
 };
 
+// "3 GPUs", "2 x 1g.10gb": the amount that the groups request, in MIG instances where all that request GPUs name the
+// same profile.
+std::string requested_text(const JobState& job, Groups set, std::size_t dim, std::int64_t amount) {
+  std::string profile;
+  std::int64_t instances = 0;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
+    const TaskGroup& group = job.spec.groups[g];
+    if (dim != kDimGpu || !is_in(set, g) || group.request.gpus == 0) continue;
+    if (group.request.mig_profile.empty() || (instances > 0 && profile != group.request.mig_profile))
+      return counted(dim, amount);
+    profile = group.request.mig_profile;
+    instances += group.least();
+  }
+  return instances == 0 ? counted(dim, amount) : std::to_string(instances) + " x " + profile;
+}
+
 // "group main", "groups main and side"
 std::string text_of(const JobState& job, Groups set) {
   std::vector<std::size_t> groups;
@@ -134,35 +150,42 @@ std::string text_of(const JobState& job, Groups set) {
          listed(groups, [&](std::size_t g) { return job.spec.groups[g].name; });
 }
 
-// What there is not enough of in all, be it for some of its groups; else what it asks first of GPUs, CPU and memory,
-// of which there is enough. `too_small` is how many more GPUs are free on nodes that could not hold its tasks.
-Reason with_what_is_short(const State& state, const JobState& job, Reason reason, std::int64_t& too_small) {
+struct Shortage {
+  std::size_t dim = 0;
+  std::int64_t needed = 0;
+  std::int64_t free = 0;       // on eligible nodes
+  std::int64_t too_small = 0;  // milli-GPUs that are free on nodes too small for its tasks
+  std::string groups;          // empty: all of the job
+  std::string needs;           // "needs 3 GPUs", "groups main and side need 4 CPUs"
+};
+
+// The first of GPUs, CPUs and memory of which eligible nodes have too little free for the job, for one of its groups or
+// for some of them; where each is enough in all, the first that the job requests, with `needed` at most `free`.
+Shortage shortage_of(const State& state, const JobState& job) {
   const FreeWhereItMayRun free(state, job);
   const std::vector<Groups> sets = sets_of(free.groups());
-  const auto take = [&](const Room& room, std::size_t dim, Groups set) {
-    reason.dim = static_cast<std::uint32_t>(dim);
-    reason.asked = room.asked;
-    reason.limit = room.free;
-    reason.wish = set == sets.front() ? std::string() : text_of(job, set);
+  const auto shortage = [&](const Room& room, std::size_t dim, Groups set) {
+    const std::string groups = set == sets.front() ? std::string() : text_of(job, set);
+    const bool several = groups.starts_with("groups ");
+    const std::string needs = groups + (groups.empty() ? "needs " : several ? " need " : " needs ");
+    return Shortage{dim,       room.asked,
+                    room.free, dim == kDimGpu ? room.too_small : 0,
+                    groups,    needs + requested_text(job, set, dim, room.asked)};
   };
   for (const Groups set : sets) {
     for (const std::size_t dim : kDimsOfRoom) {
       const Room room = free.of(set, dim);
-      if (room.free >= room.asked) continue;
-      take(room, dim, set);
-      if (dim == kDimGpu) too_small = room.too_small;
-      return reason;
+      if (room.free < room.asked) return shortage(room, dim, set);
     }
   }
   for (const std::size_t dim : kDimsOfRoom) {
     const Room room = free.of(sets.front(), dim);
-    take(room, dim, sets.front());
-    if (room.asked > 0) break;
+    if (room.asked > 0) return shortage(room, dim, sets.front());
   }
-  return reason;
+  return {};
 }
 
-// Whether the least of it would find its places if its tasks asked no memory, or no CPU.
+// Returns true if the least of the job would find places if its tasks requested no memory, or no CPU.
 bool fits_without(const State& state, const JobState& job, bool memory, bool cpu) {
   JobState relaxed = job;
   for (TaskGroup& group : relaxed.spec.groups) {
@@ -174,17 +197,18 @@ bool fits_without(const State& state, const JobState& job, bool memory, bool cpu
   return try_place(state, relaxed, admit(state, job).models, Pools::kAny, work).has_value();
 }
 
-// What there is too little of beside the rest, or nothing: neither is what is in the way.
-std::string too_little_beside(const State& state, const JobState& job, const Reason& reason) {
-  if (job.spec.exclusive || reason.dim == kDimMemory) return {};
+// What there is too little of beside the rest: "memory", "CPU", both, or nothing if neither keeps the job from
+// starting.
+std::string too_little_beside(const State& state, const JobState& job, std::size_t dim) {
+  if (job.spec.exclusive || dim == kDimMemory) return {};
   if (fits_without(state, job, true, false)) return "memory";
-  if (reason.dim == kDimCpu) return {};
+  if (dim == kDimCpu) return {};
   if (fits_without(state, job, false, true)) return "CPU";
   return fits_without(state, job, true, true) ? "CPU and memory" : "";
 }
 
-// Milli-GPUs that are of no use to the shares of GPUs that it asks, because shares of another trust domain are beside
-// them; 0 where it would not find enough there either.
+// Returns the milli-GPUs that the job cannot use for its shares of GPUs because another trust domain has shares of the
+// same GPUs; 0 if they would not be enough either.
 std::int64_t kept_by_trust_domains(const State& state, const JobState& job) {
   const TaskRequirements ask = task_requirements(state, job, 0, kAllModels);
   if (job.spec.groups.size() > 1 || !ask.group.request.is_share()) return 0;
@@ -207,7 +231,7 @@ std::int64_t kept_by_trust_domains(const State& state, const JobState& job) {
   return own_tasks < ask.group.least() && own_tasks + others_tasks >= ask.group.least() ? others_milli : 0;
 }
 
-// Of a job that asks whole nodes, how many there are for it; or nothing, where these are enough.
+// The sentence of an exclusive job with too few idle nodes; empty if there are enough.
 std::string too_few_whole_nodes(const State& state, const JobState& job) {
   if (!job.spec.exclusive) return {};
   const std::vector<TaskRequirements> asks = asks_of(state, job);
@@ -219,8 +243,8 @@ std::string too_few_whole_nodes(const State& state, const JobState& job) {
            });
   });
   if (idle >= asked) return {};
-  return "the job asks " + counted(asked, "whole node") + " and " + std::to_string(idle) +
-         (idle == 1 ? " is" : " are") + " idle where it may run";
+  return "needs " + counted(asked, "whole node") + "; " + counted(idle, "eligible node") +
+         (idle == 1 ? " is idle" : " are idle");
 }
 
 }  // namespace
@@ -233,27 +257,29 @@ std::string counted(std::size_t dim, std::int64_t amount) {
   return amount_text(dim, amount) + what + (amount == kMilli ? "" : "s");
 }
 
-std::string sentence_with_what_is_short(const State& state, const JobState& job, Reason reason) {
+std::string sentence_with_what_is_short(const State& state, const JobState& job, Reason reason,
+                                        std::vector<std::string> notes) {
   if (reason.code != ReasonCode::kInsufficientResources && reason.code != ReasonCode::kFragmented)
-    return sentence(state, reason);
-  std::int64_t too_small = 0;
-  reason = with_what_is_short(state, job, std::move(reason), too_small);
-  if (reason.limit < reason.asked) {
-    return sentence(state, reason) +
-           (too_small > 0 ? ", and " + amount_text(kDimGpu, too_small) + " more on nodes too small for its tasks" : "");
+    return sentence(state, reason) + in_parentheses(notes);
+  const Shortage shortage = shortage_of(state, job);
+  const std::string text = shortage.needs + "; " + amount_text(shortage.dim, shortage.free) + " free on eligible nodes";
+  if (shortage.free < shortage.needed) {
+    if (shortage.too_small > 0)
+      notes.insert(notes.begin(), amount_text(kDimGpu, shortage.too_small) + " free on nodes too small");
+    return text + in_parentheses(notes);
   }
-  if (const std::string nodes = too_few_whole_nodes(state, job); !nodes.empty()) return nodes;
-  if (reason.asked == 0) return sentence(state, reason);
-  const std::string free = counted(reason.dim, reason.limit) + (is_one(reason.dim, reason.limit) ? " is" : " are") +
-                           " free where it may run, but ";
+  if (const std::string nodes = too_few_whole_nodes(state, job); !nodes.empty()) return nodes + in_parentheses(notes);
+  if (shortage.needed == 0) return sentence(state, reason) + in_parentheses(notes);
   if (const std::int64_t kept = kept_by_trust_domains(state, job); kept > 0) {
-    return free + (kept == reason.limit ? "" : amount_text(kDimGpu, kept) + " of them ") +
-           "beside shares of another trust domain";
+    return text + ", but " + (kept == shortage.free ? "" : amount_text(kDimGpu, kept) + " of them ") +
+           "beside shares of another trust domain" + in_parentheses(notes);
   }
-  const std::string lacking = too_little_beside(state, job, reason);
-  return lacking.empty()
-             ? sentence(state, reason)
-             : free + "with too little " + lacking + " beside " + (is_one(reason.dim, reason.limit) ? "it" : "them");
+  const std::string lacking = too_little_beside(state, job, shortage.dim);
+  return text +
+         (lacking.empty() ? ", but too scattered for its tasks"
+                          : ", but with too little " + lacking + " beside " +
+                                (is_one(shortage.dim, shortage.free) ? "it" : "them")) +
+         in_parentheses(notes);
 }
 
 }  // namespace berth::explain

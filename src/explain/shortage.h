@@ -10,6 +10,7 @@
 // The cycle counts only GPUs when it refuses a job, so this is computed only for an answer.
 
 #include <string>
+#include <vector>
 
 #include "base/timestamp.h"
 #include "model/reason.h"
@@ -17,8 +18,10 @@
 
 namespace berth::explain {
 
-// Returns the sentence for `reason` (explain/why.h), completed by what is short.
-std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason);
+// Returns the sentence for `reason` (explain/why.h), completed by what is short, and at its end the notes in
+// parentheses.
+std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason,
+                                        std::vector<std::string> notes = {});
 
 // counted returns an amount with its noun: "4 GPUs", "1 CPU", "64 GiB of memory". is_one returns true if a verb after
 // it is singular ("is").

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
+#include <string>
 
 #include "explain/why.h"
 #include "support/linear_search.h"
@@ -72,7 +74,7 @@ std::int64_t free_on(const State& state, const NodeState& node, const std::vecto
   return milli;
 }
 
-// "its groups g0 and g1 ask 4 CPUs and 3 are free where it may run" of the first that is short, or nothing.
+// "group g1 needs 4 CPUs; 3 free on eligible nodes" of the first that is short, or nothing.
 std::string what_is_short(const State& state, const JobState& job) {
   for (const std::uint32_t set :
        job.spec.groups.size() == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{3, 1, 2}) {
@@ -94,9 +96,16 @@ std::string what_is_short(const State& state, const JobState& job) {
       }
       if (have >= want) continue;
       const bool all = std::popcount(set) == static_cast<int>(job.spec.groups.size());
-      return (all ? "the job" : "its group " + job.spec.groups[set - 1].name) + " asks " + explain::counted(dim, want) +
-             " and " + explain::amount_text(dim, have) + (explain::is_one(dim, have) ? " is" : " are") +
-             " free where it may run";
+      std::set<std::string> profiles;
+      std::int64_t tasks = 0;
+      for (const TaskGroup* one : groups) {
+        profiles.insert(one->request.mig_profile);
+        tasks += one->least();
+      }
+      const bool instances = dim == kDimGpu && profiles.size() == 1 && !profiles.begin()->empty();
+      return (all ? "needs " : "group " + job.spec.groups[set - 1].name + " needs ") +
+             (instances ? std::to_string(tasks) + " x " + *profiles.begin() : explain::counted(dim, want)) + "; " +
+             explain::amount_text(dim, have) + " free on eligible nodes";
     }
   }
   return {};
@@ -135,13 +144,14 @@ TEST_CASE("what is named as short is what is short, and nothing else is said whe
       CAPTURE(expected);
       if (!expected.empty()) {
         REQUIRE(why.summary.starts_with(expected));
-        ++(expected.starts_with("its") ? of_a_group : in_all);
+        ++(expected.starts_with("group") ? of_a_group : in_all);
         continue;
       }
-      REQUIRE(why.summary.find(" free where it may run, but ") != std::string::npos);
+      REQUIRE(why.summary.find(" free on eligible nodes, but ") != std::string::npos);
       const bool wants_gpus =
           std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return one.request.gpus > 0; });
-      REQUIRE_EQ(why.summary.find(" GPU") < why.summary.find(" free where it may run"), wants_gpus);
+      const std::string before = why.summary.substr(0, why.summary.find(" free on eligible nodes"));
+      REQUIRE_EQ(before.find(" GPU") != std::string::npos || before.find("g.") != std::string::npos, wants_gpus);
       const auto says = [&](const std::string& what) { return why.summary.find(what) != std::string::npos; };
       if (says("too little CPU and memory")) REQUIRE(fits_with_none(fleet.state, job, true, true));
       if (says("too little memory")) REQUIRE(fits_with_none(fleet.state, job, true, false));

@@ -1,9 +1,10 @@
 #pragma once
-// Lists and counts in sentences: "a, b and c", "3 jobs".
+// Lists and counts in sentences: "a, b and c", "3 jobs", " (a, b)".
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace berth::explain {
 
@@ -20,6 +21,13 @@ std::string listed(const Items& items, Name&& name) {
 // "1 job", "3 jobs".
 inline std::string counted(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// " (2 GPUs failed on n1, 1 eligible node cordoned)", or nothing.
+inline std::string in_parentheses(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() ? " (" : ", ") + note;
+  return text.empty() ? text : text + ")";
 }
 
 }  // namespace berth::explain

@@ -20,7 +20,7 @@ using state::State;
 
 namespace {
 
-// The name of the window that closes the node then.
+// The name of the maintenance window that closes the node from `from` to `to`.
 std::string window_of(const State& state, NodeId node, Timestamp from, Timestamp to) {
   const auto found = std::find_if(state.maintenance().begin(), state.maintenance().end(), [&](const auto& one) {
     const state::Maintenance& window = one.second;
@@ -30,7 +30,7 @@ std::string window_of(const State& state, NodeId node, Timestamp from, Timestamp
   return found == state.maintenance().end() ? std::string() : found->first;
 }
 
-// A window that alone keeps a job from what is free on a node, and how much that is.
+// A maintenance window that closes a node to a job, and the amount that is free there.
 struct KeptOut {
   state::ClosedSpan span;
   std::int64_t amount = 0;
@@ -44,7 +44,8 @@ std::int64_t free_gpu_milli(const NodeState& node, const TaskRequirements& ask) 
   return milli;
 }
 
-// Of the first of the asks of which that is so. Of GPUs nothing is kept from a group that asks none.
+// Returns the window and amount for the first group that could use the node but for it. A group without GPUs does not
+// count towards GPUs.
 std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const std::vector<TaskRequirements>& asks,
                                 std::size_t dim) {
   for (const TaskRequirements& ask : asks) {
@@ -57,21 +58,21 @@ std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const
   return std::nullopt;
 }
 
-// "pool serving takes only jobs of class inference, and this one is of class training": the rule that closes a pool
-// with nodes to the job, or nothing.
+// "pool serving takes only inference jobs (this one is training)": the rule that closes the pool to the job, or
+// nothing.
 std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
   if (!pool.admits(job.spec.job_class)) {
     const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
-    return "pool " + pool.name + " takes only jobs of class " + classes + ", and this one is of class " +
-           std::string(name_of(job.spec.job_class));
+    return "pool " + pool.name + " takes only " + classes + " jobs (this one is " +
+           std::string(name_of(job.spec.job_class)) + ")";
   }
   const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
   if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
-  return "pool " + pool.name + " is for queue" + (pool.queues.size() == 1 ? " " : "s ") +
-         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; }) + " only";
+  return "pool " + pool.name + " takes only jobs of " + (pool.queues.size() == 1 ? "queue " : "queues ") +
+         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; });
 }
 
-// As the node would be if all its GPUs were healthy.
+// The shape of the node if all its GPUs were healthy.
 state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
   shape.gpus = {};
   for (state::NumaPart& part : shape.numa) {
@@ -84,8 +85,8 @@ state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
   return shape;
 }
 
-// How many GPUs of the node have failed of those that the group may use; none where it would hold no more tasks with
-// them.
+// Returns how many GPUs that the group may use have failed on the node; 0 if the node would hold no more of its tasks
+// with them.
 std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const NodeState& node) {
   const auto failed = std::count_if(node.gpus.begin(), node.gpus.end(), [&](const state::GpuSlot& gpu) {
     return !gpu.healthy && (ask.models >> gpu.model.index() & 1U) != 0;
@@ -96,10 +97,10 @@ std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const 
   return slots_when_empty(ask, healed(shape, node.spec)) > slots_when_empty(ask, shape) ? failed : 0;
 }
 
-}  // namespace
+using Notes = std::vector<std::string>;
 
-std::string failed_gpus(const State& state, const JobState& job, ReasonCode code) {
-  if (!(is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNuma)) return {};
+void add_failed_gpus(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
+  if (!(is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNuma)) return;
   std::vector<TaskRequirements> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
   std::int64_t gpus = 0;
@@ -112,16 +113,15 @@ std::string failed_gpus(const State& state, const JobState& job, ReasonCode code
     gpus += here;
     nodes.push_back(node.id);
   }
-  if (nodes.empty()) return {};
-  return "; " + std::to_string(gpus) + (gpus == 1 ? " GPU of " : " GPUs of ") +
-         (nodes.size() == 1 ? "node " + state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes") +
-         (gpus == 1 ? " has failed" : " have failed");
+  if (nodes.empty()) return;
+  notes.push_back(counted(gpus, "GPU") + " failed on " +
+                  (nodes.size() == 1 ? state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes"));
 }
 
-std::string closed_to_images(const State& state, const JobState& job, ReasonCode code) {
+void add_nodes_without_containers(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
   if (!(is_room_reason(code) || code == ReasonCode::kNoEligibleNode || code == ReasonCode::kNeverFits ||
         code == ReasonCode::kNuma))
-    return {};
+    return;
   std::vector<TaskRequirements> asks;
   std::vector<TaskRequirements> relaxed;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
@@ -135,13 +135,11 @@ std::string closed_to_images(const State& state, const JobState& job, ReasonCode
     return node.takes_tasks() && std::none_of(asks.begin(), asks.end(), could) &&
            std::any_of(relaxed.begin(), relaxed.end(), could);
   });
-  if (without == 0) return {};
-  return "; it has an image, and " + std::to_string(without) +
-         (without == 1 ? " node that could hold a task of it runs" : " nodes that could hold a task of it run") +
-         " no containers";
+  if (without == 0) return;
+  notes.push_back(counted(without, "more node") + (without == 1 ? " runs" : " run") + " no containers for its image");
 }
 
-std::string closed_nodes(const State& state, const JobState& job, ReasonCode code) {
+void add_closed_nodes(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
   const bool of_places = is_room_reason(code) || code == ReasonCode::kNoEligibleNode ||
                          code == ReasonCode::kNeverFits || code == ReasonCode::kNuma;
   std::int64_t cordoned = 0;
@@ -155,16 +153,16 @@ std::string closed_nodes(const State& state, const JobState& job, ReasonCode cod
       break;
     }
   }
-  const auto nodes = [](std::int64_t count, const std::string& what) {
-    return "; " + std::to_string(count) + (count == 1 ? " node that could is " : " nodes that could are ") + what;
+  const auto add = [&](std::int64_t count, const std::string& what) {
+    if (count > 0) notes.push_back(counted(count, "eligible node") + " " + what);
   };
-  return (cordoned > 0 ? nodes(cordoned, "cordoned") : "") +
-         (maintained > 0 ? nodes(maintained, "under maintenance") : "") +
-         (lost > 0 ? nodes(lost, "out of contact") : "");
+  add(cordoned, "cordoned");
+  add(maintained, "under maintenance");
+  add(lost, "out of contact");
 }
 
-std::string closed_by_windows(const State& state, const JobState& job, ReasonCode code) {
-  if (!(is_room_reason(code) || code == ReasonCode::kMaintenance) || state.maintenance().empty()) return {};
+void add_closed_by_windows(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
+  if (!(is_room_reason(code) || code == ReasonCode::kMaintenance) || state.maintenance().empty()) return;
   std::vector<TaskRequirements> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
   const bool of_gpus =
@@ -183,13 +181,21 @@ std::string closed_by_windows(const State& state, const JobState& job, ReasonCod
     closed.amount += kept->amount;
   }
   const std::string what = of_gpus ? "GPU" : "CPU";
-  std::string text;
   for (const auto& [name, closed] : windows) {
-    text += (code == ReasonCode::kMaintenance ? "; window " : "; maintenance window ") + name + " closes " +
-            amount_text(dim, closed.amount) + " free " + what + (closed.amount == kMilli ? "" : "s") + " of " +
-            std::to_string(closed.nodes) + (closed.nodes == 1 ? " node" : " nodes") + " to it";
+    notes.push_back(amount_text(dim, closed.amount) + " free " + what + (closed.amount == kMilli ? "" : "s") + " on " +
+                    counted(closed.nodes, "node") + " closed by maintenance window " + name);
   }
-  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> unavailable_notes(const State& state, const JobState& job, ReasonCode code) {
+  Notes notes;
+  add_closed_by_windows(state, job, code, notes);
+  add_closed_nodes(state, job, code, notes);
+  add_failed_gpus(state, job, code, notes);
+  add_nodes_without_containers(state, job, code, notes);
+  return notes;
 }
 
 std::vector<std::string> pool_rules(const State& state, const JobState& job) {
@@ -211,12 +217,13 @@ std::string closed_pools(const State& state, const JobState& job, ReasonCode cod
 }
 
 std::string maintenance_sentence(const State& state, const Reason& reason) {
-  const std::string closes = "window " + window_of(state, reason.node, {reason.limit}, {reason.used}) +
-                             " closes node " + state.node(reason.node).spec.name + " ";
+  const std::string node = "node " + state.node(reason.node).spec.name + " is under maintenance ";
+  const std::string window = " (window " + window_of(state, reason.node, {reason.limit}, {reason.used}) + ")";
   const std::string until = to_iso8601({reason.used});
-  if (reason.limit <= state.asked_at().ms) return closes + "until " + until;
-  return closes + "from " + to_iso8601({reason.limit}) + " to " + until + ", and the job might still run then: it " +
-         (reason.asked == 0 ? std::string("has no time limit")
+  if (reason.limit <= state.asked_at().ms) return node + "until " + until + window;
+  return node + "from " + to_iso8601({reason.limit}) + " to " + until + window +
+         ", and the job might still run then: it " +
+         (reason.asked == 0 ? std::string("has no time_limit")
                             : "may run for " + document::duration_text(reason.asked));
 }
 

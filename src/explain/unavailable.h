@@ -10,26 +10,24 @@
 
 namespace berth::explain {
 
-// The next functions return the end of the sentence for a reason with this code, beginning with "; ", or "". Each is
-// about nodes that could hold a task of the job if one obstacle were gone:
+// Returns notes on a reason with this code, for the parentheses behind its sentence. Each is about nodes that could
+// hold a task of the job if one obstacle were gone:
 //
-// - closed_nodes: nodes that are cordoned, under maintenance or out of contact;
-// - failed_gpus: failed GPUs of nodes that take tasks;
-// - closed_to_images: nodes that run no containers;
-// - closed_by_windows: free resources that a planned maintenance window closes to the job;
-// - closed_pools: pools whose rules exclude the job.
-std::string closed_nodes(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string failed_gpus(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string closed_to_images(const state::State& state, const state::JobState& job, ReasonCode code);
-std::string closed_by_windows(const state::State& state, const state::JobState& job, ReasonCode code);
+// - free resources that a planned maintenance window closes to the job;
+// - nodes that are cordoned, under maintenance or out of contact;
+// - failed GPUs of nodes that take tasks;
+// - nodes that run no containers.
+std::vector<std::string> unavailable_notes(const state::State& state, const state::JobState& job, ReasonCode code);
+
+// Returns the end of the sentence, "; " and the rule of each pool that excludes the job, or "".
 std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
 
-// Returns a sentence for each pool that has nodes and is closed to the job: "pool serving takes only jobs of class
-// inference, and this one is of class training".
+// Returns a sentence for each pool that has nodes and is closed to the job: "pool serving takes only inference jobs
+// (this one is training)".
 std::vector<std::string> pool_rules(const state::State& state, const state::JobState& job);
 
-// Returns the sentence for a maintenance reason: "window firmware closes node n1 from T to U, and the job might still
-// run then: it has no time limit".
+// Returns the sentence for a maintenance reason: "node n1 is under maintenance from T to U (window firmware), and the
+// job might still run then: it has no time_limit".
 std::string maintenance_sentence(const state::State& state, const Reason& reason);
 
 }  // namespace berth::explain

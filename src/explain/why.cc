@@ -40,11 +40,16 @@ std::string thousandths(std::int64_t amount) {
   return text + "." + digits;
 }
 
-std::string queue_name(const State& state, QueueId queue) {
-  return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
-}
-
 std::string job_name(JobId job) { return "job " + std::to_string(job.value()); }
+
+// "5 x 1 GPU", "1 x 4 CPUs", "2 x 1g.10gb"
+std::string tasks_text(const TaskGroup& group) {
+  const TaskRequest& request = group.request;
+  return std::to_string(group.least()) + " x " +
+         (request.gpus == 0              ? counted(kDimCpu, request.cpu_milli)
+          : !request.mig_profile.empty() ? request.mig_profile
+                                         : counted(kDimGpu, request.total_gpu_milli()));
+}
 
 void describe_quota(const State& state, const JobState& job, const Reason& reason, std::vector<std::string>& details) {
   Amounts asked = least_amounts(state, job.spec);
@@ -54,14 +59,13 @@ void describe_quota(const State& state, const JobState& job, const Reason& reaso
     const QueueState& queue = state.queue(id);
     for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
       if (asked[dim] == 0 || (queue.max[dim] == kUnlimited && !queue.guaranteed.states(dim))) continue;
-      std::string line =
-          "queue " + queue.path + ": " + dim_name(state, dim) + " used " + amount_text(dim, queue.usage[dim]);
+      std::string line = "queue " + queue.path + " uses " + quantity_text(state, dim, queue.usage[dim]);
       if (queue.guaranteed.states(dim)) {
-        line += ", guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " (within " +
-                amount_text(dim, queue.within_usage[dim]) + ")";
+        line += ", guaranteed " + amount_text(dim, queue.guaranteed.amounts[dim]) + " (" +
+                amount_text(dim, queue.within_usage[dim]) + " within)";
       }
       if (queue.max[dim] != kUnlimited) line += ", max " + amount_text(dim, queue.max[dim]);
-      details.push_back(line + "; asks " + amount_text(dim, asked[dim]));
+      details.push_back(line + "; the job needs " + amount_text(dim, asked[dim]));
     }
   }
 }
@@ -90,33 +94,28 @@ void describe_fleet(const State& state, const JobState& job, std::vector<std::st
       idle += here;
       most_free = std::max<std::int64_t>(most_free, here);
     }
-    std::string line =
-        "group " + group.name + ": " + counted(group.least(), "task") + " of " +
-        (wants_gpus ? counted(kDimGpu, group.request.total_gpu_milli()) : counted(kDimCpu, group.request.cpu_milli)) +
-        "; " + std::to_string(allowed) + (allowed == 1 ? " node could hold one" : " nodes could hold one");
+    std::string line = "group " + group.name + " needs " + tasks_text(group) + "; " + counted(allowed, "eligible node");
     if (closed > 0) {
-      line += " (" + std::to_string(closed) + " more " + (closed == 1 ? "is" : "are") + " cordoned" +
-              (maintained ? ", under maintenance" : "") + " or out of contact)";
+      line += " (" + std::to_string(closed) + " more cordoned" + (maintained ? ", under maintenance" : "") +
+              " or out of contact)";
     }
-    if (wants_gpus) {
-      line += "; " + std::to_string(idle) + (idle == 1 ? " whole GPU is" : " whole GPUs are") +
-              " free there, at most " + std::to_string(most_free) + " on one node";
-    } else {
-      line += "; " + counted(kDimCpu, idle) + (idle == kMilli ? " is" : " are") + " free there, at most " +
-              amount_text(kDimCpu, most_free) + " on one node";
-    }
+    const bool of_parts = group.request.is_share();
+    line += ", " + (wants_gpus ? counted(idle, of_parts ? "whole GPU" : "GPU") : counted(kDimCpu, idle)) + " free";
+    if (allowed > 1 && idle > 0)
+      line +=
+          ", at most " + (wants_gpus ? std::to_string(most_free) : amount_text(kDimCpu, most_free)) + " on one node";
     details.push_back(line);
   }
 }
 
-// Those of whom a claimant was promised places that have not left yet, or not given back.
+// Returns the victims of the nomination that have not left yet, or not scaled down.
 std::vector<const JobState*> still_leaving(const State& state, const JobState& preemptor) {
   std::vector<const JobState*> leaving;
   for (const JobId id : preemptor.nomination->victims) {
     const JobState* victim = state.job(id);
     if (victim == nullptr || !victim->attempt || !victim->attempt->stop) continue;
-    const JobId whom = victim->attempt->stop->preemptor;  // none if it is asked to leave for another cause by now
-    if (whom == preemptor.id || !whom.valid()) leaving.push_back(victim);
+    const JobId beneficiary = victim->attempt->stop->preemptor;  // none if it stops for another cause by now
+    if (beneficiary == preemptor.id || !beneficiary.valid()) leaving.push_back(victim);
   }
   return leaving;
 }
@@ -125,7 +124,7 @@ std::int64_t tasks_given_back(const JobState& gang) {
   return static_cast<std::int64_t>(gang.attempt->tasks.size()) - std::int64_t{gang.attempt->stop->keep};
 }
 
-// How many leave, how many only give back, and how many tasks.
+// The reason of a nominated job: how many victims leave, how many only scale down, and by how many tasks.
 Reason waits_for(const State& state, const JobState& preemptor) {
   Reason why;
   why.code = ReasonCode::kWaitsForVictims;
@@ -140,10 +139,11 @@ Reason waits_for(const State& state, const JobState& preemptor) {
 }
 
 std::string waits_for_text(const Reason& why) {
-  std::string text = "it is promised its GPUs";
-  if (why.limit > 0) text += " and waits for " + counted(why.limit, "job") + " to checkpoint and leave";
-  if (why.used == 0) return text + (why.limit == 0 ? "; who had to leave for them has left" : "");
-  return text + (why.limit > 0 ? " and for " : " and waits for ") + counted(why.used, "job") + " to give back " +
+  if (why.limit == 0 && why.used == 0) return "nominated; all its victims have left";
+  std::string text = "nominated; waits for ";
+  if (why.limit > 0) text += counted(why.limit, "job") + " to checkpoint and leave";
+  if (why.used == 0) return text;
+  return text + (why.limit > 0 ? " and for " : "") + counted(why.used, "job") + " to scale down by " +
          counted(why.asked, "task");
 }
 
@@ -164,18 +164,18 @@ std::string leaves_text(const State& state, const JobState& victim) {
   return to.empty() ? " leaves" : " moves to " + state.node(to.front().node).spec.name;
 }
 
-// "it is being stopped (reclaim)"
+// "being stopped (reclaim)", "moving to n3 so that job 4 fits (consolidate)", "scaling down by 2 of 4 tasks (preempt)"
 std::string stopping_text(const State& state, const JobState& job) {
   const std::string cause = " (" + std::string(name_of(job.attempt->stop->cause)) + ")";
   const auto& to = job.attempt->stop->to;
   if (!to.empty()) {
     const JobId preemptor = job.attempt->stop->preemptor;
-    return "it moves to " + node_names(state, to) +
-           (preemptor.valid() ? " so that " + job_name(preemptor) + " fits" : ", as it was told to") + cause;
+    return "moving to " + node_names(state, to) +
+           (preemptor.valid() ? " so that " + job_name(preemptor) + " fits" : ", as ordered") + cause;
   }
-  if (!job.attempt->shrinking()) return "it is being stopped" + cause;
-  return "it gives back " + std::to_string(tasks_given_back(job)) + " of its " +
-         std::to_string(job.attempt->tasks.size()) + " tasks" + cause + " and goes on with the others";
+  if (!job.attempt->shrinking()) return "being stopped" + cause;
+  return "scaling down by " + std::to_string(tasks_given_back(job)) + " of " +
+         counted(static_cast<std::int64_t>(job.attempt->tasks.size()), "task") + cause;
 }
 
 Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
@@ -184,7 +184,7 @@ Reason blocking_reason(State& state, const JobState& job, Timestamp now) {
   return pending_reason(state, job, now, work).value_or(Reason());
 }
 
-// What would refuse it if there were quota, or nothing: there are places, also beside the starts held for others.
+// Returns what would refuse the job if quota did not, backfill reservations included; nothing if it would find places.
 std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
   const Admission no_quota{kAllModels, {}};
@@ -193,29 +193,30 @@ std::optional<Reason> refused_beside_quota(State& state, const JobState& job, Ti
   return answer ? std::nullopt : std::optional(std::move(answer.why));
 }
 
-// What else would refuse it, were the first constraint lifted: quota may hide that nothing is free.
+// For a job that quota refuses, adds whether places are free for it: the refusal of quota may hide that there are none.
 void describe_others(State& state, const JobState& job, const Reason& first, Timestamp now,
                      std::vector<std::string>& details) {
   if (!is_quota_reason(first.code)) return;
   const auto refused = refused_beside_quota(state, job, now);
-  details.push_back(refused ? "were there quota: " + sentence_with_what_is_short(state, job, *refused)
-                            : "were there quota, it would find its places");
+  details.push_back("quota aside: " +
+                    (refused ? sentence_with_what_is_short(state, job, *refused) : "places are free for the job"));
 }
 
+// Returns true if preemption or reclaim could help a job with this reason.
 bool claims_help(ReasonCode code) {
   return lacks_places(code) || code == ReasonCode::kQuotaMax || code == ReasonCode::kQuotaLentOut ||
          code == ReasonCode::kWouldDelayReservation;
 }
 
-// How long it is expected to run, and what was when it was submitted or last started: by that it may start before
-// starts that are held, so that who sleeps behind one sleeps until the hold changes.
+// How long the job is expected to run. Beside backfill reservations the expectation at its submission or last start
+// counts, so that a job parked behind one stays parked until the reservation changes.
 std::vector<std::string> expected_run(const State& state, const JobState& job) {
   const auto now = state::estimate(state, job);
   if (!now.known()) return {};
-  const std::string text = "it is expected to run " + state::estimate_text(now);
+  const std::string text = "expected to run " + state::estimate_text(now);
   if (now.seconds == job.expected_s || state.reservations().empty()) return {text};
-  return {text + "; at starts that are held for others " + document::duration_text(job.expected_s) +
-          " counts, which was expected when it was submitted"};
+  return {text + "; beside backfill reservations " + document::duration_text(job.expected_s) +
+          " counts, the expectation at submission"};
 }
 
 void append(std::vector<std::string>& details, const std::vector<std::string>& more) {
@@ -232,6 +233,18 @@ std::string amount_text(std::size_t dim, std::int64_t amount) {
   return thousandths(amount);
 }
 
+std::string queue_name(const State& state, QueueId queue) {
+  return queue == state.root() ? std::string("the cluster") : "queue " + state.queue(queue).path;
+}
+
+std::string quantity_text(const State& state, std::size_t dim, std::int64_t amount) {
+  if (dim == kDimGpu || dim == kDimCpu || dim == kDimMemory) return counted(dim, amount);
+  const std::string number = amount_text(dim, amount);
+  const std::string what =
+      dim == kDimGpuEquivalent ? "GPU-equivalent" : state.gpu_models()[dim - kDimFirstModel].name + " GPU";
+  return number + " " + what + (number == "1" ? "" : "s");
+}
+
 std::string dim_name(const State& state, std::size_t dim) {
   if (dim == kDimGpu) return "gpus";
   if (dim == kDimCpu) return "cpus";
@@ -243,31 +256,31 @@ std::string dim_name(const State& state, std::size_t dim) {
 
 namespace {
 
-// "it asks 64 GPUs within one rack; z1/b1/r3 comes closest: 52 are free there, 48 of them in pieces its tasks can use"
+// "needs 64 GPUs within one rack; z1/b1/r3 comes closest: 52 free, 48 of them in pieces that its tasks can use"
 std::string topology_sentence(const State& state, const Reason& reason) {
   if (reason.rule == PlaceRule::kGroups)
-    return "each of its groups finds the domain that it requires, but not beside the others";
+    return "each of its groups alone fits in a domain of its required level, but not beside the others";
   if (!reason.domain.valid() && !reason.node.valid())
-    return "enough is free, but no node is in a domain of the level it requires";
+    return "enough is free, but no node is in a domain of the required level";
   const bool node = reason.node.valid();
   const auto& levels = state.topology().levels();
   const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
   const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
-  std::string text = reason.rule == PlaceRule::kGroup ? "its " + reason.wish + " asks " : "it asks ";
-  if (reason.asked > 0) text += counted(kDimGpu, reason.asked) + " ";
-  text += "within one " + level;
-  if (is_never(reason.code)) return text + ", and no " + level + " could hold that, even if it were empty";
+  std::string text = (reason.rule == PlaceRule::kGroup ? reason.wish + " needs " : "needs ") +
+                     (reason.asked > 0 ? counted(kDimGpu, reason.asked) : std::string("to be")) + " within one " +
+                     level;
+  if (is_never(reason.code)) return text + "; no " + level + " could hold that, even if empty";
   text += "; " + name + " comes closest: ";
   if (reason.asked == 0) return text + "its tasks need more than is free there";
-  text += amount_text(kDimGpu, reason.limit) + (reason.limit == kMilli ? " is free there" : " are free there");
+  text += amount_text(kDimGpu, reason.limit) + " free";
   if (reason.used < std::min(reason.limit, reason.asked))
     text += ", " + amount_text(kDimGpu, reason.used) + " of them in pieces that its tasks can use";
   else if (reason.limit >= reason.asked)
-    text += ", but with too little CPU or memory beside them";
+    text += ", but too little CPU or memory beside them";
   return text;
 }
 
-// Of a job that others wait for and that can never start, because what it waits for itself has failed.
+// Of a dependency that can never start, because one that it depends on did not succeed: the chain that leads there.
 std::string hopeless_dependency(const State& state, JobId id) {
   constexpr int kMostLinks = 64;
   std::string text;
@@ -275,8 +288,7 @@ std::string hopeless_dependency(const State& state, JobId id) {
     const JobState* job = state.job(id);
     if (job == nullptr || job->attempt) return {};
     if (const auto broken = state.broken_dependency(*job)) {
-      return text + ", which can never start: it depends on the success of " + job_name(*broken) +
-             ", which did not succeed";
+      return text + ", which can never start: " + job_name(*broken) + " did not succeed";
     }
     const auto waits = std::find_if(job->spec.dependencies.begin(), job->spec.dependencies.end(), [&](const auto& one) {
       return one.kind == DependencyKind::kAfterOk && state.job(one.job) != nullptr;
@@ -288,14 +300,13 @@ std::string hopeless_dependency(const State& state, JobId id) {
   return {};
 }
 
-// An exclusive task gets all GPUs of its node, whatever it asks.
+// Of an exclusive task, which gets all GPUs of its node.
 std::string numa_sentence_of_nodes(const Reason& reason) {
   if (reason.limit == 0) return "its tasks would find idle nodes, but not each with all GPUs in one NUMA domain";
-  if (reason.limit == 1) return "1 node is idle for it, but not all GPUs of that are in one NUMA domain";
-  return std::to_string(reason.limit) + " nodes are idle for it, but none has all its GPUs in one NUMA domain";
+  return counted(reason.limit, "idle eligible node") + ", but none with all its GPUs in one NUMA domain";
 }
 
-// "2 nodes have 4 idle GPUs, but not in one NUMA domain"
+// "4 GPUs free on 2 eligible nodes, but not in one NUMA domain"
 std::string numa_sentence(const Reason& reason) {
   if (reason.asked == 0) return numa_sentence_of_nodes(reason);
   const std::string gpus = counted(kDimGpu, reason.asked * kMilli);
@@ -303,19 +314,15 @@ std::string numa_sentence(const Reason& reason) {
                                   ? "in one NUMA domain"
                                   : "in as few NUMA domains as an empty node would need";
   if (reason.limit == 0) return "its tasks of " + gpus + " would find room, but not each " + domains;
-  return std::to_string(reason.limit) + (reason.limit == 1 ? " node has " : " nodes have ") + gpus +
-         " idle for it, but not " + domains;
+  return gpus + " free on " + counted(reason.limit, "eligible node") + ", but not " + domains;
 }
 
-// "it has an image, and none of the 4 nodes that could hold a task of it runs containers"
+// "needs containers for its image; 1 of 4 nodes that could hold a task runs them, too few for all tasks even if empty"
 std::string containers_sentence(const Reason& reason) {
-  const std::string has = (reason.wish.empty() ? "it" : "its " + reason.wish) + " has an image, and ";
-  const std::string could = " that could hold a task of it ";
-  if (reason.limit == 0 && reason.used == 1) return has + "the only node" + could + "runs no containers";
-  const std::string nodes = "of the " + std::to_string(reason.used) + " nodes" + could;
-  if (reason.limit == 0) return has + "none " + nodes + "runs containers";
-  return has + "only " + std::to_string(reason.limit) + " " + nodes + (reason.limit == 1 ? "runs" : "run") +
-         " containers, too few for all its tasks, even if they were empty";
+  return (reason.wish.empty() ? "" : reason.wish + " ") + "needs containers for its image; " +
+         std::to_string(reason.limit) + " of " + counted(reason.used, "node") + " that could hold a task " +
+         (reason.limit == 1 ? "runs" : "run") + " them" +
+         (reason.limit == 0 ? "" : ", too few for all tasks even if empty");
 }
 
 std::string level_text(const State& state, std::size_t level) {
@@ -324,37 +331,37 @@ std::string level_text(const State& state, std::size_t level) {
 
 std::string apart_sentence(const State& state, const Reason& reason) {
   const state::PoolState& pool = state.pools()[state.node(reason.node).pool];
-  std::string text = "it would fit on node " + state.node(reason.node).spec.name + ", but pool " + pool.name +
+  std::string text = "would fit on node " + state.node(reason.node).spec.name + ", but pool " + pool.name +
                      " keeps trust domains apart within one " + level_text(state, *pool.apart);
-  if (reason.job.valid()) text += ", and " + job_name(reason.job) + " of another one is there";
+  if (reason.job.valid()) text += ", and " + job_name(reason.job) + " of another trust domain is there";
   return text;
 }
 
 std::string ports_sentence(const State& state, const Reason& reason) {
   if (reason.rule == PlaceRule::kAlone)
-    return "its tasks listen on the same " + reason.wish + ", each on a node of its own, and too few nodes have room";
-  return "it would fit on node " + state.node(reason.node).spec.name + ", but " +
-         (reason.job.valid() ? job_name(reason.job) : std::string("somebody")) + " has " + reason.wish + " there";
+    return "its tasks all listen on " + reason.wish + ", so each needs a node of its own, and too few nodes have room";
+  return "would fit on node " + state.node(reason.node).spec.name + ", but " +
+         (reason.job.valid() ? job_name(reason.job) : std::string("another job")) + " has " + reason.wish + " there";
 }
 
 std::string affinity_sentence(const State& state, const Reason& reason) {
-  const std::string there = "it would fit on node " + state.node(reason.node).spec.name + ", but ";
-  const std::string who = reason.job.valid() ? job_name(reason.job) : std::string("somebody");
+  const std::string there = "would fit on node " + state.node(reason.node).spec.name + ", but ";
+  const std::string other = reason.job.valid() ? job_name(reason.job) : std::string("another job");
   switch (reason.rule) {
     case PlaceRule::kAway:
-      return there + "keeps away from " + reason.wish + ", and " + who + " is there";
+      return there + "must be away from " + reason.wish + ", and " + other + " is there";
     case PlaceRule::kExcluded:
-      return there + who + " keeps jobs like it away within one " + reason.wish;
+      return there + other + " keeps jobs like this one away within one " + reason.wish;
     case PlaceRule::kAlone:
-      return "its tasks keep away from each other (" + reason.wish + "), and too few such places have room";
+      return "its tasks must be away from each other (" + reason.wish + "), and too few such places have room";
     case PlaceRule::kTogether:
-      return "its tasks have to be together (" + reason.wish + "), and no such place has room for all";
+      return "its tasks must be together (" + reason.wish + "), and no such place has room for all";
     case PlaceRule::kNear:
     case PlaceRule::kJob:
     case PlaceRule::kGroup:
     case PlaceRule::kGroups:
     case PlaceRule::kNuma:
-      return there + "has to be near " + reason.wish + ", and nothing like that with room beside it is there";
+      return there + "must be near " + reason.wish + ", and no such job with room beside it is there";
   }
   return {};
 }
@@ -362,75 +369,69 @@ std::string affinity_sentence(const State& state, const Reason& reason) {
 }  // namespace
 
 std::string sentence(const State& state, const Reason& reason) {
-  const auto quota = [&](const std::string& what) {
-    return queue_name(state, reason.queue) + " " + what + " " +
-           amount_text(reason.dim, std::max<std::int64_t>(0, reason.limit)) + " " + dim_name(state, reason.dim) +
-           ", uses " + amount_text(reason.dim, reason.used) + ", and the job asks " +
-           amount_text(reason.dim, reason.asked);
+  const auto needs = [&] { return "needs " + quantity_text(state, reason.dim, reason.asked) + "; "; };
+  const auto used_of_limit = [&] {
+    return amount_text(reason.dim, reason.used) + " of " +
+           amount_text(reason.dim, std::max<std::int64_t>(0, reason.limit));
   };
-  // "it", or the one of its groups that is meant.
-  const std::string who = reason.wish.empty() ? "it" : "its " + reason.wish;
+  const std::string group = reason.wish.empty() ? "" : reason.wish + " ";
   switch (reason.code) {
     case ReasonCode::kNone:
-      return "nothing blocks it; it starts in the next cycle";
+      return "nothing blocks it; starts in the next cycle";
     case ReasonCode::kHeld:
-      return "it is held; 'berth release' lets it go";
+      return "on hold; 'berth release' ends the hold";
     case ReasonCode::kEarliestStart:
-      return "it does not start before " + to_iso8601({reason.limit});
+      return "does not start before " + to_iso8601({reason.limit});
     case ReasonCode::kDependency:
-      return "it waits for " + job_name(reason.job) + hopeless_dependency(state, reason.job);
+      return "waits for " + job_name(reason.job) + hopeless_dependency(state, reason.job);
     case ReasonCode::kDependencyNever:
-      return "it depends on the success of " + job_name(reason.job) + ", which did not succeed";
+      return "needs " + job_name(reason.job) + " to succeed, which did not";
     case ReasonCode::kQuotaMax:
-      return quota("has max");
+      return needs() + queue_name(state, reason.queue) + " uses " + used_of_limit() + " (max)";
     case ReasonCode::kQuotaLentOut:
-      return quota("has, after what its queues keep for themselves,");
+      return needs() + queue_name(state, reason.queue) + " uses " + used_of_limit() +
+             " that the lending_limit of its queues leaves";
     case ReasonCode::kNoEligibleNode:
-      return "no node of a pool that " + who + " may use has the labels it asks for and taints it tolerates";
+      return "no eligible node" + (reason.wish.empty() ? "" : " for " + reason.wish) +
+             ": none in a pool open to it has the labels that it selects and only taints that it tolerates";
     case ReasonCode::kInsufficientResources:
-    case ReasonCode::kFragmented: {
-      const std::string is = is_one(reason.dim, reason.limit) ? " is" : " are";
-      if (reason.asked == 0 || reason.limit < reason.asked) {
-        const bool several = reason.wish.starts_with("groups ");
-        return (reason.wish.empty() ? "the job" : who) + (several ? " ask " : " asks ") +
-               counted(reason.dim, reason.asked) + " and " + amount_text(reason.dim, reason.limit) + is +
-               " free where it may run";
-      }
-      return counted(reason.dim, reason.limit) + is + " free where it may run, but not together as its tasks need them";
-    }
+    case ReasonCode::kFragmented:
+      return group + "needs " + counted(reason.dim, reason.asked) + "; " + amount_text(reason.dim, reason.limit) +
+             " free on eligible nodes" +
+             (reason.asked == 0 || reason.limit < reason.asked ? "" : ", but too scattered for its tasks");
     case ReasonCode::kTopology:
       return topology_sentence(state, reason);
     case ReasonCode::kNeverFits:
       if (reason.domain.valid() || reason.node.valid()) return topology_sentence(state, reason);
       if (reason.rule == PlaceRule::kAlone) {
-        return "its tasks keep away from each other " + reason.wish +
-               ", and too few such places could hold one, even if they were empty";
+        return "its tasks must be away from each other " + reason.wish +
+               ", and too few such places could hold one, even if empty";
       }
       if (reason.rule == PlaceRule::kNuma)
-        return "no set of nodes in this fleet can hold " + who + " by its NUMA policy, even if all were empty";
+        return "the fleet could not hold " + (reason.wish.empty() ? "it" : reason.wish) +
+               " under its NUMA policy, even if empty";
       if (!reason.wish.empty() && reason.rule != PlaceRule::kGroup) {
-        return "it has to be within " + reason.wish +
-               (reason.limit == 0 ? ", and no node that could hold one of its tasks is"
-                                  : ", and the nodes that are could not hold its tasks, even if they were empty");
+        return "must be within " + reason.wish +
+               (reason.limit == 0 ? ", but no node that could hold one of its tasks is"
+                                  : ", but the nodes that are could not hold its tasks, even if empty");
       }
-      return "no set of nodes in this fleet can hold " + who + ", even if all were empty";
+      return "the fleet could not hold " + (reason.wish.empty() ? "it" : reason.wish) + " even if empty";
     case ReasonCode::kWaitsForVictims:
       return waits_for_text(reason);
     case ReasonCode::kWouldDelayReservation:
-      return "where it would fit, " + job_name(reason.job) + " is held a start at " + to_iso8601({reason.limit}) +
-             ", and it is not known to be gone by then";
+      return "would fit only where " + job_name(reason.job) + " has a backfill reservation at " +
+             to_iso8601({reason.limit}) + ", and might still run then";
     case ReasonCode::kBehindQueueHead:
-      return "its queue is strict and " + job_name(reason.job) + " is at the head";
+      return "behind " + job_name(reason.job) + ", the head of its strict queue";
     case ReasonCode::kArrayLimit:
-      return "its array runs as many elements as it may";
+      return "its array runs as many elements as array.running allows";
     case ReasonCode::kUserLimit:
       if (reason.dim == kDims) {
-        return queue_name(state, reason.queue) + " lets one user run " + counted(reason.limit, "job") +
-               " at once, and its user runs " + std::to_string(reason.used);
+        return "its user runs " + counted(reason.used, "job") + " of " + std::to_string(reason.limit) + " in " +
+               queue_name(state, reason.queue) + " (max_jobs_per_user)";
       }
-      return queue_name(state, reason.queue) + " lets one user have " + amount_text(reason.dim, reason.limit) + " " +
-             dim_name(state, reason.dim) + ", its user has " + amount_text(reason.dim, reason.used) +
-             ", and the job asks " + amount_text(reason.dim, reason.asked);
+      return needs() + "its user has " + used_of_limit() + " in " + queue_name(state, reason.queue) +
+             " (max_gpus_per_user)";
     case ReasonCode::kTrustDomain:
       return apart_sentence(state, reason);
     case ReasonCode::kAffinity:
@@ -444,21 +445,21 @@ std::string sentence(const State& state, const Reason& reason) {
     case ReasonCode::kContainers:
       return containers_sentence(reason);
     case ReasonCode::kParent:
-      return "it runs through its replicas or elements";
+      return "runs through its replicas or elements";
   }
   return {};
 }
 
 namespace {
 
-// ", 4s after the end of attempt 3 (failed)", where it waits because it came to its own end.
+// " (back-off: 4s after the end of attempt 3, failed)", or nothing if the job does not wait for its back-off.
 std::string pause_after_end(const JobState& job, ReasonCode code) {
   if (code != ReasonCode::kEarliestStart || job.past.empty()) return {};
   const state::AttemptRecord& last = job.past.back();
   const std::int64_t pause_ms = state::back_off_ms(job);
   if (last.ended + pause_ms != job.not_before) return {};
-  return ", " + document::duration_text(pause_ms / 1000) + " after the end of attempt " + std::to_string(last.number) +
-         " (" + std::string(name_of(last.outcome)) + ")";
+  return " (back-off: " + document::duration_text(pause_ms / 1000) + " after the end of attempt " +
+         std::to_string(last.number) + ", " + std::string(name_of(last.outcome)) + ")";
 }
 
 }  // namespace
@@ -467,14 +468,16 @@ Explanation why_briefly(State& state, const JobState& job, Timestamp now) {
   Explanation explanation;
   explanation.job = job.id;
   explanation.reason = blocking_reason(state, job, now);
-  const ReasonCode code = explanation.reason.code;
-  explanation.summary = code == ReasonCode::kParent
-                            ? explain_children(state, job, now)
-                            : sentence_with_what_is_short(state, job, explanation.reason) +
-                                  what_the_fleet_lacks(state, job, explanation.reason) + pause_after_end(job, code) +
-                                  closed_by_windows(state, job, code) + closed_nodes(state, job, code) +
-                                  failed_gpus(state, job, code) + closed_to_images(state, job, code) +
-                                  closed_pools(state, job, code);
+  const Reason& reason = explanation.reason;
+  if (reason.code == ReasonCode::kParent) {
+    explanation.summary = explain_children(state, job, now);
+    return explanation;
+  }
+  const std::vector<std::string> notes = unavailable_notes(state, job, reason.code);
+  const std::string lacks = what_the_fleet_lacks(state, job, reason) + pause_after_end(job, reason.code);
+  explanation.summary = (lacks.empty() ? sentence_with_what_is_short(state, job, reason, notes)
+                                       : sentence(state, reason) + lacks + in_parentheses(notes)) +
+                        closed_pools(state, job, reason.code);
   return explanation;
 }
 
@@ -489,7 +492,7 @@ Explanation why(State& state, JobId id, Timestamp now) {
   if (job->attempt) {
     explanation.summary = job->attempt->stop
                               ? stopping_text(state, *job)
-                              : "it runs since " + to_iso8601(job->attempt->started) + tasks_of_all(*job);
+                              : "running since " + to_iso8601(job->attempt->started) + tasks_of_all(*job);
     if (!job->attempt->stop && job->is_elastic()) explanation.details = explain_growth(state, *job, now);
     return explanation;
   }
@@ -499,14 +502,14 @@ Explanation why(State& state, JobId id, Timestamp now) {
     for (const JobState* victim : still_leaving(state, *job)) {
       const std::int64_t tasks = victim->attempt->shrinking() ? tasks_given_back(*victim) : 0;
       explanation.details.push_back(
-          job_name(victim->id) + " of queue " + state.queue(victim->queue).path +
-          (tasks > 0 ? " gives back " + counted(tasks, "task") : leaves_text(state, *victim)) + " by " +
+          job_name(victim->id) + " (queue " + state.queue(victim->queue).path + ")" +
+          (tasks > 0 ? " scales down by " + counted(tasks, "task") : leaves_text(state, *victim)) + " by " +
           to_iso8601(victim->attempt->stop->deadline));
     }
   }
   if (job->spec.deadline) {
-    explanation.details.push_back("its deadline is " + to_iso8601(*job->spec.deadline) + "; it is urgent from " +
-                                  to_iso8601(state.urgent_from(job->spec)) + " on");
+    explanation.details.push_back("deadline " + to_iso8601(*job->spec.deadline) + "; urgent from " +
+                                  to_iso8601(state.urgent_from(job->spec)));
   }
   if (!job->is_parent()) {
     describe_quota(state, *job, explanation.reason, explanation.details);
@@ -515,9 +518,9 @@ Explanation why(State& state, JobId id, Timestamp now) {
     describe_others(state, *job, explanation.reason, now, explanation.details);
     append(explanation.details, explain_position(state, *job, now));
     if (job->reservation) {
-      explanation.details.push_back("a start is held for it at " + to_iso8601(job->reservation->start) +
+      explanation.details.push_back("has a backfill reservation at " + to_iso8601(job->reservation->start) +
                                     (job->reservation->start > job->reservation->first_start
-                                         ? ", first at " + to_iso8601(job->reservation->first_start)
+                                         ? ", at first at " + to_iso8601(job->reservation->first_start)
                                          : ""));
     }
     append(explanation.details, expected_run(state, *job));

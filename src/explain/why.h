@@ -32,5 +32,9 @@ std::string sentence(const state::State& state, const Reason& reason);
 // dimension: "gpus", "cpus", "memory", or a GPU model.
 std::string amount_text(std::size_t dim, std::int64_t amount);
 std::string dim_name(const state::State& state, std::size_t dim);
+// "2 GPUs", "1 H100 GPU", "4 GiB of memory", "2 GPU-equivalents".
+std::string quantity_text(const state::State& state, std::size_t dim, std::int64_t amount);
+// "queue a", "the cluster".
+std::string queue_name(const state::State& state, QueueId queue);
 
 }  // namespace berth::explain

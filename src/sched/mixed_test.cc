@@ -56,16 +56,14 @@ TEST_CASE("a gang of several groups is told what all of them lack, or which of t
   small.groups[0].request.gpu_models = {"A100"};
   fleet.submit(small);
   fleet.cycle();
-  CHECK_EQ(told(4, 2), "the job asks 6 GPUs and 5 are free where it may run");
-  CHECK_EQ(told(3, 2), "its group actors asks 2 GPUs and 1 is free where it may run");
+  CHECK_EQ(told(4, 2), "needs 6 GPUs; 5 free on eligible nodes");
+  CHECK_EQ(told(3, 2), "group actors needs 2 GPUs; 1 free on eligible nodes");
   CHECK_EQ(told(4, 5),
-           "no set of nodes in this fleet can hold its group actors, even if all were empty: a task asks 5 GPUs "
-           "(A100), and no "
-           "node that it may use has more than 4");
+           "the fleet could not hold group actors even if empty: a task needs 5 GPUs (A100); no eligible node has more "
+           "than 4");
   CHECK_EQ(told(5, 2),
-           "no set of nodes in this fleet can hold its group main, even if all were empty: a task asks 5 GPUs (H100), "
-           "and no "
-           "node that it may use has more than 4");
+           "the fleet could not hold group main even if empty: a task needs 5 GPUs (H100); no eligible node has more "
+           "than 4");
 }
 
 TEST_CASE("groups that an empty fleet holds one by one but not together are told never") {
@@ -81,17 +79,17 @@ TEST_CASE("groups that an empty fleet holds one by one but not together are told
     fleet.cycle();
     return explain::why(fleet.state, job, fleet.now).summary;
   };
-  const std::string never = "no set of nodes in this fleet can hold it, even if all were empty";
+  const std::string never = "the fleet could not hold it even if empty";
   JobSpec of_cpu = pair;
   for (TaskGroup& group : of_cpu.groups) group.request.cpu_milli = 50'000;
-  CHECK_EQ(told(of_cpu), never + ": its groups ask 150 CPUs, and there are 128 that it may use");
+  CHECK_EQ(told(of_cpu), never + ": its groups need 150 CPUs; eligible nodes have 128");
   JobSpec of_memory = pair;
   for (TaskGroup& group : of_memory.groups) group.request.memory_mib = 400 * 1024;
-  CHECK_EQ(told(of_memory), never + ": its groups ask 1200 GiB of memory, and there is 1024 GiB that it may use");
+  CHECK_EQ(told(of_memory), never + ": its groups need 1200 GiB of memory; eligible nodes have 1024 GiB");
   JobSpec within_node = pair;
   for (TaskGroup& group : within_node.groups) group.request.gpus = 2;
   within_node.topology.required = "node";
-  CHECK_EQ(told(within_node), "it asks 6 GPUs within one node, and no node could hold that, even if it were empty");
+  CHECK_EQ(told(within_node), "needs 6 GPUs within one node; no node could hold that, even if empty");
 }
 
 TEST_CASE("groups that no node holds beside each other are told never, and those that select by label by those nodes") {

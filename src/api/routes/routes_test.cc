@@ -226,7 +226,7 @@ TEST_CASE("a move is answered with where the job goes and until when it leaves, 
   CHECK_EQ(move("1", R"({"off":["n7"]})").status, 404);
   const auto waits = move("2", "{}");
   CHECK_EQ(waits.status, 409);
-  CHECK_EQ(detail_of(waits), "job 2 does not run; only what runs can be moved");
+  CHECK_EQ(detail_of(waits), "job 2 does not run; only a running job can be moved");
   CHECK(detail_of(move("1", "{}")).find("--lose-work") != std::string::npos);
   CHECK_EQ(detail_of(move("1", R"({"lose_work":true})")), "job 1 finds no places elsewhere now");
   add_node_two(world.service);

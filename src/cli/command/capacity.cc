@@ -1,6 +1,7 @@
 #include <array>
 
 #include "cli/command/commands.h"
+#include "cli/command/job_words.h"
 #include "cli/output.h"
 #include "cli/printable.h"
 #include "cli/when.h"
@@ -8,10 +9,6 @@
 
 namespace berth::cli {
 namespace {
-
-std::string number_of(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 // "2 guaranteed, 1 wanted": why idle nodes stay.
 std::string kept(const Json& kind) {
@@ -28,12 +25,12 @@ std::string kept(const Json& kind) {
 std::string wanted(const Json& kind) {
   const Json& wanted = at(kind, "wanted");
   if (!wanted.is_object()) return "";
-  return show(wanted, "nodes") + " for " + number_of(static_cast<std::int64_t>(items(wanted, "jobs").size()), "job") +
-         " of " + show(wanted, "gpus") + " GPUs";
+  return show(wanted, "nodes") + " for " + counted(std::to_string(items(wanted, "jobs").size()), "job") + " of " +
+         counted(show(wanted, "gpus"), "GPU");
 }
 
 std::string size_of(const Json& kind) {
-  return show(kind, "gpus") + " GPUs, " + show(kind, "cpus") + " CPUs, " +
+  return counted(show(kind, "gpus"), "GPU") + ", " + counted(show(kind, "cpus"), "CPU") + ", " +
          document::memory_text(integer(kind, "memory_mib")) + (is_true(kind, "containers") ? ", containers" : "");
 }
 
@@ -44,7 +41,7 @@ std::string kinds_table(const Json& answer, std::size_t width) {
                {"SIZE"},
                {"NODES", Align::kRight},
                {"IDLE", Align::kRight},
-               {"COULD GO", Align::kRight},
+               {"REMOVABLE", Align::kRight},
                {"IDLE AND KEPT", Align::kLeft, true},
                {"WANTED"}});
   for (const Json& kind : items(answer, "items")) {
@@ -60,9 +57,10 @@ std::string idle_table(const Json& answer, std::size_t width) {
   for (const Json& kind : items(answer, "items")) {
     for (const Json& idle : items(kind, "idle")) {
       const std::string why = show(idle, "kept_for");
-      table.add({show(idle, "node"), show(kind, "pool"), clock_text(show(idle, "since")),
-                 (why == "nothing" ? "could go" : why) + (has(idle, "job") ? " by job " + show(idle, "job") : ""),
-                 is_true(idle, "cordoned") ? "cordoned" : "ready"});
+      table.add(
+          {show(idle, "node"), show(kind, "pool"), clock_text(show(idle, "since")),
+           (why == "nothing" ? "could be removed" : why) + (has(idle, "job") ? " by job " + show(idle, "job") : ""),
+           is_true(idle, "cordoned") ? "cordoned" : "ready"});
     }
   }
   return table.empty() ? "" : "\n" + table.text(width);
@@ -84,7 +82,7 @@ Result<int> run(const CapacityOptions& options, Session& session) {
     return formatted(*answer, format, [&] {
       const std::size_t width = table_width(session, format);
       return kinds_table(*answer, width) + (format == Format::kWide ? idle_table(*answer, width) : "") +
-             (is_true(*answer, "complete") ? "" : "More jobs wait than could be asked.\n");
+             (is_true(*answer, "complete") ? "" : "More jobs are pending than could be tried.\n");
     });
   });
 }

@@ -152,17 +152,18 @@ TEST_CASE("capacity: tells what could go and what would help, and reads the time
        "releasable": 0, "wanted": null, "idle": []}], "complete": false, "seq": 9})")});
   REQUIRE(shown.code);
   CHECK(shown.requests[0].starts_with("GET /v1/capacity HTTP"));
-  CHECK(
-      shown.out ==
-      "POOL     GPU MODEL  SIZE                                 NODES  IDLE  COULD GO  IDLE AND KEPT           WANTED\n"
-      "default  H100       8 GPUs, 64 CPUs, 512GiB, containers      5     3         1  1 guaranteed, 1 wanted  2 for 2 "
-      "jobs of 12.5 GPUs\n"
-      "\n"
-      "IDLE NODE  POOL     SINCE                 KEPT FOR         STATE\n"
-      "n1         default  2026-12-01 06:00:00Z  could go         cordoned\n"
-      "n2         default  2026-12-01 06:00:01Z  wanted by job 7  ready\n"
-      "n3         default  2026-12-01 06:00:02Z  guaranteed       ready\n"
-      "More jobs wait than could be asked.\n");
+  CHECK(shown.out ==
+        "POOL     GPU MODEL  SIZE                                 NODES  IDLE  REMOVABLE  IDLE AND KEPT           "
+        "WANTED\n"
+        "default  H100       8 GPUs, 64 CPUs, 512GiB, containers      5     3          1  1 guaranteed, 1 wanted  2 "
+        "for 2 "
+        "jobs of 12.5 GPUs\n"
+        "\n"
+        "IDLE NODE  POOL     SINCE                 KEPT FOR          STATE\n"
+        "n1         default  2026-12-01 06:00:00Z  could be removed  cordoned\n"
+        "n2         default  2026-12-01 06:00:01Z  wanted by job 7   ready\n"
+        "n3         default  2026-12-01 06:00:02Z  guaranteed        ready\n"
+        "More jobs are pending than could be tried.\n");
   options.show.format = Format::kTable;
   options.idle_for = "1h30m";
   const auto none = outcome_of(options, {ok(R"({"items": [], "complete": true, "seq": 9})")});
@@ -480,17 +481,17 @@ TEST_CASE("events: told in words, and those of a kind to come by their fields") 
   const auto words = [](const char* json) { return event_words(boost::json::parse(json)); };
   CHECK(
       words(R"({"kind": "stop-began", "job": 7, "attempt": 1, "cause": "reclaim", "claimant": 9, "deadline": "D"})") ==
-      "job 7 attempt 1 asked to stop: reclaim, for job 9, until D");
+      "job 7 attempt 1 is asked to stop: reclaim, for job 9, until D");
   CHECK(stop_words(boost::json::parse(R"({"cause": "consolidate", "claimant": 9, "moves_to": [{"node": "n1"},
     {"node": "n1"}, {"node": "n2"}]})")) == "consolidate, for job 9, moves to n1, n2");
   const char* place = R"([{"node": 0, "gpus": [1, 2]}])";
   CHECK(words((R"({"kind": "move-promised", "job": 7, "attempt": 1, "placements": )" + std::string(place) + "}")
-                  .c_str()) == "job 7 attempt 1 moves to 1 task on 2 GPUs");
+                  .c_str()) == "job 7 attempt 1 will move to 1 task on 2 GPUs");
   CHECK(words((R"({"kind": "nominated", "job": 7, "victims": [], "cause": "consolidate", "placements": )" +
                std::string(place) + "}")
-                  .c_str()) == "job 7 has moved and is promised 1 task on 2 GPUs");
+                  .c_str()) == "job 7 is nominated for 1 task on 2 GPUs (to start again after its move)");
   CHECK(words(R"({"kind": "move-ordered", "job": 7, "attempt": 1, "off": [0], "lose_work": true, "user": "op"})") ==
-        "job 7 attempt 1 is to leave 1 node, work or not by op");
+        "job 7 attempt 1 is ordered to move off 1 node, even if its work is lost by op");
   CHECK(words(R"({"kind": "node-images-changed", "node": 0, "pulled": ["a", "b"], "dropped": ["c"]})") ==
         "node 0 has pulled a, b and has dropped c");
   CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==

@@ -27,8 +27,8 @@ Result<int> run(const ApplyOptions& options, Session& session) {
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
-    return is_true(*answer, "unchanged") ? "nothing changes; version " + version + " stays in force\n"
-                                         : "version " + version + " is in force\n";
+    return is_true(*answer, "unchanged") ? "nothing changes: version " + version + " is applied already\n"
+                                         : "applied: version " + version + "\n";
   });
   return kOk;
 }

@@ -39,21 +39,22 @@ std::string submitted(const Json& event) {
 
 std::string exited(const Json& event) {
   const std::string message = show(event, "message");
-  return task(event) + " over: " + (message.empty() ? show(event, "reason") + code(event) : message);
+  return task(event) + " ends: " + (message.empty() ? show(event, "reason") + code(event) : message);
 }
 
 std::string stop_began(const Json& event) {
   if (integer(event, "keep") > 0) {
-    return attempt(event) + " asked to give back all but " + counted(show(event, "keep"), "task") + ": " +
+    return attempt(event) + " is asked to scale down to " + counted(show(event, "keep"), "task") + ": " +
            stop_words(event) + ", until " + clock_text(show(event, "deadline"));
   }
-  return attempt(event) + " asked to stop: " + stop_words(event) + ", until " + clock_text(show(event, "deadline"));
+  return attempt(event) + " is asked to stop: " + stop_words(event) + ", until " + clock_text(show(event, "deadline"));
 }
 
 std::string nominated(const Json& event) {
-  if (items(event, "victims").empty()) return job(event) + " has moved and is promised " + placements(event);
-  return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of " +
-         (items(event, "victims").size() == 1 ? "job " : "jobs ") + joined(at(event, "victims"), ", ");
+  const std::string text = job(event) + " is nominated for " + placements(event);
+  if (items(event, "victims").empty()) return text + " (to start again after its move)";
+  return text + " (" + show(event, "cause") + " from " + (items(event, "victims").size() == 1 ? "job " : "jobs ") +
+         joined(at(event, "victims"), ", ") + ")";
 }
 
 std::string cordoned(const Json& event) {
@@ -64,17 +65,17 @@ std::string cordoned(const Json& event) {
 std::string fragmentation_alarm(const Json& event) {
   const auto gpus = [&](const char* key) { return std::to_string((integer(event, key) + 500) / 1000); };
   return (is_true(event, "raised") ? "fragmentation is high: " : "fragmentation is low again: ") +
-         gpus("unusable_milli") + " of " + gpus("idle_milli") + " idle GPUs are expected to be of no use";
+         ("typical jobs cannot use " + gpus("unusable_milli")) + " of " + counted(gpus("idle_milli"), "idle GPU");
 }
 
 std::string amounts(const Json& value) {
   std::vector<std::string> parts;
   const auto milli = [](const Json& amount) { return document::milli_text(amount.to_number<std::int64_t>()); };
-  if (has(value, "gpu_milli")) parts.push_back(milli(at(value, "gpu_milli")) + " GPUs");
-  if (has(value, "cpu_milli")) parts.push_back(milli(at(value, "cpu_milli")) + " CPUs");
+  if (has(value, "gpu_milli")) parts.push_back(counted(milli(at(value, "gpu_milli")), "GPU"));
+  if (has(value, "cpu_milli")) parts.push_back(counted(milli(at(value, "cpu_milli")), "CPU"));
   if (has(value, "memory_mib")) parts.push_back(document::memory_text(integer(value, "memory_mib")));
   if (const auto* models = at(value, "model_gpu_milli").if_object()) {
-    for (const auto& model : *models) parts.push_back(milli(model.value()) + " " + std::string(model.key()));
+    for (const auto& model : *models) parts.push_back(counted(milli(model.value()), std::string(model.key()) + " GPU"));
   }
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -82,9 +83,12 @@ std::string amounts(const Json& value) {
 }
 
 std::string guarantee_changed(const Json& event) {
-  return "queue " + show(event, "queue") + " is guaranteed " + amounts(at(event, "to")) +
-         (is_true(event, "restored") ? " again, as configured" : ", not used for long; it was ") +
-         (is_true(event, "restored") ? "" : amounts(at(event, "from")));
+  const std::string from = amounts(at(event, "from"));
+  const std::string to = amounts(at(event, "to"));
+  return "guarantee of queue " + show(event, "queue") +
+         (is_true(event, "restored")
+              ? " restored to " + to + " by use_or_lose: the queue asked for more than " + from
+              : " lowered from " + from + " to " + to + " by use_or_lose: the queue asked for no more than half of it");
 }
 
 std::string images_changed(const Json& event) {
@@ -121,44 +125,49 @@ constexpr std::array kTellings{
     Telling{"job-priority-changed", [](const Json& e) { return job(e) + " priority " + show(e, "priority") + by(e); }},
     Telling{"job-cancel-requested", [](const Json& e) { return job(e) + " to be cancelled" + by(e); }},
     Telling{"nominated", &nominated},
-    Telling{"nomination-dropped", [](const Json& e) { return job(e) + " loses its promise" + colon(show(e, "why")); }},
+    Telling{"nomination-dropped",
+            [](const Json& e) { return "nomination of " + job(e) + " withdrawn" + colon(show(e, "why")); }},
     Telling{"attempt-started", [](const Json& e) { return attempt(e) + " starts " + placements(e) + billed(e); }},
-    Telling{"attempt-grown", [](const Json& e) { return attempt(e) + " grows by " + placements(e) + billed(e); }},
+    Telling{"attempt-grown",
+            [](const Json& e) { return attempt(e) + " is scaled up by " + placements(e) + billed(e); }},
     Telling{"charge-promoted", [](const Json& e) { return attempt(e) + " charged" + billed(e).substr(1); }},
     Telling{"task-started", [](const Json& e) { return task(e) + " runs"; }},
     Telling{"task-exited", &exited},
     Telling{"stop-began", &stop_began},
-    Telling{"move-promised", [](const Json& e) { return attempt(e) + " moves to " + placements(e); }},
+    Telling{"move-promised", [](const Json& e) { return attempt(e) + " will move to " + placements(e); }},
     Telling{"move-ordered",
             [](const Json& e) {
-              return attempt(e) + " is to leave " + counted(std::to_string(items(e, "off").size()), "node") +
-                     (is_true(e, "lose_work") ? ", work or not" : "") + by(e);
+              return attempt(e) + " is ordered to move off " + counted(std::to_string(items(e, "off").size()), "node") +
+                     (is_true(e, "lose_work") ? ", even if its work is lost" : "") + by(e);
             }},
-    Telling{"stop-cancelled", [](const Json& e) { return attempt(e) + " may go on"; }},
+    Telling{"stop-cancelled", [](const Json& e) { return "eviction of " + attempt(e) + " cancelled"; }},
     Telling{"stop-forced", [](const Json& e) { return attempt(e) + " is killed where it still runs"; }},
     Telling{"checkpoint-reported", [](const Json& e) { return attempt(e) + " saved step " + show(e, "step"); }},
     Telling{"attempt-ended", [](const Json& e) { return attempt(e) + " " + ended(e); }},
-    Telling{"job-requeued", [](const Json& e) { return job(e) + " waits again"; }},
+    Telling{"job-requeued", [](const Json& e) { return job(e) + " is requeued"; }},
     Telling{"job-finished", [](const Json& e) { return job(e) + " " + ended(e); }},
-    Telling{"service-updated", [](const Json& e) { return job(e) + " has version " + show(e, "generation"); }},
+    Telling{"service-updated", [](const Json& e) { return job(e) + " is updated, version " + show(e, "generation"); }},
     Telling{"attempt-shrunk",
-            [](const Json& e) { return attempt(e) + " goes on with " + counted(show(e, "keep"), "task"); }},
+            [](const Json& e) { return attempt(e) + " is scaled down to " + counted(show(e, "keep"), "task"); }},
     Telling{"start-held",
-            [](const Json& e) { return job(e) + " to start " + show(e, "start") + " at the latest " + placements(e); }},
+            [](const Json& e) {
+              return job(e) + " has a backfill reservation at " + clock_text(show(e, "start")) + ", " + placements(e);
+            }},
     Telling{"start-hold-dropped",
-            [](const Json& e) { return job(e) + " has no start held any more" + colon(show(e, "why")); }},
-    Telling{"starts-sought", [](const Json&) { return std::string("starts to hold were looked for"); }},
+            [](const Json& e) { return "backfill reservation of " + job(e) + " dropped" + colon(show(e, "why")); }},
+    Telling{"starts-sought", [](const Json&) { return std::string("backfill reservations were looked for"); }},
     Telling{"guarantee-changed", &guarantee_changed},
     Telling{"maintenance-planned",
             [](const Json& e) {
-              return "maintenance " + show(e, "name") + " planned" + by(e) + " from " + clock_text(show(e, "from")) +
+              return "maintenance " + show(e, "name") + " is planned" + by(e) + " from " + clock_text(show(e, "from")) +
                      " to " + clock_text(show(e, "to")) + " on " +
                      counted(std::to_string(items(e, "nodes").size()), "node") + colon(show(e, "reason"));
             }},
     Telling{"maintenance-began", [](const Json& e) { return "maintenance " + show(e, "name") + " begins"; }},
     Telling{"maintenance-ended",
             [](const Json& e) {
-              return "maintenance " + show(e, "name") + (is_true(e, "cancelled") ? " cancelled" : " is over") + by(e);
+              return "maintenance " + show(e, "name") + (is_true(e, "cancelled") ? " is cancelled" : " is over") +
+                     by(e);
             }},
     Telling{"cycle-ran", [](const Json& e) { return counted(show(e, "decisions"), "decision"); }},
     Telling{"fragmentation-alarm", &fragmentation_alarm},

@@ -12,7 +12,7 @@ Result<int> run(const WhyOptions& options, Session& session) {
     if (!why) return why.error();
     return formatted(*why, options.show.format, [&] {
       const std::string phase = show(*why, "phase");
-      std::string text = "job " + show(*why, "id") + (phase == "finished" ? "" : " is " + phase) + ": " +
+      std::string text = "job " + show(*why, "id") + (phase == "pending" ? " is pending" : "") + ": " +
                          printable(show(*why, "summary")) + "\n";
       for (const Json& detail : items(*why, "details")) text += "  " + printable(show(detail)) + "\n";
       for (const Json& change : items(*why, "changes")) text += "  " + printable(show(change, "text")) + "\n";

@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "a ceiling bounds nothing that is above all the
     apply(watched({top, leaf}));
     CHECK_EQ(codes(), "note ceiling-bounds-nothing a/t");
     CHECK_EQ(text(),
-             "Its ceiling bounds nothing: 17 GPUs, where the pools open to it have 16 GPUs; 200 CPUs, where the "
+             "Its `max` bounds nothing: 17 GPUs, where the pools open to it have 16 GPUs; 200 CPUs, where the "
              "pools open to it have 128 CPUs.");
     command(RegisterNode{node("n3", 8)});
     CHECK_NE(text().find("200 CPUs"), std::string::npos);
@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "a ceiling bounds nothing that is above all the
     top.max.gpu_milli = 8000;
     leaf.max.gpu_milli = 12'000;
     apply(watched({top, leaf}));
-    CHECK_EQ(text(), "Its ceiling bounds nothing: 12 GPUs, where queue a may have 8 GPUs.");
+    CHECK_EQ(text(), "Its `max` bounds nothing: 12 GPUs, where queue a may have 8 GPUs.");
   }
   SUBCASE("only pools count that are open to it or below it") {
     top.max.gpu_milli = 12'000;
@@ -207,7 +207,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs that take a larger part of CPU or memory 
     cycle();
     CHECK_EQ(codes(), "note asks-strand-gpus a");
     CHECK_EQ(text(),
-             "1 job (0 run, 1 waits) takes more of any node's CPU or memory than of its GPUs: job 2 asks 9 CPUs "
+             "1 job (0 run, 1 waits) takes more of any node's CPU or memory than of its GPUs: job 2 needs 9 CPUs "
              "for each GPU, and the nodes that suit it best have 8 CPUs for each.");
   }
   SUBCASE("who runs has the CPUs of GPUs that are idle") {
@@ -216,7 +216,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs that take a larger part of CPU or memory 
     cycle();
     CHECK_EQ(codes(), "warning asks-strand-gpus a");
     CHECK_EQ(text(),
-             "2 jobs (1 runs, 1 waits) take more of any node's CPU or memory than of its GPUs: job 1 asks 24 "
+             "2 jobs (1 runs, 1 waits) take more of any node's CPU or memory than of its GPUs: job 1 needs 24 "
              "CPUs for each GPU, and the nodes that suit it best have 8 CPUs for each. Those that run have the "
              "CPU or memory of 4 GPUs that are idle.");
     // Others have two of the six, and need less.
@@ -231,7 +231,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs that take a larger part of CPU or memory 
     submit(spec);
     cycle();
     CHECK_EQ(codes(), "note asks-strand-gpus a");
-    CHECK_NE(text().find("asks 96GiB of memory for each GPU, and the nodes that suit it best have 64GiB of memory for "
+    CHECK_NE(text().find("needs 96GiB of memory for each GPU, and the nodes that suit it best have 64GiB of memory for "
                          "each. Those that run have the CPU or memory of 0.2 GPUs that are idle."),
              std::string::npos);
   }
@@ -315,7 +315,7 @@ TEST_CASE_FIXTURE(GpuUtilizationFixture, "what is hardly driven is told in numbe
   now = now + 61'000;
   measured(2, 4);
   CHECK_EQ(text(),
-           "A training job of ann in queue a has had 2 whole GPUs for 1h1m, driven 4 % in the last hour: of its "
+           "A training job of ann in queue a has had 2 whole GPUs for 1h1m, used 4 % in the last hour: of its "
            "GPU-hours in that hour 1.9 were worth nothing.");
   const std::string rest = ", or find out what its GPUs wait for, such as data or CPUs.";
   CHECK_EQ(ask().items[0].remedy, "Ask a share of a GPU (`gpus: 0.25`)" + rest);
@@ -347,8 +347,8 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs that are told by hand that they are one g
     cycle();
     CHECK_EQ(codes(), "warning gang-by-hand a");
     CHECK_EQ(text(),
-             "ann has submitted jobs 1, 2, 3 and 2 more of one task each within 4s and told them by hand that "
-             "they are parts of one gang of 5: 2 run and hold 16 GPUs, 3 wait.");
+             "ann has submitted jobs 1, 2, 3 and 2 more of one task each within 4s whose commands say that "
+             "they are parts of one gang of 5: 2 run and occupy 16 GPUs, 3 wait.");
   }
   SUBCASE("by the words of the command, or of a line for a shell") {
     submit(running({"torchrun", "--nnodes=2", "--node_rank", "0", "--master-addr=n1", "train.py"}));
@@ -546,7 +546,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "leaf queues with jobs and without any quota, w
   cycle();
   CHECK_EQ(codes(), "note queues-without-quota");
   CHECK_EQ(text(),
-           "1 of 2 leaf queues with jobs has neither a guarantee nor a ceiling on the way to the root: a. What "
+           "1 of 2 leaf queues with jobs has neither a guarantee nor a max on the way to the root: a. What "
            "runs there is borrowed and may be reclaimed, and nothing bounds it; 0 of their jobs wait.");
   submit(task("c", 8, 8));
   submit(task("b", 8, 8));
@@ -596,7 +596,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs wait in a queue of weight 0") {
   submit(task("s", 1, 1));
   now = now + 3'600'000;
   CHECK_EQ(codes(), "note weight-0-waits s");
-  CHECK_EQ(text(), "1 job waits there, the first for 1h, and its weight is 0: it gets only what nobody else wants.");
+  CHECK_EQ(text(), "1 job waits there, the first for 1h, and its weight is 0: it gets only what no other queue wants.");
   now = now + 86'400'000;
   CHECK_EQ(codes(), "warning weight-0-waits s");
   scavenger.guaranteed.gpu_milli = 0;
@@ -618,8 +618,8 @@ TEST_CASE_FIXTURE(AdviceFixture, "fragmentation is not watched, and not mended")
   nodes(2);
   CHECK_EQ(codes(), "note fragmentation-not-watched");
   CHECK_EQ(text(),
-           "No alert is set for GPUs that are idle in pieces; now 16 of 16 GPUs are idle, and 0 of them (0 % "
-           "of all) expected to be of no use to the requests that arrive.");
+           "No alert is set for fragmentation; now 16 of 16 GPUs are idle, and typical jobs cannot use 0 of them (0 % "
+           "of all).");
   // Nobody asks anything but whole nodes, and of each half is in use.
   for (int i = 0; i < 3; ++i) submit(job("a", 1, 8));
   cycle();

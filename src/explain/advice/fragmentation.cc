@@ -1,4 +1,4 @@
-// Not watching fragmentation: no alert, and nothing that mends what there is.
+// Advice about fragmentation: no alert is set, and nothing moves jobs to reduce it.
 
 #include "base/checked.h"
 #include "explain/advice/rules.h"
@@ -7,20 +7,20 @@ namespace berth::explain {
 
 namespace {
 
-// Expected to be of no use: above a tenth of all GPUs.
+// Returns true if typical jobs cannot use more than a tenth of all GPUs.
 bool is_much(std::int64_t unusable, std::int64_t all) { return Int128{unusable} * 10 > all; }
 
 std::string figures(const state::State& state, std::int64_t unusable) {
   const std::int64_t all = state.capacity()[kDimGpu];
   return tenths_words(state.fragmentation().idle_milli()) + " of " + amount_words(state, kDimGpu, all) + " " +
-         (all == kMilli ? "is" : "are") + " idle, and " + tenths_words(unusable) + " of them (" +
-         percent_words(unusable, all) + " of all) expected to be of no use to the requests that arrive";
+         (all == kMilli ? "is" : "are") + " idle, and typical jobs cannot use " + tenths_words(unusable) +
+         " of them (" + percent_words(unusable, all) + " of all)";
 }
 
 }  // namespace
 
-// There are GPUs, and no alert; a warning where more than a tenth of them is of no use already. And nobody is moved
-// while that is so.
+// Two items: GPUs without an alert, a warning if typical jobs cannot use more than a tenth of them; and no
+// consolidation while that is so.
 void advise_on_fragmentation(Survey& survey) {
   const state::State& state = survey.state();
   const SchedulingConfig& scheduling = state.config().scheduling;
@@ -34,7 +34,7 @@ void advise_on_fragmentation(Survey& survey) {
                 much ? AdviceSeverity::kWarning : AdviceSeverity::kNote,
                 AdviceAbout::kCluster,
                 {},
-                "No alert is set for GPUs that are idle in pieces; now " + now + ".",
+                "No alert is set for fragmentation; now " + now + ".",
                 "Set `scheduling.fragmentation_alert`, such as 10 (percent), and watch the event `fragmentation-alarm` "
                 "or `berth_fragmentation_ratio`."},
                unusable);
@@ -44,7 +44,7 @@ void advise_on_fragmentation(Survey& survey) {
                 AdviceSeverity::kWarning,
                 AdviceAbout::kCluster,
                 {},
-                "Nobody is moved so that what is free stands together; now " + now + ".",
+                "No jobs are moved to reduce fragmentation; now " + now + ".",
                 std::string("Set `scheduling.moves_per_hour`, such as 10") +
                     (scheduling.score == NodeScore::kBestFit
                          ? ", and `scheduling.score: fragmentation`, by which less of it arises."

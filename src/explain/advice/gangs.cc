@@ -1,5 +1,5 @@
-// Forgetting gang: jobs of one task each that are told by hand that they belong together. Some of them may run, and
-// hold their GPUs, while the others wait.
+// Advice about gangs submitted as single jobs: one task each, told by hand that they belong together. Some may run and
+// occupy their GPUs while the others wait.
 
 #include <algorithm>
 #include <array>
@@ -74,10 +74,10 @@ std::optional<std::int64_t> number_in(const Told& told, const char* name) {
   return number;
 }
 
-// What a job of one task is told of the gang that it belongs to.
+// The membership in a gang that the command or environment of a job states.
 struct ByHand {
-  std::int64_t size = 0;             // so many parts
-  std::optional<std::int64_t> rank;  // which of them it is; none: they find out where they meet
+  std::int64_t size = 0;             // number of parts
+  std::optional<std::int64_t> rank;  // number of this part; none: assigned by the rendezvous
   std::string meets_at;
 };
 
@@ -110,7 +110,7 @@ struct GangPart {
   std::optional<std::int64_t> rank;
 };
 
-// Parts alike, of one size and meeting at one place, that were submitted together.
+// Equal parts of one size with one rendezvous, submitted together.
 void say_of(Survey& survey, const std::vector<GangPart>& parts, std::int64_t size) {
   std::set<std::int64_t> ranks;
   for (const GangPart& part : parts) {
@@ -138,9 +138,9 @@ void say_of(Survey& survey, const std::vector<GangPart>& parts, std::int64_t siz
   const std::int64_t within_s = (parts.back().job->submitted - first.submitted + 999) / 1000;
   advice.text = first.spec.user + " has submitted " + jobs_words(jobs) + " of one task each within " +
                 document::duration_text(std::max<std::int64_t>(1, within_s)) +
-                " and told them by hand that they are parts of one gang of " + std::to_string(size) + ": " +
+                " whose commands say that they are parts of one gang of " + std::to_string(size) + ": " +
                 std::to_string(running) + verb(running, " run", " runs") +
-                (running > 0 ? " and " + verb(running, "hold ", "holds ") + gpus_words(held_milli) : "") + ", " +
+                (running > 0 ? " and " + verb(running, "occupy ", "occupies ") + gpus_words(held_milli) : "") + ", " +
                 std::to_string(waiting) + verb(waiting, " wait.", " waits.");
   advice.remedy =
       "Submit them as one job with `tasks` and `launch: per-gpu` or `torchrun`: all of it starts or none, and berth "
@@ -150,9 +150,9 @@ void say_of(Survey& survey, const std::vector<GangPart>& parts, std::int64_t siz
 
 }  // namespace
 
-// Two or more jobs of one task each, of one user in one queue, submitted within ten minutes of the first, that ask the
-// same and are told the same size of at least 2 and the same place to meet; at least two of them with different ranks
-// below that size, or all without a rank but with a rendezvous.
+// Two or more jobs of one task each, of one user in one queue, submitted within ten minutes of the first, with the same
+// request, the same stated size of at least 2 and the same rendezvous; at least two of them with different ranks below
+// that size, or all without a rank but with a rendezvous.
 void advise_on_gangs(Survey& survey) {
   using Key = std::tuple<QueueId, std::string, std::int64_t, std::string, std::string, std::string, bool>;
   std::map<Key, std::vector<GangPart>> alike;

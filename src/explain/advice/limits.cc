@@ -1,4 +1,4 @@
-// Limits too high, by the configuration: guarantees that the fleet cannot back, and ceilings that nobody can come to.
+// Advice about limits that are too high: guarantees that the fleet cannot back, and a max that cannot be reached.
 
 #include <algorithm>
 #include <optional>
@@ -28,7 +28,7 @@ Amounts amounts_of_all(const NodeState& node) {
   return all;
 }
 
-// What there is, by pool.
+// The amounts that exist, by pool.
 template <class Counts>
 std::vector<Amounts> room_of_pools(const State& state, Counts&& counts) {
   std::vector<Amounts> room(state.pools().size());
@@ -85,7 +85,7 @@ std::size_t out_of_use(const State& state) {
 
 }  // namespace
 
-// More is guaranteed than could be met at once.
+// The guarantees exceed what could be met at once.
 void advise_on_guarantees(Survey& survey) {
   const State& state = survey.state();
   const GuaranteeCoverage backing(state, GuaranteeCoverage::Of::kGuarantees);
@@ -111,10 +111,10 @@ void advise_on_guarantees(Survey& survey) {
 
 namespace {
 
-// What bounds the queue in the dimension whatever its own ceiling is.
+// The bound on the queue in the dimension, its own max aside.
 struct Bound {
   std::int64_t amount = 0;
-  const QueueState* above = nullptr;  // whose ceiling it is; none: that is all there is
+  const QueueState* above = nullptr;  // the queue with this max; null: the bound is all that exists
 };
 
 Bound bound_without(const State& state, const QueueState& queue, std::size_t dim, std::int64_t room) {
@@ -128,8 +128,8 @@ Bound bound_without(const State& state, const QueueState& queue, std::size_t dim
 
 }  // namespace
 
-// A ceiling above all that the pools open to the queue have, or above a ceiling on the way to the root. Where they have
-// nothing of it yet, nothing is said.
+// A max above all that the pools open to the queue have, or above the max of a parent. Nothing is said of resources
+// that these pools do not have yet.
 void advise_on_ceilings(Survey& survey) {
   const State& state = survey.state();
   const auto room = room_of_pools(state, is_there);
@@ -150,7 +150,7 @@ void advise_on_ceilings(Survey& survey) {
     }
     if (count == 0) continue;
     survey.say({AdviceCode::kCeilingBoundsNothing, AdviceSeverity::kNote, AdviceAbout::kQueue, queue.path,
-                "Its ceiling bounds nothing: " + too_high + ".",
+                "Its `max` bounds nothing: " + too_high + ".",
                 "Set `max` of the queue to what it may really have, or leave it out; further nodes may make it bind."},
                count);
   }

@@ -1,5 +1,5 @@
-// No quotas: leaf queues of which nothing says what is theirs, users who have most of a queue, and queues that get only
-// what nobody else wants.
+// Advice about missing quotas: leaf queues with neither guarantee nor max, a user with most of a queue, and queues with
+// weight 0.
 
 #include <algorithm>
 #include <map>
@@ -49,7 +49,7 @@ void advise_on_leaves(Survey& survey) {
               AdviceAbout::kCluster,
               {},
               std::to_string(without.size()) + " of " + std::to_string(in_use) + " leaf queues with jobs " +
-                  verb(without.size(), "have", "has") + " neither a guarantee nor a ceiling on the way to the root: " +
+                  verb(without.size(), "have", "has") + " neither a guarantee nor a max on the way to the root: " +
                   listed(named, [](const std::string& word) { return word; }) +
                   ". What runs there is borrowed and may be reclaimed, and nothing bounds it; " + std::to_string(wait) +
                   " of their jobs " + verb(static_cast<std::size_t>(wait), "wait.", "waits."),
@@ -58,7 +58,7 @@ void advise_on_leaves(Survey& survey) {
 }
 
 struct User {
-  std::int64_t gpu_milli = 0;  // that its jobs have
+  std::int64_t gpu_milli = 0;  // of its running jobs
   std::size_t waiting = 0;     // its jobs with GPUs
 };
 
@@ -82,7 +82,7 @@ std::map<QueueId, std::map<std::string, User>> users_of_leaves(const Survey& sur
   return users;
 }
 
-// A user who has more than half of the GPUs of a leaf queue while jobs of others wait there, and no limit per user on
+// A user with more than half of the GPUs of a leaf queue while jobs of other users wait there, and no limit per user on
 // the way to the root.
 void advise_on_users(Survey& survey) {
   const State& state = survey.state();
@@ -135,7 +135,7 @@ void advise_on_weights(Survey& survey) {
          queue.path,
          counted(queue.pending_below, "job") + verb(static_cast<std::size_t>(queue.pending_below), " wait", " waits") +
              " there, the first for " + document::duration_text(waited_ms / 1000) + ", and its weight is 0: " +
-             (guaranteed ? "beyond its guarantee it gets" : "it gets") + " only what nobody else wants.",
+             (guaranteed ? "beyond its guarantee it gets" : "it gets") + " only what no other queue wants.",
          "Give it a `weight` above 0, or `guaranteed` for what it needs, unless it is meant to wait."},
         queue.pending_below);
   }

@@ -1,5 +1,5 @@
-// Limits too high, by the jobs: tasks that ask so much CPU or memory for each GPU that other GPUs of their node are
-// left without.
+// Advice about requests: tasks that need so much CPU or memory for each GPU that other GPUs of the node are left
+// without.
 
 #include <algorithm>
 #include <map>
@@ -23,7 +23,7 @@ using state::State;
 
 namespace {
 
-// What a task takes of a node's CPU or memory, whichever is the larger part, in thousandths of the node's GPUs.
+// The larger of the parts of CPU and memory that a task takes of a node, in thousandths of the node's GPUs.
 std::int64_t taken_milli(std::int64_t gpus, std::int64_t cpu, std::int64_t cpu_of_node, std::int64_t memory,
                          std::int64_t memory_of_node) {
   const auto part = [&](std::int64_t amount, std::int64_t of) {
@@ -38,7 +38,7 @@ std::int64_t gpus_of(const NodeShape& shape) {
   return gpus;
 }
 
-// What each GPU has beside it on the nodes where the task would take least.
+// CPU and memory for each GPU on the nodes where the task would take the smallest part.
 struct Part {
   std::int64_t beyond_milli = 0;
   std::int64_t cpu_milli = 0;
@@ -79,7 +79,7 @@ class Verdicts {
  public:
   explicit Verdicts(Survey& survey) : survey_(survey) {}
 
-  // The first group of the job that asks too much, and what its nodes have.
+  // The first group of the job that needs too much, and what its nodes have.
   std::optional<std::pair<std::size_t, Part>> of(const JobState& job) {
     for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
       if (job.spec.groups[g].request.gpus == 0) continue;
@@ -98,7 +98,7 @@ class Verdicts {
 struct Tally {
   std::vector<JobId> jobs;
   std::size_t running = 0;
-  std::map<NodeId, std::int64_t> beyond_milli;  // on the nodes where those run
+  std::map<NodeId, std::int64_t> beyond_milli;  // on nodes where such tasks run
   std::string example;
 };
 
@@ -127,7 +127,7 @@ std::int64_t stranded_milli(const State& state, const Tally& tally) {
   return sum;
 }
 
-// "job 7 asks 9 CPUs for each GPU where nodes have 8".
+// "job 7 needs 9 CPUs for each GPU, and the nodes that suit it best have 8 CPUs for each"
 std::string example_of(const State& state, const JobState& job, std::size_t group, const Part& part) {
   const TaskRequest& request = job.spec.groups[group].request;
   const auto each = [&](std::int64_t amount) {
@@ -137,7 +137,7 @@ std::string example_of(const State& state, const JobState& job, std::size_t grou
   const std::size_t dim = cpu ? kDimCpu : kDimMemory;
   const std::int64_t has = cpu ? part.cpu_milli : part.memory_mib;
   const std::int64_t asks = each(cpu ? request.cpu_milli : request.memory_mib);
-  return "job " + std::to_string(job.id.value()) + " asks " + amount_words(state, dim, asks) +
+  return "job " + std::to_string(job.id.value()) + " needs " + amount_words(state, dim, asks) +
          " for each GPU, and the nodes that suit it best have " + amount_words(state, dim, has) + " for each";
 }
 

@@ -1,5 +1,5 @@
-// Ignoring topology: levels that no node names, nodes that carry such labels without the levels, and gangs that do not
-// ask to be together and are not.
+// Advice about topology: levels that no node names, labels for levels that are not configured, and gangs without a
+// topology constraint that are spread over domains.
 
 #include <algorithm>
 #include <array>
@@ -142,7 +142,7 @@ std::optional<Largest> largest_for(Survey& survey, const JobState& job) {
   return largest;
 }
 
-// A gang of one group with GPUs that says nothing of how close its tasks are to be.
+// Returns true for a gang of one group with GPUs and no topology constraint.
 bool wishes_nothing(const JobState& job) {
   const JobSpec& spec = job.spec;
   const TopologyConstraint none;
@@ -164,12 +164,12 @@ std::size_t domains_of(const State& state, const JobState& job, std::size_t leve
   return domains.size();
 }
 
-// Of one pool.
+// The tally of one pool.
 struct PoolTally {
   std::size_t gangs = 0;
   struct Cut {
     std::vector<JobId> jobs;
-    std::size_t most = 0;  // domains of one of them
+    std::size_t most = 0;  // domains that one gang is spread over
   };
   std::map<std::size_t, Cut> cut;  // by level
 };
@@ -192,7 +192,7 @@ void say_of(Survey& survey, std::uint32_t pool, const PoolTally& tally) {
 
 }  // namespace
 
-// Gangs larger than a node that say nothing of topology, of which some stand in several domains of a level although
+// Gangs larger than a node without a topology constraint, some of which stand in several domains of a level although
 // one, were it empty, could hold them. The outermost such level is told.
 void advise_on_cuts(Survey& survey) {
   const State& state = survey.state();

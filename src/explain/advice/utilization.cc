@@ -1,4 +1,4 @@
-// Limits too high, by what was measured: jobs that have GPUs whole and hardly drive them.
+// Advice by measurement: jobs that have whole GPUs and hardly use them.
 
 #include <algorithm>
 #include <optional>
@@ -17,7 +17,7 @@ using state::State;
 namespace {
 
 constexpr std::int64_t kHourMs = 3'600'000;
-constexpr std::int32_t kMinutes = 55;  // of the hour, that were measured at least
+constexpr std::int32_t kMinutes = 55;  // of the hour that must have been measured
 constexpr std::int64_t kLowPercent = 30;
 
 std::int32_t whole_gpus(const AttemptState& attempt) {
@@ -27,7 +27,7 @@ std::int32_t whole_gpus(const AttemptState& attempt) {
   return static_cast<std::int32_t>(gpus);
 }
 
-// What was measured of a job that has had the same GPUs for an hour, if it was little.
+// The utilization of a job that has had the same GPUs for an hour, if it was low.
 const JobGpuUtilization* hardly_utilized(const Survey& survey, const JobState& job) {
   if (!job.attempt || job.attempt->stopping() || survey.now() - job.attempt->resized < kHourMs) return nullptr;
   const JobGpuUtilization* gpu_utilization = survey.gpu_utilization().of(job.id, job.attempt->number);
@@ -42,7 +42,7 @@ bool cuts_gpus(const State& state) {
                      [](const auto& model) { return model.mig != nullptr; });
 }
 
-// A pool that the queue may use, and takes jobs of other classes than this one's.
+// A pool open to the queue that takes only jobs of other classes.
 const PoolState* pool_of_other_classes(const State& state, const JobState& job) {
   for (std::uint32_t p = 0; p < state.pools().size(); ++p) {
     const PoolState& pool = state.pools()[p];
@@ -51,7 +51,7 @@ const PoolState* pool_of_other_classes(const State& state, const JobState& job) 
   return nullptr;
 }
 
-// So much of a GPU would have done as much work.
+// The share of a GPU that would have done as much work.
 std::string remedy_of(const State& state, const JobState& job, std::int64_t work_milli) {
   constexpr std::int64_t kShares[] = {250, 500};
   const auto share = std::find_if(std::begin(kShares), std::end(kShares), [&](auto one) { return work_milli <= one; });
@@ -83,7 +83,7 @@ void say_of(Survey& survey, const JobState& job, const JobGpuUtilization& gpu_ut
                 {}};
   advice.text = "A " + std::string(name_of(job.spec.job_class)) + " job of " + job.spec.user + " in queue " +
                 survey.state().queue(job.queue).path + " has had " + counted(gpu_utilization.gpus, "whole GPU") +
-                " for " + document::duration_text(held_s - held_s % 60) + ", driven " +
+                " for " + document::duration_text(held_s - held_s % 60) + ", used " +
                 percent_words(gpu_utilization.sum.percents, gpu_utilization.sum.samples * 100) +
                 " in the last hour: of its GPU-hours in that hour " + idle + (idle == "1" ? " was" : " were") +
                 " worth nothing.";
@@ -93,7 +93,7 @@ void say_of(Survey& survey, const JobState& job, const JobGpuUtilization& gpu_ut
 
 }  // namespace
 
-// A job that has had the same whole GPUs for an hour, of which nearly all was measured, and drove them less than 30 %.
+// A job with the same whole GPUs for an hour, nearly all of it measured, that used them less than 30 %.
 void advise_on_driving(Survey& survey) {
   for (const JobState* job : survey.jobs()) {
     if (const JobGpuUtilization* gpu_utilization = hardly_utilized(survey, *job))

@@ -20,7 +20,7 @@ using state::State;
 
 namespace {
 
-// What makes two nodes of one kind.
+// Two nodes are of one kind if these are equal.
 struct KindKey {
   std::string pool;
   std::vector<std::string> models;  // of each GPU, sorted
@@ -56,8 +56,8 @@ std::string domain_name(const NodeSpec& spec, const std::vector<std::string>& le
   return label == spec.labels.end() ? std::string() : label->second;
 }
 
-// A further node of the kind has what all of them have in common: their labels, and their domains as far as they stand
-// in the same ones from the outside on. Its GPUs are well.
+// A further node of the kind: the labels that all its nodes share, the domains that they share from the outermost level
+// inwards, and healthy GPUs.
 NodeSpec like_all(const State& state, const std::vector<NodeId>& nodes) {
   const std::vector<std::string>& levels = state.config().topology_levels;
   NodeSpec like = state.node(nodes.front()).spec;
@@ -88,7 +88,7 @@ bool may_be_idle(const NodeState& node) {
   return node.status == NodeStatus::kReady && node.maintained == 0 && node.holders == 0;
 }
 
-// Somebody who is promised something on the node.
+// A job that is nominated on the node or will move there, or none().
 JobId promised_to(const State& state, NodeId node) {
   const auto there = [&](const std::vector<TaskPlacement>& places) {
     return std::any_of(places.begin(), places.end(), [&](const TaskPlacement& place) { return place.node == node; });
@@ -111,7 +111,7 @@ std::map<NodeId, JobId> held_nodes(const State& state) {
   return held;
 }
 
-// Who wants something of idle nodes: who is about to start there, and who waits and could use one.
+// The jobs that need idle nodes: those about to start there, and pending jobs that could use one.
 class Wanting {
  public:
   Wanting(const State& state, const std::vector<ScaleUpSearch::Asked>& asked) : state_(state) {
@@ -126,8 +126,8 @@ class Wanting {
   }
   void add(const ScaleUpStarts& starts) { starting_.insert(starts.beside.begin(), starts.beside.end()); }
 
-  // Nodes of one kind come one after the other: what one of them could not hold, the next could not but for its labels
-  // and its GPUs that have failed.
+  // Nodes of one kind come one after the other: what one could not hold the next cannot either, unless their labels or
+  // failed GPUs differ.
   void begin_kind() { refused_.assign(asks_.size(), false); }
   JobId of(const NodeState& node) {
     if (const auto found = starting_.find(node.id); found != starting_.end()) return found->second;
@@ -172,8 +172,8 @@ void sort_out(const State& state, Timestamp now, std::int64_t idle_for_ms, Wanti
   }
 }
 
-// Of each kind as many as can go, the longest idle first, beside those of the kinds before it. Nodes that take no tasks
-// back nothing as it is.
+// As many nodes of each kind as can be removed, the longest idle first, beside those of the kinds before it. Nodes that
+// take no tasks back no guarantee anyway.
 void keep_guaranteed(const State& state, Capacity& capacity) {
   GuaranteeCoverage guaranteed(state, GuaranteeCoverage::Of::kGuarantees);
   GuaranteeCoverage kept(state, GuaranteeCoverage::Of::kKeptBack);
@@ -182,7 +182,7 @@ void keep_guaranteed(const State& state, Capacity& capacity) {
     for (IdleNode& idle : kind.idle) {
       if (idle.kept_for == KeptFor::kNothing && state.node(idle.node).takes_tasks()) free.push_back(&idle);
     }
-    // Nodes of a kind differ only by GPUs that have failed: those that have lost the same go together.
+    // Nodes of a kind differ only by failed GPUs: those with the same failures are counted together.
     while (!free.empty()) {
       const auto healthy = [&](const IdleNode* idle) {
         std::map<GpuModelId, std::int64_t> count;

@@ -14,11 +14,11 @@ using state::State;
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-// So much of one guarantee counts, more than any fleet has: the sum over all queues and models then does not wrap.
+// The cap on one guarantee, more than any fleet has, so that the sum over all queues and models does not wrap.
 constexpr std::int64_t kMostAsked = std::int64_t{1} << 44;
 
-// One search for a way on which more flows: from a demand that is not met to a cell that has some left, over cells that
-// another demand could give up for others.
+// One search for an augmenting path (Edmonds and Karp): from a demand that is not met to a cell with something left,
+// over cells that another demand could exchange for others.
 class Augmenting {
  public:
   Augmenting(const std::vector<const std::vector<bool>*>& open, std::vector<std::int64_t> wanted,
@@ -145,8 +145,8 @@ std::int64_t GuaranteeCoverage::asked(const QueueState& queue, std::size_t dim) 
   return std::max<std::int64_t>(0, std::max<std::int64_t>(0, guaranteed - queue.lending_limit[dim]) - used);
 }
 
-// What the queue is guaranteed beyond what is guaranteed below it, where any model does, and of each model. Gives back
-// what is guaranteed there in all.
+// Adds what the queue is guaranteed beyond the guarantees below it, of any model and of each model. Returns all that is
+// guaranteed there.
 std::int64_t GuaranteeCoverage::demand_gpus(QueueId id, const std::vector<std::vector<bool>>& open) {
   const QueueState& queue = state_.queue(id);
   const std::size_t models = state_.gpu_models().size();

@@ -24,7 +24,7 @@ ScaleUpSearch::ScaleUpSearch(State& state, Timestamp now, const ScaleUpEffort& e
   at_first_ = pass(nullptr, 0);
 }
 
-// What waits is asked as in a cycle, without claims and holds for those who are refused.
+// Tries the pending jobs as a cycle would, without preemption or backfill reservations for those that are refused.
 ScaleUpSearch::Pass ScaleUpSearch::pass(const NodeSpec* like, std::int32_t nodes) {
   Pass pass;
   Transaction transaction(state_);
@@ -52,7 +52,7 @@ ScaleUpSearch::Pass ScaleUpSearch::pass(const NodeSpec* like, std::int32_t nodes
       order.refuse_as_long();
     } else {
       order.refuse();
-      // What others do not lend is a part of what there is: more nodes help, and those that are idle do not.
+      // A lending limit keeps back part of what exists: further nodes help, idle nodes do not.
       const bool kept_back = why.code == ReasonCode::kQuotaLentOut;
       if (is_placement_reason(why.code) || kept_back) pass.asked.push_back({*id, {}, kept_back || is_never(why.code)});
     }
@@ -60,7 +60,7 @@ ScaleUpSearch::Pass ScaleUpSearch::pass(const NodeSpec* like, std::int32_t nodes
   return pass;
 }
 
-// Those who start and did not at first.
+// The jobs that start now and did not at first.
 std::vector<ScaleUpSearch::Asked> ScaleUpSearch::helped(const Pass& pass) const {
   std::set<JobId> before;
   for (const Asked& one : at_first_.asked) {
@@ -74,7 +74,7 @@ std::vector<ScaleUpSearch::Asked> ScaleUpSearch::helped(const Pass& pass) const 
   return helped;
 }
 
-// Whether some task of those who lack places could be there.
+// Returns true if a task of a job that lacks places could run on the node.
 bool ScaleUpSearch::could_help(const NodeSpec& like) {
   Transaction transaction(state_);
   transaction.add_node(like);
@@ -89,7 +89,7 @@ bool ScaleUpSearch::could_help(const NodeSpec& like) {
   });
 }
 
-// Halving: `enough` starts all, `few` does not.
+// Bisection: `enough` nodes start all jobs, `few` do not.
 std::optional<ScaleUpStarts> ScaleUpSearch::with(const NodeSpec& like) {
   if (at_first_.spent || !could_help(like)) return std::nullopt;
   const Pass most = pass(&like, kMostScaleUp);

@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(NumaFleet, "single-numa-node waits where idle GPUs are in two 
   CHECK_FALSE(runs(waits));
   const explain::Explanation why = explain::why(state, waits, now);
   CHECK(why.reason.code == ReasonCode::kNuma);
-  CHECK_EQ(why.summary, "1 node has 2 GPUs idle for it, but not in one NUMA domain");
+  CHECK_EQ(why.summary, "2 GPUs free on 1 eligible node, but not in one NUMA domain");
   bool told = false;
   for (const explain::Remedy& change : why.changes) {
     told = told || explain::would_start(change) ==
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(NumaFleet, "what no domain of any node could hold never starts
   const JobId never = start(asking(1, 5, NumaPolicy::kSingleNumaNode));
   const explain::Explanation why = explain::why(state, never, now);
   CHECK(why.reason.code == ReasonCode::kNeverFits);
-  CHECK_EQ(why.summary, "no set of nodes in this fleet can hold it by its NUMA policy, even if all were empty");
+  CHECK_EQ(why.summary, "the fleet could not hold it under its NUMA policy, even if empty");
   JobSpec whole = asking(1, 2, NumaPolicy::kSingleNumaNode);
   whole.exclusive = true;  // it would get all eight
   CHECK(explain::why(state, start(whole), now).reason.code == ReasonCode::kNeverFits);

@@ -94,14 +94,13 @@ TEST_CASE("the domain that comes closest is told, with what is free there and wh
   fleet.cycle();
   CHECK_EQ(fleet.nodes_of(last), "waits");
   const auto explanation = explain::why(fleet.state, last, fleet.now);
-  CHECK_EQ(explanation.summary, "the job asks 4 GPUs and 3 are free where it may run");
+  CHECK_EQ(explanation.summary, "needs 4 GPUs; 3 free on eligible nodes");
   fleet.add("e1", {"b2", "r4"}, 3);
   fleet.cycle();
   const auto again = explain::why(fleet.state, last, fleet.now);
   CHECK(again.reason.code == ReasonCode::kTopology);
   CHECK_EQ(again.summary,
-           "it asks 4 GPUs within one node; e1 comes closest: 3 are free there, 2 of them in pieces that its tasks can "
-           "use");
+           "needs 4 GPUs within one node; e1 comes closest: 3 free, 2 of them in pieces that its tasks can use");
   REQUIRE_FALSE(again.changes.empty());
   CHECK(std::any_of(again.changes.begin(), again.changes.end(), [](const explain::Remedy& change) {
     return change.kind == explain::RemedyKind::kLevel && change.name.empty() &&
@@ -117,7 +116,7 @@ TEST_CASE("what no domain could hold were it empty is never, though the fleet co
   fleet.cycle();
   const auto explanation = explain::why(fleet.state, id, fleet.now);
   CHECK(explanation.reason.code == ReasonCode::kNeverFits);
-  CHECK_EQ(explanation.summary, "it asks 16 GPUs within one rack, and no rack could hold that, even if it were empty");
+  CHECK_EQ(explanation.summary, "needs 16 GPUs within one rack; no rack could hold that, even if empty");
 }
 
 TEST_CASE("a gang that may grow takes more only inside its domain") {

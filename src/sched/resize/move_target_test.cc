@@ -182,7 +182,7 @@ TEST_CASE("a session is not moved, and nobody is where nothing looks for places"
     return reply ? std::string() : reply.error().message;
   };
   CHECK_EQ(move(interactive, explain::find_move_target), "job 2 is interactive; nobody's session is moved");
-  CHECK_EQ(move(job, {}), "this scheduler moves nobody");
+  CHECK_EQ(move(job, {}), "this scheduler moves no jobs");
   CHECK_EQ(move(job, explain::find_move_target), "");
   CHECK(fleet.state.job(job)->attempt->stop->cause == StopCause::kMove);
 }

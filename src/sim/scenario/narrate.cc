@@ -27,13 +27,17 @@ std::string gpus_text(const TaskPlacement& placement) {
 
 std::string tasks_text(std::uint32_t count) { return std::to_string(count) + (count == 1 ? " task" : " tasks"); }
 
+std::string counted(std::int64_t milli, const std::string& noun) {
+  return document::milli_text(milli) + " " + noun + (milli == kMilli ? "" : "s");
+}
+
 std::string guarantee_text(const ResourceAmounts& amounts) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (amounts.gpu_milli) add(document::milli_text(*amounts.gpu_milli) + " GPUs");
-  if (amounts.cpu_milli) add(document::milli_text(*amounts.cpu_milli) + " CPUs");
+  if (amounts.gpu_milli) add(counted(*amounts.gpu_milli, "GPU"));
+  if (amounts.cpu_milli) add(counted(*amounts.cpu_milli, "CPU"));
   if (amounts.memory_mib) add(document::memory_text(*amounts.memory_mib));
-  for (const auto& [model, milli] : amounts.model_gpu_milli) add(document::milli_text(milli) + " " + model);
+  for (const auto& [model, milli] : amounts.model_gpu_milli) add(counted(milli, model + " GPU"));
   return text;
 }
 
@@ -93,13 +97,52 @@ std::string Stage::places_text(const std::vector<TaskPlacement>& placements) con
   return text;
 }
 
-// Returns which guarantees a charge has entered or left since its last output.
-std::string Stage::restacked_text(const ChargePromoted& event) {
+// What a charge has gained or lost since it was last told: "x is now within the guarantee of queue a",
+// "x now borrows in queue p/b". A scale-up is a charge of its own.
+std::string Stage::restacked_text(const ChargePromoted& event, const state::State& durable) {
   std::uint64_t& within = charges_.at(event.job).at(event.charge).within;
-  const bool lost = (within & ~event.within) != 0;
+  const std::uint64_t lost = within & ~event.within;
+  const std::uint64_t changed = lost != 0 ? lost : event.within & ~within;
   within = event.within;
-  if (lost) return " is now borrowed";
-  return event.guaranteed ? " is now within" : " is now within at one more level";
+  const state::JobState* job = durable.job(event.job);  // null if the job has finished in the same batch
+  const std::vector<QueueId> path = job == nullptr ? std::vector<QueueId>() : durable.path_to(job->queue);
+  const auto names_of_changed = [&](bool guaranteed) {
+    std::string queues;
+    for (std::size_t depth = 1; depth < path.size(); ++depth) {
+      const state::QueueState& queue = durable.queue(path[depth]);
+      if ((changed >> depth & 1U) != 0 && (queue.guaranteed.stated != 0 || !guaranteed))
+        queues += (queues.empty() ? "" : " and ") + queue.path;
+    }
+    return queues;
+  };
+  std::string queues = names_of_changed(true);
+  if (queues.empty()) queues = names_of_changed(false);  // a guarantee that is gone by now
+  const std::string what = (event.charge == 0 ? "" : "a scale-up of ") + name_of_job(event.job);
+  return what + (lost != 0 ? " now borrows" + (queues.empty() ? "" : " in queue " + queues)
+                           : " is now within the guarantee" + (queues.empty() ? "" : " of queue " + queues));
+}
+
+// "asked to stop: reclaim for y". A job that berth cancels ends with its service or array, or for an update.
+std::string Stage::stop_text(const StopBegan& event, const state::State& durable) const {
+  std::string text =
+      event.keep == 0 ? " is asked to stop: " : " is asked to scale down to " + tasks_text(event.keep) + ": ";
+  if (event.cause == StopCause::kUser && cancelled_by_berth_.contains(event.job)) {
+    const state::JobState* job = durable.job(event.job);
+    const state::JobState* parent = job == nullptr ? nullptr : durable.job(job->parent);
+    if (parent == nullptr) return text + "cancelled";
+    return text + (parent->cancel_requested ? "cancelled with " : "update of ") + name_of_job(parent->id);
+  }
+  text += event.cause == StopCause::kUser ? "cancelled" : std::string(name_of(event.cause));
+  const bool for_another = event.cause == StopCause::kPreempt || event.cause == StopCause::kReclaim ||
+                           event.cause == StopCause::kConsolidate;
+  return text + (for_another && event.preemptor.valid() ? " for " + name_of_job(event.preemptor) : "");
+}
+
+std::string Stage::update_text(const ServiceUpdated& event) {
+  std::uint32_t& known = generations_[event.job];
+  const bool same = std::exchange(known, event.generation) == event.generation;
+  return name_of_job(event.job) +
+         (same ? " is updated; its replicas run on" : " is updated to version " + std::to_string(event.generation));
 }
 
 void Stage::on_records(std::span<const EventRecord> records, const state::State& durable) {
@@ -121,97 +164,104 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
          (e->loss_deferred ? ", " + e->why : ""));
   } else if (const auto* cordoned = std::get_if<NodeCordoned>(&event); cordoned != nullptr && !cordoned->why.empty()) {
     line("node " + durable.node(cordoned->node).spec.name +
-         (cordoned->cordoned ? " is held out: " : " takes tasks again: ") + cordoned->why);
+         (cordoned->cordoned ? " is cordoned: " : " is uncordoned: ") + cordoned->why);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
     line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") + failed_text(e2->spec) +
          images_text(e2->spec));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +
-         (e3->healthy ? " is well again" : " fails"));
+         (e3->healthy ? " is healthy again" : " fails"));
   } else if (const auto* images = std::get_if<NodeImagesChanged>(&event)) {
     line("node " + durable.node(images->node).spec.name + change_text(*images));
   } else if (const auto* e4 = std::get_if<Nominated>(&event)) {
     std::string victims;
     for (std::size_t i = 0; i < e4->victims.size(); ++i) {
-      victims += " " + name(e4->victims[i]);
-      if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " down to " + tasks_text(e4->keeps[i]);
+      victims += (victims.empty() ? " " : ", ") + name(e4->victims[i]);
+      if (!e4->keeps.empty() && e4->keeps[i] > 0) victims += " scaled down to " + tasks_text(e4->keeps[i]);
     }
-    line(name(e4->job) + " is promised " + places_text(e4->placements) + " (" +
-         (victims.empty() ? "it has moved" : std::string(name_of(e4->cause)) + " from" + victims) + ")");
+    line(name(e4->job) + " is nominated on " + places_text(e4->placements) + " (" +
+         (victims.empty() ? "to start again after its move" : std::string(name_of(e4->cause)) + " from" + victims) +
+         ")");
   } else if (const auto* ordered = std::get_if<MoveOrdered>(&event)) {
     std::string nodes;
     for (const NodeId node : ordered->off) nodes += (nodes.empty() ? "" : ", ") + durable.node(node).spec.name;
-    line(name(ordered->job) + " is to leave " + nodes + (ordered->lose_work ? ", work or not" : ""));
+    line(name(ordered->job) + " is ordered to move off " + nodes +
+         (ordered->lose_work ? ", even if its work is lost" : ""));
   } else if (const auto* moves = std::get_if<MoveNominated>(&event)) {
-    line(name(moves->job) + " moves to " + places_text(moves->placements));
+    line(name(moves->job) + " will move to " + places_text(moves->placements));
   } else if (const auto* e5 = std::get_if<NominationDropped>(&event)) {
-    line(name(e5->job) + " loses its promise: " + e5->why);
+    line("nomination of " + name(e5->job) + " withdrawn: " + e5->why);
   } else if (const auto* e6 = std::get_if<AttemptStarted>(&event)) {
     line(name(e6->job) + (e6->attempt == 1 ? " starts on " : " starts again on ") + places_text(e6->placements) +
-         (e6->guaranteed ? ", within" : ", borrowed"));
+         (e6->guaranteed ? ", within its guarantee" : ", borrowed"));
     charges_[e6->job] = {{0, e6->within}};
     tasks_[e6->job] = e6->placements.size();
   } else if (const auto* e7 = std::get_if<ChargePromoted>(&event)) {
-    line(name(e7->job) + restacked_text(*e7));
+    line(restacked_text(*e7, durable));
   } else if (const auto* e8 = std::get_if<TaskExited>(&event)) {
     if (e8->code != 0) {
-      line("task " + std::to_string(e8->task) + " of " + name(e8->job) +
-           " is over: " + std::string(name_of(e8->reason)) + ", code " + std::to_string(e8->code));
+      line("task " + std::to_string(e8->task) + " of " + name(e8->job) + " ends: " + std::string(name_of(e8->reason)) +
+           ", code " + std::to_string(e8->code));
     }
   } else if (const auto* e9 = std::get_if<StopBegan>(&event)) {
-    const std::string what =
-        e9->keep == 0 ? " is asked to stop: " : " is asked to give back all but " + tasks_text(e9->keep) + ": ";
-    line(name(e9->job) + what + std::string(name_of(e9->cause)) +
-         (e9->preemptor.valid() ? " for " + name(e9->preemptor) : "") + ", grace " +
-         duration_text(e9->deadline - record.time));
+    line(name(e9->job) + stop_text(*e9, durable) + ", grace " + duration_text(e9->deadline - record.time));
+    if (e9->keep > 0)
+      scaling_down_.insert(e9->job);
+    else
+      scaling_down_.erase(e9->job);
+  } else if (const auto* cancel = std::get_if<JobCancelRequested>(&event)) {
+    if (cancel->user == "berth") cancelled_by_berth_.insert(cancel->job);
   } else if (const auto* e10 = std::get_if<StopCancelled>(&event)) {
-    line(name(e10->job) + " is let off");
+    line((scaling_down_.erase(e10->job) > 0 ? "scale-down of " : "eviction of ") + name(e10->job) + " cancelled");
   } else if (const auto* e11 = std::get_if<StopForced>(&event)) {
-    line(name(e11->job) + " must leave now");
+    line(name(e11->job) + " is killed where it still runs");
   } else if (const auto* e12 = std::get_if<CheckpointReported>(&event)) {
     line(name(e12->job) + " has saved step " + std::to_string(e12->step));
   } else if (const auto* e13 = std::get_if<AttemptEnded>(&event)) {
     line(name(e13->job) + " attempt " + std::to_string(e13->attempt) + " ends: " + std::string(name_of(e13->outcome)));
+    scaling_down_.erase(e13->job);
   } else if (const auto* e14 = std::get_if<JobRequeued>(&event)) {
-    line(name(e14->job) + " waits again" +
+    line(name(e14->job) + " is requeued" +
          (e14->not_before > record.time ? ", not before " + duration_text(e14->not_before.ms - kBegin.ms) : ""));
   } else if (const auto* e16 = std::get_if<FragmentationAlarm>(&event)) {
-    line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") + ": " +
-         document::milli_text(e16->unusable_milli) + " of " + document::milli_text(e16->idle_milli) +
-         " idle GPUs are expected to be of no use");
+    line(std::string(e16->raised ? "fragmentation is high" : "fragmentation is low again") +
+         ": typical jobs cannot use " + document::milli_text(e16->unusable_milli) + " of " +
+         counted(e16->idle_milli, "idle GPU"));
   } else if (const auto* held = std::get_if<ReservationMade>(&event)) {
-    const std::string told = name(held->job) + " is held a start at " + duration_text(held->start.ms - kBegin.ms) +
-                             " on " + places_text(held->placements);
+    const std::string told = name(held->job) + " has a backfill reservation at " +
+                             duration_text(held->start.ms - kBegin.ms) + " on " + places_text(held->placements);
     if (std::exchange(told_reservations_[held->job], told) != told)
       line(told);  // a recomputed reservation is often the same
   } else if (const auto* unheld = std::get_if<ReservationDropped>(&event)) {
-    line(name(unheld->job) + " is held no start any more: " + unheld->why);
+    line("backfill reservation of " + name(unheld->job) + " dropped: " + unheld->why);
   } else if (const auto* e15 = std::get_if<JobFinished>(&event)) {
     line(name(e15->job) + " is finished: " + std::string(name_of(e15->outcome)) +
          (e15->message.empty() ? "" : " (" + e15->message + ")"));
   } else if (const auto* updated = std::get_if<ServiceUpdated>(&event)) {
-    line(name(updated->job) + " has version " + std::to_string(updated->generation));
+    line(update_text(*updated));
   } else if (const auto* grown = std::get_if<AttemptGrown>(&event)) {
-    line(name(grown->job) + " grows to " + places_text(grown->placements) +
-         (grown->guaranteed ? ", within" : ", borrowed"));
+    line(name(grown->job) + " is scaled up onto " + places_text(grown->placements) +
+         (grown->guaranteed ? ", within its guarantee" : ", borrowed"));
     charges_[grown->job].push_back({tasks_[grown->job], grown->within});
     tasks_[grown->job] += grown->placements.size();
   } else if (const auto* guarantee = std::get_if<GuaranteeChanged>(&event)) {
-    line("queue " + guarantee->queue + " is guaranteed " + guarantee_text(guarantee->to) +
-         (guarantee->restored
-              ? " again: for long it asked for more than " + guarantee_text(guarantee->from)
-              : " instead of " + guarantee_text(guarantee->from) + ": for long it asked for no more than half of it"));
+    line("guarantee of queue " + guarantee->queue +
+         (guarantee->restored ? " restored to " : " lowered from " + guarantee_text(guarantee->from) + " to ") +
+         guarantee_text(guarantee->to) + " by use_or_lose: the queue asked for " +
+         (guarantee->restored ? "more than " + guarantee_text(guarantee->from)
+                              : std::string("no more than half of it")));
   } else if (const auto* planned = std::get_if<MaintenancePlanned>(&event)) {
     std::string nodes;
     for (const NodeId node : planned->nodes) nodes += " " + durable.node(node).spec.name;
-    line("maintenance " + planned->name + " of" + nodes + " is planned from " +
+    line("maintenance " + planned->name + " is planned on" + nodes + " from " +
          duration_text(planned->from.ms - kBegin.ms) + " to " + duration_text(planned->to.ms - kBegin.ms));
   } else if (const auto* began = std::get_if<MaintenanceBegan>(&event)) {
     line("maintenance " + began->name + " begins");
   } else if (const auto* over = std::get_if<MaintenanceEnded>(&event)) {
     line("maintenance " + over->name + (over->cancelled ? " is cancelled" : " is over"));
   } else if (const auto* shrunk = std::get_if<AttemptShrunk>(&event)) {
-    line(name(shrunk->job) + " goes on with " + tasks_text(shrunk->keep));
+    line(name(shrunk->job) + " is scaled down to " + tasks_text(shrunk->keep));
+    scaling_down_.erase(shrunk->job);
     tasks_[shrunk->job] = shrunk->keep;
     std::erase_if(charges_[shrunk->job], [&](const Charge& charge) { return charge.first_task >= shrunk->keep; });
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "explain/queue_position.h"
+#include "explain/shortage.h"
 #include "explain/why.h"
 
 namespace berth::sim {
@@ -164,7 +165,7 @@ void Stage::list_jobs() {
       for (const state::TaskState& task : job.attempt->tasks) placements.push_back(task.placement);
       line += " on " + places_text(placements);
     }
-    if (job.nomination) line += ", promised " + places_text(job.nomination->placements);
+    if (job.nomination) line += ", nominated on " + places_text(job.nomination->placements);
     say(line);
   });
 }
@@ -172,7 +173,7 @@ void Stage::list_jobs() {
 void Stage::list_queues() {
   for (const state::QueueState& queue : world_.durable().queues()) {
     if (queue.removed || queue.id == world_.durable().root()) continue;
-    std::string line = queue.path + ": " + explain::amount_text(kDimGpu, queue.usage[kDimGpu]) + " GPUs used, " +
+    std::string line = queue.path + ": " + explain::counted(kDimGpu, queue.usage[kDimGpu]) + " used, " +
                        explain::amount_text(kDimGpu, queue.within_usage[kDimGpu]) + " within";
     if (queue.guaranteed.states(kDimGpu)) {
       line += ", guaranteed " + explain::amount_text(kDimGpu, queue.guaranteed.amounts[kDimGpu]);
@@ -180,7 +181,7 @@ void Stage::list_queues() {
         line += " of " + explain::amount_text(kDimGpu, queue.configured.amounts[kDimGpu]);
     }
     if (queue.max[kDimGpu] != kUnlimited) line += ", max " + explain::amount_text(kDimGpu, queue.max[kDimGpu]);
-    say(line + "; " + std::to_string(queue.pending_below) + " waiting");
+    say(line + "; " + std::to_string(queue.pending_below) + " pending");
   }
 }
 

@@ -2,6 +2,7 @@
 // The world in which a scenario runs, the names that the script gave its jobs, and the lines that tell what happened.
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,7 +61,9 @@ class Stage : private Witness {
   void ask(Command command);
   Result<JobId> job_named(const std::string& name) const;
   std::string name_of_job(JobId job) const;
-  std::string restacked_text(const ChargePromoted& event);
+  std::string restacked_text(const ChargePromoted& event, const state::State& durable);
+  std::string stop_text(const StopBegan& event, const state::State& durable) const;
+  std::string update_text(const ServiceUpdated& event);
   std::string places_text(const std::vector<TaskPlacement>& placements) const;
   void say(std::string line) { said_.push_back(std::move(line)); }
   void tell(const EventRecord& record, const state::State& durable);
@@ -83,6 +86,9 @@ class Stage : private Witness {
   };
   std::map<JobId, std::vector<Charge>> charges_;  // charges of the last attempt
   std::map<JobId, std::size_t> tasks_;            // number of tasks
+  std::map<JobId, std::uint32_t> generations_;    // versions of services that were updated; 0 before
+  std::set<JobId> cancelled_by_berth_;            // jobs that end with their service or array, or for its update
+  std::set<JobId> scaling_down_;                  // jobs that were asked to scale down and have not yet
   std::string submitting_;
   std::vector<std::string> said_;
   ClusterConfig config_;

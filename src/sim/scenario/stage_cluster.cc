@@ -330,7 +330,7 @@ Stage::Done Stage::gpu_health(const Line& line) {
   if (!fleet.set_gpu_health(node, static_cast<std::uint8_t>(*gpu), how == "heals", world_.now()))
     say("nothing changes");
   else if (!fleet.node_in_contact(node))
-    say(node + " is silent and will tell of it when it is back");
+    say(node + " is out of contact; it will report this when it is back");
   world_.advance_to(world_.now());
   return {};
 }
@@ -357,7 +357,7 @@ Stage::Done Stage::change_images(const Line& line) {
     const std::string& node = (*nodes)[i];
     if (!fleet.set_images(node, all[i], world_.now())) continue;
     changed = true;
-    if (!fleet.node_in_contact(node)) say(node + " is silent and will tell of it when it is back");
+    if (!fleet.node_in_contact(node)) say(node + " is out of contact; it will report this when it is back");
   }
   if (!changed) say("nothing changes");
   world_.advance_to(world_.now());

@@ -8,6 +8,8 @@
 
 #include "explain/advice/advice.h"
 #include "explain/capacity/capacity.h"
+#include "explain/shortage.h"
+#include "explain/text_list.h"
 #include "explain/why.h"
 #include "model/document/quantity.h"
 #include "model/name.h"
@@ -301,7 +303,7 @@ Stage::Done Stage::exit(const Line& line) {
   const auto code = line.names.size() > 1 ? parse_exit_code(line.names.back()) : Result<std::int64_t>(0);
   if (!code) return code.error();
   if (!world_.fleet().exit_job(*job, static_cast<std::int32_t>(*code), world_.now()))
-    return invalid("nothing of " + line.names.front() + " runs");
+    return invalid("no task of " + line.names.front() + " runs");
   world_.advance_to(world_.now());
   return {};
 }
@@ -311,14 +313,38 @@ Stage::Done Stage::why(const Line& line) {
   if (!job) return job.error();
   if (world_.durable().job(*job) == nullptr) return invalid(line.names.front() + " is finished");
   const explain::Explanation explanation = explain::why(world_.working(), *job, world_.now());
-  say(std::string(name_of(explanation.reason.code)) + (is_never(explanation.reason.code) ? " (never): " : ": ") +
-      explanation.summary);
+  const std::string reason =
+      std::string(name_of(explanation.reason.code)) + (is_never(explanation.reason.code) ? " (never): " : ": ");
+  say((world_.durable().job(*job)->attempt ? "" : reason) + explanation.summary);
   if (line.has("details")) {
     for (const std::string& detail : explanation.details) say("  " + detail);
     for (const explain::Remedy& change : explanation.changes) say("  " + explain::would_start(change));
   }
   return {};
 }
+
+namespace {
+
+// Why an idle node stays; the job that it stays for follows, where there is one.
+std::string kept_text(explain::KeptFor kept_for) {
+  switch (kept_for) {
+    case explain::KeptFor::kNothing:
+      return "could be removed";
+    case explain::KeptFor::kRecent:
+      return "stays, idle for too short a time";
+    case explain::KeptFor::kPromised:
+      return "stays, nominated for";
+    case explain::KeptFor::kHeld:
+      return "stays, in the backfill reservation of";
+    case explain::KeptFor::kWanted:
+      return "stays, could be used by pending job";
+    case explain::KeptFor::kGuaranteed:
+      return "stays, backs guarantees";
+  }
+  return {};
+}
+
+}  // namespace
 
 Stage::Done Stage::tell_capacity(const Line& line) {
   std::int64_t idle_for_s = explain::kIdleForMs / 1000;
@@ -328,20 +354,19 @@ Stage::Done Stage::tell_capacity(const Line& line) {
   for (const explain::NodeKind& kind : capacity.kinds) {
     say(state.pools()[kind.pool].name + ", " +
         (kind.gpus == 0 ? "no GPUs" : std::to_string(kind.gpus) + " " + kind.model) + ": " +
-        std::to_string(kind.releasable()) + " of " + std::to_string(kind.nodes) + " nodes could go");
+        std::to_string(kind.releasable()) + " of " + explain::counted(static_cast<std::int64_t>(kind.nodes), "node") +
+        " could be removed");
     for (const explain::IdleNode& idle : kind.idle) {
-      say("  " + state.node(idle.node).spec.name + " is idle since " + duration_text(idle.since - kBegin) +
-          (idle.kept_for == explain::KeptFor::kNothing ? " and could go"
-                                                       : " and stays: " + std::string(name_of(idle.kept_for))) +
-          (idle.job.valid() ? ", " + name_of_job(idle.job) : ""));
+      say("  " + state.node(idle.node).spec.name + " has been idle since " + duration_text(idle.since - kBegin) + ": " +
+          kept_text(idle.kept_for) + (idle.job.valid() ? " " + name_of_job(idle.job) : ""));
     }
     if (!kind.wanted) continue;
     std::string jobs;
     for (const JobId job : kind.wanted->jobs) jobs += (jobs.empty() ? "" : ", ") + name_of_job(job);
-    say("  " + std::to_string(kind.wanted->nodes) + " more would start " + jobs + ": " +
-        document::milli_text(kind.wanted->gpu_milli) + " GPUs");
+    say("  " + explain::counted(static_cast<std::int64_t>(kind.wanted->nodes), "more node") + " would start " + jobs +
+        " (" + explain::counted(kDimGpu, kind.wanted->gpu_milli) + ")");
   }
-  if (!capacity.complete) say("not all who wait were asked");
+  if (!capacity.complete) say("not all pending jobs were tried");
   return {};
 }
 
