@@ -199,7 +199,7 @@ TEST_CASE("a job that waits for a cordoned node is told so in the first line") {
   const JobId job = fleet.submit(FleetFixture::job("a", 1, 4));
   fleet.cycle();
   const auto told = explain::why(fleet.state, job, fleet.now).summary;
-  CHECK_MESSAGE(told.find("1 node that could is cordoned") != std::string::npos, told);
+  CHECK_MESSAGE(told.find("1 eligible node cordoned") != std::string::npos, told);
   fleet.command(CordonNode{"n1", false, false, "op"});
   fleet.cycle();
   CHECK(fleet.runs(job));

@@ -156,7 +156,7 @@ TEST_CASE("a gang of which a task is over is not moved: that task would run agai
   control::Batch batch(fleet.state, fleet.now);
   const auto reply = control::handle(batch, MoveJob{job, {}, true, "op"}, explain::find_move_target);
   REQUIRE_FALSE(reply.has_value());
-  CHECK_EQ(reply.error().message, "job 1 has tasks that are over; they would run again elsewhere");
+  CHECK_EQ(reply.error().message, "job 1 has tasks that have ended; they would run again elsewhere");
   CHECK(batch.records().empty());
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("a session is not moved, and nobody is where nothing looks for places"
     const auto reply = control::handle(batch, MoveJob{id, {}, true, "op"}, move_target);
     return reply ? std::string() : reply.error().message;
   };
-  CHECK_EQ(move(interactive, explain::find_move_target), "job 2 is interactive; nobody's session is moved");
+  CHECK_EQ(move(interactive, explain::find_move_target), "job 2 is interactive; sessions are not moved");
   CHECK_EQ(move(job, {}), "this scheduler moves no jobs");
   CHECK_EQ(move(job, explain::find_move_target), "");
   CHECK(fleet.state.job(job)->attempt->stop->cause == StopCause::kMove);
