@@ -172,7 +172,7 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
 std::optional<EvictDecision> eviction_without_limits(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
   const std::set<JobId> nobody;
-  return find_victims(search_without_limits(state, now, nobody), job.id, work);
+  return find_victims(search_without_limits(state, now, nobody), job.id, work).decision;
 }
 
 // The first queue that would not let all of them go now; none() if none is against it.
@@ -215,10 +215,10 @@ std::string of_their_minimum(const State& state, const std::vector<JobId>& not_y
   return listed(texts, [](const std::string& text) { return text; });
 }
 
-std::string why_nobody_leaves(State& state, const JobState& job, const Claims& claims, const SearchStats& work,
+std::string why_nobody_leaves(State& state, const JobState& job, const Claims& claims, const EvictionFound& found,
                               Timestamp now) {
   const bool one = claims.whole() + static_cast<std::int64_t>(claims.grown.size()) == 1;
-  if (work.too_dear) {
+  if (found.too_dear) {
     return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
            " of unsaved GPU time would be lost for each GPU that it gains";
   }
@@ -231,7 +231,7 @@ std::string why_nobody_leaves(State& state, const JobState& job, const Claims& c
            std::string(" in a burst pool, from whose places nobody is reclaimed") +
            (one ? "" : ", and without the others it would still not fit");
   }
-  if (const auto unlimited = work.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
+  if (const auto unlimited = found.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
     return of_the_limits(state, *unlimited, now);
   if (const std::size_t not_yet_evictable = claims.not_yet_evictable.size(); not_yet_evictable > 0) {
     return (one ? "it has"
@@ -277,7 +277,7 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
       line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " down to " + counted(decision->keeps[i], "task");
     }
-    const JobId other = claim.find_nomination_conflict.futile_because_of;
+    const JobId other = claim.conflict.futile_because_of;
     if (!other.valid()) return {line};
     return {line, "it does not: " + job_text(other) + ", queue " + state.queue(state.job(other)->queue).path +
                       ", lies within its guarantee and would reclaim from it as soon as it starts"};
@@ -306,7 +306,7 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
   if (!rules.preempt) lines.push_back("it cannot preempt: the configuration turns preemption off");
   if (claims.whole() > 0 || !claims.grown.empty()) {
     lines.push_back("it cannot claim its place from " + from_whom(claims) + ": " +
-                    why_nobody_leaves(state, job, claims, work, now));
+                    why_nobody_leaves(state, job, claims, claim, now));
   }
   return lines;
 }
