@@ -220,7 +220,7 @@ double reclaim_us(Scene& scene) {
     sched::SearchStats work;
     const std::set<JobId> nobody;
     const auto begin = Clock::now();
-    const auto decision = sched::find_victims({scene.state, scene.now, nobody, 4096}, preemptor, work);
+    const auto decision = sched::find_victims({scene.state, scene.now, nobody, 4096}, preemptor, work).decision;
     times.push_back(micros_since(begin));
     if (!decision) std::fprintf(stderr, "nothing to reclaim was found\n");
     if (decision && i == 0) std::fprintf(stderr, "reclaim: %zu victims\n", decision->victims.size());
@@ -257,7 +257,7 @@ MoveTimes move_times() {
       const std::set<JobId> nobody;
       const auto begin = Clock::now();
       const auto decision =
-          sched::find_moves({scene.state, transaction, scene.now, work, already_victims, nobody}, Plan());
+          sched::find_moves({scene.state, transaction, scene.now, work, already_victims, nobody}, Plan()).decision;
       times.push_back(micros_since(begin));
       found.moves = std::max(found.moves, decision ? decision->moves.size() : 0);
     }

@@ -1,10 +1,13 @@
 #include "control/commit.h"
 
 #include <algorithm>
+#include <concepts>
 
 #include "base/checked.h"
 #include "base/codec.h"
+#include "base/fields.h"
 #include "base/hash.h"
+#include "base/member_count.h"
 #include "control/reconcile.h"
 #include "state/grace.h"
 #include "state/within.h"
@@ -104,8 +107,6 @@ void on(Batch& batch, const DropNominationDecision& drop) {
   cancel_evictions_for(batch, drop.job, victims);
 }
 
-void on(Batch&, const SpawnDecision&) {}
-
 void on(Batch& batch, const ReserveDecision& hold) {
   batch.emit(ReservationMade{hold.job, hold.placements, hold.start});
 }
@@ -114,35 +115,53 @@ void on(Batch& batch, const DropReservationDecision& drop) { batch.emit(Reservat
 
 void on(Batch& batch, const SeekDecision& seek) { batch.emit(StartsSought{seek.held}); }
 
-Hasher& add(Hasher& hash, const std::vector<TaskPlacement>& placements) { return hash.add(encode(placements)); }
+// Adds what a decision consists of: ids and numbers as they are, places and times as they are encoded, lists without
+// their length.
+class DecisionHasher {
+ public:
+  void add(const Decision& decision) {
+    std::visit(
+        [&](const auto& one) {
+          hash_.add(one.kNumber);
+          put(one);
+        },
+        decision);
+  }
+  std::uint64_t digest() const { return hash_.digest(); }
+
+ private:
+  template <HasFields T>
+  void put(const T& object) {
+    static_assert(member_count<T>() == field_count<T>(), "fields() of a decision has to list every member");
+    T::fields()([&](const auto&... one) { (put_field(object, one), ...); });
+  }
+  template <class Struct, class Member>
+  void put_field(const Struct& object, const Field<Struct, Member>& one) {
+    put(object.*(one.member));
+  }
+  template <class Struct, class Member>
+  void put_field(const Struct&, const UnhashedField<Struct, Member>&) {}
+
+  void put(JobId id) { hash_.add(id.value()); }
+  void put(Timestamp time) { hash_.add(encode(time)); }
+  void put(const std::vector<TaskPlacement>& placements) { hash_.add(encode(placements)); }
+  template <std::integral T>
+  void put(T number) {
+    hash_.add(static_cast<std::uint64_t>(number));
+  }
+  template <class T>
+  void put(const std::vector<T>& items) {
+    for (const T& item : items) put(item);
+  }
+
+  Hasher hash_;
+};
 
 }  // namespace
 
 std::uint64_t plan_hash(const Plan& plan) {
-  Hasher hash;
-  for (const Decision& decision : plan.decisions) {
-    hash.add(decision.index());
-    if (const auto* start = std::get_if<StartDecision>(&decision)) add(hash.add(start->job.value()), start->placements);
-    if (const auto* grow = std::get_if<GrowDecision>(&decision)) add(hash.add(grow->job.value()), grow->placements);
-    if (const auto* evict = std::get_if<EvictDecision>(&decision)) {
-      add(hash.add(evict->preemptor.value()), evict->placements);
-      for (const JobId victim : evict->victims) hash.add(victim.value());
-      for (const std::uint32_t keep : evict->keeps) hash.add(std::uint64_t{keep});
-      hash.add(evict->within);
-    }
-    if (const auto* moves = std::get_if<MoveDecision>(&decision)) {
-      add(hash.add(moves->preemptor.value()), moves->placements);
-      for (const Move& move : moves->moves) add(hash.add(move.job.value()), move.to);
-      hash.add(moves->within);
-    }
-    if (const auto* one = std::get_if<StopDecision>(&decision)) hash.add(one->job.value());
-    if (const auto* drop = std::get_if<DropNominationDecision>(&decision)) hash.add(drop->job.value());
-    if (const auto* hold = std::get_if<ReserveDecision>(&decision)) {
-      add(hash.add(hold->job.value()).add(encode(hold->start)), hold->placements);
-    }
-    if (const auto* gone = std::get_if<DropReservationDecision>(&decision)) hash.add(gone->job.value());
-    if (const auto* seek = std::get_if<SeekDecision>(&decision)) hash.add(static_cast<std::uint64_t>(seek->held));
-  }
+  DecisionHasher hash;
+  for (const Decision& decision : plan.decisions) hash.add(decision);
   return hash.digest();
 }
 

@@ -173,7 +173,7 @@ std::optional<Reason> refused_without(State& state, const JobState& job, const C
 std::optional<EvictDecision> eviction_without_limits(State& state, const JobState& job, Timestamp now) {
   SearchStats work;
   const std::set<JobId> nobody;
-  return find_victims(search_without_limits(state, now, nobody), job.id, work);
+  return find_victims(search_without_limits(state, now, nobody), job.id, work).decision;
 }
 
 // The first queue whose evictions_per_hour does not allow the eviction now; none() if all do.
@@ -221,10 +221,10 @@ std::string of_their_minimum(const State& state, const std::vector<JobId>& not_y
 }
 
 // What keeps these jobs from being evicted: "2 jobs could be preempted for it, but ...".
-std::string why_not_evicted(State& state, const JobState& job, const Claims& claims, const SearchStats& work,
+std::string why_not_evicted(State& state, const JobState& job, const Claims& claims, const EvictionFound& found,
                             Timestamp now) {
   const bool one = claims.whole() + static_cast<std::int64_t>(claims.grown.size()) == 1;
-  if (work.too_dear) {
+  if (found.too_dear) {
     return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
            " of unsaved GPU time would be lost for each GPU gained (scheduling.preempt_max_loss)";
   }
@@ -240,7 +240,7 @@ std::string why_not_evicted(State& state, const JobState& job, const Claims& cla
     return of_them(claims.in_burst, "is", "are") + " in a burst pool, where jobs are not reclaimed" +
            (one ? "" : ", and this job would not fit without the others");
   }
-  if (const auto unlimited = work.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
+  if (const auto unlimited = found.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
     return of_the_limits(state, *unlimited, now);
   if (!claims.not_yet_evictable.empty()) {
     return of_them(static_cast<std::int64_t>(claims.not_yet_evictable.size()), "is", "are") + " still protected by " +
@@ -283,7 +283,7 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
       line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
       if (decision->keeps[i] > 0) line += " (scaled down to " + counted(decision->keeps[i], "task") + ")";
     }
-    const JobId other = claim.find_nomination_conflict.futile_because_of;
+    const JobId other = claim.conflict.futile_because_of;
     if (!other.valid()) return {line};
     return {line, "it does not: " + job_text(other) + " (queue " + state.queue(state.job(other)->queue).path +
                       ") is within its guarantee and would reclaim the places immediately"};
@@ -310,7 +310,7 @@ std::vector<std::string> explain_preemption(State& state, const JobState& job, T
     lines.push_back("jobs in burst pools are not reclaimed: a burst pool backs no guarantee");
   if (!rules.preempt) lines.push_back("it cannot preempt: scheduling.preempt is false");
   if (claims.whole() > 0 || !claims.grown.empty()) {
-    lines.push_back(could_be_evicted(claims) + ", but " + why_not_evicted(state, job, claims, work, now));
+    lines.push_back(could_be_evicted(claims) + ", but " + why_not_evicted(state, job, claims, claim, now));
   }
   return lines;
 }

@@ -43,7 +43,7 @@ Timestamp next_cycle(const Cycle& cycle) {
   });
   // If quota refused a job at the places that it found, it may now find others that count less: jobs that started since
   // have taken some places. So the next cycle follows at once.
-  const Timestamp again = cycle.refused_at_places && any_started ? cycle.now : cycle.work.reevaluate_at;
+  const Timestamp again = cycle.refused_at_places && any_started ? cycle.now : cycle.reevaluate_at;
   const auto& timed = cycle.state.waits().for_time();
   const Timestamp first_due = timed.empty() ? Timestamp::never() : timed.begin()->first;
   return std::min({again, first_due, cycle.state.next_urgent(), cycle.state.next_promotion()});
@@ -74,7 +74,8 @@ Plan run_cycle(state::State& state, Timestamp now) {
   evict_after_all(cycle);
 
   // 7. Backfill reservations for the first blocked jobs.
-  renew_reservations({state, cycle.transaction, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan);
+  cycle.reevaluate_by(
+      renew_reservations({state, cycle.transaction, now, cycle.work, cycle.starting, cycle.decided}, cycle.plan));
 
   // 8. Moves that put free pieces together; then elastic gangs scale up.
   consolidate(cycle);

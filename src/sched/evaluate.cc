@@ -38,7 +38,7 @@ StartAnswer find_start(Cycle& cycle, const JobState& job, const Amounts& least) 
 bool blocks_deferred(Cycle& cycle, const JobState& job, const std::vector<TaskPlacement>& placements) {
   return std::any_of(cycle.deferred.begin(), cycle.deferred.end(), [&](JobId preemptor) {
     const JobState& waiting = *cycle.state.job(preemptor);
-    return could_stop(cycle.transaction, cycle.state, waiting, job, placements, cycle.victims, cycle.now, cycle.work);
+    return could_stop(cycle.conflict_search(), waiting, job, placements);
   });
 }
 
@@ -75,12 +75,11 @@ void evaluate(Cycle& cycle, Order& order, JobId id) {
       return order.reconsider_as_borrowing();
     }
     const auto reclaims = [&](JobId owner) {
-      return could_stop(cycle.transaction, cycle.state, *cycle.state.job(owner), job, *placements, cycle.victims,
-                        cycle.now, cycle.work);
+      return could_stop(cycle.conflict_search(), *cycle.state.job(owner), job, *placements);
     };
     if (order.defers_to_owner(reclaims)) return;
     if (blocks_deferred(cycle, job, *placements)) {
-      cycle.work.reevaluate_at = cycle.now;
+      cycle.reevaluate_at = cycle.now;
       order.refuse();
       return cycle.cache.shut(eq_class);
     }
@@ -95,7 +94,7 @@ void evaluate(Cycle& cycle, Order& order, JobId id) {
   if (claims) cycle.cache.note_futile_eviction(eq_class);
   // Places that were free when the cycle began went to jobs of this cycle, which cannot be evicted before they run. In
   // the next cycle the job may reclaim from those that borrow.
-  if (claims && !cycle.plan.decisions.empty()) cycle.work.reevaluate_at = cycle.now;
+  if (claims && !cycle.plan.decisions.empty()) cycle.reevaluate_at = cycle.now;
   cycle.plan.refused.emplace_back(id, std::move(why));
   if (delays) {
     order.refuse_as_long();

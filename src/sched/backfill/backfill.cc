@@ -130,6 +130,9 @@ class Renewal {
     if (lacking) plan_.decisions.emplace_back(SeekDecision{static_cast<std::int32_t>(kept_.size())});
   }
 
+  // When reservations are worked out or looked for again though nothing else happens.
+  Timestamp reevaluate_at() const { return reevaluate_at_; }
+
  private:
   // He may be held a start by estimates then, though nothing else happens.
   void activate_long_waiting() {
@@ -284,7 +287,7 @@ class Renewal {
     for (const std::uint32_t pool : pools_of(placements)) ++holds_in_[pool];
   }
 
-  void wake_at(Timestamp when) { round_.work.reevaluate_at = std::min(round_.work.reevaluate_at, when); }
+  void wake_at(Timestamp when) { reevaluate_at_ = std::min(reevaluate_at_, when); }
 
   // When it would start its nodes take tasks, as far as that is known.
   bool still_there(JobId id, const BackfillReservation& hold) const {
@@ -381,6 +384,7 @@ class Renewal {
   Plan& plan_;
   Releases releases_;
   std::size_t per_pool_;  // holds of each pool
+  Timestamp reevaluate_at_ = Timestamp::never();
   std::size_t most_ = 0;  // holds of all
   bool certain_ends_ = false;
   std::set<JobId> dropped_;
@@ -442,10 +446,11 @@ void set_reserved_aside(const State& state, Transaction& transaction, const Plan
   }
 }
 
-void renew_reservations(const ReservationRound& round, Plan& plan) {
+Timestamp renew_reservations(const ReservationRound& round, Plan& plan) {
   Renewal renewal(round, plan);
   renewal.renew_due();
   renewal.fill_free();
+  return renewal.reevaluate_at();
 }
 
 }  // namespace berth::sched

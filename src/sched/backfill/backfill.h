@@ -75,7 +75,8 @@ struct ReservationRound {
   const std::vector<ExpectedEnd>& starting;
   const std::set<JobId>& decided;
 };
-void renew_reservations(const ReservationRound& round, Plan& plan);
+// Returns when that has to be done again though nothing else happens.
+Timestamp renew_reservations(const ReservationRound& round, Plan& plan);
 
 // Sets aside the places that are reserved for the owners.
 void set_reserved_aside(const state::State& state, state::Transaction& transaction, std::span<const JobId> owners);

@@ -15,7 +15,10 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate) {
   const std::size_t budget = eviction_budget(cycle.state, cycle.now, cycle.evicted);
   VictimSearch search{cycle.state, cycle.now, cycle.victims, budget};
   search.stopped = &cycle.stopped_below;
-  auto [decision, conflict] = find_eviction(cycle.transaction, search, *cycle.state.job(id), cycle.work);
+  EvictionFound found = find_eviction(cycle.transaction, search, *cycle.state.job(id), cycle.work);
+  auto& decision = found.decision;
+  const NominationConflict& conflict = found.conflict;
+  cycle.reevaluate_by(found.reevaluate_at);
   if (!decision || conflict.futile_because_of.valid()) return false;
   if (conflict.withdraws_for.valid() && !at_any_rate) {
     cycle.deferred.push_back(id);
@@ -36,7 +39,7 @@ bool nominate(Cycle& cycle, JobId id, bool at_any_rate) {
 void evict_after_all(Cycle& cycle) {
   if (cycle.deferred.empty()) return;
   if (!cycle.plan.decisions.empty()) {
-    cycle.work.reevaluate_at = cycle.now;
+    cycle.reevaluate_at = cycle.now;
     return;
   }
   for (const JobId id : cycle.deferred) {

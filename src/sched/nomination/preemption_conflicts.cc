@@ -163,19 +163,21 @@ bool gains_likewise(const State& state, const JobState& preemptor, const Leaving
   });
 }
 
+// The same search where other jobs are the victims of this cycle.
+ConflictSearch with_victims(const ConflictSearch& search, const std::set<JobId>& victims) {
+  return {search.transaction, search.state, search.now, victims, search.work, search.reevaluate_at};
+}
+
 class Challengers {
  public:
-  // Those who are spoken for are on their way, and stopped by nobody else.
-  Challengers(Transaction& transaction, State& state, const std::set<JobId>& already_victims, Timestamp now,
-              SearchStats& work)
-      : transaction_(transaction), state_(state), already_victims_(already_victims), now_(now), work_(work) {}
+  explicit Challengers(const ConflictSearch& search) : search_(search) {}
 
   // On a trial on which the job runs.
   bool could_stop(const JobState& waiting, const Start& start) {
     const StartAnswer answer = start_of(waiting);
     if (answer) {
       const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
-      return may && may_use_one_of(state_, waiting, start.placements);
+      return may && may_use_one_of(search_.state, waiting, start.placements);
     }
     return !is_never(answer.why.code) && would_evict(waiting, start);
   }
@@ -189,22 +191,23 @@ class Challengers {
   // On a trial on which the claimant's victims have left and it has not started: whether the waiting one, once it has
   // what it would stop the claimant for, leaves it nothing that it could start on or claim.
   bool leaves_nothing(const JobState& waiting, const JobState& preemptor) {
-    const Transaction::Mark mark = transaction_.mark();
-    std::set<JobId> gone = already_victims_;
+    Transaction& transaction = search_.transaction;
+    const Transaction::Mark mark = transaction.mark();
+    std::set<JobId> gone = search_.already_victims;
     auto placements = start_of(waiting).placements;
     if (!placements) {
       if (const auto eviction = victims_of(waiting, JobId::none())) {
         gone.insert(eviction->victims.begin(), eviction->victims.end());
-        have_left(transaction_, {eviction->victims, eviction->keeps});
+        have_left(transaction, {eviction->victims, eviction->keeps});
         placements = eviction->placements;
       }
     }
     bool nothing = false;
     if (placements) {
-      transaction_.start(waiting.id, split_growth(waiting.spec, *placements).start);
-      nothing = !Challengers(transaction_, state_, gone, now_, work_).starts_or_evicts(preemptor);
+      transaction.start(waiting.id, split_growth(waiting.spec, *placements).start);
+      nothing = !Challengers(with_victims(search_, gone)).starts_or_evicts(preemptor);
     }
-    transaction_.rollback_to(mark);
+    transaction.rollback_to(mark);
     return nothing;
   }
 
@@ -214,7 +217,9 @@ class Challengers {
   }
 
  private:
-  StartAnswer start_of(const JobState& waiting) { return try_start(transaction_, {state_, waiting, now_, work_}); }
+  StartAnswer start_of(const JobState& waiting) {
+    return try_start(search_.transaction, {search_.state, waiting, search_.now, search_.work});
+  }
 
   bool would_evict(const JobState& waiting, const Start& start) {
     const auto eviction = victims_of(waiting, start.job.id);
@@ -223,22 +228,16 @@ class Challengers {
   }
 
   std::optional<EvictDecision> victims_of(const JobState& waiting, JobId first) {
-    if (!may_evict_others(state_, waiting, least_amounts(state_, waiting.spec))) return std::nullopt;
-    SearchStats claim;
-    VictimSearch search{state_, now_, already_victims_, eviction_budget(state_, now_, 0)};
+    if (!may_evict_others(search_.state, waiting, least_amounts(search_.state, waiting.spec))) return std::nullopt;
+    VictimSearch search{search_.state, search_.now, search_.already_victims,
+                        eviction_budget(search_.state, search_.now, 0)};
     search.first = first;
-    auto eviction = find_victims(search, waiting.id, claim);
-    work_.nodes_scored += claim.nodes_scored;
-    work_.victims_looked_up += claim.victims_looked_up;
-    work_.reevaluate_at = std::min(work_.reevaluate_at, claim.reevaluate_at);
-    return eviction;
+    VictimsFound found = find_victims(search, waiting.id, search_.work);
+    search_.reevaluate_at = std::min(search_.reevaluate_at, found.reevaluate_at);
+    return std::move(found.decision);
   }
 
-  Transaction& transaction_;
-  State& state_;
-  const std::set<JobId>& already_victims_;
-  Timestamp now_;
-  SearchStats& work_;
+  ConflictSearch search_;
 };
 
 bool is_asked_before(const JobState* a, const JobState* b) {
@@ -276,63 +275,29 @@ bool nobody_has_left_for(const State& state, const JobState& preemptor) {
   return true;
 }
 
-bool could_be_stopped(Transaction& transaction, State& state, const JobState& job,
-                      const std::vector<TaskPlacement>& placements, const std::set<JobId>& already_victims,
-                      Timestamp now, SearchStats& work) {
-  if (least_run_s(state, job) > 0) return false;
-  const Start start = start_of(state, job, placements);
-  const std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
-  if (challengers.empty()) return false;
-  Challengers ask(transaction, state, already_victims, now, work);
+namespace {
+
+// Returns what `ask` answers while the start is in the transaction.
+template <class Ask>
+auto while_started(Transaction& transaction, const Start& start, Ask&& ask) {
   const Transaction::Mark mark = transaction.mark();
-  transaction.start(job.id, start.placements);
-  const bool could = std::any_of(challengers.begin(), challengers.end(),
-                                 [&](const JobState* one) { return ask.could_stop(*one, start); });
+  transaction.start(start.job.id, start.placements);
+  auto answer = ask();
   transaction.rollback_to(mark);
-  return could;
+  return answer;
 }
 
-bool could_stop(Transaction& transaction, State& state, const JobState& waiting, const JobState& job,
-                const std::vector<TaskPlacement>& placements, const std::set<JobId>& already_victims, Timestamp now,
-                SearchStats& work) {
-  const Start start = start_of(state, job, placements);
-  Challengers ask(transaction, state, already_victims, now, work);
-  const Transaction::Mark mark = transaction.mark();
-  transaction.start(job.id, start.placements);
-  const bool could = ask.stops(waiting, start);
-  transaction.rollback_to(mark);
-  return could;
-}
-
-std::vector<const JobState*> who_could_stop(Transaction& transaction, State& state, const JobState& job,
-                                            const std::vector<TaskPlacement>& placements,
-                                            const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
-  const bool has_moved = job.nomination && job.nomination->has_moved();  // its minimum run time goes on
-  if (!has_moved && least_run_s(state, job) > 0) return {};
-  const Start start = start_of(state, job, placements);
-  std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
-  if (challengers.empty()) return {};
-  const std::size_t asked = std::min(challengers.size(), kMostChallengers);
-  std::partial_sort(challengers.begin(), challengers.begin() + static_cast<std::ptrdiff_t>(asked), challengers.end(),
-                    is_asked_before);
-  challengers.resize(asked);
-  Challengers ask(transaction, state, already_victims, now, work);
-  const Transaction::Mark mark = transaction.mark();
-  transaction.start(job.id, start.placements);
-  std::erase_if(challengers, [&](const JobState* one) { return !ask.stops(*one, start); });
-  transaction.rollback_to(mark);
-  return challengers;
-}
-
-JobId first_kept_waiting(Transaction& transaction, State& state, const JobState& preemptor,
-                         const NominatedPlaces& promise, std::vector<const JobState*> challengers,
-                         const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
+// The first of the challengers that could start or evict if the preemptor, whose nomination is lifted if it has one,
+// gave way, and cannot where it is nominated these places; or none().
+JobId first_kept_waiting(const ConflictSearch& search, const JobState& preemptor, const NominatedPlaces& promise,
+                         std::vector<const JobState*> challengers) {
   if (challengers.empty()) return JobId::none();
-  Challengers ask(transaction, state, already_victims, now, work);
+  Transaction& transaction = search.transaction;
+  Challengers ask(search);
   const Transaction::Mark mark = transaction.mark();
   if (preemptor.nomination) {
-    cancel_evictions_for(transaction, state, preemptor);
-    have_given_back(transaction, state, preemptor);
+    cancel_evictions_for(transaction, search.state, preemptor);
+    have_given_back(transaction, search.state, preemptor);
   }
   std::erase_if(challengers, [&](const JobState* one) { return !ask.starts_or_evicts(*one); });
   transaction.rollback_to(mark);
@@ -343,70 +308,115 @@ JobId first_kept_waiting(Transaction& transaction, State& state, const JobState&
   return (*std::min_element(challengers.begin(), challengers.end(), is_asked_before))->id;
 }
 
-NominationConflict find_nomination_conflict(Transaction& transaction, State& state, const JobState& preemptor,
-                                            const NominatedPlaces& promise, const Leaving& leaving,
-                                            const std::set<JobId>& already_victims, Timestamp now, SearchStats& work) {
-  std::set<JobId> gone = already_victims;
+}  // namespace
+
+bool could_be_stopped(const ConflictSearch& search, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  if (least_run_s(search.state, job) > 0) return false;
+  const Start start = start_of(search.state, job, placements);
+  const std::vector<const JobState*> challengers = all_who_might_stop(search.state, start, search.now);
+  if (challengers.empty()) return false;
+  Challengers ask(search);
+  return while_started(search.transaction, start, [&] {
+    return std::any_of(challengers.begin(), challengers.end(),
+                       [&](const JobState* one) { return ask.could_stop(*one, start); });
+  });
+}
+
+bool could_stop(const ConflictSearch& search, const JobState& waiting, const JobState& job,
+                const std::vector<TaskPlacement>& placements) {
+  const Start start = start_of(search.state, job, placements);
+  return while_started(search.transaction, start, [&] { return Challengers(search).stops(waiting, start); });
+}
+
+std::vector<const JobState*> who_could_stop(const ConflictSearch& search, const JobState& job,
+                                            const std::vector<TaskPlacement>& placements) {
+  const bool has_moved = job.nomination && job.nomination->has_moved();  // its minimum run time goes on
+  if (!has_moved && least_run_s(search.state, job) > 0) return {};
+  const Start start = start_of(search.state, job, placements);
+  std::vector<const JobState*> challengers = all_who_might_stop(search.state, start, search.now);
+  if (challengers.empty()) return {};
+  const std::size_t asked = std::min(challengers.size(), kMostChallengers);
+  std::partial_sort(challengers.begin(), challengers.begin() + static_cast<std::ptrdiff_t>(asked), challengers.end(),
+                    is_asked_before);
+  challengers.resize(asked);
+  Challengers ask(search);
+  return while_started(search.transaction, start, [&] {
+    std::erase_if(challengers, [&](const JobState* one) { return !ask.stops(*one, start); });
+    return std::move(challengers);
+  });
+}
+
+NominationConflict find_nomination_conflict(const ConflictSearch& search, const JobState& preemptor,
+                                            const NominatedPlaces& promise, const Leaving& leaving) {
+  Transaction& transaction = search.transaction;
+  std::set<JobId> gone = search.already_victims;
   gone.insert(leaving.victims.begin(), leaving.victims.end());
+  const ConflictSearch without = with_victims(search, gone);
   const Transaction::Mark mark = transaction.mark();
   have_left(transaction, leaving);
-  auto challengers = who_could_stop(transaction, state, preemptor, promise.placements, gone, now, work);
+  auto challengers = who_could_stop(without, preemptor, promise.placements);
   NominationConflict found;
-  Challengers ask(transaction, state, gone, now, work);
+  Challengers ask(without);
   for (const JobState* one : challengers) {
-    if (transaction.holds(one->id) || gains_likewise(state, preemptor, leaving, *one))
-      continue;  // started by this cycle
+    const bool started = transaction.holds(one->id);  // by this cycle
+    if (started || gains_likewise(search.state, preemptor, leaving, *one)) continue;
     found.reclaimed = true;
     if (!ask.leaves_nothing(*one, preemptor)) continue;
     found.futile_because_of = one->id;
     break;
   }
   transaction.rollback_to(mark);
-  found.withdraws_for =
-      first_kept_waiting(transaction, state, preemptor, promise, std::move(challengers), already_victims, now, work);
+  found.withdraws_for = first_kept_waiting(search, preemptor, promise, std::move(challengers));
   return found;
 }
 
-EvictionFound find_eviction(Transaction& transaction, VictimSearch search, const JobState& preemptor,
+EvictionFound find_eviction(Transaction& transaction, const VictimSearch& search, const JobState& preemptor,
                             SearchStats& work) {
-  constexpr int kMostClaims = 3;
-  const std::set<JobId>& already_victims = search.already_victims;
-  std::set<JobId> avoided = already_victims;
+  constexpr int kMostTried = 3;
+  std::set<JobId> avoided = search.already_victims;
+  Timestamp reevaluate_at = Timestamp::never();
   EvictionFound best;
-  for (int tried = 0; tried < kMostClaims; ++tried) {
+  for (int tried = 0; tried < kMostTried; ++tried) {
     VictimSearch among{search.state, search.now, avoided, search.budget};
     among.stopped = search.stopped;
-    EvictionFound found{find_victims(among, preemptor.id, work), {}};
-    if (!found.decision) break;
+    VictimsFound victims = find_victims(among, preemptor.id, work);
+    reevaluate_at = std::min(reevaluate_at, victims.reevaluate_at);
+    EvictionFound found{std::move(victims.decision), {}, victims.left_out, victims.too_dear};
+    if (!found.decision) {
+      if (tried == 0) best = std::move(found);
+      break;
+    }
     EvictDecision& decision = *found.decision;
     decision.within =
         within_of_nomination(search.state, preemptor, decision.placements, decision.victims, decision.keeps);
-    found.find_nomination_conflict =
-        find_nomination_conflict(transaction, search.state, preemptor, {decision.placements, decision.within},
-                                 {decision.victims, decision.keeps}, already_victims, search.now, work);
+    found.conflict =
+        find_nomination_conflict({transaction, search.state, search.now, search.already_victims, work, reevaluate_at},
+                                 preemptor, {decision.placements, decision.within}, {decision.victims, decision.keeps});
     avoided.insert(decision.victims.begin(), decision.victims.end());
-    if (!found.find_nomination_conflict.reclaimed) return found;
-    const bool better = best.decision && best.find_nomination_conflict.futile_because_of.valid() &&
-                        !found.find_nomination_conflict.futile_because_of.valid();
-    if (!best.decision || better) best = std::move(found);
-    if (best.find_nomination_conflict.withdraws_for.valid()) break;  // he is asked first
+    const bool reclaimed = found.conflict.reclaimed;
+    const bool less_futile = best.conflict.futile_because_of.valid() && !found.conflict.futile_because_of.valid();
+    if (!reclaimed || !best.decision || less_futile) best = std::move(found);
+    if (!reclaimed || best.conflict.withdraws_for.valid()) break;  // that challenger is evaluated first
   }
+  best.reevaluate_at = reevaluate_at;
   return best;
 }
 
-StartConflict find_start_conflict(Transaction& transaction, State& state, const JobState& preemptor,
-                                  const std::vector<TaskPlacement>& placements, Timestamp now, SearchStats& work) {
-  if (least_run_s(state, preemptor) > 0) return {};  // nobody may stop it at once
-  const Start start = start_of(state, preemptor, placements);
-  std::vector<const JobState*> challengers = all_who_might_stop(state, start, now);
+StartConflict find_start_conflict(const ConflictSearch& search, const JobState& preemptor,
+                                  const std::vector<TaskPlacement>& placements) {
+  if (least_run_s(search.state, preemptor) > 0) return {};  // no job may evict it at once
+  const Start start = start_of(search.state, preemptor, placements);
+  std::vector<const JobState*> challengers = all_who_might_stop(search.state, start, search.now);
   if (challengers.empty()) return {};
-  const std::set<JobId> nobody;
-  Challengers ask(transaction, state, nobody, now, work);
-  const bool all_go_on = nobody_has_left_for(state, preemptor);
-  const Transaction::Mark mark = transaction.mark();
-  cancel_evictions_for(transaction, state, preemptor);
-  transaction.start(preemptor.id, start.placements);
+  Transaction& transaction = search.transaction;
+  const std::set<JobId> none;
+  const ConflictSearch of_all = with_victims(search, none);
+  Challengers ask(of_all);
   const auto harmless = [&](const JobState* one) { return !ask.could_stop(*one, start); };
+  const bool all_go_on = nobody_has_left_for(search.state, preemptor);
+  const Transaction::Mark mark = transaction.mark();
+  cancel_evictions_for(transaction, search.state, preemptor);
+  transaction.start(preemptor.id, start.placements);
   if (!all_go_on) {
     StartConflict found{!std::all_of(challengers.begin(), challengers.end(), harmless)};
     transaction.rollback_to(mark);
@@ -416,8 +426,7 @@ StartConflict find_start_conflict(Transaction& transaction, State& state, const 
   transaction.rollback_to(mark);
   const bool has_conflict = !challengers.empty();
   const NominatedPlaces promise{preemptor.nomination->placements, preemptor.nomination->within};
-  return {has_conflict,
-          first_kept_waiting(transaction, state, preemptor, promise, std::move(challengers), nobody, now, work)};
+  return {has_conflict, first_kept_waiting(of_all, preemptor, promise, std::move(challengers))};
 }
 
 }  // namespace berth::sched

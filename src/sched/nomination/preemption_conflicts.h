@@ -27,6 +27,7 @@
 // the second only after 10 s, after the third after 20 s, and so on (state/back_off.h). So at one instant a nomination
 // is withdrawn at most twice for one preemptor, and in a time T about log T times.
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -39,79 +40,83 @@
 
 namespace berth::sched {
 
-struct StartConflict {
-  bool has_conflict = false;
-  JobId withdraws_for = JobId::none();
+// With what all questions about conflicts are asked. The state is as before when an answer is returned.
+struct ConflictSearch {
+  state::Transaction& transaction;
+  state::State& state;
+  Timestamp now;
+  const std::set<JobId>& already_victims;  // victims of this cycle, which no challenger evicts
+  SearchStats& work;
+  Timestamp& reevaluate_at;  // brought forward to the first time at which a challenger may find more victims
 };
 
-// Of the claimant, whose nomination is lifted, at the placements that it found. The trial is as before.
-StartConflict find_start_conflict(state::Transaction& transaction, state::State& state,
-                                  const state::JobState& preemptor, const std::vector<TaskPlacement>& placements,
-                                  Timestamp now, SearchStats& work);
+// What becomes of a nominated job that could start at other places than those of its nomination.
+struct StartConflict {
+  bool has_conflict = false;
+  JobId withdraws_for = JobId::none();  // the pending job for which the nomination is withdrawn
+};
 
-// Whether a job that is promised nothing could be stopped as soon as it has started there; by somebody who stops none
-// of those who are spoken for, whom the trial may have removed.
-bool could_be_stopped(state::Transaction& transaction, state::State& state, const state::JobState& job,
-                      const std::vector<TaskPlacement>& placements, const std::set<JobId>& already_victims,
-                      Timestamp now, SearchStats& work);
+// Returns the conflict of the preemptor at the placements that it found; victims of this cycle may be evicted. Requires
+// that its nomination is lifted.
+StartConflict find_start_conflict(const ConflictSearch& search, const state::JobState& preemptor,
+                                  const std::vector<TaskPlacement>& placements);
 
-// Whether one who waits could stop the job as soon as it has started there: he finds no places beside it.
-bool could_stop(state::Transaction& transaction, state::State& state, const state::JobState& waiting,
-                const state::JobState& job, const std::vector<TaskPlacement>& placements,
-                const std::set<JobId>& already_victims, Timestamp now, SearchStats& work);
+// Returns true if a challenger could evict the job as soon as it has started there. Requires that the job is not
+// nominated, or that its nomination is lifted. Victims of this cycle may have been removed from the transaction.
+bool could_be_stopped(const ConflictSearch& search, const state::JobState& job,
+                      const std::vector<TaskPlacement>& placements);
 
-// All of those who could, of the first sixteen for whom the rules allow it.
-std::vector<const state::JobState*> who_could_stop(state::Transaction& transaction, state::State& state,
-                                                   const state::JobState& job,
-                                                   const std::vector<TaskPlacement>& placements,
-                                                   const std::set<JobId>& already_victims, Timestamp now,
-                                                   SearchStats& work);
+// Returns true if the pending job finds no places beside the job and could evict it as soon as it has started there.
+bool could_stop(const ConflictSearch& search, const state::JobState& waiting, const state::JobState& job,
+                const std::vector<TaskPlacement>& placements);
 
-// Places promised to a claimant, and of which guarantees room is kept for it (bit = depth).
+// Returns all challengers that could, of the first sixteen for which the rules allow it.
+std::vector<const state::JobState*> who_could_stop(const ConflictSearch& search, const state::JobState& job,
+                                                   const std::vector<TaskPlacement>& placements);
+
+// Places that a preemptor is nominated, and the guarantees in which room is kept for it (bit = depth).
 struct NominatedPlaces {
   const std::vector<TaskPlacement>& placements;
   std::uint64_t within;
 };
 
-// Those who leave for a claimant, or would.
+// Victims that leave for a preemptor, or would.
 struct Leaving {
   const std::vector<JobId>& victims;
   const std::vector<std::uint32_t>& keeps;  // so many tasks of each go on; empty: none
 };
 
-// What becomes of a promise, or of a claim that is not made yet, when somebody could stop the claimant as soon as it
+// What becomes of a nomination, or of one that is not made yet, if a challenger could evict the preemptor as soon as it
 // starts there.
 struct NominationConflict {
-  JobId withdraws_for = JobId::none();      // who could start or claim without it
-  bool reclaimed = false;                   // by somebody whose queue alone would gain
-  JobId futile_because_of = JobId::none();  // the first of those after whom it had nothing left to claim
+  JobId withdraws_for = JobId::none();      // the challenger that could start or evict without the nomination
+  bool reclaimed = false;                   // by a challenger whose queue alone would gain
+  JobId futile_because_of = JobId::none();  // the first challenger after which the preemptor had nothing left to evict
 };
-NominationConflict find_nomination_conflict(state::Transaction& transaction, state::State& state,
-                                            const state::JobState& preemptor, const NominatedPlaces& promise,
-                                            const Leaving& leaving, const std::set<JobId>& already_victims,
-                                            Timestamp now, SearchStats& work);
+NominationConflict find_nomination_conflict(const ConflictSearch& search, const state::JobState& preemptor,
+                                            const NominatedPlaces& promise, const Leaving& leaving);
 
-// The eviction that makes the waiting job fit, or nothing; and what would become of it. Where the claimant would be
-// reclaimed at once two more are sought among other victims: one that is not, else that is not in vain, else the first.
+// The eviction that makes the pending job fit, and what would become of its nomination.
 struct EvictionFound {
   std::optional<EvictDecision> decision;
-  NominationConflict find_nomination_conflict;
+  NominationConflict conflict;
+  // Where there is no decision: as in VictimsFound.
+  bool left_out = false;
+  bool too_dear = false;
+  Timestamp reevaluate_at = Timestamp::never();  // of all searches that were needed
 };
-EvictionFound find_eviction(state::Transaction& transaction, VictimSearch search, const state::JobState& preemptor,
-                            SearchStats& work);
 
-// All who were asked to leave for the claimant would go on if it gave way; who has finished meanwhile has lost nothing,
-// nor has who only gives back what it has grown by.
+// Returns the eviction, or none. Where the preemptor would be reclaimed at once, two more are tried among other
+// victims: one that is not reclaimed goes first, then one that is not futile, then the first.
+EvictionFound find_eviction(state::Transaction& transaction, const VictimSearch& search,
+                            const state::JobState& preemptor, SearchStats& work);
+
+// Returns true if all victims of the nomination would go on if it were withdrawn. A victim that has ended meanwhile has
+// lost nothing, nor has one that only scales down.
 bool nobody_has_left_for(const state::State& state, const state::JobState& preemptor);
 
-// The first of the contestants who could start or claim if the claimant, whose nomination is lifted if it has one, gave
-// way, and cannot where this is promised to it; or none().
-JobId first_kept_waiting(state::Transaction& transaction, state::State& state, const state::JobState& preemptor,
-                         const NominatedPlaces& promise, std::vector<const state::JobState*> challengers,
-                         const std::set<JobId>& already_victims, Timestamp now, SearchStats& work);
-
-// Those who leave for the claimant go on, on the trial, as they will when it starts elsewhere or loses its promise; who
-// only gives back does so all the same.
+// Cancels in the transaction the evictions for the preemptor, as they are cancelled when it starts elsewhere or when
+// its nomination is withdrawn. A victim that only scales down does so all the same.
 void cancel_evictions_for(state::Transaction& transaction, const state::State& state, const state::JobState& preemptor);
 
 }  // namespace berth::sched

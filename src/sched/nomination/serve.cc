@@ -26,7 +26,7 @@ namespace {
 void serve_moved(Cycle& cycle, const JobState& job) {
   if (!may_take(cycle, job)) return withdraw(cycle, job, "it may not run any more where it was to move");
   const auto& placements = job.nomination->placements;
-  if (!who_could_stop(cycle.transaction, cycle.state, job, placements, cycle.victims, cycle.now, cycle.work).empty())
+  if (!who_could_stop(cycle.conflict_search(), job, placements).empty())
     return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
   cycle.withdrawn.insert(job.id);
   start(cycle, job.id, placements);
@@ -52,8 +52,7 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   auto placements = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work}).placements;
   if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
   StartConflict conflict;
-  if (placements)
-    conflict = find_start_conflict(cycle.transaction, cycle.state, job, *placements, cycle.now, cycle.work);
+  if (placements) conflict = find_start_conflict(cycle.conflict_search(), job, *placements);
   if (conflict.has_conflict) placements.reset();
   if (conflict.withdraws_for.valid()) return withdraw_for_conflict(cycle, job, {conflict.withdraws_for});
   if (!placements) {

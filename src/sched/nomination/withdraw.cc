@@ -49,7 +49,8 @@ bool moves_are_futile(Cycle& cycle, const JobState& job) {
   let_victims_leave(cycle, job.id);
   const std::set<JobId> leaving(job.nomination->victims.begin(), job.nomination->victims.end());
   const bool could =
-      could_be_stopped(cycle.transaction, cycle.state, job, job.nomination->placements, leaving, cycle.now, cycle.work);
+      could_be_stopped({cycle.transaction, cycle.state, cycle.now, leaving, cycle.work, cycle.reevaluate_at}, job,
+                       job.nomination->placements);
   cycle.transaction.rollback_to(mark);
   return could;
 }
@@ -69,9 +70,8 @@ NominationConflict conflict_of_nomination(Cycle& cycle, const JobState& job) {
   const bool may = may_take(cycle, job);
   cycle.transaction.rollback_to(mark);
   if (!may) return {};
-  return find_nomination_conflict(cycle.transaction, cycle.state, job,
-                                  {job.nomination->placements, job.nomination->within}, {victims, keeps}, cycle.victims,
-                                  cycle.now, cycle.work);
+  return find_nomination_conflict(cycle.conflict_search(), job, {job.nomination->placements, job.nomination->within},
+                                  {victims, keeps});
 }
 
 }  // namespace berth::sched

@@ -18,18 +18,11 @@
 
 namespace berth::sched {
 
-// What a cycle has done and found beside its decisions.
+// How much work searches have done: counters alone, which no decision reads.
 struct SearchStats {
   std::uint64_t nodes_scored = 0;
-  std::uint64_t victims_looked_up = 0;  // of those who might be stopped, each from its job
-  std::uint64_t ends_worked_out = 0;    // of what runs
-  // The first time at which a victim has run its minimum, of those that a claimant would fit without.
-  Timestamp reevaluate_at = Timestamp::never();
-  bool left_out = false;           // some claimant had more victims than the budget
-  bool too_dear = false;           // the last claimant's victims would lose more than a preemption may cost
-  bool hopeless = false;           // the last claimant would not fit if everybody left who may be stopped for it
-  bool over_queue_limits = false;  // of the last claimant's victims a queue lets no more go within the hour
-  bool passed_over = false;        // somebody without GPUs was not looked at for the last claimant
+  std::uint64_t victims_looked_up = 0;  // running jobs that a search for victims looked up, each from its job
+  std::uint64_t ends_worked_out = 0;    // ends of running jobs
 };
 
 // Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the

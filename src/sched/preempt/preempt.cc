@@ -410,9 +410,8 @@ bool keeps_to_limits(const VictimSearch& search, std::span<const Victim> victims
 
 // Of the candidates, which suffice and of which the first `least` have left in the count, as few as can be, with no
 // more of each than has to go.
-std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobState& preemptor, Without& without,
-                                         VictimBounds& victim_bounds, std::span<const Victim> candidates,
-                                         std::size_t least, SearchStats& work) {
+VictimsFound stop_fewest(const VictimSearch& search, const JobState& preemptor, Without& without,
+                         VictimBounds& victim_bounds, std::span<const Victim> candidates, std::size_t least) {
   const State& state = search.state;
   without.bring_back();  // nodes are counted as they are before anybody leaves
   leave(state, victim_bounds, candidates.subspan(least));
@@ -424,19 +423,20 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
   if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
   cancel_eviction(state, without, victim_bounds, victims);
   victims = give_back_least(without, std::move(victims));
-  if (search.queue_limits == QueueLimits::kCheck && !keeps_to_limits(search, victims)) return std::nullopt;
+  VictimsFound found;
+  if (search.queue_limits == QueueLimits::kCheck && !keeps_to_limits(search, victims)) return found;
   EvictDecision decision;
   decision.preemptor = preemptor.id;
   decision.placements = *without.fit(victims, victims.size());
-  work.too_dear = too_dear(state, victims, decision.placements, search.now);
-  if (work.too_dear) {  // until they have saved
-    work.reevaluate_at = std::min(work.reevaluate_at, search.now + kSavedByMs);
-    return std::nullopt;
+  found.too_dear = too_dear(state, victims, decision.placements, search.now);
+  if (found.too_dear) {  // until they have saved
+    found.reevaluate_at = search.now + kSavedByMs;
+    return found;
   }
   const auto outranks = [&](const std::vector<TaskPlacement>& rest) { return without.outranks(victims, rest); };
   if (preemptor.has_given_way() && !trim_until(preemptor.spec, decision.placements, outranks)) {
-    work.left_out = true;  // in another order of the victims, which changes with time, others might have been found
-    return std::nullopt;
+    found.left_out = true;  // in another order of the victims, which changes with time, others might have been found
+    return found;
   }
   for (const Victim& victim : victims) {
     decision.victims.push_back(victim.job);
@@ -444,44 +444,55 @@ std::optional<EvictDecision> stop_fewest(const VictimSearch& search, const JobSt
     decision.keeps.push_back(victim.keep);
     if (victim.cause == StopCause::kPreempt) decision.cause = StopCause::kPreempt;
   }
-  return decision;
+  found.decision = std::move(decision);
+  return found;
 }
 
-std::optional<EvictDecision> find_within(const VictimReach& reach, const VictimSearch& search, JobId preemptor,
-                                         SearchStats& work) {
+// What two searches for one preemptor found, the second after the first found no victims.
+VictimsFound joined(const VictimsFound& first, VictimsFound second) {
+  second.left_out = second.left_out || first.left_out;
+  second.over_queue_limits = second.over_queue_limits || first.over_queue_limits;
+  second.passed_over = second.passed_over || first.passed_over;
+  second.reevaluate_at = std::min(second.reevaluate_at, first.reevaluate_at);
+  return second;
+}
+
+VictimsFound find_within(const VictimReach& reach, const VictimSearch& search, JobId preemptor, SearchStats& work) {
   const JobState& job = *search.state.job(preemptor);
   const State& state = search.state;
-  work.hopeless = false;
-  work.too_dear = false;
+  VictimsFound found;
+  const auto look_again = [&](Timestamp when) { found.reevaluate_at = std::min(found.reevaluate_at, when); };
   if (const Timestamp from = state::may_evict_from(job); from > search.now) {
-    work.reevaluate_at = std::min(work.reevaluate_at, from);
-    return std::nullopt;
+    look_again(from);
+    return found;
   }
   std::optional<VictimCandidates> own;
-  const VictimCandidates& found = gather_candidates(search, job, reach.reclaim, own, work);
-  work.left_out = work.left_out || found.left_out;
-  work.passed_over = work.passed_over || found.passed_over;
-  work.over_queue_limits = work.over_queue_limits || found.over_queue_limits;
-  if (found.left_out) work.reevaluate_at = std::min(work.reevaluate_at, found.more_from);
-  if (found.left_out && search.only_whether) return std::nullopt;
-  if (found.evictable.empty() && found.not_yet_evictable.empty() && found.spares_growth) return std::nullopt;
-  Without without(search, preemptor, reach.pools, work);  // what is held for others is taken, also in the counts
+  const VictimCandidates& candidates = gather_candidates(search, job, reach.reclaim, own, work);
+  const std::vector<Victim>& evictable = candidates.evictable;
+  const std::vector<Victim>& not_yet_evictable = candidates.not_yet_evictable;
+  const bool none = evictable.empty() && not_yet_evictable.empty();
+  found.left_out = candidates.left_out;
+  found.passed_over = candidates.passed_over;
+  found.over_queue_limits = candidates.over_queue_limits;
+  if (candidates.left_out) look_again(candidates.more_from);
+  if (candidates.left_out && search.only_whether != nullptr) return found;
+  if (none && candidates.spares_growth) return found;
+  Without without(search, preemptor, reach.pools, work);  // what is reserved for others is taken, also in the counts
   const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
   VictimBounds victim_bounds(state, job, work);
   const bool lacks_gpus =
-      !found.left_out && gpu_milli_freed_by(found.evictable) + gpu_milli_freed_by(found.not_yet_evictable) < lacking;
-  // Victims may hold GPUs that are of no use to the claimant; so this alone does not say that it stays so.
-  if (lacks_gpus && !victim_bounds.counts()) return std::nullopt;
-  auto least = least_to_leave(state, victim_bounds, found.evictable);
-  if (!least) leave(state, victim_bounds, found.not_yet_evictable);
-  const bool futile = !found.left_out && !least && !victim_bounds.might_fit();
-  work.hopeless = futile && !found.spares_growth;
-  if (futile || (found.evictable.empty() && found.not_yet_evictable.empty())) return std::nullopt;
+      !candidates.left_out && gpu_milli_freed_by(evictable) + gpu_milli_freed_by(not_yet_evictable) < lacking;
+  // Victims may hold GPUs that are of no use to the preemptor; so this alone does not say that it stays so.
+  if (lacks_gpus && !victim_bounds.counts()) return found;
+  auto least = least_to_leave(state, victim_bounds, evictable);
+  if (!least) leave(state, victim_bounds, not_yet_evictable);
+  const bool futile = !candidates.left_out && !least && !victim_bounds.might_fit();
+  found.hopeless = futile && !candidates.spares_growth;
+  if (futile || none) return found;
   std::optional<Prefixes> enough;
-  if (least)
-    enough = sufficient_prefix(without, found.evictable, std::max(*least, least_prefix(found.evictable, lacking)));
+  if (least) enough = sufficient_prefix(without, evictable, std::max(*least, least_prefix(evictable, lacking)));
   std::vector<Victim> some;  // fewer may do where all do not
-  const std::vector<Victim>* victims = &found.evictable;
+  const std::vector<Victim>* victims = &evictable;
   const auto try_fewer = [&](std::vector<Victim> fewer) {
     if (!least || fewer.size() == victims->size()) return;
     without.bring_back();  // nodes are counted as they are before anybody leaves
@@ -499,52 +510,52 @@ std::optional<EvictDecision> find_within(const VictimReach& reach, const VictimS
   if (!enough && !job.spec.affinity.empty()) try_fewer(without_company(state, job, *victims));
   if (!enough && !state.maintenance().empty()) try_fewer(leaving_soon_enough(state, without, *victims));
   if (!enough) {
-    work.reevaluate_at = std::min(work.reevaluate_at, found.next_evictable);
-    return std::nullopt;
+    look_again(candidates.next_evictable);
+    return found;
   }
-  if (search.only_whether) return EvictDecision();
+  if (search.only_whether != nullptr) {
+    found.decision.emplace();
+    return found;
+  }
   const std::size_t shortest = shortest_prefix(without, *victims, *enough);
-  auto decision = stop_fewest(search, job, without, victim_bounds, std::span(*victims).first(shortest), *least, work);
-  if (!decision)
-    work.reevaluate_at = std::min(work.reevaluate_at, found.next_evictable);  // there are more to choose from then
-  return decision;
+  found = joined(found, stop_fewest(search, job, without, victim_bounds, std::span(*victims).first(shortest), *least));
+  if (!found.decision) look_again(candidates.next_evictable);  // there are more to choose from then
+  return found;
 }
 
-std::optional<EvictDecision> find_in_reach(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+VictimsFound find_in_reach(const VictimSearch& search, JobId preemptor, SearchStats& work) {
   if (!search.state.has_burst_pools()) return find_within({}, search, preemptor, work);
-  if (auto decision = find_within({true, Pools::kOrdinary}, search, preemptor, work)) return decision;
-  const bool hopeless = work.hopeless;
-  auto decision = find_within({false, Pools::kAny}, search, preemptor, work);
-  work.hopeless = work.hopeless && hopeless;
-  return decision;
+  VictimsFound ordinary = find_within({true, Pools::kOrdinary}, search, preemptor, work);
+  if (ordinary.decision) return ordinary;
+  VictimsFound found = joined(ordinary, find_within({false, Pools::kAny}, search, preemptor, work));
+  found.hopeless = found.hopeless && ordinary.hopeless;
+  return found;
 }
 
-std::optional<EvictDecision> find_enough(const VictimSearch& search, JobId preemptor, SearchStats& work) {
-  auto decision = find_in_reach(search, preemptor, work);
-  if (decision || !work.left_out || search.only_whether != nullptr) return decision;
+VictimsFound find_enough(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+  VictimsFound found = find_in_reach(search, preemptor, work);
+  if (found.decision || !found.left_out || search.only_whether != nullptr) return found;
   // The cheapest are not enough: fewer that hold more may be.
   VictimSearch largest = search;
   largest.largest = true;
-  decision = find_in_reach(largest, preemptor, work);
-  if (decision || !work.over_queue_limits || search.queue_limits != QueueLimits::kChoose) return decision;
+  found = joined(found, find_in_reach(largest, preemptor, work));
+  if (found.decision || !found.over_queue_limits || search.queue_limits != QueueLimits::kChoose) return found;
   // Nor those: it may be others of the same queue whom it needs.
   VictimSearch any = search;
   any.queue_limits = QueueLimits::kCheck;
-  return find_in_reach(any, preemptor, work);
+  return joined(found, find_in_reach(any, preemptor, work));
 }
 
 }  // namespace
 
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work) {
-  work.passed_over = false;
-  work.over_queue_limits = false;
-  auto decision = find_enough(search, preemptor, work);
-  if (decision || !work.passed_over || work.too_dear) return decision;
-  if (search.only_whether != nullptr && work.left_out) return decision;
+VictimsFound find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work) {
+  VictimsFound found = find_enough(search, preemptor, work);
+  if (found.decision || !found.passed_over || found.too_dear) return found;
+  if (search.only_whether != nullptr && found.left_out) return found;
   // What it lacks may be CPU and memory beside GPUs.
   VictimSearch all = search;
   all.without_gpus = true;
-  return find_enough(all, preemptor, work);
+  return joined(found, find_enough(all, preemptor, work));
 }
 
 }  // namespace berth::sched

@@ -69,14 +69,14 @@ enum class QueueLimits {
   kIgnore,
 };
 
+// What is asked of a search for victims.
 struct VictimSearch {
   state::State& state;
   Timestamp now;
   const std::set<JobId>& already_victims;  // already victims in this cycle
   std::size_t budget;                      // at most so many that lose all they have
-  // Set where nobody asks who would leave, but only whether somebody could: any decision will do then, and none where
-  // there are more than the budget, which the work says. Whom one claimant might stop is kept there for the next, as
-  // long as nothing changes.
+  // Set where only "would any eviction do" is asked. The decision is then empty, and there is none where candidates are
+  // left out. The candidates of one preemptor are kept here for the next, as long as nothing changes.
   SharedVictimCandidates* only_whether = nullptr;
   bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
   // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
@@ -87,8 +87,17 @@ struct VictimSearch {
   JobId first = JobId::none();
 };
 
-// The eviction that makes the waiting job fit, or nothing.
-std::optional<EvictDecision> find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work);
+// What a search for victims found: the eviction that makes the pending job fit, or what kept it from one.
+struct VictimsFound {
+  std::optional<EvictDecision> decision;
+  bool left_out = false;           // more candidates than may be evicted now, or in another order others might do
+  bool too_dear = false;           // the victims would lose more than a preemption may cost
+  bool hopeless = false;           // the job would not fit if all candidates left
+  bool over_queue_limits = false;  // candidates are left out because of the limits of queues
+  bool passed_over = false;        // candidates without GPUs were not looked at
+  Timestamp reevaluate_at = Timestamp::never();  // time alone may add victims then
+};
+VictimsFound find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work);
 
 // How many more gangs may be stopped now: by this cycle, which has stopped `already`, and within the hour.
 std::size_t eviction_budget(const state::State& state, Timestamp now, std::size_t already);

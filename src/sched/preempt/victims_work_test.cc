@@ -29,7 +29,7 @@ struct Borrowed : FleetFixture {
   sched::SearchStats search(JobId preemptor, std::size_t victims) {
     sched::SearchStats work;
     const std::set<JobId> nobody;
-    const auto decision = sched::find_victims({state, now, nobody, 100}, preemptor, work);
+    const auto decision = sched::find_victims({state, now, nobody, 100}, preemptor, work).decision;
     REQUIRE(decision.has_value());
     CHECK_EQ(decision->victims.size(), victims);
     return work;
@@ -71,7 +71,7 @@ TEST_CASE("of claimants that wait at one place, all but the first are told from 
   for (const std::uint64_t looked_up : {32UL, 0UL, 0UL}) {
     const JobId preemptor = fleet.submit(FleetFixture::job("owner", 1, looked_up > 0 ? 2 : 1));
     sched::SearchStats work;
-    CHECK(sched::find_victims({fleet.state, fleet.now, nobody, 100, &candidates}, preemptor, work));
+    CHECK(sched::find_victims({fleet.state, fleet.now, nobody, 100, &candidates}, preemptor, work).decision);
     CHECK_EQ(work.victims_looked_up, looked_up);
   }
 }

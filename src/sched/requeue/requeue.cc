@@ -366,9 +366,19 @@ class Probe {
 
 namespace {
 
-// How a refused job sleeps, or nothing if it could claim victims now.
-std::optional<WaitCause> wait_cause_of(State& state, const JobState& job, const Amounts& least, const Reason& why,
-                                       Timestamp now, SharedVictimCandidates& candidates, SearchStats& work) {
+// With what it is decided whether the first jobs of equivalence classes are parked.
+struct Parking {
+  State& state;
+  Timestamp now;
+  SharedVictimCandidates& candidates;
+  SearchStats& work;
+};
+
+// Returns what a refused job waits for, or nothing if it could evict victims now.
+std::optional<WaitCause> wait_cause_of(const Parking& parking, const JobState& job, const Amounts& least,
+                                       const Reason& why) {
+  State& state = parking.state;
+  const Timestamp now = parking.now;
   const bool by_user = why.code == ReasonCode::kUserLimit;
   const bool behind = why.code == ReasonCode::kWouldDelayReservation;
   const bool may = may_evict_others(state, job, least);
@@ -391,28 +401,26 @@ std::optional<WaitCause> wait_cause_of(State& state, const JobState& job, const 
     if (job.spec.groups.size() > 1 || AffinityFilter(state, job).has_terms()) return std::nullopt;
     // What a window closes to a claim hangs on how long its victims may take, and who they are changes with time.
     if (!state.maintenance().empty()) return std::nullopt;
-    SearchStats claim;
     const std::set<JobId> nobody;
-    const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0), &candidates};
-    const bool succeeds = find_victims(search, job.id, claim).has_value();
-    work.nodes_scored += claim.nodes_scored;
-    if (succeeds || claim.left_out) return std::nullopt;
-    wait_cause.until = claim.reevaluate_at;
+    const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0), &parking.candidates};
+    const VictimsFound found = find_victims(search, job.id, parking.work);
+    if (found.decision || found.left_out) return std::nullopt;
+    wait_cause.until = found.reevaluate_at;
     // What not even all victims together would make possible stays so as long as nothing is given back.
-    wait_cause.on_any_release = claim.hopeless;
+    wait_cause.on_any_release = found.hopeless;
   }
   wait_cause.any_change = !wait_cause.on_any_release;
   return wait_cause;
 }
 
-// The same for a lane; those of a case that are refused alike and cannot claim sleep alike.
-std::optional<WaitCause> wait_cause_of(State& state, const QueueState& leaf, const state::PendingKey& first,
-                                       Verdicts::Case& what, const Reason& why, Timestamp now,
-                                       SharedVictimCandidates& candidates, SearchStats& work) {
+// The same for the first job of a class of the leaf. Jobs of one case that are refused alike and cannot evict wait
+// alike.
+std::optional<WaitCause> wait_cause_of(const Parking& parking, const QueueState& leaf, const state::PendingKey& first,
+                                       Verdicts::Case& what, const Reason& why) {
   const bool behind = why.code == ReasonCode::kWouldDelayReservation;
-  const bool may = first_may_evict(state, leaf, first, what);
+  const bool may = first_may_evict(parking.state, leaf, first, what);
   if (!may && !behind && what.wait_cause && what.parked_for == why.code) return what.wait_cause;
-  auto wait_cause = wait_cause_of(state, *state.job(first.job), what.least, why, now, candidates, work);
+  auto wait_cause = wait_cause_of(parking, *parking.state.job(first.job), what.least, why);
   if (!may && !behind && wait_cause) {
     what.wait_cause = wait_cause;
     what.parked_for = why.code;
@@ -464,6 +472,7 @@ Probed probe_classes(State& state, Timestamp now, SearchStats& work, Verdicts& v
   Probed probed;
   Probe probe(state, now, work);
   SharedVictimCandidates candidates;
+  const Parking parking{state, now, candidates, work};
   const std::vector<Woken> eq_classes = classes_to_probe(state, now, verdicts, probed.resumed);
   probed.eq_classes = eq_classes.size();
   probed.refused.reserve(eq_classes.size());
@@ -477,7 +486,7 @@ Probed probe_classes(State& state, Timestamp now, SearchStats& work, Verdicts& v
       why = probe.refusal(eq_class, *first, *what);
     }
     if (why != nullptr) {
-      if (auto wait_cause = wait_cause_of(state, leaf, *first, *what, *why, now, candidates, work)) {
+      if (auto wait_cause = wait_cause_of(parking, leaf, *first, *what, *why)) {
         probed.refused.emplace_back(first->job, *why);
         waits.park(eq_class, leaf.quota_path, *wait_cause);
         continue;

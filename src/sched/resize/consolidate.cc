@@ -99,6 +99,8 @@ class Moving {
   }
 
   Timestamp next_evictable() const { return next_evictable_; }
+  // When a job may evict the preemptor that cannot now.
+  Timestamp reevaluate_at() const { return reevaluate_at_; }
 
  private:
   // Returns nothing if the job fits nowhere. A mover that fits nowhere else is added to `stuck_`.
@@ -303,8 +305,8 @@ class Moving {
     if (moved > gpu_milli_of(decision.placements) || starts_as_soon(movers)) return std::nullopt;
     std::set<JobId> leaving = search_.already_victims;
     for (const Mover& mover : movers) leaving.insert(mover.job);
-    if (could_be_stopped(transaction_, state_, preemptor_, decision.placements, leaving, search_.now, search_.work))
-      return std::nullopt;
+    const ConflictSearch conflicts{transaction_, state_, search_.now, leaving, search_.work, reevaluate_at_};
+    if (could_be_stopped(conflicts, preemptor_, decision.placements)) return std::nullopt;
     if (any_window(decision.placements)) return std::nullopt;
     transaction_.place(preemptor_.id, decision.placements);
     for (const Mover& mover : movers) {
@@ -385,6 +387,7 @@ class Moving {
   std::map<NodeId, std::vector<Mover>> movers_;
   std::set<JobId> stuck_;  // movers that fit nowhere else
   Timestamp next_evictable_ = Timestamp::never();
+  Timestamp reevaluate_at_ = Timestamp::never();
 };
 
 }  // namespace
@@ -404,14 +407,15 @@ bool may_move_for(const State& state, const JobState& job, const JobState& preem
   return replica ? state::may_leave_by_choice(state, job) : job.spec.checkpoint.on_signal;
 }
 
-std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& plan) {
+MovesFound find_moves(const MoveSearch& search, const Plan& plan) {
+  MovesFound found;
   State& state = search.state;
   const std::int64_t limit = state.config().scheduling.consolidations_per_hour;
-  if (limit == 0) return std::nullopt;
+  if (limit == 0) return found;
   const auto left = static_cast<std::size_t>(state.moves().left(limit, search.now));
   if (left == 0) {
-    search.work.reevaluate_at = std::min(search.work.reevaluate_at, state.moves().next(search.now));
-    return std::nullopt;
+    found.reevaluate_at = state.moves().next(search.now);
+    return found;
   }
   const std::int64_t idle = idle_gpu_milli(state);
   Order order(state, search.now);
@@ -439,12 +443,13 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
         search.transaction.set_aside(hold->job, hold->placements);
     }
     Moving moving(search, *id, static_cast<std::size_t>(why.group), left, held_start);
-    auto decision = moving.find();
+    found.decision = moving.find();
     search.transaction.rollback_to(mark);
-    if (decision) return decision;
-    search.work.reevaluate_at = std::min(search.work.reevaluate_at, moving.next_evictable());
+    found.reevaluate_at = std::min(found.reevaluate_at, moving.reevaluate_at());
+    if (found.decision) return found;
+    found.reevaluate_at = std::min(found.reevaluate_at, moving.next_evictable());
   }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace berth::sched

@@ -40,9 +40,14 @@ struct MoveSearch {
   const std::set<JobId>& decided;          // started or nominated by this cycle
 };
 
-// Returns the moves that let the first pending job start that lacks places and can be helped by moves; nothing if there
-// is none. Places that the plan reserves for other jobs are not used.
-std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& plan);
+// The moves that let the first pending job start that lacks places and can be helped by moves, if there is one.
+struct MovesFound {
+  std::optional<MoveDecision> decision;
+  Timestamp reevaluate_at = Timestamp::never();  // time alone may allow other moves then
+};
+
+// Returns the moves. Places that the plan reserves for other jobs are not used.
+MovesFound find_moves(const MoveSearch& search, const Plan& plan);
 
 // Returns true if the running job could be moved for `preemptor`. Its minimum run time is not checked.
 bool may_move_for(const state::State& state, const state::JobState& job, const state::JobState& preemptor);

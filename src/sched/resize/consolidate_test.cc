@@ -108,8 +108,11 @@ bool one_move_would_do(Fleet& fleet) {
       bool found = false;
       const auto places = fit(fleet, transaction, *id).placements;
       sched::SearchStats work;
+      Timestamp reevaluate_at;
+      const std::set<JobId> victims{other};
+      const sched::ConflictSearch conflicts{transaction, fleet.state, fleet.now, victims, work, reevaluate_at};
       if (places && !any_window(state, *places) && held_by(state, other) <= sched::gpu_milli_of(*places) &&
-          !sched::could_be_stopped(transaction, fleet.state, preemptor, *places, {other}, fleet.now, work)) {
+          !sched::could_be_stopped(conflicts, preemptor, *places)) {
         transaction.place(*id, *places);
         const auto to = fit(fleet, transaction, other).placements;
         const std::uint32_t pool = state.node(job.attempt->tasks.front().placement.node).pool;
@@ -165,7 +168,7 @@ TEST_CASE("moves are free where they go, let their job start, and none can be le
         Transaction transaction(fleet.state);
         sched::SearchStats work;
         const std::set<JobId> nobody;
-        decision = sched::find_moves({fleet.state, transaction, fleet.now, work, nobody, nobody}, Plan());
+        decision = sched::find_moves({fleet.state, transaction, fleet.now, work, nobody, nobody}, Plan()).decision;
       }
       REQUIRE_EQ(fleet.state.digest(), before);
       if (decision) {

@@ -38,24 +38,29 @@ Timestamp grows_next(const State& state, const JobState& job) {
 
 namespace {
 
-// Returns the gangs that may scale up now, the most deserving first.
-std::vector<JobId> growing(const GrowStep& step) {
+// The gangs that may scale up now, the most deserving first, and when the next of the others may.
+struct Growing {
+  std::vector<JobId> gangs;
+  Timestamp next = Timestamp::never();
+};
+
+Growing growing(const GrowStep& step) {
   const State& state = step.state;
+  Growing found;
   std::vector<std::tuple<bool, std::int64_t, Timestamp, JobId>> order;
   for (const JobId id : state.elastic()) {
     const JobState& job = *state.job(id);
     if (step.leaving.contains(id) || !may_grow(state, job) || missing_tasks(job).empty()) continue;
     if (const Timestamp when = grows_next(state, job); when > step.now) {
-      step.work.reevaluate_at = std::min(step.work.reevaluate_at, when);
+      found.next = std::min(found.next, when);
       continue;
     }
     const bool borrows = !state.guaranteed(job.queue, job.attempt->charges.back().within);
     order.emplace_back(borrows, -std::int64_t{job.priority}, job.submitted, id);
   }
   std::sort(order.begin(), order.end());
-  std::vector<JobId> ids;
-  for (const auto& [borrows, priority, submitted, id] : order) ids.push_back(id);
-  return ids;
+  for (const auto& [borrows, priority, submitted, id] : order) found.gangs.push_back(id);
+  return found;
 }
 
 }  // namespace
@@ -118,8 +123,9 @@ std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& 
 
 }  // namespace
 
-void grow_gangs(const GrowStep& step, Plan& plan) {
-  for (const JobId id : growing(step)) {
+Timestamp grow_gangs(const GrowStep& step, Plan& plan) {
+  const Growing found = growing(step);
+  for (const JobId id : found.gangs) {
     const JobState& job = *step.state.job(id);
     std::vector<TaskPlacement> placements = find_growth(step.state, job, step.work).placements;
     if (placements.empty()) continue;
@@ -127,6 +133,7 @@ void grow_gangs(const GrowStep& step, Plan& plan) {
     step.transaction.grow(id, placements);
     plan.decisions.emplace_back(GrowDecision{id, std::move(placements)});
   }
+  return found.next;
 }
 
 }  // namespace berth::sched

@@ -51,6 +51,7 @@ struct GrowStep {
   const std::set<JobId>& leaving;
   SearchStats& work;
 };
-void grow_gangs(const GrowStep& step, Plan& plan);
+// Returns when the next of the other gangs may scale up.
+Timestamp grow_gangs(const GrowStep& step, Plan& plan);
 
 }  // namespace berth::sched

@@ -27,12 +27,13 @@ constexpr std::int64_t kMovesSoughtEveryMs = 60'000;  // the interval of the sea
 void consolidate(Cycle& cycle) {
   const auto sought = [](const Decision& decision) { return std::holds_alternative<SeekDecision>(decision); };
   if (std::none_of(cycle.plan.decisions.begin(), cycle.plan.decisions.end(), sought)) return;
-  auto decision =
+  auto [decision, reevaluate_at] =
       find_moves({cycle.state, cycle.transaction, cycle.now, cycle.work, cycle.victims, cycle.decided}, cycle.plan);
+  cycle.reevaluate_by(reevaluate_at);
   if (!decision) {
     // Jobs that this cycle started may be moved in the next one.
     const bool any_started = !cycle.decided.empty() && cycle.state.config().scheduling.consolidations_per_hour > 0;
-    if (any_started) cycle.work.reevaluate_at = std::min(cycle.work.reevaluate_at, cycle.now + kMovesSoughtEveryMs);
+    if (any_started) cycle.reevaluate_by(cycle.now + kMovesSoughtEveryMs);
     return;
   }
   decision->within =
@@ -49,7 +50,7 @@ void consolidate(Cycle& cycle) {
 void scale_up(Cycle& cycle) {
   const Transaction::Mark mark = cycle.transaction.mark();
   set_reserved_aside(cycle.state, cycle.transaction, cycle.plan);
-  grow_gangs({cycle.state, cycle.transaction, cycle.now, cycle.victims, cycle.work}, cycle.plan);
+  cycle.reevaluate_by(grow_gangs({cycle.state, cycle.transaction, cycle.now, cycle.victims, cycle.work}, cycle.plan));
   cycle.transaction.rollback_to(mark);
 }
 
