@@ -317,7 +317,7 @@ TEST_CASE("a pool keeps trust domains apart at a level that is there") {
   CHECK_FALSE(apply(state, config));
   config.topology_levels = {"rack"};
   CHECK(apply(state, config));
-  config.pools.front().apart = "node";
+  config.pools.front().trust_domain_isolation = "node";
   config.topology_levels = {};
   CHECK(apply(state, config));
 }

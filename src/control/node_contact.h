@@ -7,10 +7,10 @@
 //    that as the reason, until an operator uncordons it.
 //  - A node that was to go away and has booted anew takes tasks again. One that never went away does not, however often
 //    it is heard again.
-//  - Mass loss: while at least `mass_loss_percent` of the nodes, and three, are silent, none of them is given up. They
-//    stay unknown with their jobs and their GPUs charged, so that nobody on the other nodes has to leave for jobs that
-//    would start again. When fewer are silent, the rest has a minute to return, too, and is given up then; or when an
-//    operator fences it.
+//  - Mass loss: while at least `max_unreachable_percent` of the nodes, and three, are silent, none of them is given up.
+//    They stay unknown with their jobs and their GPUs charged, so that nobody on the other nodes has to leave for jobs
+//    that would start again. When fewer are silent, the rest has a minute to return, too, and is given up then; or when
+//    an operator fences it.
 
 #include <optional>
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace berth::explain {
 
-// "it runs through its replicas: 0 of 2 run; job 13 waits (queue-max): queue a has ...". The first that waits stands
+// "it runs through its replicas: 0 of 2 run; job 13 waits (quota-max): queue a has ...". The first that waits stands
 // for all.
 std::string explain_children(state::State& state, const state::JobState& parent, Timestamp now);
 

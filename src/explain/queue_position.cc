@@ -157,8 +157,8 @@ std::vector<std::string> explain_position(const State& state, const JobState& jo
 namespace {
 
 // What is configured, where less of it counts, and what the rule of use it or lose it will do next.
-std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
-  if (queue.use_or_lose_ms == 0) return {};
+std::vector<std::string> guarantee_decay_lines(const State& state, const QueueState& queue) {
+  if (queue.guarantee_decay_ms == 0) return {};
   std::vector<std::string> lines;
   for (std::size_t dim = 0; dim < kDims; ++dim) {
     const std::int64_t left = queue.guaranteed.amounts[dim];
@@ -167,7 +167,7 @@ std::vector<std::string> use_or_lose_lines(const State& state, const QueueState&
     lines.push_back(dim_name(state, dim) + ": " + amount_text(dim, configured) + " are configured, and " +
                     amount_text(dim, configured - left) + " of them do not count, because they were not asked for");
   }
-  const std::string window = document::duration_text(queue.use_or_lose_ms / 1000);
+  const std::string window = document::duration_text(queue.guarantee_decay_ms / 1000);
   const state::GuaranteeDue due = state::guarantee_due(queue);
   if (due.at.is_never()) {
     lines.push_back("use it or lose it, " + window + ": it asks for enough of its guarantee to keep what is left");
@@ -274,7 +274,7 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
     lines.push_back(dim_name(state, dim) + ": max " + amount_text(dim, queue.max[dim]) + ", " +
                     amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or promised");
   }
-  for (std::string& line : use_or_lose_lines(state, queue)) lines.push_back(std::move(line));
+  for (std::string& line : guarantee_decay_lines(state, queue)) lines.push_back(std::move(line));
   for (std::string& line : user_limit_lines(queue)) lines.push_back(std::move(line));
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all that runs in it is borrowed");

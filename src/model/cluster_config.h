@@ -35,12 +35,13 @@ struct PoolConfig {
   std::vector<std::string> queues = {};  // only these subtrees may use it; empty: all
   std::vector<JobClass> classes = {};    // only jobs of these classes may use it; empty: all
   bool burst = false;                    // it backs no guarantee: whatever runs there is borrowed
-  std::string apart = {};  // within one domain of this topology level, or `node`, runs one trust domain; empty: any
+  // Within one domain of this topology level, or `node`, runs one trust domain; empty: any.
+  std::string trust_domain_isolation = {};
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
                       field("classes", &PoolConfig::classes), field("burst", &PoolConfig::burst),
-                      field("apart", &PoolConfig::apart));
+                      field("trust_domain_isolation", &PoolConfig::trust_domain_isolation));
   }
 };
 
@@ -106,19 +107,19 @@ struct QueueConfig {
   std::optional<std::int64_t> max_gpu_milli_per_user;     // of those
   std::optional<std::int64_t> max_submitted_per_user;     // that run or wait
   std::optional<AttainedServiceConfig> attained_service;  // leaves: instead of the order of arrival
-  std::int64_t use_or_lose_s = 0;  // so long without use halves the idle part of its guarantee; 0: never
+  std::int64_t guarantee_decay_s = 0;  // so long without use halves the idle part of its guarantee; 0: never
   EvictionTermsConfig eviction;
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service),
-                      field("use_or_lose_s", &QueueConfig::use_or_lose_s), field("eviction", &QueueConfig::eviction));
+    return field_list(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service),
+        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction));
   }
 };
 
@@ -156,10 +157,10 @@ struct SchedulingConfig {
   std::int64_t backfill_after_s = 172'800;  // so long a job has waited before estimates, too, say when it gets a hold
   std::int64_t flap_losses = 3;             // a node that lost contact so often within the window is cordoned; 0: never
   std::int64_t flap_window_s = 3600;
-  std::int64_t mass_loss_percent = 50;       // with so many nodes silent at once none is given up; 0: each by itself
-  std::int64_t cooldown_s = 0;               // min_runtime_s of a gang that was reclaimed or preempted the last time
-  std::int64_t evictions_per_hour = 0;       // gangs that reclaim and preemption stop, at most; 0: no limit
-  std::int64_t consolidations_per_hour = 0;  // jobs that are moved so that others fit, at most; 0: none
+  std::int64_t max_unreachable_percent = 50;  // with so many nodes silent at once none is given up; 0: each by itself
+  std::int64_t cooldown_s = 0;                // min_runtime_s of a gang that was reclaimed or preempted the last time
+  std::int64_t evictions_per_hour = 0;        // gangs that reclaim and preemption stop, at most; 0: no limit
+  std::int64_t consolidations_per_hour = 0;   // jobs that are moved so that others fit, at most; 0: none
   std::int64_t preempt_max_loss_s = 0;  // unsaved GPU time lost per GPU that a preemption gains, at most; 0: no limit
   bool energy = false;                  // models of which the least watts go into the same work come first
   bool operator==(const SchedulingConfig&) const = default;
@@ -167,19 +168,19 @@ struct SchedulingConfig {
     return field_list(
         field("min_runtime_s", &SchedulingConfig::min_runtime_s),
         field("default_grace_s", &SchedulingConfig::default_grace_s),
-        field("backfill_holds", &SchedulingConfig::backfill_reservations),
+        field("backfill_reservations", &SchedulingConfig::backfill_reservations),
         field("victims_per_cycle", &SchedulingConfig::victims_per_cycle), field("reclaim", &SchedulingConfig::reclaim),
         field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
         field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
         field("resize_interval_s", &SchedulingConfig::resize_interval_s),
-        field("hold_after_s", &SchedulingConfig::backfill_after_s),
+        field("backfill_after_s", &SchedulingConfig::backfill_after_s),
         field("flap_losses", &SchedulingConfig::flap_losses), field("flap_window_s", &SchedulingConfig::flap_window_s),
-        field("mass_loss_percent", &SchedulingConfig::mass_loss_percent),
+        field("max_unreachable_percent", &SchedulingConfig::max_unreachable_percent),
         field("cooldown_s", &SchedulingConfig::cooldown_s),
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
-        field("moves_per_hour", &SchedulingConfig::consolidations_per_hour),
+        field("consolidations_per_hour", &SchedulingConfig::consolidations_per_hour),
         field("energy", &SchedulingConfig::energy));
   }
 };

@@ -243,7 +243,7 @@ struct StopBegan {
   std::uint32_t keep = 0;  // 0: all of it stops
   static constexpr auto fields() {
     return field_list(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
-                      field("cause", &StopBegan::cause), field("claimant", &StopBegan::preemptor),
+                      field("cause", &StopBegan::cause), field("preemptor", &StopBegan::preemptor),
                       field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
   }
 };
@@ -392,8 +392,8 @@ struct ReservationDropped {
 
 // The cycle looked for more starts to hold and found none; it does not look again at once.
 struct StartsSought {
-  std::int32_t held = 0;  // so many starts are held
-  static constexpr auto fields() { return field_list(field("held", &StartsSought::held)); }
+  std::int32_t reserved = 0;  // so many starts are held
+  static constexpr auto fields() { return field_list(field("reserved", &StartsSought::reserved)); }
 };
 
 // A service was submitted again under its name. Where replicas of the new spec differ, `generation` is one more than

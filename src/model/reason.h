@@ -35,10 +35,10 @@ enum class ReasonCode {
   kContainers,             // it has an image, and the nodes that run containers can never hold it; others could
   kPorts,                  // it would fit, but somebody there has a port that it listens on
 };
-BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "queue-max",
-                 "queue-lending", "pool-closed", "gpus-busy", "fragmented", "topology", "never-fits",
-                 "waits-for-victims", "behind-hold", "behind-head", "array-limit", "user-limit", "parent", "apart",
-                 "affinity", "maintenance", "numa", "containers", "ports");
+BERTH_ENUM_NAMES(ReasonCode, "none", "held", "earliest-start", "dependency", "dependency-never", "quota-max",
+                 "quota-lent-out", "no-eligible-node", "insufficient-resources", "fragmented", "topology", "never-fits",
+                 "waits-for-victims", "would-delay-reservation", "behind-queue-head", "array-limit", "user-limit",
+                 "parent", "trust-domain", "affinity", "maintenance", "numa", "containers", "ports");
 
 // later: waiting can help. never: it cannot, something must be changed.
 constexpr bool is_never(ReasonCode code) {
@@ -69,8 +69,8 @@ struct Reason {
   JobId job;               // whom it waits for
   std::int32_t group = 0;  // the task group that does not fit
   DomainId domain;         // topology: the domain that comes closest, or `node` where one node is required;
-  NodeId node;  // apart, affinity, ports: where it would fit but for `job`; maintenance: a node that it may not use,
-                // `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
+  NodeId node;  // trust-domain, affinity, ports: where it would fit but for `job`; maintenance: a node that it may not
+                // use, `limit` and `used` are the window's times; numa: `asked` GPUs, or all of a node where that is 0,
                 // `limit` nodes have them idle in vain; containers: `limit` of the `used` nodes that could hold a
                 // task run containers
   PlaceRule rule = PlaceRule::kJob;

@@ -25,8 +25,8 @@ bool is_quota_reason(ReasonCode code);
 // It would delay the owner of the hold.
 Reason would_delay(const state::State& state, JobId owner);
 
-// Nothing with the reason behind-hold where it would only fit on places that are held for others. The trial is as
-// before.
+// Nothing with the reason would-delay-reservation where it would only fit on places that are held for others. The trial
+// is as before.
 std::optional<std::vector<TaskPlacement>> try_start(state::Transaction& transaction, state::State& state,
                                                     const state::JobState& job, Timestamp now, SearchStats& work,
                                                     Reason& why);

@@ -91,7 +91,7 @@ struct QueueState {
   std::vector<QueueId> keepers;  // those of the children that limit what they lend
   QuotaAmounts guaranteed;       // what counts; less than configured where it was not used (state/guarantee_decay.h)
   QuotaAmounts configured;
-  std::int64_t use_or_lose_ms = 0;  // never: 0
+  std::int64_t guarantee_decay_ms = 0;  // never: 0
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
   bool limits_lending = false;

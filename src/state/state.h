@@ -61,7 +61,7 @@ struct PoolState {
   std::vector<JobClass> classes = {};  // of jobs that may use it; empty: all
   bool burst = false;
   // The topology level within whose domains it runs one trust domain; the number of levels for the node.
-  std::optional<std::size_t> apart = {};
+  std::optional<std::size_t> trust_domain_isolation = {};
 
   bool admits(JobClass job_class) const {
     return classes.empty() || std::find(classes.begin(), classes.end(), job_class) != classes.end();

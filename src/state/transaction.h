@@ -107,7 +107,7 @@ class Transaction {
     Timestamp when = {};
     std::optional<Stop> stop = {};
     std::uint64_t counted =
-        0;  // kLetOff: bit d: the stop counted with the rate of the queue at depth d; 0: the cluster
+        0;  // kEvictionCancelled: bit d: the stop counted with the rate of the queue at depth d; 0: the cluster
     std::optional<BackfillReservation> hold = {};
   };
   void undo_change(const Undo& entry);

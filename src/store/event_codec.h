@@ -1,7 +1,7 @@
 #pragma once
 // Events to the log's records and back: the one place that knows how an event lies in the log. A record's kind is the
 // event's place in the variant, its version the form of the payload; a form that is no longer written is read by an
-// upcaster, tested on a golden log of the release that wrote it.
+// upcaster. tests/golden has logs of older versions; the names of fields are not stored.
 
 #include "base/result.h"
 #include "model/event.h"

@@ -28,7 +28,7 @@ Result<int> run(const ApplyOptions& options, Session& session) {
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
     return is_true(*answer, "unchanged") ? "nothing changes; version " + version + " stays in force\n"
-                                         : "version " + version + " is in force\n";
+                                         : "applied: version " + version + "\n";
   });
   return kOk;
 }

@@ -51,8 +51,8 @@ std::string stop_began(const Json& event) {
 }
 
 std::string nominated(const Json& event) {
-  if (items(event, "victims").empty()) return job(event) + " has moved and is promised " + placements(event);
-  return job(event) + " is promised " + placements(event) + " by " + show(event, "cause") + " of " +
+  if (items(event, "victims").empty()) return job(event) + " has moved and is nominated to " + placements(event);
+  return job(event) + " is nominated to " + placements(event) + " by " + show(event, "cause") + " of " +
          (items(event, "victims").size() == 1 ? "job " : "jobs ") + joined(at(event, "victims"), ", ");
 }
 
@@ -64,7 +64,7 @@ std::string cordoned(const Json& event) {
 std::string fragmentation_alarm(const Json& event) {
   const auto gpus = [&](const char* key) { return std::to_string((integer(event, key) + 500) / 1000); };
   return (is_true(event, "raised") ? "fragmentation is high: " : "fragmentation is low again: ") +
-         gpus("unusable_milli") + " of " + gpus("idle_milli") + " idle GPUs are expected to be of no use";
+         gpus("unusable_milli") + " of " + gpus("idle_milli") + " idle GPUs cannot be used by typical jobs";
 }
 
 std::string amounts(const Json& value) {
@@ -121,14 +121,15 @@ constexpr std::array kTellings{
     Telling{"job-priority-changed", [](const Json& e) { return job(e) + " priority " + show(e, "priority") + by(e); }},
     Telling{"job-cancel-requested", [](const Json& e) { return job(e) + " to be cancelled" + by(e); }},
     Telling{"nominated", &nominated},
-    Telling{"nomination-dropped", [](const Json& e) { return job(e) + " loses its promise" + colon(show(e, "why")); }},
+    Telling{"nomination-dropped",
+            [](const Json& e) { return job(e) + ": nomination withdrawn" + colon(show(e, "why")); }},
     Telling{"attempt-started", [](const Json& e) { return attempt(e) + " starts " + placements(e) + billed(e); }},
     Telling{"attempt-grown", [](const Json& e) { return attempt(e) + " grows by " + placements(e) + billed(e); }},
     Telling{"charge-promoted", [](const Json& e) { return attempt(e) + " charged" + billed(e).substr(1); }},
     Telling{"task-started", [](const Json& e) { return task(e) + " runs"; }},
     Telling{"task-exited", &exited},
     Telling{"stop-began", &stop_began},
-    Telling{"move-promised", [](const Json& e) { return attempt(e) + " moves to " + placements(e); }},
+    Telling{"move-nominated", [](const Json& e) { return attempt(e) + " moves to " + placements(e); }},
     Telling{"move-ordered",
             [](const Json& e) {
               return attempt(e) + " is to leave " + counted(std::to_string(items(e, "off").size()), "node") +
@@ -143,11 +144,11 @@ constexpr std::array kTellings{
     Telling{"service-updated", [](const Json& e) { return job(e) + " has version " + show(e, "generation"); }},
     Telling{"attempt-shrunk",
             [](const Json& e) { return attempt(e) + " goes on with " + counted(show(e, "keep"), "task"); }},
-    Telling{"start-held",
+    Telling{"reservation-made",
             [](const Json& e) { return job(e) + " to start " + show(e, "start") + " at the latest " + placements(e); }},
-    Telling{"start-hold-dropped",
-            [](const Json& e) { return job(e) + " has no start held any more" + colon(show(e, "why")); }},
-    Telling{"starts-sought", [](const Json&) { return std::string("starts to hold were looked for"); }},
+    Telling{"reservation-dropped",
+            [](const Json& e) { return job(e) + ": reservation dropped" + colon(show(e, "why")); }},
+    Telling{"starts-sought", [](const Json&) { return std::string("backfill reservations were looked for"); }},
     Telling{"guarantee-changed", &guarantee_changed},
     Telling{"maintenance-planned",
             [](const Json& e) {

@@ -16,7 +16,7 @@ std::string overview(const Json& cluster) {
   text += "  GPUs   " + value("gpus") + (is_true(cluster, "simulated_gpus") ? " (simulated)" : "") + ": " +
           value("gpus_allocated") + " in use, " + value("gpus_free") + " free, " + value("gpus_unhealthy") +
           " unhealthy; " + value("allocated_pct") + "% in use\n";
-  text += "  idle   " + value("gpus_stranded") + " GPUs expected to be of no use to the requests that arrive" +
+  text += "  fragmented: " + value("gpus_stranded") + " idle GPUs that typical jobs cannot use" +
           (is_true(cluster, "fragmentation_alarm") ? ": over the alert threshold" : "") + "\n";
   text += "  jobs   " + value("jobs_running") + " running, " + value("jobs_stopping") + " stopping, " +
           value("jobs_pending") + " pending\n";

@@ -3,8 +3,8 @@
 // are put there on the undo log (state/transaction.h), and the waiting jobs are asked in the order of the moment with
 // the functions that decide in the cycle, each taking its places before the next is asked; nobody is stopped for them.
 //
-// The number that is told is minimal: it starts all that kMostFurther nodes would start (of these the first
-// kMostFurtherStarts), and with one node fewer one of them does not start. The work is bounded and never timed.
+// The number that is told is minimal: it starts all that kMostScaleUp nodes would start (of these the first
+// kMostScaleUpStarts), and with one node fewer one of them does not start. The work is bounded and never timed.
 
 #include <cstddef>
 #include <cstdint>

@@ -52,7 +52,8 @@ class Value {
   Reading& reading() const { return *reading_; }
   void refuse(const std::string& message) const;
 
-  // Calls the key that each entry names; a name that is not among them is refused, with the nearest one as a hint.
+  // Calls the key that each entry names; a name that is not among them is refused, with its new name or
+  // the nearest one as a hint.
   void map(const std::vector<Key>& keys) const;
   // `other` takes the names that are not among the keys; it returns false to have them refused after all.
   void map(const std::vector<Key>& keys, const std::function<bool(const Entry&, const Value&)>& other) const;

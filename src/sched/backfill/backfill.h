@@ -11,14 +11,14 @@
 //    it has a time limit, soft where its run time is an estimate. A service never is. Where a maintenance window clears
 //    all that is held before the start, everybody goes past.
 // 3. Learned run times are wrong often enough that holding for everybody costs more than it gives. A job that has
-//    waited less than hold_after is held a start only where time limits and stops that have begun vouch for it;
+//    waited less than backfill_after is held a start only where time limits and stops that have begun vouch for it;
 //    estimates count for those that have waited longer.
 // 4. A hold is kept until its owner starts or cannot be held a start any more. It is worked out again when half of the
 //    time to it has passed, at least a minute and at most an hour, when it is due, and when somebody who may pass
 //    starts in its places and is not expected to be gone by then. How far the real start then lies behind the first
 //    that was held is the hold's slip. Where fewer starts can be held than there are holds, they are looked for again
 //    once a minute at most, and when a hold becomes free.
-// 5. Of a queue's jobs of one shape the first kLookedAtBehindHold are asked whether they may pass.
+// 5. Of a queue's jobs of one shape the first kLookedAtBehindReservation are asked whether they may pass.
 // 6. Claimants (sched/preempt/preempt.h) respect the holds that they may not pass: what they take lies beside them,
 // also when
 //    they start elsewhere while their victims are leaving. Reclaim within all guarantees and higher priority pass. Who

@@ -74,15 +74,15 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
 // The moves for one job.
 class Moving {
  public:
-  // `held_start` is when a hold lets it start; never() without one.
-  Moving(const MoveSearch& search, JobId preemptor, std::size_t group, std::size_t most, Timestamp held_start)
+  // `reserved_start` is when a hold lets it start; never() without one.
+  Moving(const MoveSearch& search, JobId preemptor, std::size_t group, std::size_t most, Timestamp reserved_start)
       : state_(search.state),
         transaction_(search.transaction),
         search_(search),
         preemptor_(*search.state.job(preemptor)),
         ask_(task_requirements(search.state, preemptor_, group, kAllModels)),
         most_(most),
-        held_start_(held_start),
+        reserved_start_(reserved_start),
         before_(search.transaction.mark()) {
     list_sites();
   }
@@ -337,11 +337,11 @@ class Moving {
 
   // A hold lets it start before those who would move have to be gone.
   bool starts_as_soon(const std::vector<Mover>& movers) const {
-    if (held_start_.is_never()) return false;
+    if (reserved_start_.is_never()) return false;
     std::int64_t longest_ms = 0;
     for (const Mover& mover : movers)
       longest_ms = std::max(longest_ms, state::grace_left_ms(state_, *state_.job(mover.job), search_.now));
-    return held_start_ <= search_.now + longest_ms;
+    return reserved_start_ <= search_.now + longest_ms;
   }
 
   // As long as nobody has left, beside what the job is promised. What is not free now depends on another who moves.
@@ -378,7 +378,7 @@ class Moving {
   const JobState& preemptor_;
   TaskRequirements ask_;  // of the group that does not fit
   std::size_t most_;
-  Timestamp held_start_;
+  Timestamp reserved_start_;
   Transaction::Mark before_;
   std::vector<Site> sites_;  // those first on which the least has to go
   std::map<NodeId, std::vector<Mover>> movers_;
@@ -427,16 +427,16 @@ std::optional<MoveDecision> find_moves(const MoveSearch& search, const Plan& pla
     if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves make nothing free that is not
     ++asked;
     const Transaction::Mark mark = search.transaction.mark();
-    Timestamp held_start = job.reservation ? job.reservation->start : Timestamp::never();
+    Timestamp reserved_start = job.reservation ? job.reservation->start : Timestamp::never();
     for (const Decision& decision : plan.decisions) {
       const auto* hold = std::get_if<ReserveDecision>(&decision);
       if (hold == nullptr) continue;
       if (hold->job == *id)
-        held_start = hold->start;
+        reserved_start = hold->start;
       else
         search.transaction.set_aside(hold->job, hold->placements);
     }
-    Moving moving(search, *id, static_cast<std::size_t>(why.group), left, held_start);
+    Moving moving(search, *id, static_cast<std::size_t>(why.group), left, reserved_start);
     auto decision = moving.find();
     search.transaction.rollback_to(mark);
     if (decision) return decision;

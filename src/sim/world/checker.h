@@ -55,7 +55,7 @@ class Checker : public Witness {
     std::optional<AttainedServiceConfig> attained_service;
     QuotaAmounts guaranteed;
     QuotaAmounts configured;
-    std::int64_t use_or_lose_ms = 0;
+    std::int64_t guarantee_decay_ms = 0;
     Timestamp guarantee_since;                   // when it was last configured or changed
     Timestamp busy_at;                           // when it last used more than half of it
     Timestamp short_since = Timestamp::never();  // it uses more than is left of a guarantee that has decayed
@@ -171,7 +171,7 @@ class Checker : public Witness {
     // The task is one that the gang was asked to give back.
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
     std::set<std::size_t> held_nodes;  // by index; where a start is held for it
-    Timestamp held_start;
+    Timestamp reserved_start;
     std::int64_t ran_ms = 0;            // in ended attempts
     bool evicted_last = false;          // for a claimant, moves left out
     Timestamp runs_since;               // moves left out
