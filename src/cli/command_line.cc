@@ -122,7 +122,8 @@ class Declarations {
   }
   static void add_watch(CLI::App& sub, ShowOptions& show) {
     sub.add_flag("--watch", show.watch, "show it again and again, on a terminal in place");
-    number(sub.add_option("--every", show.every_s, "with --watch, so often (2)"), 1, 86'400, "SECONDS");
+    number(sub.add_option("--every", show.every_s, "refresh interval in seconds for --watch (default 2)"), 1, 86'400,
+           "SECONDS");
   }
 
   static void add_job(CLI::App& sub, JobOptions& job) {
@@ -166,7 +167,8 @@ class Declarations {
     CLI::App& sub = command("Cluster", name, says, example, kept);
     sub.add_option("NODE", kept->names, "the nodes' names")->required();
     if (action == NodeAction::kDrain) {
-      sub.add_option("--gone-in", kept->gone_in, "the node goes away then, such as 2m: no grace is longer");
+      sub.add_option("--gone-in", kept->gone_in,
+                     "the node will shut down in this time (e.g. 2m); grace periods are shortened to fit");
       sub.add_flag("--lose-work", kept->lose_work, "also stop jobs that do not save when they are asked to leave");
       sub.add_option("--deadline", kept->deadline, "what still runs then is stopped, such as 2h");
       sub.add_flag("--when-idle", kept->when_idle, "ask no job to leave: let all of them finish");
@@ -212,7 +214,7 @@ void Declarations::declare_jobs() {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NODES");
-  moving.add_flag("--lose-work", move->lose_work, "also if it does not save when it is asked to leave");
+  moving.add_flag("--lose-work", move->lose_work, "move it even though it cannot checkpoint; its progress is lost");
   add_format(moving, move->format, kShort);
 }
 
@@ -326,7 +328,7 @@ void Declarations::declare_cluster() {
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
       command("Cluster", "events", "What happened, event by event", "berth events -f --job 17", events);
-  following.add_flag("-f,--follow", events->follow, "go on with what comes; without --from only that");
+  following.add_flag("-f,--follow", events->follow, "follow new events (with --from N, start at event N)");
   number(following.add_option("--from", events->from, "sequence number to begin with"), 0, kMost, "SEQ");
   number(following.add_option("--limit", events->limit, "at most so many"), 1, kMost, "N");
   following.add_option("--kind", events->kind, "only this kind, as attempt-started")->type_name("KIND");

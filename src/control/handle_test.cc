@@ -148,9 +148,8 @@ TEST_CASE("ports that no job can have are refused by name") {
   CHECK_EQ(with({80, 80}), "ports: 80 is given twice, or they do not ascend");
   CHECK_EQ(with({443, 80}), "ports: 80 is given twice, or they do not ascend");
   for (const std::int32_t port : {state::kFirstMasterPort, state::kLastMasterPort}) {
-    CHECK_EQ(with({port}),
-             "ports: " + std::to_string(port) +
-                 " is reserved for MASTER_PORT of gangs (20000 to 29999); give another one");
+    CHECK_EQ(with({port}), "ports: " + std::to_string(port) +
+                               " is reserved for MASTER_PORT of gangs (20000 to 29999); give another one");
   }
   std::vector<std::int32_t> many;
   while (many.size() < 16) many.push_back(static_cast<std::int32_t>(many.size()) + 1);
@@ -344,7 +343,7 @@ TEST_CASE("a pool keeps trust domains apart at a level that is there") {
   CHECK_FALSE(apply(state, config));
   config.topology_levels = {"rack"};
   CHECK(apply(state, config));
-  config.pools.front().apart = "node";
+  config.pools.front().trust_domain_isolation = "node";
   config.topology_levels = {};
   CHECK(apply(state, config));
 }

@@ -20,7 +20,7 @@ constexpr std::int64_t kToReturnMs = 60'000;  // grace of nodes that are still s
 
 bool is_mass_loss(const State& state) {
   if (planted(Bug::kMassLossIgnored)) return false;
-  const std::int64_t percent = state.config().scheduling.mass_loss_percent;
+  const std::int64_t percent = state.config().scheduling.max_unreachable_percent;
   const auto silent = static_cast<std::int64_t>(state.nodes_in(NodeStatus::kUnknown));
   const std::int64_t known = silent + static_cast<std::int64_t>(state.nodes_in(NodeStatus::kReady));
   return percent > 0 && silent >= kFewestSilent && silent * 100 >= percent * known;

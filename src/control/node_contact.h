@@ -6,7 +6,8 @@
 //   operator has to uncordon it.
 // - A node that was announced to go away (a spot notice) takes tasks again once it has rebooted. Contact without a
 //   reboot is not enough.
-// - Mass loss: while at least three nodes and at least `mass_loss_percent` of the nodes are silent, no silent node is
+// - Mass loss: while at least three nodes and at least `max_unreachable_percent` of the nodes are silent, no silent
+// node is
 //   declared lost. Such nodes stay in status unknown and their jobs stay charged. Otherwise these jobs would be
 //   requeued at once and would evict jobs on the other nodes. When fewer nodes are silent, the rest have one more
 //   minute before they are declared lost. An operator may fence a node at any time.

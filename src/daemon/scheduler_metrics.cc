@@ -247,7 +247,7 @@ void SchedulerMetrics::add_stops(Exposition& out) const {
     }
   };
   add_by_cause("berth_evictions_total", "Running attempts that were asked to leave, by why.", &QueueCounts::evictions);
-  add_by_cause("berth_let_off_total", "Of those that were asked to leave, the ones that were let off before they left.",
+  add_by_cause("berth_evictions_cancelled_total", "Evictions that were cancelled before the job left.",
                &QueueCounts::cancel_eviction);
   out.begin("berth_lost_gpu_seconds_total", MetricType::kCounter,
             "GPU time since the last checkpoint of attempts whose jobs have to run again, by why they ended.");
@@ -280,7 +280,7 @@ void SchedulerMetrics::add_times(Exposition& out) const {
 
 void SchedulerMetrics::add_loop(Exposition& out) const {
   out.add_single("berth_cycles_total", MetricType::kCounter, "Scheduling cycles.", whole(cycles_));
-  out.add_single("berth_jobs_asked_total", MetricType::kCounter, "Times that a cycle asked whether a job could start.",
+  out.add_single("berth_scheduling_attempts_total", MetricType::kCounter, "Times that a cycle tried a job.",
                  whole(scheduling_attempts_));
   out.begin("berth_refusals_total", MetricType::kCounter,
             "Times that a cycle refused a job, which stands for all of its queue and shape, by what refused it.");

@@ -119,7 +119,7 @@ TEST_CASE("who is let off has been asked to leave and has not left") {
   story.run(CancelJob{owner, "ann"});
   REQUIRE(story.runs(borrower));
   CHECK_EQ(story[of("berth_evictions_total", "b", "cause=\"reclaim\"")], "1");
-  CHECK_EQ(story[of("berth_let_off_total", "b", "cause=\"reclaim\"")], "1");
+  CHECK_EQ(story[of("berth_evictions_cancelled_total", "b", "cause=\"reclaim\"")], "1");
   CHECK_EQ(story["berth_eviction_seconds_count{cause=\"reclaim\"}"], "0");
   CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"cancelled\"")], "1");
   // A later save does not contain what it was asked to save then.
@@ -230,13 +230,13 @@ TEST_CASE("the loop's own work is counted") {
   CHECK_EQ(story["berth_cycle_seconds_bucket{le=\"0.0025\"}"], cycles);
   CHECK_EQ(story["berth_append_seconds_count"], "1");
   CHECK_EQ(story["berth_append_seconds_sum"], "0.0007");
-  CHECK_EQ(story["berth_jobs_asked_total"], "1");
+  CHECK_EQ(story["berth_scheduling_attempts_total"], "1");
   CHECK_GT(story.nodes_scored, 0);
   CHECK_EQ(story["berth_nodes_scored_total"], std::to_string(story.nodes_scored));
-  CHECK_EQ(story["berth_refusals_total{reason=\"gpus-busy\"}"], "0");
+  CHECK_EQ(story["berth_refusals_total{reason=\"insufficient-resources\"}"], "0");
   story.submit("a", 8);
-  CHECK_EQ(story["berth_jobs_asked_total"], "2");
-  CHECK_EQ(story["berth_refusals_total{reason=\"gpus-busy\"}"], "1");
+  CHECK_EQ(story["berth_scheduling_attempts_total"], "2");
+  CHECK_EQ(story["berth_refusals_total{reason=\"insufficient-resources\"}"], "1");
 }
 
 }  // namespace berth::daemon

@@ -189,7 +189,7 @@ constexpr QueueGauge kQueueGauges[] = {
        return Decimal{queue.configured.amounts[kDimGpu], kGpuMilli};
      }},
     {"berth_queue_effective_guaranteed_gpus",
-     "What of that counts: less than configured where it was not used for long (use_or_lose).",
+     "What of that counts: less than configured where it has decayed (guarantee_decay).",
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
        if (!queue.guaranteed.states(kDimGpu)) return std::nullopt;
        return Decimal{queue.guaranteed.amounts[kDimGpu], kGpuMilli};
@@ -208,7 +208,7 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{queue.usage[kDimGpu] - state::usage_within_all(state, queue)[kDimGpu], kGpuMilli};
      }},
-    {"berth_queue_nominated_gpus", "GPUs that are promised to jobs for whom others are leaving.",
+    {"berth_queue_nominated_gpus", "GPUs nominated to jobs for which victims are leaving.",
      [](const State&, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{queue.nominated[kDimGpu], kGpuMilli};
      }},
@@ -328,9 +328,9 @@ void add_gauges(const api::View& view, Exposition& out) {
   add_fragmentation(state, out);
   add_queues(state, queues, out);
   add_jobs(view, queues, out);
-  out.add_single("berth_nominated_jobs", MetricType::kGauge, "Jobs that are promised places which others are leaving.",
-                 whole(state.nominated().size()));
-  out.add_single("berth_held_starts", MetricType::kGauge, "Blocked jobs for which places are held until their start.",
+  out.add_single("berth_nominated_jobs", MetricType::kGauge,
+                 "Jobs that are nominated to places which victims are leaving.", whole(state.nominated().size()));
+  out.add_single("berth_backfill_reservations", MetricType::kGauge, "Blocked jobs that have a backfill reservation.",
                  whole(state.reservations().size()));
   out.add_single("berth_last_event_seq", MetricType::kGauge, "The last event that these gauges reflect.",
                  whole(state.last_seq()));

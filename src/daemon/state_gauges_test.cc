@@ -152,7 +152,7 @@ TEST_CASE("who waits is counted once, by the reason that a list of jobs gives") 
   story.after(20);
   CHECK_EQ(story[of("berth_jobs", "a", "phase=\"pending\"")], "3");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"held\"")], "1");
-  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"gpus-busy\"")], "2");
+  CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"insufficient-resources\"")], "2");
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"none\"")], "");  // a running job has no pending reason
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"never-fits\"")], "1");
   CHECK_EQ(story[of("berth_pending_jobs", "b", "reason=\"dependency\"")], "1");

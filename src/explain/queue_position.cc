@@ -152,7 +152,7 @@ namespace {
 
 // The guarantee that is configured, if less of it counts, and when the decay of the guarantee will change it next.
 std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
-  if (queue.use_or_lose_ms == 0) return {};
+  if (queue.guarantee_decay_ms == 0) return {};
   std::vector<std::string> lines;
   for (std::size_t dim = 0; dim < kDims; ++dim) {
     const std::int64_t left = queue.guaranteed.amounts[dim];
@@ -161,7 +161,7 @@ std::vector<std::string> use_or_lose_lines(const State& state, const QueueState&
     lines.push_back(dim_name(state, dim) + ": guaranteed " + amount_text(dim, configured) + " by configuration, " +
                     amount_text(dim, configured - left) + " of that does not count because it was not asked for");
   }
-  const std::string rule = "use_or_lose " + document::duration_text(queue.use_or_lose_ms / 1000) + ": ";
+  const std::string rule = "guarantee_decay " + document::duration_text(queue.guarantee_decay_ms / 1000) + ": ";
   const state::GuaranteeDue due = state::guarantee_due(queue);
   if (due.at.is_never()) {
     lines.push_back(rule + "the queue asks for enough of its guarantee to keep what is left of it");
@@ -268,7 +268,7 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
     lines.push_back(dim_name(state, dim) + ": max " + amount_text(dim, queue.max[dim]) + ", " +
                     amount_text(dim, queue.usage[dim] + queue.nominated[dim]) + " used or nominated");
   }
-  for (std::string& line : use_or_lose_lines(state, queue)) lines.push_back(std::move(line));
+  for (std::string& line : guarantee_decay_lines(state, queue)) lines.push_back(std::move(line));
   for (std::string& line : user_limit_lines(queue)) lines.push_back(std::move(line));
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all its running jobs borrow");

@@ -177,11 +177,11 @@ Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& 
     if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
   }
   if (auto ok = check_eviction_terms(where, queue.eviction); !ok) return ok;
-  if (queue.use_or_lose_s < 0 || queue.use_or_lose_s > kYearS) {
-    return invalid(where + ".use_or_lose must be between 1 second and one year");
+  if (queue.guarantee_decay_s < 0 || queue.guarantee_decay_s > kYearS) {
+    return invalid(where + ".guarantee_decay must be between 1 second and one year");
   }
-  if (queue.use_or_lose_s > 0 && stated_amounts(queue.guaranteed).empty()) {
-    return invalid(where + ".use_or_lose: the queue states no guarantee that it could lose");
+  if (queue.guarantee_decay_s > 0 && stated_amounts(queue.guaranteed).empty()) {
+    return invalid(where + ".guarantee_decay: the queue states no guarantee that it could lose");
   }
   for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
     const auto ceiling = amount_named(queue.max, dim);
@@ -267,11 +267,13 @@ Result<void> check_pools(const ClusterConfig& config) {
     if (!levels.insert(level).second) return invalid("topology level '" + level + "' is listed twice");
   }
   for (const auto& pool : config.pools) {
-    if (pool.apart.empty() || pool.apart == "node" || levels.contains(pool.apart)) continue;
+    if (pool.trust_domain_isolation.empty() || pool.trust_domain_isolation == "node" ||
+        levels.contains(pool.trust_domain_isolation))
+      continue;
     std::string known;
     for (const auto& level : config.topology_levels) known += level + ", ";
-    return invalid("pool '" + pool.name + "': apart: there is no topology level '" + pool.apart.substr(0, 80) +
-                   "'; known are " + known + "node");
+    return invalid("pool '" + pool.name + "': trust_domain_isolation: there is no topology level '" +
+                   pool.trust_domain_isolation.substr(0, 80) + "'; known are " + known + "node");
   }
   return {};
 }
@@ -286,7 +288,7 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
                                                         {"resize_interval", scheduling.resize_interval_s},
                                                         {"cooldown", scheduling.cooldown_s},
                                                         {"preempt_max_loss", scheduling.preempt_max_loss_s},
-                                                        {"hold_after", scheduling.backfill_after_s}};
+                                                        {"backfill_after", scheduling.backfill_after_s}};
   for (const auto& [key, seconds] : times) {
     if (seconds < 0 || seconds > kYearS)
       return invalid("scheduling." + std::string(key) + " must be between 0s and 365d");
@@ -298,12 +300,12 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
     const char* zero;
   };
   const Number numbers[] = {
-      {"holds", scheduling.backfill_reservations, 1000, ""},
+      {"backfill_reservations", scheduling.backfill_reservations, 1000, ""},
       {"fragmentation_alert", scheduling.fragmentation_alert_percent, 100, " (no alert)"},
       {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
-      {"mass_loss", scheduling.mass_loss_percent, 100, " (never)"},
+      {"max_unreachable_percent", scheduling.max_unreachable_percent, 100, " (never)"},
       {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
-      {"moves_per_hour", scheduling.consolidations_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},
+      {"consolidations_per_hour", scheduling.consolidations_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},
       {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
   for (const Number& one : numbers) {
     if (one.number < 0 || one.number > one.most) {

@@ -43,7 +43,7 @@ struct PoolConfig {
   static constexpr auto fields() {
     return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
                       field("classes", &PoolConfig::classes), field("burst", &PoolConfig::burst),
-                      field("apart", &PoolConfig::apart));
+                      field("trust_domain_isolation", &PoolConfig::trust_domain_isolation));
   }
 };
 
@@ -112,19 +112,19 @@ struct QueueConfig {
   std::optional<std::int64_t> max_submitted_per_user;     // pending and running jobs
   std::optional<AttainedServiceConfig> attained_service;  // leaf queues: instead of the order of submission
   // Guarantee decay: being idle for this time halves the idle part of the guarantee. 0: no decay.
-  std::int64_t use_or_lose_s = 0;
+  std::int64_t guarantee_decay_s = 0;
   EvictionTermsConfig eviction;
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service),
-                      field("use_or_lose_s", &QueueConfig::use_or_lose_s), field("eviction", &QueueConfig::eviction));
+    return field_list(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service),
+        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction));
   }
 };
 
@@ -171,7 +171,7 @@ struct SchedulingConfig {
   std::int64_t flap_window_s = 3600;
   // While at least this percentage of the nodes (and at least three nodes) is silent, no silent node is declared lost.
   // 0: each node is judged by itself.
-  std::int64_t mass_loss_percent = 50;
+  std::int64_t max_unreachable_percent = 50;
   // Minimum run time of a gang that was evicted last time, if it is longer than min_runtime_s.
   std::int64_t cooldown_s = 0;
   std::int64_t evictions_per_hour = 0;       // limit on gangs evicted by reclaim and preemption; 0: none
@@ -185,19 +185,19 @@ struct SchedulingConfig {
     return field_list(
         field("min_runtime_s", &SchedulingConfig::min_runtime_s),
         field("default_grace_s", &SchedulingConfig::default_grace_s),
-        field("backfill_holds", &SchedulingConfig::backfill_reservations),
+        field("backfill_reservations", &SchedulingConfig::backfill_reservations),
         field("victims_per_cycle", &SchedulingConfig::victims_per_cycle), field("reclaim", &SchedulingConfig::reclaim),
         field("preempt", &SchedulingConfig::preempt), field("usage_half_life_s", &SchedulingConfig::usage_half_life_s),
         field("deadline_slack_s", &SchedulingConfig::deadline_slack_s), field("score", &SchedulingConfig::score),
         field("fragmentation_alert_percent", &SchedulingConfig::fragmentation_alert_percent),
         field("resize_interval_s", &SchedulingConfig::resize_interval_s),
-        field("hold_after_s", &SchedulingConfig::backfill_after_s),
+        field("backfill_after_s", &SchedulingConfig::backfill_after_s),
         field("flap_losses", &SchedulingConfig::flap_losses), field("flap_window_s", &SchedulingConfig::flap_window_s),
-        field("mass_loss_percent", &SchedulingConfig::mass_loss_percent),
+        field("max_unreachable_percent", &SchedulingConfig::max_unreachable_percent),
         field("cooldown_s", &SchedulingConfig::cooldown_s),
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
-        field("moves_per_hour", &SchedulingConfig::consolidations_per_hour),
+        field("consolidations_per_hour", &SchedulingConfig::consolidations_per_hour),
         field("energy", &SchedulingConfig::energy));
   }
 };

@@ -12,9 +12,9 @@ std::string_view kind_name(const Event& event) {
        "attempt-grown",        "charge-promoted",   "task-started",        "task-exited",
        "stop-began",           "stop-cancelled",    "stop-forced",         "checkpoint-reported",
        "attempt-ended",        "job-requeued",      "job-finished",        "cycle-ran",
-       "fragmentation-alarm",  "attempt-shrunk",    "start-held",          "start-hold-dropped",
+       "fragmentation-alarm",  "attempt-shrunk",    "reservation-made",    "reservation-dropped",
        "starts-sought",        "service-updated",   "guarantee-changed",   "maintenance-planned",
-       "maintenance-began",    "maintenance-ended", "move-promised",       "move-ordered",
+       "maintenance-began",    "maintenance-ended", "move-nominated",      "move-ordered",
        "node-images-changed"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];

@@ -246,7 +246,7 @@ struct StopBegan {
   std::uint32_t keep = 0;  // 0: the whole job stops
   static constexpr auto fields() {
     return field_list(field("job", &StopBegan::job), field("attempt", &StopBegan::attempt),
-                      field("cause", &StopBegan::cause), field("claimant", &StopBegan::preemptor),
+                      field("cause", &StopBegan::cause), field("preemptor", &StopBegan::preemptor),
                       field("deadline", &StopBegan::deadline), field("keep", &StopBegan::keep));
   }
 };
@@ -399,8 +399,8 @@ struct ReservationDropped {
 // A cycle looked for more backfill reservations and found fewer than it may make. It is recorded so that the next cycle
 // does not search again at once.
 struct StartsSought {
-  std::int32_t held = 0;  // number of reservations now
-  static constexpr auto fields() { return field_list(field("held", &StartsSought::held)); }
+  std::int32_t reserved = 0;  // number of reservations now
+  static constexpr auto fields() { return field_list(field("reserved", &StartsSought::reserved)); }
 };
 
 // A service was submitted again under its name. If the new spec changes its replicas, `generation` rises by one, and

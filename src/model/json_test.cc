@@ -106,11 +106,11 @@ TEST_CASE("an event's JSON is its sequence number, time, kind and fields") {
   const EventRecord record{7, {1'782'000'000'123}, StopBegan{JobId(3), 2, StopCause::kReclaim, JobId(9), {0}}};
   CHECK_EQ(boost::json::serialize(event_json(record)),
            R"({"seq":7,"time":"2026-06-21T00:00:00.123Z","kind":"stop-began","job":3,"attempt":2,"cause":"reclaim",)"
-           R"("claimant":9,"deadline":"1970-01-01T00:00:00.000Z","keep":0})");
+           R"("preemptor":9,"deadline":"1970-01-01T00:00:00.000Z","keep":0})");
 }
 
 TEST_CASE("an id that names nothing is null") {
-  CHECK_EQ(boost::json::serialize(event_json({1, {0}, StopBegan{}}).at("claimant")), "null");
+  CHECK_EQ(boost::json::serialize(event_json({1, {0}, StopBegan{}}).at("preemptor")), "null");
 }
 
 TEST_CASE("reading refuses what it does not understand, with the path") {

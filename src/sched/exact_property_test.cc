@@ -97,7 +97,7 @@ struct TinyFleet : FleetFixture {
                        : apart.chance(500)          ? "rack"
                                                     : "block"}};
     }
-    if (config.pools.front().apart.empty() && bursts.chance(250)) {
+    if (config.pools.front().trust_domain_isolation.empty() && bursts.chance(250)) {
       config.pools = {{"default", {}, {}, false, ""}, {"rented", {}, {}, true, ""}};
       for (QueueConfig& one : config.queues) {
         const bool free = !one.guaranteed.gpu_milli && !one.max.gpu_milli && one.max.model_gpu_milli.empty();

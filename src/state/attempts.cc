@@ -148,7 +148,7 @@ void State::on(const AttemptStarted& event) {
   attempt.started = now_;
   attempt.resized = now_;
   attempt.master_port = event.master_port;
-  if (job.reservation) attempt.held_start = job.reservation->first_start;
+  if (job.reservation) attempt.reserved_start = job.reservation->first_start;
   drop_reservation(job);
   const Charge charge = charge_of(*this, job, event.placements, event.within);
   bind_tasks(job, event.placements, +1);
@@ -422,7 +422,7 @@ void State::on(const AttemptEnded& event) {
   record.number = attempt.number;
   record.waited_from = job.waiting_since;
   record.started = attempt.started;
-  record.held_start = attempt.held_start;
+  record.reserved_start = attempt.reserved_start;
   record.ended = now_;
   record.outcome = event.outcome;
   if (attempt.stopping()) {

@@ -161,7 +161,7 @@ std::optional<std::string> State::audit() const {
       ++queues[job.queue.index()].pending;
       for (const QueueId q : path) {
         ++queues[q.index()].pending_below;
-        if (queue(q).use_or_lose_ms > 0) queues[q.index()].demand += demand_of(*this, job.spec);
+        if (queue(q).guarantee_decay_ms > 0) queues[q.index()].demand += demand_of(*this, job.spec);
       }
     }
     if (job.in_pending) ++by_minute[whole_minute(job.waiting_since)];

@@ -124,7 +124,7 @@ void State::write(Writer& out) const {
   out.put(starts_sought_);
   std::vector<SavedGuarantee> guarantees;
   for (const QueueState& queue : queues_) {
-    if (queue.use_or_lose_ms == 0) continue;
+    if (queue.guarantee_decay_ms == 0) continue;
     const GuaranteeUse& use = queue.guarantee_use;
     const auto& left = queue.guaranteed.amounts.of;
     guarantees.push_back({queue.id,

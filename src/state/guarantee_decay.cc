@@ -66,9 +66,9 @@ QuotaAmounts guarantee_after_idling(const QueueState& queue) {
 
 GuaranteeDue guarantee_due(const QueueState& queue) {
   const GuaranteeUse& use = queue.guarantee_use;
-  if (!use.wanting_since.is_never()) return {use.wanting_since + queue.use_or_lose_ms, true};
+  if (!use.wanting_since.is_never()) return {use.wanting_since + queue.guarantee_decay_ms, true};
   if (use.idle_since.is_never() || guarantee_after_idling(queue) == queue.guaranteed) return {};
-  return {use.idle_since + queue.use_or_lose_ms, false};
+  return {use.idle_since + queue.guarantee_decay_ms, false};
 }
 
 ResourceAmounts named(const State& state, const QuotaAmounts& guarantee) {
@@ -90,7 +90,7 @@ void State::count_demand(const JobState& job, int sign) {
   std::optional<Amounts> asked;  // computed only if a queue needs it
   for (QueueId id = job.queue; id.valid(); id = queue(id).parent) {
     QueueState& q = queue_mut(id);
-    if (q.use_or_lose_ms == 0) continue;
+    if (q.guarantee_decay_ms == 0) continue;
     if (!asked) asked = demand_of(*this, job.spec);
     if (sign > 0)
       q.demand += *asked;
@@ -102,7 +102,7 @@ void State::count_demand(const JobState& job, int sign) {
 
 void State::touch_load(QueueId queue_id) {
   for (QueueId id = queue_id; id.valid(); id = queue(id).parent) {
-    if (queue(id).use_or_lose_ms > 0) touched_loads_.insert(id);
+    if (queue(id).guarantee_decay_ms > 0) touched_loads_.insert(id);
   }
 }
 

@@ -26,7 +26,7 @@ QueueState with_guarantee(std::vector<std::pair<std::size_t, std::int64_t>> stat
   QueueState queue;
   for (const auto& [dim, amount] : stated) queue.configured.state(dim, amount);
   queue.guaranteed = queue.configured;
-  queue.use_or_lose_ms = 1000;
+  queue.guarantee_decay_ms = 1000;
   return queue;
 }
 
@@ -119,7 +119,7 @@ struct Life {
     config.queues.clear();
     for (const char* path : {"owner", "owner/team"}) config.queues.emplace_back().path = path;
     config.queues.front().guaranteed.gpu_milli = guaranteed_gpus * kMilli;
-    config.queues.front().use_or_lose_s = 100;
+    config.queues.front().guarantee_decay_s = 100;
     apply(ClusterConfigured{config, ++version, "op"}, at_s);
   }
   JobId submit(std::int32_t gpus, std::int64_t at_s) {

@@ -75,7 +75,7 @@ struct Stop {
   std::uint32_t keep = 0;           // number of tasks that continue; 0: the whole job stops
   std::vector<TaskPlacement> to;    // consolidate and move: the places reserved for its restart
   static constexpr auto fields() {
-    return field_list(field("cause", &Stop::cause), field("claimant", &Stop::preemptor), field("began", &Stop::began),
+    return field_list(field("cause", &Stop::cause), field("preemptor", &Stop::preemptor), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
                       field("forced", &Stop::forced), field("exited_before", &Stop::exited_before),
                       field("keep", &Stop::keep), field("to", &Stop::to));
@@ -95,10 +95,10 @@ struct AttemptState {
   std::optional<Timestamp> checkpoint_at;
   std::string first_failure;  // message of the first task that failed
   std::int32_t failure_code = 0;
-  Timestamp resized;                    // its last change of size: start, scale-up or scale-down
-  std::uint32_t shrinks = 0;            // number of scale-downs; tasks added later get a higher incarnation
-  std::optional<Timestamp> held_start;  // start time of the first backfill reservation of its wait
-  std::int64_t grace_used_ms = 0;       // grace period used up, as of eviction_cancelled_at
+  Timestamp resized;                        // its last change of size: start, scale-up or scale-down
+  std::uint32_t shrinks = 0;                // number of scale-downs; tasks added later get a higher incarnation
+  std::optional<Timestamp> reserved_start;  // start time of the first backfill reservation of its wait
+  std::int64_t grace_used_ms = 0;           // grace period used up, as of eviction_cancelled_at
   // When its last eviction was cancelled. While it is asked to stop: when that stop began.
   Timestamp eviction_cancelled_at;
 
@@ -118,8 +118,8 @@ struct AttemptState {
         field("checkpoint_step", &AttemptState::checkpoint_step), field("checkpoint_at", &AttemptState::checkpoint_at),
         field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
         field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks),
-        field("held_start", &AttemptState::held_start), field("grace_used_ms", &AttemptState::grace_used_ms),
-        field("let_off_at", &AttemptState::eviction_cancelled_at));
+        field("reserved_start", &AttemptState::reserved_start), field("grace_used_ms", &AttemptState::grace_used_ms),
+        field("eviction_cancelled_at", &AttemptState::eviction_cancelled_at));
   }
 };
 
@@ -136,17 +136,17 @@ struct AttemptRecord {
   std::string message;
   std::int64_t checkpoint_step = 0;
   std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and number of GPUs
-  std::optional<Timestamp> held_start;
+  std::optional<Timestamp> reserved_start;
   std::uint64_t within = 0;  // as Charge::within, for the whole attempt at its end
   static constexpr auto fields() {
     return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
                       field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
-                      field("claimant", &AttemptRecord::preemptor), field("code", &AttemptRecord::code),
+                      field("preemptor", &AttemptRecord::preemptor), field("code", &AttemptRecord::code),
                       field("message", &AttemptRecord::message),
                       field("checkpoint_step", &AttemptRecord::checkpoint_step),
-                      field("gpus_on", &AttemptRecord::gpus_on), field("held_start", &AttemptRecord::held_start),
-                      field("within", &AttemptRecord::within));
+                      field("gpus_on", &AttemptRecord::gpus_on),
+                      field("reserved_start", &AttemptRecord::reserved_start), field("within", &AttemptRecord::within));
   }
 };
 
@@ -265,10 +265,10 @@ struct JobState {
         field("children_failed", &JobState::children_failed), field("key", &JobState::key),
         field("body_hash", &JobState::body_hash), field("nomination", &JobState::nomination),
         field("attempt", &JobState::attempt), field("past", &JobState::past), field("spec", &JobState::spec),
-        field("expected_s", &JobState::expected_s), field("start_hold", &JobState::reservation),
+        field("expected_s", &JobState::expected_s), field("reservation", &JobState::reservation),
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
-        field("lost_promises", &JobState::lost_nominations), field("claims_from", &JobState::evicts_from));
+        field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from));
   }
 };
 

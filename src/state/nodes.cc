@@ -310,7 +310,7 @@ void State::count_tenant(NodeState& node, QueueId queue, int sign) {
 }
 
 std::vector<NodeId> State::kept_apart_with(NodeId id) const {
-  const auto apart = pools_[node(id).pool].apart;
+  const auto apart = pools_[node(id).pool].trust_domain_isolation;
   if (!apart) return {};
   for (const DomainId domain : topology_.of_node(id)) {
     if (topology_.domain(domain).level != *apart) continue;

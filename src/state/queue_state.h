@@ -96,7 +96,7 @@ struct QueueState {
   std::vector<QueueId> keepers;  // the children that limit lending
   QuotaAmounts guaranteed;       // in force; less than configured after guarantee decay
   QuotaAmounts configured;
-  std::int64_t use_or_lose_ms = 0;  // window of guarantee decay; 0: no decay
+  std::int64_t guarantee_decay_ms = 0;  // window of guarantee decay; 0: no decay
   Amounts max = Amounts::unlimited();
   Amounts lending_limit = Amounts::unlimited();
   bool limits_lending = false;

@@ -41,12 +41,12 @@ TrustDomainId State::trust_domain_id(const std::string& name) {
 void State::configure_limits(QueueState& queue, const QueueConfig& config) {
   QuotaAmounts configured;
   resolve(config.guaranteed, *this, [&](std::size_t dim, std::int64_t amount) { configured.state(dim, amount); });
-  const std::int64_t window_ms = checked_multiply(config.use_or_lose_s, 1000);
+  const std::int64_t window_ms = checked_multiply(config.guarantee_decay_s, 1000);
   // A decayed guarantee stays decayed until an operator changes this guarantee or its window. Other changes of the
   // configuration do not restore it.
-  if (!(configured == queue.configured) || window_ms != queue.use_or_lose_ms) {
+  if (!(configured == queue.configured) || window_ms != queue.guarantee_decay_ms) {
     queue.guaranteed = queue.configured = configured;
-    queue.use_or_lose_ms = window_ms;
+    queue.guarantee_decay_ms = window_ms;
     forget_guarantee_use(queue);
   }
   queue.max = Amounts::unlimited();
@@ -127,7 +127,7 @@ void State::configure_queues(const ClusterConfig& config) {
   for (QueueState& queue : queues_) {
     if (!queue.removed) continue;
     queue.guaranteed = queue.configured = {};  // it may be configured again without these
-    queue.use_or_lose_ms = 0;
+    queue.guarantee_decay_ms = 0;
     queue.eviction = of_cluster;
     queue.evictions = {};
     forget_guarantee_use(queue);
@@ -145,8 +145,9 @@ void State::configure_pools() {
     mine.classes = pool.classes;
     mine.burst = pool.burst;
     const auto& levels = config_.topology_levels;
-    if (!pool.apart.empty())
-      mine.apart = static_cast<std::size_t>(std::find(levels.begin(), levels.end(), pool.apart) - levels.begin());
+    if (!pool.trust_domain_isolation.empty())
+      mine.trust_domain_isolation = static_cast<std::size_t>(
+          std::find(levels.begin(), levels.end(), pool.trust_domain_isolation) - levels.begin());
     has_burst_pools_ = has_burst_pools_ || pool.burst;
   }
 }
@@ -206,7 +207,7 @@ void State::on(const ClusterConfigured& event) {
   }
   for (QueueState& queue : queues_) {
     queue.demand = {};
-    if (queue.use_or_lose_ms > 0) touched_loads_.insert(queue.id);
+    if (queue.guarantee_decay_ms > 0) touched_loads_.insert(queue.id);
   }
   for (const JobId id : waiting) count_demand(existing(id), +1);
   if (!maintenance_.empty()) {

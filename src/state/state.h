@@ -61,7 +61,7 @@ struct PoolState {
   bool burst = false;
   // Trust domain isolation: only one trust domain may run in each domain of this topology level. The number of levels
   // stands for the node itself; nothing means no isolation.
-  std::optional<std::size_t> apart = {};
+  std::optional<std::size_t> trust_domain_isolation = {};
 
   bool admits(JobClass job_class) const {
     return classes.empty() || std::find(classes.begin(), classes.end(), job_class) != classes.end();

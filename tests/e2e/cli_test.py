@@ -252,7 +252,7 @@ def a_job_that_cannot_be_moved_says_why(berth):
     berth.wait(job, "running")
     assert "would lose" in refused(job)
     told = refused(job, "--lose-work")
-    assert f"job {job} finds no places elsewhere now" in told and "(gpus-busy)" in told, told
+    assert f"job {job} finds no places elsewhere now" in told and "(insufficient-resources)" in told, told
     assert "no such node" in refused(job, "--off", "n9", code=3)
     refused("99999", code=3)
     assert berth.json("job", job)["phase"] == "running"
@@ -325,9 +325,9 @@ def a_waiting_job_says_what_refuses_it(berth):
     waiting = berth.submit("--queue", "a", "--gpus", "2", "--", "true")
     held = berth.submit("--queue", "a", "--gpus", "2", "--hold", "--", "true")
     rows = {str(job["id"]): job for job in berth.json("jobs")}
-    assert rows[waiting]["reason"] == "gpus-busy" and rows[held]["reason"] == "held", rows
+    assert rows[waiting]["reason"] == "insufficient-resources" and rows[held]["reason"] == "held", rows
     assert "reason" not in rows[holder], rows
-    assert "pending (gpus-busy)" in berth("jobs") and "gpus-busy" in berth("job", waiting)
+    assert "pending (insufficient-resources)" in berth("jobs") and "insufficient-resources" in berth("job", waiting)
     berth("cancel", holder, held)
     berth.wait(waiting, "finished")
 

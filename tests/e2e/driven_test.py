@@ -79,7 +79,7 @@ def what_the_driver_says_is_told_of_gpu_and_job(world):
     assert world.metrics()[2:] == ['berth_driven_ratio{pool="default",model="H100-SXM5-80GB"} 0.4'], world.metrics()
     assert "\n  driven      40% of its 1 GPU in the last " in world.berth("job", str(whole)), world.berth("job", str(whole))
     table = world.berth("nodes", "n1")
-    assert "STATE     DRIVEN  JOBS" in table and table.count("    40%  ") == 2, table
+    assert "STATE     UTIL  JOBS" in table and table.count("  40%  ") == 2, table
     assert "driven" not in world.job(share)  # of a GPU that is shared nobody can tell
     world.drive(0)
     wait_for(lambda: world.job(whole)["driven"]["pct"] < 40)

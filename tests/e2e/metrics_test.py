@@ -289,7 +289,7 @@ def a_preemption_is_seen_from_all_sides(world):
     wait_for(lambda: world.job(owner)["phase"] == "running")
     after = compare(server)
     assert after("berth_evictions_total", queue="rest/borrower", cause="reclaim") == 1
-    assert after("berth_let_off_total", queue="rest/borrower", cause="reclaim") == 0
+    assert after("berth_evictions_cancelled_total", queue="rest/borrower", cause="reclaim") == 0
     assert after("berth_eviction_seconds", "_count", cause="reclaim") == 1
     assert after("berth_ended_attempts_total", **{"queue": "rest/borrower", "class": "training", "outcome": "preempted"}) == 1
     assert after("berth_restarts_total", **{"queue": "rest/borrower", "class": "training"}) == 0
@@ -333,11 +333,11 @@ def whoever_waits_has_the_reason_that_the_list_says(world):
     server.ask("POST", "/v1/nodes/n1/cordon")
     metrics = compare(server)
     reasons = {reason for _, reason in metrics.by("berth_pending_jobs", "queue", "reason")}
-    assert {"held", "never-fits", "behind-head", "dependency", "queue-max"} <= reasons, reasons
+    assert {"held", "never-fits", "behind-queue-head", "dependency", "quota-max"} <= reasons, reasons
     assert metrics("berth_gpus", model="H100-SXM5-80GB", state="idle") == 0
     assert metrics("berth_oldest_wait_seconds", queue="rest/strict") > 0
     refused = metrics.by("berth_refusals_total", "reason")
-    assert refused[("never-fits",)] >= 1 and sum(refused.values()) <= metrics("berth_jobs_asked_total"), refused
+    assert refused[("never-fits",)] >= 1 and sum(refused.values()) <= metrics("berth_scheduling_attempts_total"), refused
     server.ask("POST", "/v1/nodes/n1/uncordon")
     compare(server)
     server.ask("POST", f"/v1/jobs/{held}/release")

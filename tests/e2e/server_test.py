@@ -238,7 +238,7 @@ def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
     for said, change in keeps_away.items():
         waits = server.ask("POST", "/v1/jobs", asks_for_the_node(**change))["id"]
         why = server.ask("GET", f"/v1/jobs/{waits}/why")
-        assert why["phase"] == "pending" and why["code"] == "pool-closed", why
+        assert why["phase"] == "pending" and why["code"] == "no-eligible-node", why
         assert said in why["details"] + [one["text"] for one in why["changes"]], why
     assert not any("--node" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
     discard(server)

@@ -257,10 +257,10 @@ class ExactSolver {
   bool apart(std::size_t n) const {
     const std::string& pool = state_.nodes()[n].spec.pool;
     for (const PoolConfig& one : state_.config().pools) {
-      if (one.name != pool || one.apart.empty()) continue;
+      if (one.name != pool || one.trust_domain_isolation.empty()) continue;
       for (const Other& other : others_) {
-        const bool beside =
-            other.node == n || (state_.nodes()[other.node].spec.pool == pool && together(n, other.node, one.apart));
+        const bool beside = other.node == n || (state_.nodes()[other.node].spec.pool == pool &&
+                                                together(n, other.node, one.trust_domain_isolation));
         if (beside && !trusts(other)) return false;
       }
     }

@@ -5,6 +5,7 @@
 
 #include "api/http/screen.h"
 #include "api/http/url.h"
+#include "model/document/renamed.h"
 
 namespace berth::http {
 namespace {
@@ -125,6 +126,10 @@ std::optional<Response> check_value(const ParameterDoc& parameter, const std::st
   }
   const auto& values = parameter.values;
   if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end()) {
+    const std::vector<std::string_view> known(values.begin(), values.end());
+    if (const auto now = document::renamed(value, known))
+      return bad_request("the query parameter " + parameter.name + ": '" + value + "' is now '" + std::string(*now) +
+                         "'");
     return bad_request("the query parameter " + parameter.name + " has to be one of: " + joined(values));
   }
   return std::nullopt;

@@ -75,7 +75,7 @@ Schema queue() {
        {"max", amounts("What it never exceeds, as far as stated.")},
        {"lending_limit", amounts("What of its guarantee others may use, as far as stated.")},
        {"max_per_user", object("What one user has below it at most, as far as stated.",
-                               {{"jobs?", integer("Jobs that run or are promised places.")},
+                               {{"jobs?", integer("Jobs that run or are nominated to places.")},
                                 {"gpus?", number("GPUs of those.")},
                                 {"submitted?", integer("Jobs that run or wait; a service or an array is one.")}})},
        {"attained_service?", object("Its jobs go by the GPU time they have had, not by arrival.",
@@ -98,14 +98,14 @@ Schema queue() {
        {"users?",
         list("Where the queue is asked for by itself and limits users: what each has below it, by name.",
              object("A user.", {{"user", text("The user's name.")},
-                                {"jobs", integer("Jobs that run or are promised places.")},
+                                {"jobs", integer("Jobs that run or are nominated to places.")},
                                 {"gpus", number("GPUs of those.")},
                                 {"submitted", integer("Jobs that run or wait; a service or an array is one.")}}))},
        {"usage", amounts("What is bound below it.")},
        {"within", amounts("The part of it that is within its guarantee and those of the queues above it.")},
        {"borrowed_gpus", number("GPUs beyond that: jobs of other queues may reclaim them.")},
        {"burst_gpus", number("GPUs of burst pools, all of them borrowed.")},
-       {"nominated_gpus", number("GPUs promised to jobs whose victims are leaving.")},
+       {"nominated_gpus", number("GPUs nominated to jobs whose victims are leaving.")},
        {"pending", integer("Jobs that wait below it and may be asked.")},
        {"running", integer("Jobs that run below it.")},
        {"dominant_share", text("The largest part of the cluster's GPU-equivalents, cores or memory that it "
@@ -123,7 +123,7 @@ Schema gpu() {
                  {"healthy", boolean("It takes work.")},
                  {"simulated", boolean("It does not exist.")},
                  {"free", number("0 to 1: what of it is not bound.")},
-                 {"nominated", number("0 to 1: what of it is promised.")},
+                 {"nominated", number("0 to 1: what of it is nominated.")},
                  {"slices?", text("Of one that is cut: taken slices of its memory, such as 4-7.")},
                  {"driven_pct?", number("The time in the last hour in which the driver saw it at work, "
                                         "in percent; absent: not measured.")},
@@ -142,9 +142,9 @@ Schema capacity() {
        {"since", time("Nothing has held anything there since then.")},
        {"kept_for",
         word("nothing: it could go, together with all others of which that is said. recent: it is not idle for long "
-             "enough. promised, held: to or for the job. wanted: the job waits and could use it. guaranteed: the "
+             "enough. nominated, reserved: for the job. wanted: the job waits and could use it. guaranteed: the "
              "guarantees of queues count on it.",
-             {"nothing", "recent", "promised", "held", "wanted", "guaranteed"})},
+             {"nothing", "recent", "nominated", "reserved", "wanted", "guaranteed"})},
        {"job?", integer("For which job it stays.")},
        {"cordoned", boolean("It takes no new tasks.")}});
   const Schema wanted = object("Further nodes of the kind that would help, tried by themselves.",

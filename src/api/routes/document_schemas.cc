@@ -155,7 +155,7 @@ Schema queue_settings() {
                         {"trust_domain?", text("The parent's if absent.")},
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
                         {"attained_service?", closed(attained_service())},
-                        {"use_or_lose?", duration("So long without use halves the idle part of its guarantee.")},
+                        {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
                         {"eviction?", eviction()},
                         {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
@@ -164,39 +164,40 @@ Schema queue_settings() {
 }
 
 Schema scheduling() {
-  return closed(
-      object("Knobs of scheduling.",
-             {{"min_runtime?", duration("Nobody is evicted before it has run so "
-                                        "long.")},
-              {"grace?", duration("Time to save before the kill.")},
-              {"holds?", integer("Blocked jobs per pool that get a promised start.")},
-              {"hold_after?", duration("So long a job has waited before it is promised a start by estimates.")},
-              {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
-              {"reclaim?", boolean("Borrowed GPUs are taken back.")},
-              {"preempt?", boolean("Higher priority displaces lower.")},
-              {"usage_half_life?", duration("Half of past usage is forgotten in the "
-                                            "order after so long; 0: all at once.")},
-              {"deadline_slack?", duration("A job is urgent so long before the last "
-                                           "moment at which it could start.")},
-              {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
-                                            "best-fit if absent.")},
-              {"energy?", boolean("Of the GPU models that a job accepts, those come first of which the least watts go "
-                                  "into the same work; false if absent.")},
-              {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
-                                               "which the alarm is raised; 0: never.")},
-              {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
-              {"flap_window?", duration("The window.")},
-              {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
-              {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "
-                                              "limit.")},
-              {"moves_per_hour?", integer("Jobs that are moved within an hour so that others fit, at most; 0: nobody "
-                                          "is.")},
-              {"preempt_max_loss?", duration("Unsaved GPU time lost per GPU that a preemption gains, at most; 0: no "
-                                             "limit.")},
-              {"mass_loss?", integer("With so many percent of the nodes silent at once none is given up; 0: each by "
-                                     "itself.")},
-              {"resize_interval?", duration("A gang grows no sooner than this after its size "
-                                            "last changed.")}}));
+  return closed(object(
+      "Knobs of scheduling.",
+      {{"min_runtime?", duration("Nobody is evicted before it has run so "
+                                 "long.")},
+       {"grace?", duration("Time to save before the kill.")},
+       {"backfill_reservations?", integer("Blocked jobs per pool that get a backfill reservation.")},
+       {"backfill_after?", duration("So long a job has waited before it gets a reservation by estimates.")},
+       {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
+       {"reclaim?", boolean("Borrowed GPUs are taken back.")},
+       {"preempt?", boolean("Higher priority displaces lower.")},
+       {"usage_half_life?", duration("Half of past usage is forgotten in the "
+                                     "order after so long; 0: all at once.")},
+       {"deadline_slack?", duration("A job is urgent so long before the last "
+                                    "moment at which it could start.")},
+       {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
+                                     "best-fit if absent.")},
+       {"energy?", boolean("Of the GPU models that a job accepts, those come first of which the least watts go "
+                           "into the same work; false if absent.")},
+       {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
+                                        "which the alarm is raised; 0: never.")},
+       {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
+       {"flap_window?", duration("The window.")},
+       {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
+       {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "
+                                       "limit.")},
+       {"consolidations_per_hour?", integer("Jobs that are moved within an hour so that others fit, at most; 0: nobody "
+                                            "is.")},
+       {"preempt_max_loss?", duration("Unsaved GPU time lost per GPU that a preemption gains, at most; 0: no "
+                                      "limit.")},
+       {"max_unreachable_percent?",
+        integer("With so many percent of the nodes silent at once none is given up; 0: each by "
+                "itself.")},
+       {"resize_interval?", duration("A gang grows no sooner than this after its size "
+                                     "last changed.")}}));
 }
 
 Schema config() {
@@ -211,7 +212,8 @@ Schema config() {
               {"queues?", words("Only these subtrees may use it.")},
               {"classes?", list("Only jobs of these classes may use it; not empty.", word_of<JobClass>("A class."))},
               {"burst?", boolean("It backs no guarantee: whatever runs there is borrowed.")},
-              {"apart?", text("Within one domain of this topology level, or node, it runs one trust domain.")}}));
+              {"trust_domain_isolation?",
+               text("Within one domain of this topology level, or node, it runs one trust domain.")}}));
   const Schema priority = closed(object("A priority class.", {{"value", integer("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
   return closed(object(

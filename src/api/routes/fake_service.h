@@ -110,7 +110,7 @@ class FakeService : public Service {
     look(View{state, now, {}, [this] { return gpu_utilization; }});
   }
   Explained explain(JobId) override {
-    return {"gpus-busy",
+    return {"insufficient-resources",
             false,
             "needs 8 GPUs, 4 are free",
             {"4 of 8 free on n1"},

@@ -19,7 +19,7 @@ Schema checkpoint() {
 Schema stop() {
   return object("Why and how the running attempt is asked to stop.",
                 {{"cause", word_of<StopCause>("Why.")},
-                 {"claimant?", integer("The job for which it makes room.")},
+                 {"preemptor?", integer("The job for which it makes room.")},
                  {"began", time("Since when.")},
                  {"deadline", time("When what still runs is killed.")},
                  {"acknowledged", boolean("It has saved its work.")},
@@ -37,7 +37,7 @@ Schema placement() {
 }
 
 Schema nomination() {
-  return object("Places that are promised to a waiting job and become free when its victims have left.",
+  return object("Places that are nominated to a waiting job and become free when its victims have left.",
                 {{"cause", word_of<StopCause>("Why the victims leave.")},
                  {"victims", list("The jobs that leave.", integer("A job."))},
                  {"placements", list("The places.", reference("Placement"))}});
@@ -55,7 +55,7 @@ Schema estimate() {
 Schema reservation() {
   return object("A start that is held for the waiting job.",
                 {{"start", time("When it is expected to start at the latest.")},
-                 {"first_start", time("What the first hold of this wait said.")}});
+                 {"first_start", time("What the first reservation of this wait said.")}});
 }
 
 Schema task() {
@@ -77,10 +77,10 @@ Schema attempt() {
                  {"ended", time("When every task of it was over.")},
                  {"outcome", word_of<Outcome>("How it ended.")},
                  {"cause?", word_of<StopCause>("Why it was asked to stop.")},
-                 {"claimant?", integer("The job for which it made room.")},
+                 {"preemptor?", integer("The job for which it made room.")},
                  {"code", integer("Its exit code.")},
                  {"message", text("What the first task that failed said.")},
-                 {"held_start?", time("When the first hold of its wait said that it would start.")},
+                 {"reserved_start?", time("When the first reservation of its wait said that it would start.")},
                  {"slip_s?", integer("Seconds that it started later than that.")},
                  {"checkpoint_step", integer("The step up to which it had saved its work; 0: none.")},
                  {"gpus_on", list("What it held.", object("GPUs of a node.", {{"node", text("The node.")},
@@ -130,12 +130,12 @@ Schema in_full() {
   Schema job = summary();
   job["description"] = "A job in full.";
   const Schema more = object("", {{"estimate?", reference("Estimate")},
-                                  {"start_hold?", reference("StartHold")},
+                                  {"reservation?", reference("Reservation")},
                                   {"slip_s?", integer("Seconds that its start came later than was first held.")},
                                   {"nomination?", reference("Nomination")},
-                                  {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is promised have "
+                                  {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is nominated to have "
                                                               "simulated GPUs.")},
-                                  {"driven?", reference("DrivenUse")},
+                                  {"driven?", reference("GpuUtilizationUse")},
                                   {"tasks", list("The tasks of its running attempt.", reference("Task"))},
                                   {"past", list("Its earlier attempts.", reference("Attempt"))},
                                   {"spec", reference("JobDocument")}});
@@ -152,10 +152,10 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Placement"] = placement();
   schemas["Nomination"] = nomination();
   schemas["Estimate"] = estimate();
-  schemas["StartHold"] = reservation();
+  schemas["Reservation"] = reservation();
   schemas["Task"] = task();
   schemas["Attempt"] = attempt();
-  schemas["DrivenUse"] =
+  schemas["GpuUtilizationUse"] =
       object("How much the GPUs that it has whole were driven in the last hour, where that was measured.",
              {{"pct", number("The mean of the time in which the driver saw them at work, in percent.")},
               {"gpus", integer("GPUs of which that was measured.")},

@@ -202,7 +202,7 @@ json::object stop_view(const JobSpec& spec, const state::Stop& stop, const Names
                     {"deadline", to_iso8601(stop.deadline)},
                     {"acknowledged", stop.acknowledged},
                     {"forced", stop.forced}};
-  if (stop.preemptor.valid()) view["claimant"] = stop.preemptor.value();
+  if (stop.preemptor.valid()) view["preemptor"] = stop.preemptor.value();
   if (stop.keep > 0) view["keep"] = stop.keep;
   json::array to;
   for (std::size_t i = 0; i < stop.to.size(); ++i) to.push_back(placement_view(spec, i, stop.to[i], names));
@@ -278,12 +278,12 @@ json::object attempt_view(const AttemptRecord& record, const Names& names) {
                     {"message", record.message},
                     {"checkpoint_step", record.checkpoint_step},
                     {"gpus_on", std::move(gpus_on)}};
-  if (record.held_start) {
-    view["held_start"] = to_iso8601(*record.held_start);
-    view["slip_s"] = slip_s(record.started, *record.held_start);
+  if (record.reserved_start) {
+    view["reserved_start"] = to_iso8601(*record.reserved_start);
+    view["slip_s"] = slip_s(record.started, *record.reserved_start);
   }
   if (record.cause) view["cause"] = text(name_of(*record.cause));
-  if (record.preemptor.valid()) view["claimant"] = record.preemptor.value();
+  if (record.preemptor.valid()) view["preemptor"] = record.preemptor.value();
   return view;
 }
 
@@ -363,8 +363,9 @@ json::object job_in_full(const ShownJob& shown) {
   json::object view = job_summary(shown);
   const JobState& job = shown.job;
   if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
-  if (job.reservation) view["start_hold"] = reservation_view(*job.reservation);
-  if (job.attempt && job.attempt->held_start) view["slip_s"] = slip_s(job.attempt->started, *job.attempt->held_start);
+  if (job.reservation) view["reservation"] = reservation_view(*job.reservation);
+  if (job.attempt && job.attempt->reserved_start)
+    view["slip_s"] = slip_s(job.attempt->started, *job.attempt->reserved_start);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);
   const bool asks_gpus = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
                                      [](const TaskGroup& group) { return group.request.gpus > 0; });

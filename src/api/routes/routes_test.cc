@@ -388,6 +388,7 @@ TEST_CASE("what is not there, not known or not allowed has its status and code")
       {"GET", "/v1/usage?from=yesterday", 400, "invalid"},
       {"GET", "/v1/usage?from=2025-01-01&to=2024-01-01", 400, "invalid"},
       {"GET", "/v1/events?kind=party", 400, "bad-request"},
+      {"GET", "/v1/events?kind=start-held", 400, "bad-request"},  // reservation-made now
       {"GET", "/v1/events?from=-1", 400, "invalid"},
       {"GET", "/v1/nothing", 404, "not-found"},
       {"PATCH", "/v1/jobs/1", 405, "method-not-allowed"},

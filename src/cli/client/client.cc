@@ -132,10 +132,10 @@ Error Client::Connection::failure(CURLcode code, std::string_view method, std::c
   curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &reason);
   const std::string server = "the berth server at " + options.base_url;
   if (code == CURLE_COULDNT_CONNECT && reason == ECONNREFUSED) {
-    return {ErrorCode::kUnavailable,
-            "nobody listens at " + options.base_url +
-                ": start a server with `berth serve --config FILE --data DIR`, or try berth on this machine with "
-                "`berth dev`"};
+    return {ErrorCode::kUnavailable, "cannot connect to " + options.base_url +
+                                         ": is the server running? Start one with `berth serve --config FILE --data "
+                                         "DIR`, or try berth on this machine with "
+                                         "`berth dev`"};
   }
   if (code == CURLE_OPERATION_TIMEDOUT) {
     std::string message = server + " was silent for " + seconds(waited);

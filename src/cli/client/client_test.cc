@@ -50,7 +50,7 @@ TEST_CASE("client: a refused connection says how to start a server") {
   const auto reply = Client({.base_url = url, .token = ""}).get("/health");
   REQUIRE_FALSE(reply);
   CHECK(reply.error().code == ErrorCode::kUnavailable);
-  CHECK(reply.error().message.find("nobody listens at " + url) != std::string::npos);
+  CHECK(reply.error().message.find("cannot connect to " + url) != std::string::npos);
   CHECK(reply.error().message.find("berth serve") != std::string::npos);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // "2 guaranteed, 1 wanted": why idle nodes stay.
 std::string kept(const Json& kind) {
-  constexpr std::array<const char*, 5> kReasons{"guaranteed", "held", "promised", "recent", "wanted"};
+  constexpr std::array<const char*, 5> kReasons{"guaranteed", "nominated", "recent", "reserved", "wanted"};
   std::vector<std::string> parts;
   for (const char* reason : kReasons) {
     std::int64_t count = 0;

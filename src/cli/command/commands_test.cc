@@ -122,9 +122,9 @@ TEST_CASE("nodes and job: how much GPUs are driven, where it is measured") {
   const std::string gpus =
       R"("gpus":[{"index":0,"free":0,"driven_pct":3.6,"jobs":[7]},{"index":1,"free":1,"jobs":[]}])";
   const auto node = outcome_of(NodesOptions{{}, "n1"}, {ok(R"({"name":"n1","status":"ready",)" + gpus + "}")});
-  CHECK_NE(node.out.find("GPU  STATE   DRIVEN  JOBS"), std::string::npos);
-  CHECK_NE(node.out.find("  0  in use      4%  7"), std::string::npos);
-  CHECK_NE(node.out.find("  1  free         -"), std::string::npos);
+  CHECK_NE(node.out.find("GPU  STATE   UTIL  JOBS"), std::string::npos);
+  CHECK_NE(node.out.find("  0  in use    4%  7"), std::string::npos);
+  CHECK_NE(node.out.find("  1  free       -"), std::string::npos);
   const auto line = [](const std::string& gpu_utilization) {
     return outcome_of(
                JobViewOptions{{}, "7"},
@@ -258,7 +258,7 @@ TEST_CASE("job: tells the story in order") {
     "kind": "gang", "class": "training", "phase": "running", "within": true, "priority": 500, "attempt": 2, "tasks_total": 1,
     "submitted": "2026-11-21T08:00:00.000Z", "waiting_since": "2026-11-21T08:00:00.000Z", "started": "2026-11-21T08:10:00.000Z",
     "past": [{"attempt": 1, "waited_from": "2026-11-21T08:00:00.000Z", "started": "2026-11-21T08:00:30.000Z",
-              "ended": "2026-11-21T08:05:30.000Z", "outcome": "preempted", "cause": "reclaim", "claimant": 9, "code": 0,
+              "ended": "2026-11-21T08:05:30.000Z", "outcome": "preempted", "cause": "reclaim", "preemptor": 9, "code": 0,
               "message": "", "checkpoint_step": 120, "gpus_on": [{"node": "n1", "gpus": 8}]}],
     "tasks": [{"task": 0, "group": "main", "node": "n2", "gpus": ["u1", "u2"], "phase": "running"}],
     "spec": {"comment": "run 3\u001b[2J", "tasks": 1, "gpus": 2, "cpus": 2, "memory": "2GiB",
@@ -480,12 +480,12 @@ TEST_CASE("connection: flag over environment over default") {
 TEST_CASE("events: told in words, and those of a kind to come by their fields") {
   const auto words = [](const char* json) { return event_words(boost::json::parse(json)); };
   CHECK(
-      words(R"({"kind": "stop-began", "job": 7, "attempt": 1, "cause": "reclaim", "claimant": 9, "deadline": "D"})") ==
+      words(R"({"kind": "stop-began", "job": 7, "attempt": 1, "cause": "reclaim", "preemptor": 9, "deadline": "D"})") ==
       "job 7 attempt 1 is asked to stop: reclaim, for job 9, until D");
-  CHECK(stop_words(boost::json::parse(R"({"cause": "consolidate", "claimant": 9, "moves_to": [{"node": "n1"},
+  CHECK(stop_words(boost::json::parse(R"({"cause": "consolidate", "preemptor": 9, "moves_to": [{"node": "n1"},
     {"node": "n1"}, {"node": "n2"}]})")) == "consolidate, for job 9, moves to n1, n2");
   const char* place = R"([{"node": 0, "gpus": [1, 2]}])";
-  CHECK(words((R"({"kind": "move-promised", "job": 7, "attempt": 1, "placements": )" + std::string(place) + "}")
+  CHECK(words((R"({"kind": "move-nominated", "job": 7, "attempt": 1, "placements": )" + std::string(place) + "}")
                   .c_str()) == "job 7 attempt 1 will move to 1 task on 2 GPUs");
   CHECK(words((R"({"kind": "nominated", "job": 7, "victims": [], "cause": "consolidate", "placements": )" +
                std::string(place) + "}")

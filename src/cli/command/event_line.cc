@@ -134,7 +134,7 @@ constexpr std::array kTellings{
     Telling{"task-started", [](const Json& e) { return task(e) + " runs"; }},
     Telling{"task-exited", &exited},
     Telling{"stop-began", &stop_began},
-    Telling{"move-promised", [](const Json& e) { return attempt(e) + " will move to " + placements(e); }},
+    Telling{"move-nominated", [](const Json& e) { return attempt(e) + " will move to " + placements(e); }},
     Telling{"move-ordered",
             [](const Json& e) {
               return attempt(e) + " is ordered to move off " + counted(std::to_string(items(e, "off").size()), "node") +
@@ -149,11 +149,11 @@ constexpr std::array kTellings{
     Telling{"service-updated", [](const Json& e) { return job(e) + " is updated, version " + show(e, "generation"); }},
     Telling{"attempt-shrunk",
             [](const Json& e) { return attempt(e) + " is scaled down to " + counted(show(e, "keep"), "task"); }},
-    Telling{"start-held",
+    Telling{"reservation-made",
             [](const Json& e) {
               return job(e) + " has a backfill reservation at " + clock_text(show(e, "start")) + ", " + placements(e);
             }},
-    Telling{"start-hold-dropped",
+    Telling{"reservation-dropped",
             [](const Json& e) { return "backfill reservation of " + job(e) + " dropped" + colon(show(e, "why")); }},
     Telling{"starts-sought", [](const Json&) { return std::string("backfill reservations were looked for"); }},
     Telling{"guarantee-changed", &guarantee_changed},

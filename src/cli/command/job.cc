@@ -120,11 +120,12 @@ std::string heading(const Json& job, Timestamp now) {
   }
   fact(out, "driven", utilization_words(job));
   fact(out, "time limit", show(spec, "time_limit"));
-  if (has(job, "start_hold")) {
-    const Json& hold = at(job, "start_hold");
-    const bool slipped = show(hold, "start") != show(hold, "first_start");
-    fact(out, "start held",
-         clock_text(show(hold, "start")) + (slipped ? ", first " + clock_text(show(hold, "first_start")) : ""));
+  if (has(job, "reservation")) {
+    const Json& reservation = at(job, "reservation");
+    const bool slipped = show(reservation, "start") != show(reservation, "first_start");
+    fact(out, "reservation",
+         clock_text(show(reservation, "start")) +
+             (slipped ? ", first " + clock_text(show(reservation, "first_start")) : ""));
   }
   if (has(job, "slip_s") && integer(job, "slip_s") > 0)
     fact(out, "slipped by", span_text(integer(job, "slip_s") * 1000));

@@ -26,7 +26,7 @@ std::string counted(const std::string& amount, const std::string& noun) {
 
 std::string stop_words(const Json& stopped) {
   std::string words = show(stopped, "cause");
-  if (has(stopped, "claimant")) words += ", for job " + show(stopped, "claimant");
+  if (has(stopped, "preemptor")) words += ", for job " + show(stopped, "preemptor");
   std::string before;
   for (const Json& place : items(stopped, "moves_to")) {
     const std::string node = show(place, "node");

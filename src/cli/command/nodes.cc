@@ -116,7 +116,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
 std::string gpu_state(const Json& gpu) {
   if (at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy")) return "unhealthy";
   const double free = number(gpu, "free");
-  if (free >= 1) return number(gpu, "nominated") > 0 ? "promised" : "free";
+  if (free >= 1) return number(gpu, "nominated") > 0 ? "nominated" : "free";
   return free > 0 ? show(gpu, "free") + " free" : "in use";
 }
 
@@ -137,7 +137,7 @@ std::string images_text(const Json& node) {
 std::string detail(const Json& node, bool wide, std::size_t width) {
   Table table({{"GPU", Align::kRight},
                {"STATE"},
-               {"DRIVEN", Align::kRight},
+               {"UTIL", Align::kRight},
                {"JOBS"},
                {"MODEL", Align::kLeft, true},
                {"MEMORY", Align::kRight},

@@ -45,7 +45,7 @@ void advise_on_fragmentation(Survey& survey) {
                 AdviceAbout::kCluster,
                 {},
                 "No jobs are moved to reduce fragmentation; now " + now + ".",
-                std::string("Set `scheduling.moves_per_hour`, such as 10") +
+                std::string("Set `scheduling.consolidations_per_hour`, such as 10") +
                     (scheduling.score == NodeScore::kBestFit
                          ? ", and `scheduling.score: fragmentation`, by which less of it arises."
                          : ".")},

@@ -68,5 +68,5 @@ Capacity capacity_of(state::State& state, Timestamp now, std::int64_t idle_for_m
 }  // namespace berth::explain
 
 namespace berth {
-BERTH_ENUM_NAMES(explain::KeptFor, "nothing", "recent", "promised", "held", "wanted", "guaranteed");
+BERTH_ENUM_NAMES(explain::KeptFor, "nothing", "recent", "nominated", "reserved", "wanted", "guaranteed");
 }

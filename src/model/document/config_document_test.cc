@@ -49,7 +49,7 @@ void add_queues(Random& random, ClusterConfig& config, const std::string& parent
     if (random.chance(300)) queue.policy = QueuePolicy::kStrict;
     if (random.chance(200)) queue.attained_service = {{random.between(1, 9), random.between(10, 99'999)}, 3600};
     const bool states = queue.guaranteed != ResourceAmounts();
-    if (states && random.chance(300)) queue.use_or_lose_s = random.between(1, 999'999);
+    if (states && random.chance(300)) queue.guarantee_decay_s = random.between(1, 999'999);
     if (random.chance(300)) queue.eviction = random_terms(random);
     config.queues.push_back(queue);
     if (depth < 3 && !queue.attained_service) add_queues(random, config, queue.path + "/", depth + 1);
@@ -64,7 +64,7 @@ ClusterConfig random_config(Random& random) {
   if (config.pools.size() > 1) {
     if (random.chance(300)) config.pools[1].classes = {JobClass::kInference, JobClass::kDev};
     config.pools[1].burst = random.chance(300);
-    if (random.chance(500)) config.pools[1].apart = "node";
+    if (random.chance(500)) config.pools[1].trust_domain_isolation = "node";
   }
   if (random.chance(500)) config.topology_levels = {"zone", "block", "rack"};
   if (random.chance(700)) config.priority_classes = {{"high", 1000, false}, {"low", -5, true}};
@@ -97,7 +97,7 @@ queues:
     queues:
       nlp: {guaranteed: {gpus: 0.5}}
       vision:
-scheduling: {min_runtime: 10m, grace: 30s, holds: 2, reclaim: true, preempt: false}
+scheduling: {min_runtime: 10m, grace: 30s, backfill_reservations: 2, reclaim: true, preempt: false}
 )",
                                   "cluster.yaml");
   REQUIRE_MESSAGE(config.has_value(), config.error().message);
@@ -141,18 +141,19 @@ TEST_CASE("a queue may order its jobs by what they have had") {
 
 TEST_CASE("a pool may be for some classes, or back no guarantee; a guarantee may be lost that is not used") {
   const auto config = read_config(R"(pools: [{name: online, classes: [inference, dev]}, {name: spot, burst: true}]
-queues: {a: {guaranteed: {gpus: 8}, use_or_lose: 7d}}
+queues: {a: {guaranteed: {gpus: 8}, guarantee_decay: 7d}}
 )",
                                   "cluster.yaml");
   REQUIRE_MESSAGE(config.has_value(), config.error().message);
   CHECK(config->pools[0].classes == std::vector{JobClass::kInference, JobClass::kDev});
   CHECK_FALSE(config->pools[0].burst);
   CHECK(config->pools[1].burst);
-  CHECK_EQ(config->queues[0].use_or_lose_s, 7 * 86'400);
+  CHECK_EQ(config->queues[0].guarantee_decay_s, 7 * 86'400);
   CHECK_NE(config_refusal("pools: [{name: p, classes: []}]\n").find("classes is empty"), std::string::npos);
   CHECK_NE(config_refusal("pools: [{name: p, classes: [fun]}]\n").find("fun"), std::string::npos);
   CHECK_NE(config_refusal("pools: [{name: p, classes: [dev, dev]}]\n").find("listed twice"), std::string::npos);
-  CHECK_NE(config_refusal("queues: {a: {use_or_lose: 7d}}\n").find("1:27: queue 'a'.use_or_lose"), std::string::npos);
+  CHECK_NE(config_refusal("queues: {a: {guarantee_decay: 7d}}\n").find("1:27: queue 'a'.guarantee_decay"),
+           std::string::npos);
 }
 
 TEST_CASE("what is not mentioned is as in the default configuration") {
@@ -216,7 +217,18 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, use_or_lose, eviction, queues"},
+       "attained_service, guarantee_decay, eviction, queues"},
+      {"queues: {a: {use_or_lose: 7d}}\n", "cluster.yaml:1:14: queues.a: 'use_or_lose' is now 'guarantee_decay'"},
+      {"queues: {a: {apart: node}}\n",  // trust_domain_isolation is a key of pools
+       "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, weight, "
+       "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
+       "attained_service, guarantee_decay, eviction, queues"},
+      {"pools: [{name: a, apart: node}]\n", "cluster.yaml:1:19: pools[0]: 'apart' is now 'trust_domain_isolation'"},
+      {"scheduling: {holds: 1}\n", "cluster.yaml:1:14: scheduling: 'holds' is now 'backfill_reservations'"},
+      {"scheduling: {hold_after: 1d}\n", "cluster.yaml:1:14: scheduling: 'hold_after' is now 'backfill_after'"},
+      {"scheduling: {mass_loss: 5}\n", "cluster.yaml:1:14: scheduling: 'mass_loss' is now 'max_unreachable_percent'"},
+      {"scheduling: {moves_per_hour: 5}\n",
+       "cluster.yaml:1:14: scheduling: 'moves_per_hour' is now 'consolidations_per_hour'"},
       {"queues: {a: {weight: -1}}\n", "cluster.yaml:1:22: queues.a.weight: -1 is out of range; give 0 to 1000000"},
       {"queues: {a: {weight: 1.5}}\n",
        "cluster.yaml:1:22: queues.a.weight: '1.5' is not an integer; give decimal digits alone, without leading zeros"},
@@ -230,10 +242,10 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"scheduling: {grace: 30}\n",
        "cluster.yaml:1:21: scheduling.grace: '30' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m"},
       {"scheduling: {grace: 367d}\n", "cluster.yaml:1:14: scheduling.grace must be between 0s and 365d"},
-      {"scheduling: {holds: 3, hold_after: 367d}\n",
-       "cluster.yaml:1:24: scheduling.hold_after must be between 0s and 365d"},
-      {"scheduling: {holds: 2147483648}\n",
-       "cluster.yaml:1:21: scheduling.holds: 2147483648 is out of range; give 0 to 1000"},
+      {"scheduling: {backfill_reservations: 3, backfill_after: 367d}\n",
+       "cluster.yaml:1:40: scheduling.backfill_after must be between 0s and 365d"},
+      {"scheduling: {backfill_reservations: 2147483648}\n",
+       "cluster.yaml:1:37: scheduling.backfill_reservations: 2147483648 is out of range; give 0 to 1000"},
       {"priority_classes: {a: 2147483648}\n",
        "cluster.yaml:1:23: priority_classes.a: 2147483648 is out of range; give -1000000 to 1000000000"},
       {"priority_classes: {a: {value: 1000000001}}\n",
@@ -262,8 +274,8 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"pools: [{name: a, queues: [zz]}]\nqueues: {a: {}}\n", "cluster.yaml:1:9: pool 'a': no such queue 'zz'"},
       {"pools: [{name: a, queues: [b, b]}]\nqueues: {b: {}}\n",
        "cluster.yaml:1:9: pool 'a': queue 'b' is listed twice; keep one"},
-      {"queues: {a: {guaranteed: {gpus: 1}, use_or_lose: 0s}}\n",
-       "cluster.yaml:1:50: queues.a.use_or_lose: 0 is no time; give one such as 7d, or leave it out for never"},
+      {"queues: {a: {guaranteed: {gpus: 1}, guarantee_decay: 0s}}\n",
+       "cluster.yaml:1:54: queues.a.guarantee_decay: 0 is no time; give one such as 7d, or leave it out for never"},
       {"queues: {a: {eviction: {min_runtime: -1s}}}\n",
        "cluster.yaml:1:38: queues.a.eviction.min_runtime: -1s is negative; give a time such as 90s, 10m, 2h or 3d"},
       {"queues: {a: {queues: {b: {eviction: {grace: 30s, cooldown: 366d}}}}}\n",
@@ -279,8 +291,9 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:24: queues.a.eviction: this is a single value; give a map (key: value)"},
       {"pools: [{name: a, queues: []}]\nqueues: {b: {}}\n",
        "cluster.yaml:1:27: pools[0].queues: queues is empty, so that nobody could use the pool; leave it out for all"},
-      {"pools: [{name: a, apart: \"\"}]\nqueues: {b: {}}\n",
-       "cluster.yaml:1:26: pools[0].apart: '' is not a name; use 1-63 letters, digits, '-', '_' or '.', starting and "
+      {"pools: [{name: a, trust_domain_isolation: \"\"}]\nqueues: {b: {}}\n",
+       "cluster.yaml:1:43: pools[0].trust_domain_isolation: '' is not a name; use 1-63 letters, digits, '-', '_' or "
+       "'.', starting and "
        "ending with a letter or digit"},
       {"queues: {b: {}}\ntopology: [rack, node]\n",
        "cluster.yaml:2:18: topology level 'node' is always there; leave it out"},
@@ -346,7 +359,7 @@ TEST_CASE("a difference names what changes, comes and goes") {
   const auto from = read_config("queues: {a: {max: {gpus: 10}}, old: {}}\n", "a");
   const auto to = read_config(
       "queues: {a: {max: {gpus: 12, cpus: 4}, queues: {b: {weight: 2}}}}\n"
-      "pools: [{name: default}, {name: big, queues: [a]}]\nscheduling: {holds: 2}\n",
+      "pools: [{name: default}, {name: big, queues: [a]}]\nscheduling: {backfill_reservations: 2}\n",
       "b");
   REQUIRE(from.has_value());
   REQUIRE(to.has_value());
@@ -358,7 +371,7 @@ TEST_CASE("a difference names what changes, comes and goes") {
                                          "+ queues.a/b.weight: 2",
                                          "- queues.old.policy: best-effort",
                                          "- queues.old.weight: 1",
-                                         "~ scheduling.holds: 1 -> 2",
+                                         "~ scheduling.backfill_reservations: 1 -> 2",
                                      });
 }
 

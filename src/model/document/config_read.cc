@@ -83,7 +83,7 @@ class ConfigReader {
       body.map({
           {"name", [&](const Value& v) { pool.name = v.name(); }},
           {"queues", [&](const Value& v) { read_open_to(v, pool); }},
-          {"apart", [&](const Value& v) { pool.apart = v.name(); }},
+          {"trust_domain_isolation", [&](const Value& v) { pool.trust_domain_isolation = v.name(); }},
           {"classes", [&](const Value& v) { read_classes(v, pool); }},
           {"burst", [&](const Value& v) { pool.burst = v.boolean(); }},
       });
@@ -173,7 +173,7 @@ class ConfigReader {
           {"max_gpus_per_user", [&](const Value& v) { queue.max_gpu_milli_per_user = v.milli(); }},
           {"max_submitted_per_user", [&](const Value& v) { queue.max_submitted_per_user = v.integer(0, kMax32); }},
           {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
-          {"use_or_lose", [&](const Value& v) { read_use_or_lose(v, queue); }},
+          {"guarantee_decay", [&](const Value& v) { read_guarantee_decay(v, queue); }},
           {"eviction", [&](const Value& v) { read_eviction(v, queue); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
@@ -183,10 +183,10 @@ class ConfigReader {
     if (below != nullptr) read_queues(Value(body.reading(), *below, body.path()), path);
   }
 
-  void read_use_or_lose(const Value& value, QueueConfig& queue) {
-    queue.use_or_lose_s = value.duration_s();
-    if (queue.use_or_lose_s == 0) value.refuse("0 is no time; give one such as 7d, or leave it out for never");
-    places_.note("queue '" + queue.path + "'.use_or_lose", value.node().at);
+  void read_guarantee_decay(const Value& value, QueueConfig& queue) {
+    queue.guarantee_decay_s = value.duration_s();
+    if (queue.guarantee_decay_s == 0) value.refuse("0 is no time; give one such as 7d, or leave it out for never");
+    places_.note("queue '" + queue.path + "'.guarantee_decay", value.node().at);
   }
 
   void read_eviction(const Value& value, QueueConfig& queue) {
@@ -244,8 +244,8 @@ class ConfigReader {
     value.map({
         {"min_runtime", [&](const Value& v) { scheduling.min_runtime_s = v.duration_s(); }},
         {"grace", [&](const Value& v) { scheduling.default_grace_s = v.duration_s(); }},
-        {"holds", [&](const Value& v) { scheduling.backfill_reservations = v.integer(0, 1000); }},
-        {"hold_after", [&](const Value& v) { scheduling.backfill_after_s = v.duration_s(); }},
+        {"backfill_reservations", [&](const Value& v) { scheduling.backfill_reservations = v.integer(0, 1000); }},
+        {"backfill_after", [&](const Value& v) { scheduling.backfill_after_s = v.duration_s(); }},
         {"victims_per_cycle", [&](const Value& v) { scheduling.victims_per_cycle = v.integer(0, 1'000'000); }},
         {"reclaim", [&](const Value& v) { scheduling.reclaim = v.boolean(); }},
         {"preempt", [&](const Value& v) { scheduling.preempt = v.boolean(); }},
@@ -260,10 +260,10 @@ class ConfigReader {
         {"cooldown", [&](const Value& v) { scheduling.cooldown_s = v.duration_s(); }},
         {"evictions_per_hour",
          [&](const Value& v) { scheduling.evictions_per_hour = v.integer(0, kMostEvictionsPerHour); }},
-        {"moves_per_hour",
+        {"consolidations_per_hour",
          [&](const Value& v) { scheduling.consolidations_per_hour = v.integer(0, kMostEvictionsPerHour); }},
         {"preempt_max_loss", [&](const Value& v) { scheduling.preempt_max_loss_s = v.duration_s(); }},
-        {"mass_loss", [&](const Value& v) { scheduling.mass_loss_percent = v.integer(0, 100); }},
+        {"max_unreachable_percent", [&](const Value& v) { scheduling.max_unreachable_percent = v.integer(0, 100); }},
     });
     for (const Entry& entry : value.node().entries) places_.note("scheduling." + entry.key + " ", entry.at);
   }

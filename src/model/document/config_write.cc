@@ -57,7 +57,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.max_jobs_per_user) map.set("max_jobs_per_user", integer_node(*queue.max_jobs_per_user));
   if (queue.max_gpu_milli_per_user) map.set("max_gpus_per_user", plain_node(milli_text(*queue.max_gpu_milli_per_user)));
   if (queue.max_submitted_per_user) map.set("max_submitted_per_user", integer_node(*queue.max_submitted_per_user));
-  if (queue.use_or_lose_s > 0) map.set("use_or_lose", plain_node(duration_text(queue.use_or_lose_s)));
+  if (queue.guarantee_decay_s > 0) map.set("guarantee_decay", plain_node(duration_text(queue.guarantee_decay_s)));
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   if (queue.eviction != plain.eviction) map.set("eviction", eviction_node(queue.eviction));
   return map;
@@ -89,7 +89,8 @@ Node pools_node(const ClusterConfig& config) {
     Node body = map_node();
     body.set("name", string_node(pool.name));
     if (!pool.queues.empty()) body.set("queues", strings_node(pool.queues));
-    if (!pool.apart.empty()) body.set("apart", string_node(pool.apart));
+    if (!pool.trust_domain_isolation.empty())
+      body.set("trust_domain_isolation", string_node(pool.trust_domain_isolation));
     if (!pool.classes.empty()) body.set("classes", classes_node(pool));
     if (pool.burst) body.set("burst", boolean_node(true));
     list.items.push_back(std::move(body));
@@ -118,10 +119,10 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
     map.set("grace", plain_node(duration_text(scheduling.default_grace_s)));
   }
   if (all || scheduling.backfill_reservations != plain.backfill_reservations) {
-    map.set("holds", integer_node(scheduling.backfill_reservations));
+    map.set("backfill_reservations", integer_node(scheduling.backfill_reservations));
   }
   if (all || scheduling.backfill_after_s != plain.backfill_after_s) {
-    map.set("hold_after", plain_node(duration_text(scheduling.backfill_after_s)));
+    map.set("backfill_after", plain_node(duration_text(scheduling.backfill_after_s)));
   }
   if (all || scheduling.victims_per_cycle != plain.victims_per_cycle) {
     map.set("victims_per_cycle", integer_node(scheduling.victims_per_cycle));
@@ -155,13 +156,13 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
     map.set("evictions_per_hour", integer_node(scheduling.evictions_per_hour));
   }
   if (all || scheduling.consolidations_per_hour != plain.consolidations_per_hour) {
-    map.set("moves_per_hour", integer_node(scheduling.consolidations_per_hour));
+    map.set("consolidations_per_hour", integer_node(scheduling.consolidations_per_hour));
   }
   if (all || scheduling.preempt_max_loss_s != plain.preempt_max_loss_s) {
     map.set("preempt_max_loss", plain_node(duration_text(scheduling.preempt_max_loss_s)));
   }
-  if (all || scheduling.mass_loss_percent != plain.mass_loss_percent) {
-    map.set("mass_loss", integer_node(scheduling.mass_loss_percent));
+  if (all || scheduling.max_unreachable_percent != plain.max_unreachable_percent) {
+    map.set("max_unreachable_percent", integer_node(scheduling.max_unreachable_percent));
   }
   return map;
 }
@@ -215,7 +216,9 @@ Lines lines_of(const ClusterConfig& config) {
   if (!config.gpu_models.empty()) flatten(gpu_models_node(config), "gpu_models", lines);
   for (const PoolConfig& pool : config.pools) {
     lines["pools." + pool.name + ".queues"] = leaf_text(strings_node(pool.queues));
-    if (!pool.apart.empty()) lines["pools." + pool.name + ".apart"] = leaf_text(string_node(pool.apart));
+    if (!pool.trust_domain_isolation.empty()) {
+      lines["pools." + pool.name + ".trust_domain_isolation"] = leaf_text(string_node(pool.trust_domain_isolation));
+    }
     if (!pool.classes.empty()) lines["pools." + pool.name + ".classes"] = leaf_text(classes_node(pool));
     if (pool.burst) lines["pools." + pool.name + ".burst"] = "true";
   }

@@ -264,7 +264,7 @@ constexpr std::array kKeys{
            .form = custom<read_terms<&JobSpec::affinity>, terms_node<&JobSpec::affinity>>(KeyKind::kTerms),
            .is = "near jobs with such labels; see [affinity.md](affinity.md)",
            .absent = "none",
-           .flag = {"--near", "LABEL=VALUE[@LEVEL]", "only where such jobs run, in one domain of the level (node)"},
+           .flag = {"--near", "LABEL=VALUE[@LEVEL]", "place next to jobs with this label (same node, or same LEVEL)"},
            .wish_flag = {"--prefer-near", "LABEL=VALUE[@LEVEL]", "the same if it can be had"}},
     JobKey{.path = "anti_affinity",
            .form = custom<read_terms<&JobSpec::anti_affinity>, terms_node<&JobSpec::anti_affinity>>(KeyKind::kTerms),
@@ -277,12 +277,12 @@ constexpr std::array kKeys{
            .form = custom<read_ports, ports_node>(KeyKind::kIntegers, 1, kLastPort),
            .is = "[ports of its node](#ports) that each task has for itself, up to 16",
            .absent = "none",
-           .flag = {"--port", "PORT", "only where nobody has this port of the node; again for more"}},
+           .flag = {"--port", "PORT", "TCP port the task needs to itself on its node; repeatable"}},
     JobKey{.path = "max_unavailable",
            .form = integer<&JobSpec::max_unavailable>(1, kMaxTasksPerJob),
            .is = "of a [service](#services): replicas that may be away at once by drains and updates",
            .absent = "1 by updates, all by drains",
-           .flag = {"--max-unavailable", "N", "replicas of a service that drains and updates may take away at once"}},
+           .flag = {"--max-unavailable", "N", "how many replicas may be down at once during drains and updates"}},
 };
 
 std::string sentence(std::string_view markdown) {

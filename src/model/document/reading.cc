@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "model/document/quantity.h"
+#include "model/document/renamed.h"
 #include "model/name.h"
 
 namespace berth::document {
@@ -83,9 +84,13 @@ void Value::map(const std::vector<Key>& keys, const std::function<bool(const Ent
     if (other(entry, value)) return;
     std::vector<std::string_view> names;
     for (const Key& one : keys) names.push_back(one.name);
+    const std::string what = (path_.empty() ? "" : path_ + ": ");
+    const std::string word = "'" + entry.key.substr(0, 80) + "'";
+    if (const auto now = renamed(entry.key, names))
+      return reading_->refuse(entry.at, what + word + " is now '" + std::string(*now) + "'");
     const auto meant = nearest(entry.key, names);
     reading_->refuse(entry.at,
-                     (path_.empty() ? "" : path_ + ": ") + "there is no key '" + entry.key.substr(0, 80) + "'; " +
+                     what + "there is no key " + word + "; " +
                          (meant ? "did you mean '" + std::string(*meant) + "'?" : "known are " + joined(names)));
   });
 }

@@ -80,7 +80,7 @@ std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,
   const bool others = state.queue(queue).trust_domain != state.queue(owner).trust_domain;
   for (const TaskPlacement& placement : placements) {
     nodes.insert(placement.node);
-    if (!others || !state.pools()[state.node(placement.node).pool].apart) continue;
+    if (!others || !state.pools()[state.node(placement.node).pool].trust_domain_isolation) continue;
     for (const NodeId node : state.kept_apart_with(placement.node)) nodes.insert(node);
   }
   return nodes;

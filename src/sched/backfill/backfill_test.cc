@@ -225,7 +225,7 @@ TEST_CASE_FIXTURE(BlockedFleet, "the owner starts on what was held and the hold 
   cycle();
   REQUIRE(runs(large));
   CHECK(state.reservations().empty());
-  CHECK(state.job(large)->attempt->held_start == promised);
+  CHECK(state.job(large)->attempt->reserved_start == promised);
 }
 
 TEST_CASE_FIXTURE(FleetFixture,
@@ -251,7 +251,7 @@ TEST_CASE_FIXTURE(FleetFixture,
   exit(running, 0);
   cycle();
   REQUIRE(runs(large));
-  CHECK_EQ(state.job(large)->attempt->started - *state.job(large)->attempt->held_start, 30'000);
+  CHECK_EQ(state.job(large)->attempt->started - *state.job(large)->attempt->reserved_start, 30'000);
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "estimates hold a start for who has waited long enough, and not for the others") {
@@ -353,10 +353,10 @@ TEST_CASE("where time limits are kept no held start slips, and loaded from a che
         const state::AttemptState& attempt = *fleet.state.job(id)->attempt;
         if (attempt.started != fleet.now) continue;
         passed += !fleet.state.reservations().empty() && *fleet.state.reservations().begin() < id;
-        if (!attempt.held_start) continue;
+        if (!attempt.reserved_start) continue;
         ++held;
         held_beside_windows += seed % 2;
-        CHECK_MESSAGE(attempt.started <= *attempt.held_start, "seed " << seed << " job " << id.value());
+        CHECK_MESSAGE(attempt.started <= *attempt.reserved_start, "seed " << seed << " job " << id.value());
       }
     }
   }

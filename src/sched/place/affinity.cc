@@ -26,7 +26,8 @@ bool is_company(const JobState& job, const JobState& other) {
 AffinityFilter::AffinityFilter(const State& state, const JobState& job, Besides besides)
     : state_(state), job_(job), trust_domain_(state.queue(job.queue).trust_domain) {
   if (besides == Besides::kAll) {
-    apart_ = std::any_of(state.pools().begin(), state.pools().end(), [](const auto& pool) { return pool.apart; });
+    apart_ = std::any_of(state.pools().begin(), state.pools().end(),
+                         [](const auto& pool) { return pool.trust_domain_isolation; });
   }
   if (besides == Besides::kNobody) return;
   for (const AffinityTerm& term : job.spec.affinity) read_affinity(term);
@@ -129,7 +130,7 @@ bool AffinityFilter::own_at(NodeId node, std::size_t level) const {
 
 bool AffinityFilter::is_apart(NodeId node) const {
   const std::uint32_t pool = state_.node(node).pool;
-  const auto level = state_.pools()[pool].apart;
+  const auto level = state_.pools()[pool].trust_domain_isolation;
   if (!level) return false;
   // A node in no domain of the level counts as a domain by itself.
   const Place place = place_of(node, *level).value_or(Place(state_.topology().levels().size(), node.value()));

@@ -167,11 +167,11 @@ TEST_CASE("a pool may keep trust domains apart within a level; nodes outside it 
   fleet.cycle();
   CHECK_EQ(fleet.nodes_of(waits), "b1");
   const JobId ours = fleet.started(fleet.app("x", 1, 4));
-  CHECK_EQ(fleet.why(ours), "gpus-busy");
+  CHECK_EQ(fleet.why(ours), "insufficient-resources");
   fleet.exit(waits, 0);
   fleet.cycle();
   CHECK_EQ(fleet.nodes_of(ours), "waits");
-  CHECK_EQ(fleet.why(ours), "apart");
+  CHECK_EQ(fleet.why(ours), "trust-domain");
   CHECK_FALSE(fleet.state.audit());
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("who sleeps for a domain that others have wakes when the last of them 
   JobSpec stranger = fleet.app("s", 1, 8);
   stranger.queue = "stranger";
   const JobId waits = fleet.started(stranger);
-  CHECK_EQ(fleet.why(waits), "apart");
+  CHECK_EQ(fleet.why(waits), "trust-domain");
   fleet.exit(small, 0);
   fleet.cycle();
   CHECK_EQ(fleet.nodes_of(waits), "a2");

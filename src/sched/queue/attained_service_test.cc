@@ -143,9 +143,8 @@ TEST_CASE_FIXTURE(ServedFleet, "the line is by level, then by arrival; the level
   leave(first);
   CHECK(runs(second));
   const auto details = explain::why(state, first, now).details;
-  CHECK(std::any_of(details.begin(), details.end(), [](const std::string& line) {
-    return line.find("has had less GPU time") != std::string::npos;
-  }));
+  CHECK(std::any_of(details.begin(), details.end(),
+                    [](const std::string& line) { return line.find("has had less GPU time") != std::string::npos; }));
   exit(second, 0);
   cycle();
   CHECK(runs(third));

@@ -75,15 +75,15 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
 // The search for moves for one job.
 class Moving {
  public:
-  // `held_start`: when its backfill reservation lets the job start; never() if it has none.
-  Moving(const MoveSearch& search, JobId preemptor, std::size_t group, std::size_t most, Timestamp held_start)
+  // `reserved_start`: when its backfill reservation lets the job start; never() if it has none.
+  Moving(const MoveSearch& search, JobId preemptor, std::size_t group, std::size_t most, Timestamp reserved_start)
       : state_(search.state),
         transaction_(search.transaction),
         search_(search),
         preemptor_(*search.state.job(preemptor)),
         ask_(task_requirements(search.state, preemptor_, group, kAllModels)),
         most_(most),
-        held_start_(held_start),
+        reserved_start_(reserved_start),
         before_(search.transaction.mark()) {
     list_sites();
   }
@@ -338,11 +338,11 @@ class Moving {
 
   // Returns true if the backfill reservation lets the job start before the movers must be gone.
   bool starts_as_soon(const std::vector<Mover>& movers) const {
-    if (held_start_.is_never()) return false;
+    if (reserved_start_.is_never()) return false;
     std::int64_t longest_ms = 0;
     for (const Mover& mover : movers)
       longest_ms = std::max(longest_ms, state::grace_left_ms(state_, *state_.job(mover.job), search_.now));
-    return held_start_ <= search_.now + longest_ms;
+    return reserved_start_ <= search_.now + longest_ms;
   }
 
   // Returns true if all new places are free now, before any mover has left, beside what the job will be nominated.
@@ -381,7 +381,7 @@ class Moving {
   const JobState& preemptor_;
   TaskRequirements ask_;  // requirements of the group that does not fit
   std::size_t most_;
-  Timestamp held_start_;
+  Timestamp reserved_start_;
   Transaction::Mark before_;
   std::vector<Site> sites_;  // nodes where the least has to move go first
   std::map<NodeId, std::vector<Mover>> movers_;
@@ -433,16 +433,16 @@ MovesFound find_moves(const MoveSearch& search, const Plan& plan) {
     if (least_amounts(state, job.spec)[kDimGpu] > idle) continue;  // moves only put idle GPUs together
     ++asked;
     const Transaction::Mark mark = search.transaction.mark();
-    Timestamp held_start = job.reservation ? job.reservation->start : Timestamp::never();
+    Timestamp reserved_start = job.reservation ? job.reservation->start : Timestamp::never();
     for (const Decision& decision : plan.decisions) {
       const auto* hold = std::get_if<ReserveDecision>(&decision);
       if (hold == nullptr) continue;
       if (hold->job == *id)
-        held_start = hold->start;
+        reserved_start = hold->start;
       else
         search.transaction.set_aside(hold->job, hold->placements);
     }
-    Moving moving(search, *id, static_cast<std::size_t>(why.group), left, held_start);
+    Moving moving(search, *id, static_cast<std::size_t>(why.group), left, reserved_start);
     found.decision = moving.find();
     search.transaction.rollback_to(mark);
     found.reevaluate_at = std::min(found.reevaluate_at, moving.reevaluate_at());

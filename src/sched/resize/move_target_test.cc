@@ -89,7 +89,7 @@ bool order(Fleet& fleet, JobId job) {
 }
 
 bool lacks_room(const std::string& message) {
-  return message.ends_with("(gpus-busy)") || message.ends_with("(fragmented)");
+  return message.ends_with("(insufficient-resources)") || message.ends_with("(fragmented)");
 }
 
 }  // namespace

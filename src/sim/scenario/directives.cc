@@ -4,6 +4,7 @@
 #include <array>
 
 #include "model/document/reading.h"
+#include "model/document/renamed.h"
 #include "sim/scenario/words.h"
 
 namespace berth::sim {
@@ -72,15 +73,21 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .fewest = 1,
      .most = 1,
      .options = "guaranteed max lending weight policy domain thresholds promote-after jobs-per-user gpus-per-user "
-                "submitted-per-user use-or-lose min-runtime cooldown grace evictions-per-hour"},
-    {.verb = "pool", .names = "POOL", .fewest = 1, .most = 1, .flags = "burst", .options = "queues classes apart"},
+                "submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour"},
+    {.verb = "pool",
+     .names = "POOL",
+     .fewest = 1,
+     .most = 1,
+     .flags = "burst",
+     .options = "queues classes trust-domain-isolation"},
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},
     {.verb = "scheduling",
-     .options =
-         "min-runtime grace reclaim preempt half-life holds hold-after deadline-slack resize-interval cooldown "
-         "evictions-per-hour moves-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window mass-loss score "
-         "fragmentation-alert energy"},
+     .options = "min-runtime grace reclaim preempt half-life backfill-reservations backfill-after deadline-slack "
+                "resize-interval cooldown "
+                "evictions-per-hour consolidations-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window "
+                "max-unreachable-percent score "
+                "fragmentation-alert energy"},
 });
 
 std::vector<std::string_view> words_in(std::string_view text) {
@@ -127,6 +134,8 @@ std::string form_of(const Directive& directive) {
 
 // "did you mean 'priority='?", or all that there is.
 std::string instead_of(std::string_view word, const Directive& directive) {
+  if (const auto now = document::renamed(word, words_in(directive.options)))
+    return "; it is now '" + std::string(*now) + "='";
   std::string meant;
   if (const auto near = document::nearest(word, words_in(directive.flags))) meant = *near;
   if (const auto near = document::nearest(word, words_in(directive.options)); near && (meant.empty() || *near == word))

@@ -200,8 +200,14 @@ TEST_CASE("the lines of a cluster are held to the same, and none is said twice")
   cluster_refuses("priority p default", "'priority p default': a priority class needs a value, such as value=500");
   cluster_refuses("pool default",
                   "'pool default': pool 'default' is there by itself, for all queues; leave the line out");
-  cluster_refuses("queue c guaranteed=gpus:1 use-or-lose=0s",
-                  "'queue c guaranteed=gpus:1 use-or-lose=0s': use-or-lose: 1s is the least");
+  cluster_refuses("scheduling holds=1",
+                  "'scheduling holds=1': scheduling: there is no option 'holds='; it is now 'backfill-reservations='");
+  cluster_refuses("pool p apart=node",
+                  "'pool p apart=node': pool: there is no option 'apart='; it is now 'trust-domain-isolation='");
+  cluster_refuses("queue c use-or-lose=7d",
+                  "'queue c use-or-lose=7d': queue: there is no option 'use-or-lose='; it is now 'guarantee-decay='");
+  cluster_refuses("queue c guaranteed=gpus:1 guarantee-decay=0s",
+                  "'queue c guaranteed=gpus:1 guarantee-decay=0s': guarantee-decay: 1s is the least");
 }
 
 TEST_CASE("a line is of printable ASCII, and no line stands where it would not be read") {

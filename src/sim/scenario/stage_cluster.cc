@@ -47,7 +47,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
     if (auto ok = read_option(line, key, parse_amounts, *amounts); !ok) return ok;
   }
   if (auto ok = read_option(line, "weight", parse_count, queue.weight); !ok) return ok;
-  if (auto ok = read_option(line, "use-or-lose", parse_some_seconds, queue.use_or_lose_s); !ok) return ok;
+  if (auto ok = read_option(line, "guarantee-decay", parse_some_seconds, queue.guarantee_decay_s); !ok) return ok;
   const std::pair<const char*, std::optional<std::int64_t>*> counts[] = {
       {"jobs-per-user", &queue.max_jobs_per_user}, {"submitted-per-user", &queue.max_submitted_per_user}};
   for (const auto& [key, limit] : counts) {
@@ -72,7 +72,7 @@ Result<void> read_pool(const Line& line, ClusterConfig& config) {
   if (pool.name == config.pools.front().name)
     return invalid("pool '" + pool.name + "' is there by itself, for all queues; leave the line out");
   if (auto ok = read_option(line, "queues", parse_list, pool.queues); !ok) return ok;
-  if (const std::string* level = line.option("apart")) pool.apart = *level;
+  if (const std::string* level = line.option("trust-domain-isolation")) pool.trust_domain_isolation = *level;
   if (const std::string* classes = line.option("classes")) {
     for (const std::string& name : split(*classes, ',')) {
       const auto known = enum_from_name<JobClass>(name);
@@ -87,12 +87,12 @@ Result<void> read_pool(const Line& line, ClusterConfig& config) {
 
 Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
   if (line.options.empty())
-    return invalid("the line says nothing; give a rule, such as hold-after=1d, or leave it out");
+    return invalid("the line says nothing; give a rule, such as backfill-after=1d, or leave it out");
   const std::pair<const char*, std::int64_t*> times[] = {
       {"min-runtime", &rules.min_runtime_s},
       {"grace", &rules.default_grace_s},
       {"half-life", &rules.usage_half_life_s},
-      {"hold-after", &rules.backfill_after_s},
+      {"backfill-after", &rules.backfill_after_s},
       {"deadline-slack", &rules.deadline_slack_s},
       {"flap-window", &rules.flap_window_s},
       {"cooldown", &rules.cooldown_s},
@@ -106,10 +106,10 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
       {"fragmentation-alert", &rules.fragmentation_alert_percent},
       {"flap-losses", &rules.flap_losses},
       {"evictions-per-hour", &rules.evictions_per_hour},
-      {"moves-per-hour", &rules.consolidations_per_hour},
+      {"consolidations-per-hour", &rules.consolidations_per_hour},
       {"victims-per-cycle", &rules.victims_per_cycle},
-      {"holds", &rules.backfill_reservations},
-      {"mass-loss", &rules.mass_loss_percent},
+      {"backfill-reservations", &rules.backfill_reservations},
+      {"max-unreachable-percent", &rules.max_unreachable_percent},
   };
   for (const auto& [key, field] : numbers) {
     if (auto ok = read_option(line, key, parse_count, *field); !ok) return ok;

@@ -254,16 +254,20 @@ TEST_CASE("a policy file that cannot be used says what is wrong with it") {
     CHECK(refusal(text).find(what) != std::string::npos);
   };
   names("name: x\norder: fifo\nconsolidation: any\n", "consolidation is none or, with order berth alone");
-  names("name: x\norder: fifo\nconsolidation: {moves_per_hour: 3}\n",
+  names("name: x\norder: fifo\nconsolidation: {consolidations_per_hour: 3}\n",
         "consolidation is none or, with order berth alone");
   names("name: x\norder: berth\nconsolidation: {budget: 3}\n", "unknown key \"budget\"");
-  names("name: x\norder: berth\nconsolidation: {moves_per_hour: -3}\n", "not a whole number up to 100000");
+  names("name: x\norder: berth\nconsolidation: {consolidations_per_hour: -3}\n", "not a whole number up to 100000");
   names("name: x\norder: fifo\nscore: Magic\n", "there are FirstFit, Random, DotProd");
   names("name: x\norder: berth\nscore: FGD\n", "only berth and BestFit are possible");
   names("name: x\norder: berth\nbackfill: none\n", "how many blocked jobs hold nodes");
   names("name: x\norder: berth\nbackfill: -1\n", "how many blocked jobs hold nodes");
   names("name: x\norder: berth\nbackfill: 1001\n", "up to 1000");
-  names("name: x\norder: berth\nbackfill: {holds: 1, after: 3}\n", "unknown key \"after\"");
+  names("name: x\norder: berth\nbackfill: {backfill_reservations: 1, after: 3}\n", "unknown key \"after\"");
+  names("name: x\norder: berth\nbackfill: {holds: 1}\n", "backfill: \"holds\" is now \"backfill_reservations\"");
+  names("name: x\norder: berth\nbackfill: {hold_after_s: 1}\n", "\"hold_after_s\" is now \"backfill_after_s\"");
+  names("name: x\norder: berth\nconsolidation: {moves_per_hour: 1}\n",
+        "\"moves_per_hour\" is now \"consolidations_per_hour\"");
   names("name: x\norder: berth\npreemption: {victims: oldest}\n", "neither least-lost nor newest");
   names("name: x\norder: fifo\nbackfill: 2\n", "neither none nor any");
   names("name: x\norder: shortest\npreemption: {reclaim: true}\n", "only none is possible");
@@ -290,14 +294,16 @@ TEST_CASE("every order may name all five parts of a policy") {
       read("order: berth\nscore: berth\nbackfill: 3\npreemption: {reclaim: false}\nconsolidation: none\n");
   CHECK(own.scheduling.backfill_reservations == 3);
   CHECK(own.scheduling.consolidations_per_hour == 0);
-  CHECK(read("order: berth\nconsolidation: {moves_per_hour: 7}\n").scheduling.consolidations_per_hour == 7);
+  CHECK(read("order: berth\nconsolidation: {consolidations_per_hour: 7}\n").scheduling.consolidations_per_hour == 7);
   CHECK_FALSE(own.scheduling.reclaim);
   CHECK(own.scheduling.preempt);
   CHECK(own.scheduling.score == NodeScore::kFragmentation);
   CHECK(read("order: berth\nscore: BestFit\n").scheduling.score == NodeScore::kBestFit);
   CHECK(read("order: berth\n").scheduling.score == SchedulingConfig().score);
   CHECK(read("order: berth\nbackfill: any\n").scheduling.backfill_reservations == 0);
-  CHECK(read("order: berth\nbackfill: {holds: 2, hold_after_s: 60}\n").scheduling.backfill_after_s == 60);
+  CHECK(
+      read("order: berth\nbackfill: {backfill_reservations: 2, backfill_after_s: 60}\n").scheduling.backfill_after_s ==
+      60);
 }
 
 }  // namespace

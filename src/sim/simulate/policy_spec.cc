@@ -7,7 +7,10 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <vector>
 
+#include "model/document/renamed.h"
 #include "model/name.h"
 #include "sim/placement/policy.h"
 #include "sim/trace/bytes.h"
@@ -83,12 +86,17 @@ class PolicyReader {
   }
   bool is_berth() const { return spec_.order == PolicyOrder::kBerth; }
 
+  void say_unknown(const std::string& where, const std::string& key, const std::set<std::string>& known) {
+    const std::vector<std::string_view> words(known.begin(), known.end());
+    const auto now = document::renamed(key, words);
+    say(where + (now ? ": \"" + key + "\" is now \"" + std::string(*now) : " has an unknown key \"" + key) + "\"");
+  }
   void check_keys(const YAML::Node& map, const std::string& where, const std::set<std::string>& known) {
     if (!map.IsMap()) return say(where + " is not a map");
     std::set<std::string> seen;
     for (const auto& entry : map) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      if (!known.contains(key)) say(where + " has an unknown key \"" + key + "\"");
+      if (!known.contains(key)) say_unknown(where, key, known);
       if (!seen.insert(key).second) say(where + " has the key \"" + key + "\" twice");
     }
   }
@@ -146,10 +154,11 @@ class PolicyReader {
     }
   }
   void read_reservations(const YAML::Node& map) {
-    check_keys(map, "backfill", {"holds", "hold_after_s"});
-    if (map["holds"]) read_reservations(map["holds"].IsScalar() ? map["holds"].Scalar() : "?");
-    if (map["hold_after_s"]) {
-      spec_.scheduling.backfill_after_s = whole(map["hold_after_s"], "backfill.hold_after_s", kMostSeconds).value_or(0);
+    check_keys(map, "backfill", {"backfill_reservations", "backfill_after_s"});
+    if (const auto& most = map["backfill_reservations"]) read_reservations(most.IsScalar() ? most.Scalar() : "?");
+    if (map["backfill_after_s"]) {
+      spec_.scheduling.backfill_after_s =
+          whole(map["backfill_after_s"], "backfill.backfill_after_s", kMostSeconds).value_or(0);
     }
   }
   // Without reservations any job that fits may start first; the product has no line whose head blocks all jobs.
@@ -195,11 +204,12 @@ class PolicyReader {
     const YAML::Node& map = root_["consolidation"];
     if (map.IsScalar() && map.Scalar() == "none") return;
     if (!is_berth() || !map.IsMap())
-      return say("consolidation is none or, with order berth alone, which moves jobs, {moves_per_hour: 100}");
-    check_keys(map, "consolidation", {"moves_per_hour"});
-    if (!map["moves_per_hour"]) return say("consolidation says nothing: {moves_per_hour: 100}");
+      return say("consolidation is none or, with order berth alone, which moves jobs, {consolidations_per_hour: 100}");
+    check_keys(map, "consolidation", {"consolidations_per_hour"});
+    if (!map["consolidations_per_hour"]) return say("consolidation says nothing: {consolidations_per_hour: 100}");
     spec_.scheduling.consolidations_per_hour =
-        whole(map["moves_per_hour"], "consolidation.moves_per_hour", kMostEvictionsPerHour).value_or(0);
+        whole(map["consolidations_per_hour"], "consolidation.consolidations_per_hour", kMostEvictionsPerHour)
+            .value_or(0);
   }
   void read_energy() {
     if (!root_.IsMap() || !root_["energy"]) return;

@@ -6,7 +6,8 @@
 //   score: FGD             # FirstFit | Random | DotProd | GpuClustering | GpuPacking | BestFit | FGD | berth |
 //                          # berth-learned; with order berth only berth (by expected fragmentation) and BestFit
 //   backfill: none         # none: the head of the line blocks; any: a later job that fits may start first; berth: how
-//                          # many blocked jobs get a reservation (0 = any), or {holds: 1, hold_after_s: 172800}
+//                          # many blocked jobs get a reservation (0 = any), or {backfill_reservations: 1,
+//                          backfill_after_s: 172800}
 //   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000], promote_after_s: 0};
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
 //   attained_service: {thresholds_gpu_s: [86400, 864000], promote_after_s: 216000}   # berth; absent: by arrival

@@ -104,7 +104,7 @@ bool Checker::is_busy(const QueueView& queue) {
 // Notes since when the queue uses more than its decayed guarantee. Only usage counts here; pending jobs are not
 // counted.
 void Checker::note_shortness(QueueView& queue) {
-  const bool is_short = queue.use_or_lose_ms > 0 && any_judged(queue.guaranteed, [&](std::size_t d) {
+  const bool is_short = queue.guarantee_decay_ms > 0 && any_judged(queue.guaranteed, [&](std::size_t d) {
                           return queue.usage[d] > queue.guaranteed.amounts[d] &&
                                  queue.guaranteed.amounts[d] < queue.configured.amounts[d];
                         });
@@ -117,7 +117,7 @@ void Checker::note_shortness(QueueView& queue) {
 void Checker::check_restored(Timestamp now) {
   for (const QueueView& queue : queues_) {
     if (queue.short_since.is_never() || queue.removed) continue;
-    require(now - queue.short_since < queue.use_or_lose_ms, "P3",
+    require(now - queue.short_since < queue.guarantee_decay_ms, "P3",
             "the guarantee of '" + queue.path + "' is not given back though more than what is left is used");
   }
 }
@@ -130,7 +130,7 @@ void Checker::on(const GuaranteeChanged& event) {
   const QuotaAmounts left = guarantee_of(event.to);
   const std::string who = "the guarantee of '" + queue.path + "' ";
   require(guarantee_of(event.from) == queue.guaranteed, "P3", who + "was not what it is said to have been");
-  require(queue.use_or_lose_ms > 0 && now_ - queue.guarantee_since >= queue.use_or_lose_ms, "P3",
+  require(queue.guarantee_decay_ms > 0 && now_ - queue.guarantee_since >= queue.guarantee_decay_ms, "P3",
           who + "changes before a window is over");
   for (std::size_t d = 0; d < kDims; ++d) {
     require(left.states(d) == queue.configured.states(d), "P3", who + "is of something else than it was");
@@ -141,7 +141,7 @@ void Checker::on(const GuaranteeChanged& event) {
                                             amount >= std::min(queue.usage[d], queue.guaranteed.amounts[d]);
     require(right, "P3", who + "becomes less than is used, or not what is configured");
   }
-  require(event.restored || (!is_busy(queue) && now_ - queue.busy_at >= queue.use_or_lose_ms), "P3",
+  require(event.restored || (!is_busy(queue) && now_ - queue.busy_at >= queue.guarantee_decay_ms), "P3",
           who + "decays though more than half of it was used");
   queue.guaranteed = left;
   queue.guarantee_since = now_;
@@ -157,9 +157,9 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
     for (const auto& [model, milli] : named.model_gpu_milli) set(kDimFirstModel + model_index(model), milli);
   };
   const QuotaAmounts configured = guarantee_of(config.guaranteed);
-  if (!(configured == queue.configured) || config.use_or_lose_s * 1000 != queue.use_or_lose_ms) {
+  if (!(configured == queue.configured) || config.guarantee_decay_s * 1000 != queue.guarantee_decay_ms) {
     queue.guaranteed = queue.configured = configured;
-    queue.use_or_lose_ms = config.use_or_lose_s * 1000;
+    queue.guarantee_decay_ms = config.guarantee_decay_s * 1000;
     queue.guarantee_since = now_;
   }
   queue.max = Amounts::unlimited();
@@ -211,7 +211,7 @@ void Checker::on(const ClusterConfigured& event) {
   for (QueueView& queue : queues_) {
     if (!queue.removed) continue;
     queue.guaranteed = queue.configured = {};
-    queue.use_or_lose_ms = 0;
+    queue.guarantee_decay_ms = 0;
     queue.evictions.clear();
   }
   recount();

@@ -56,7 +56,7 @@ class Checker : public Witness {
     std::optional<AttainedServiceConfig> attained_service;
     QuotaAmounts guaranteed;
     QuotaAmounts configured;
-    std::int64_t use_or_lose_ms = 0;
+    std::int64_t guarantee_decay_ms = 0;
     Timestamp guarantee_since;                   // when the guarantee was last configured or changed
     Timestamp busy_at;                           // when the queue last used more than half of the guarantee
     Timestamp short_since = Timestamp::never();  // since when it uses more than is left of a decayed guarantee
@@ -172,7 +172,7 @@ class Checker : public Witness {
     // Returns true if the gang scales down and this task is one that stops.
     bool gives_back(std::uint32_t task) const { return stop && stop->keep > 0 && task >= stop->keep; }
     std::set<std::size_t> held_nodes;  // indexes of the nodes of its backfill reservation
-    Timestamp held_start;
+    Timestamp reserved_start;
     std::int64_t ran_ms = 0;            // run time of ended attempts
     bool evicted_last = false;          // its last attempt ended for a preemptor; moves do not count
     Timestamp runs_since;               // start of the current run; moves do not interrupt it

@@ -143,7 +143,7 @@ void Checker::on(const ReservationMade& event) {
   check_counts(*job, event.placements);
   drop_reservation(*job);
   for (const TaskPlacement& placement : event.placements) job->held_nodes.insert(placement.node.index());
-  job->held_start = event.start;
+  job->reserved_start = event.start;
 }
 
 void Checker::on(const ReservationDropped& event) {

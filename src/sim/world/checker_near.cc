@@ -30,7 +30,7 @@ bool Checker::in_a_domain(NodeId node, const std::string& level) const {
 
 std::string Checker::apart_in(const std::string& pool) const {
   for (const PoolConfig& one : config_.pools) {
-    if (one.name == pool) return one.apart;
+    if (one.name == pool) return one.trust_domain_isolation;
   }
   return {};
 }

@@ -13,7 +13,7 @@ bool Checker::many_are_silent() const {
   const auto in = [&](NodeStatus status) {
     return std::count_if(nodes_.begin(), nodes_.end(), [&](const NodeView& node) { return node.status == status; });
   };
-  const std::int64_t percent = config_.scheduling.mass_loss_percent;
+  const std::int64_t percent = config_.scheduling.max_unreachable_percent;
   const std::int64_t silent = in(NodeStatus::kUnknown);
   return percent > 0 && silent >= 3 && silent * 100 >= percent * (silent + in(NodeStatus::kReady));
 }

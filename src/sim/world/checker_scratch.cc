@@ -326,7 +326,7 @@ std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) cons
   const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
   const std::int64_t limit_ms = replica ? 0 : job.spec.time_limit_s * 1000;
   for (const auto& [id, owner] : jobs_) {
-    const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.held_start;
+    const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.reserved_start;
     if (id == job.id || owner.running || ends_before || job.priority > owner.priority) continue;
     held.insert(owner.held_nodes.begin(), owner.held_nodes.end());
     if (queues_[owner.queue].domain == queues_[job.queue].domain) continue;

@@ -128,10 +128,12 @@ void Simulation::choose_policies(ClusterConfig& config) {
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
   config.scheduling.backfill_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
-  if (apart.chance(500)) config.scheduling.mass_loss_percent = apart.between(0, 60);
+  if (apart.chance(500)) config.scheduling.max_unreachable_percent = apart.between(0, 60);
   for (PoolConfig& pool : config.pools) {
     if (!apart.chance(300)) continue;
-    pool.apart = config.topology_levels.empty() || apart.chance(300) ? "node" : apart.chance(500) ? "rack" : "block";
+    pool.trust_domain_isolation = config.topology_levels.empty() || apart.chance(300) ? "node"
+                                  : apart.chance(500)                                 ? "rack"
+                                                                                      : "block";
   }
   if (apart.chance(200)) config.scheduling.cooldown_s = apart.between(1, 1800);
   if (apart.chance(100)) config.scheduling.evictions_per_hour = apart.between(1, 20);
@@ -148,7 +150,7 @@ void Simulation::choose_policies(ClusterConfig& config) {
   config.scheduling.energy = drawing.chance(300);
   for (GpuModelConfig& model : config.gpu_models) model.watts = drawing.between(0, 700);
   for (QueueConfig& queue : config.queues) {
-    if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.use_or_lose_s = apart.between(30, 3600);
+    if (queue.guaranteed.gpu_milli && apart.chance(250)) queue.guarantee_decay_s = apart.between(30, 3600);
   }
   if (shape_.exact || !apart.chance(500)) return;
   PoolConfig extra{"extra"};
