@@ -151,7 +151,7 @@ std::vector<std::string> explain_position(const State& state, const JobState& jo
 namespace {
 
 // The guarantee that is configured, if less of it counts, and when the decay of the guarantee will change it next.
-std::vector<std::string> use_or_lose_lines(const State& state, const QueueState& queue) {
+std::vector<std::string> guarantee_decay_lines(const State& state, const QueueState& queue) {
   if (queue.guarantee_decay_ms == 0) return {};
   std::vector<std::string> lines;
   for (std::size_t dim = 0; dim < kDims; ++dim) {

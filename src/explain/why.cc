@@ -332,7 +332,7 @@ std::string level_text(const State& state, std::size_t level) {
 std::string apart_sentence(const State& state, const Reason& reason) {
   const state::PoolState& pool = state.pools()[state.node(reason.node).pool];
   std::string text = "would fit on node " + state.node(reason.node).spec.name + ", but pool " + pool.name +
-                     " keeps trust domains apart within one " + level_text(state, *pool.apart);
+                     " keeps trust domains apart within one " + level_text(state, *pool.trust_domain_isolation);
   if (reason.job.valid()) text += ", and " + job_name(reason.job) + " of another trust domain is there";
   return text;
 }

@@ -38,7 +38,7 @@ struct PoolConfig {
   bool burst = false;                    // it backs no guarantee: all usage there is borrowed
   // Trust domain isolation: only one trust domain may run in each domain of this topology level (or `node`). Empty: no
   // isolation.
-  std::string apart = {};
+  std::string trust_domain_isolation = {};
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),

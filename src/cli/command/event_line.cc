@@ -87,8 +87,8 @@ std::string guarantee_changed(const Json& event) {
   const std::string to = amounts(at(event, "to"));
   return "guarantee of queue " + show(event, "queue") +
          (is_true(event, "restored")
-              ? " restored to " + to + " by use_or_lose: the queue asked for more than " + from
-              : " lowered from " + from + " to " + to + " by use_or_lose: the queue asked for no more than half of it");
+              ? " restored to " + to + " by guarantee_decay: the queue asked for more than " + from
+              : " lowered from " + from + " to " + to + " by guarantee_decay: the queue asked for no more than half of it");
 }
 
 std::string images_changed(const Json& event) {

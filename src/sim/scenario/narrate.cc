@@ -247,7 +247,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* guarantee = std::get_if<GuaranteeChanged>(&event)) {
     line("guarantee of queue " + guarantee->queue +
          (guarantee->restored ? " restored to " : " lowered from " + guarantee_text(guarantee->from) + " to ") +
-         guarantee_text(guarantee->to) + " by use_or_lose: the queue asked for " +
+         guarantee_text(guarantee->to) + " by guarantee_decay: the queue asked for " +
          (guarantee->restored ? "more than " + guarantee_text(guarantee->from)
                               : std::string("no more than half of it")));
   } else if (const auto* planned = std::get_if<MaintenancePlanned>(&event)) {

@@ -11,7 +11,7 @@
 //   preemption: none       # attained-service: {thresholds_gpu_s: [3600, 36000], promote_after_s: 0};
 //                          # berth: none | {reclaim: true, preempt: true, min_runtime_s: 0, victims: least-lost}
 //   attained_service: {thresholds_gpu_s: [86400, 864000], promote_after_s: 216000}   # berth; absent: by arrival
-//   consolidation: none    # berth: none | {moves_per_hour: 100}
+//   consolidation: none    # berth: none | {consolidations_per_hour: 100}
 //   energy: {prefer: true, watts: {T4: {watts: 70, idle_watts: 10}}}   # of every model of the fleet; prefer: berth
 //
 // An unknown key refuses the file. `order: berth` is the product's own cycle with its own settings.
