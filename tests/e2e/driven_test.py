@@ -97,7 +97,7 @@ def simulated_gpus_are_driven_by_nobody(world):
     assert "driven" not in world.job(job) and not world.metrics(), (world.job(job), world.metrics())
     gpus = world.server.ask("GET", "/v1/nodes/n1")["gpus"]
     assert len(gpus) == 2 and not any("driven_pct" in gpu for gpu in gpus), gpus
-    assert "in use       -  " in world.berth("nodes", "n1"), world.berth("nodes", "n1")
+    assert "in use     -  " in world.berth("nodes", "n1"), world.berth("nodes", "n1")
 
 
 def main():

@@ -234,7 +234,7 @@ def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
     keeps_away = {"it would start now if it tolerated the taint spot": {"tolerations": []},
                   "it would start now if it did not select nodes by the label disk": {"node_selector": {"disk": "slow"}},
                   "it would start now if it asked for pool big instead of other": {"pool": "other"},
-                  "pool big is for queue a only": {"queue": "b"}}
+                  "pool big takes only jobs of queue a": {"queue": "b"}}
     for said, change in keeps_away.items():
         waits = server.ask("POST", "/v1/jobs", asks_for_the_node(**change))["id"]
         why = server.ask("GET", f"/v1/jobs/{waits}/why")

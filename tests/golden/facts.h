@@ -45,7 +45,10 @@ class Words {
       put(value.ms);
     } else if constexpr (HasFields<T>) {
       text_ += '{';
-      for_each_field(value, [this](std::string_view name, const auto& member) {
+      const std::uint64_t count = encoded_field_count(value);  // fields that later releases added are left out
+      std::uint64_t index = 0;
+      for_each_field(value, [&](std::string_view name, const auto& member) {
+        if (index++ >= count) return;
         text_ += (text_.back() == '{' ? "" : ", ") + std::string(name) + ": ";
         put(member);
       });

@@ -88,7 +88,8 @@ std::string guarantee_changed(const Json& event) {
   return "guarantee of queue " + show(event, "queue") +
          (is_true(event, "restored")
               ? " restored to " + to + " by guarantee_decay: the queue asked for more than " + from
-              : " lowered from " + from + " to " + to + " by guarantee_decay: the queue asked for no more than half of it");
+              : " lowered from " + from + " to " + to +
+                    " by guarantee_decay: the queue asked for no more than half of it");
 }
 
 std::string images_changed(const Json& event) {

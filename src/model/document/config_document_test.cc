@@ -152,7 +152,7 @@ queues: {a: {guaranteed: {gpus: 8}, guarantee_decay: 7d}}
   CHECK_NE(config_refusal("pools: [{name: p, classes: []}]\n").find("classes is empty"), std::string::npos);
   CHECK_NE(config_refusal("pools: [{name: p, classes: [fun]}]\n").find("fun"), std::string::npos);
   CHECK_NE(config_refusal("pools: [{name: p, classes: [dev, dev]}]\n").find("listed twice"), std::string::npos);
-  CHECK_NE(config_refusal("queues: {a: {guarantee_decay: 7d}}\n").find("1:27: queue 'a'.guarantee_decay"),
+  CHECK_NE(config_refusal("queues: {a: {guarantee_decay: 7d}}\n").find("1:31: queue 'a'.guarantee_decay"),
            std::string::npos);
 }
 
