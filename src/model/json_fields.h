@@ -55,7 +55,10 @@ inline boost::json::value write_hash(std::uint64_t hash) {
 
 template <class T>
 void write_fields(const T& value, boost::json::object& object) {
+  const std::uint64_t count = encoded_field_count(value);  // as in the log: without fields at the end that are not set
+  std::uint64_t index = 0;
   for_each_field(value, [&]<class Member>(std::string_view name, const Member& member) {
+    if (index++ >= count) return;
     if constexpr (std::is_same_v<Member, std::uint64_t>) {
       if (is_hash<Member>(name)) {
         object.emplace(name, write_hash(member));
