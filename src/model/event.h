@@ -28,14 +28,16 @@ struct ClusterConfigured {
 };
 
 // A node registered: it is new, came back, or has changed. `lease` rises with each registration; reports under an older
-// lease are refused.
+// lease are refused. A node that registers under another name stays the same node. If a lost node has the new name, it
+// gets the earlier one.
 struct NodeRegistered {
   NodeId node;
   NodeSpec spec;
   std::uint64_t lease = 0;
+  std::string renamed_from;  // its earlier name; empty: the name is as before
   static constexpr auto fields() {
     return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
-                      field("lease", &NodeRegistered::lease));
+                      field("lease", &NodeRegistered::lease), field("renamed_from", &NodeRegistered::renamed_from));
   }
 };
 

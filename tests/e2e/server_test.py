@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, Server, berth_binary, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\n  b: {max: {gpus: 4}}\n"
 
@@ -414,6 +414,57 @@ def a_nameless_array_numbers_its_elements():
     wait_until_idle(server)
     names = {job["name"] for job in server.all("/v1/jobs?finished=true") if job["id"] != parent["id"]}
     assert names == {"0", "1"}, names
+    discard(server)
+
+
+def a_server_that_starts_under_another_name_is_the_same_node_and_its_jobs_run_on():
+    server = started("renamed")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    running = processes_of(server.data)
+    gpus = [gpu["uuid"] for gpu in server.ask("GET", "/v1/nodes/n1")["gpus"]]
+    for name in ("n2", "n3", "n1"):
+        server.stop()
+        server.node_name = name
+        assert server.start(), server.tail()
+        wait_for(lambda: name in [node["name"] for node in server.all("/v1/nodes")])
+        nodes = server.all("/v1/nodes")
+        assert [(node["name"], node["status"]) for node in nodes] == [(name, "ready")], nodes
+        assert [gpu["uuid"] for gpu in nodes[0]["gpus"]] == gpus and all(gpu["healthy"] for gpu in nodes[0]["gpus"])
+        cluster = server.ask("GET", "/v1/cluster")
+        assert (cluster["nodes"], cluster["gpus"], cluster["gpus_free"]) == (1, 8, 0), cluster
+    assert set(running) <= set(processes_of(server.data))
+    second = server.ask("POST", "/v1/jobs", {**sleeper("0"), "gpus": 1})
+    time.sleep(1)
+    assert server.ask("GET", f"/v1/jobs/{second['id']}")["phase"] == "pending"  # no phantom node takes it
+    renamed = [event for event in server.all_events() if event.get("renamed_from")]
+    assert [event["renamed_from"] for event in renamed] == ["n1", "n2", "n3"], renamed
+    with_metrics = server.text("/metrics")
+    assert 'berth_nodes{state="ready"} 1' in with_metrics and 'berth_nodes{state="lost"} 0' in with_metrics
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    server.stop()
+    assert verify(server).returncode == 0, verify(server)
+    discard(server)
+
+
+def a_data_directory_on_another_machine_gives_up_the_node_that_is_not_there():
+    server = started("moved")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    running = processes_of(server.data)
+    server.stop()
+    os.remove(os.path.join(server.data, "machine"))  # to the server this is another machine
+    server.node_name = "n2"
+    assert server.start(), server.tail()
+    wait_for(lambda: "n2" in [node["name"] for node in server.all("/v1/nodes")])
+    assert {node["name"]: node["status"] for node in server.all("/v1/nodes")} == {"n1": "lost", "n2": "ready"}
+    # What ran is ended before it starts again, so that no GPU has two jobs.
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    assert not set(running) & set(processes_of(server.data))
+    assert server.ask("GET", "/v1/cluster")["gpus"] == 8
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
     discard(server)
 
 

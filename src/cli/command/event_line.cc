@@ -103,9 +103,12 @@ struct Telling {
 
 constexpr std::array kTellings{
     Telling{"cluster-configured", [](const Json& e) { return "configuration version " + show(e, "version") + by(e); }},
-    Telling{
-        "node-registered",
-        [](const Json& e) { return node(e) + " \"" + show(at(e, "spec"), "name") + "\" lease " + show(e, "lease"); }},
+    Telling{"node-registered",
+            [](const Json& e) {
+              const std::string before = show(e, "renamed_from");
+              return node(e) + " \"" + show(at(e, "spec"), "name") + "\" lease " + show(e, "lease") +
+                     (before.empty() ? "" : ", renamed from \"" + before + "\"");
+            }},
     Telling{"node-status-changed",
             [](const Json& e) { return node(e) + " " + show(e, "status") + colon(show(e, "why")); }},
     Telling{"node-cordoned", &cordoned},
