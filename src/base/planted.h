@@ -45,7 +45,8 @@ enum class Bug {
   kGuaranteeNotRestored,  // state: a decayed guarantee is not restored
   kTermsIgnored,          // state: the times in a queue's eviction terms are ignored
   kQueueRateIgnored,      // sched: a queue's evictions_per_hour is ignored
-  kPhantomNode            // control: a machine that registers under another name becomes a second node
+  kPhantomNode,           // control: a machine that registers under another name becomes a second node
+  kClockBelieved          // base: a step of the wall clock is followed at once
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -84,7 +85,8 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "guarantee-not-restored",
                                                                    "terms-ignored",
                                                                    "queue-rate-ignored",
-                                                                   "phantom-node"});
+                                                                   "phantom-node",
+                                                                   "clock-believed"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

@@ -467,6 +467,12 @@ Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_mai
 
 Result<Reply> on(Batch& batch, const CancelMaintenance& command) { return cancel_maintenance(batch, command); }
 
+Result<Reply> on(Batch& batch, const ConfirmClock& command) {
+  if (command.offset_ms == 0) return invalid("the wall clock does not differ from the server's clock");
+  batch.emit(ClockConfirmed{command.offset_ms, command.user});
+  return Reply{};
+}
+
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);
   if (node == nullptr) return no_such_node(command.node);

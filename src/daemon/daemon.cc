@@ -132,7 +132,7 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
-    clock_.not_before(recovered->state.now());
+    clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;

@@ -281,6 +281,11 @@ void add_server(const api::ServerFacts& facts, telemetry::Exposition& out) {
                  whole(facts.log_records));
   out.add_single("berth_log_syncs_total", MetricType::kCounter, "Times that the log was synced to disk.",
                  whole(facts.log_fsyncs));
+  out.add_single("berth_clock_offset_seconds", MetricType::kGauge,
+                 "How far the wall clock is ahead of the server's clock.",
+                 telemetry::Decimal{facts.clock.wall_offset_ms, 3});
+  out.add_single("berth_clock_unconfirmed", MetricType::kGauge,
+                 "1 while the wall clock is so far off that it is not followed.", whole(facts.clock.followed ? 0 : 1));
 }
 
 }  // namespace
@@ -305,6 +310,13 @@ api::ServerFacts DaemonService::facts() {
   facts.log_fsyncs = counters.fsyncs;
   facts.log_check = name_of(log_check_.state());
   facts.log_checked = log_check_.checked();
+  const ServerClock::Status clock = clock_.status();
+  facts.clock = {clock.time, clock.wall_offset_ms, clock.follows_wall};
+  if (!clock.follows_wall) {
+    facts.warnings.push_back("the wall clock is " + offset_in_words(clock.wall_offset_ms) +
+                             " the server's clock and is not followed; set it right, or, if it is right: berth clock "
+                             "confirm");
+  }
   return facts;
 }
 

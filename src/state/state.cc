@@ -25,7 +25,8 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
          std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event) ||
          std::holds_alternative<StartsSought>(event) || std::holds_alternative<ServiceUpdated>(event) ||
-         std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event);
+         std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event) ||
+         std::holds_alternative<ClockConfirmed>(event);
 }
 
 // Returns true if the event adds possible victims although nothing is released.

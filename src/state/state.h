@@ -319,6 +319,7 @@ class State {
   void on(const MoveNominated& event);
   void on(const MoveOrdered&) {}
   void on(const NodeImagesChanged& event);
+  void on(const ClockConfirmed&) {}
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: used by save() and digest()

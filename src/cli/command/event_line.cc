@@ -61,6 +61,13 @@ std::string cordoned(const Json& event) {
   return node(event) + what + by(event) + colon(show(event, "why"));
 }
 
+std::string clock_confirmed(const Json& event) {
+  const std::int64_t offset = integer(event, "offset_ms");
+  const std::int64_t seconds = (offset < 0 ? -offset : offset) / 1000;
+  return "the wall clock is right" + by(event) + ": the server's clock was " + document::duration_text(seconds) +
+         (offset < 0 ? " ahead" : " behind");
+}
+
 std::string fragmentation_alarm(const Json& event) {
   const auto gpus = [&](const char* key) { return std::to_string((integer(event, key) + 500) / 1000); };
   return (is_true(event, "raised") ? "fragmentation is high: " : "fragmentation is low again: ") +
@@ -118,6 +125,7 @@ constexpr std::array kTellings{
                      colon(show(e, "why"));
             }},
     Telling{"node-images-changed", &images_changed},
+    Telling{"clock-confirmed", &clock_confirmed},
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},
