@@ -14,7 +14,9 @@
 #include <thread>
 #include <utility>
 
+#include "executor/cgroup.h"
 #include "executor/executor.h"
+#include "model/exit_code.h"
 
 namespace berth::backend {
 
@@ -181,8 +183,8 @@ class LocalBackend final : public Backend {
     sink_(ReportCheckpoint{JobId(saved.key.job), saved.attempt == 0 ? saved.key.attempt : saved.attempt, saved.step});
   }
 
-  void refuse(const TaskKey& key, ExitReason reason, const std::string& message) {
-    sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, 1, message}});
+  void refuse(const TaskKey& key, ExitReason reason, const std::string& message, std::int32_t code = 1) {
+    sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, code, message}});
   }
 
   bool knows(const executor::TaskKey& key) const {
@@ -216,6 +218,7 @@ class LocalBackend final : public Backend {
     launch.workdir = start.workdir;
     launch.memory_limit_mib = start.memory_mib;
     launch.cpu_milli = start.cpu_milli;
+    launch.pids_limit = pids_limit_;
     launch.time_limit_ms = start.time_limit_ms;
     launch.grace_ms = start.grace_ms;
     launch.stop_signal = start.stop_signal;
@@ -228,7 +231,8 @@ class LocalBackend final : public Backend {
       std::filesystem::create_directories(checkpoints, ignored);
     }
     if (auto started = executor_->start(launch); !started) {
-      refuse(start.key, ExitReason::kStartFailed, started.error().message);
+      const bool refused = started.error().code == ErrorCode::kIo;  // the machine, not the launch
+      refuse(start.key, ExitReason::kStartFailed, started.error().message, refused ? kNodeShortCode : 1);
     }
   }
   void on(const SignalTask& signal) {
@@ -243,6 +247,7 @@ class LocalBackend final : public Backend {
   ReportSink sink_;
   std::set<executor::TaskKey> former_tasks_;
   std::unique_ptr<executor::Executor> executor_;
+  const std::int64_t pids_limit_ = executor::default_pids_limit();
   std::mutex mutex_;
   std::deque<Effect> queue_;
   std::atomic<bool> stopping_{false};
