@@ -115,6 +115,13 @@ struct View {
   GpuUtilization measured() const { return gpu_utilization ? gpu_utilization() : GpuUtilization(); }
 };
 
+// The server's clock and where the wall clock is, seen from it (base/clock_discipline.h).
+struct ClockFacts {
+  Timestamp time;
+  std::int64_t wall_offset_ms = 0;  // how much the wall clock is ahead
+  bool followed = true;             // false: the wall clock is too far off to be followed unconfirmed
+};
+
 struct ServerFacts {
   std::string version;
   std::string data_dir;
@@ -126,6 +133,7 @@ struct ServerFacts {
   std::uint64_t log_fsyncs = 0;
   std::string log_check = "running";  // of all hashes since the start: running, sound, unfinished
   std::uint64_t log_checked = 0;      // events that it has been through
+  ClockFacts clock;
 };
 
 class Service {

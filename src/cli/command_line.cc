@@ -299,6 +299,13 @@ void Declarations::declare_cluster() {
   planning.add_option("--reason", windows->reason, "what for")->type_name("TEXT");
   add_show(planning, windows->show);
 
+  auto clock = std::make_shared<ClockOptions>();
+  CLI::App& time = command("Cluster", "clock", "The server's clock and the wall clock; confirm the wall clock",
+                           "berth clock\n  berth clock confirm --yes", clock);
+  one_of(time.add_option("ACTION", clock->action, "show or confirm (show)"), {"show", "confirm"});
+  time.add_flag("--yes", clock->confirmed, "the wall clock is right, and the time between has really passed");
+  add_show(time, clock->show);
+
   auto capacity = std::make_shared<CapacityOptions>();
   CLI::App& scaling =
       command("Cluster", "capacity", "Which idle nodes could go, and which further nodes would help",

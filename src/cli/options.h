@@ -107,6 +107,12 @@ struct MaintenanceOptions {
   std::string duration;            // "2h"
   std::string reason;
 };
+// The server's clock, and the word that the wall clock is right.
+struct ClockOptions {
+  ShowOptions show;
+  std::string action = "show";  // or confirm
+  bool confirmed = false;       // --yes
+};
 // Which idle nodes could go, and which further nodes would help.
 struct CapacityOptions {
   ShowOptions show;
@@ -158,8 +164,8 @@ struct CompletionOptions {
 
 using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                              PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
-                             NodeActionOptions, MaintenanceOptions, CapacityOptions, AdviseOptions, EventsOptions,
-                             UsageOptions, ApplyOptions, DiffOptions, ConfigOptions, CheckpointDoneOptions,
-                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+                             NodeActionOptions, MaintenanceOptions, ClockOptions, CapacityOptions, AdviseOptions,
+                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
+                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

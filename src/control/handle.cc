@@ -17,6 +17,7 @@
 #include "control/maintenance.h"
 #include "control/move.h"
 #include "control/node_contact.h"
+#include "control/node_identity.h"
 #include "control/services.h"
 #include "control/validate.h"
 #include "model/image.h"
@@ -412,12 +413,15 @@ Result<void> check_images_of(const std::string& node, bool containers, std::span
 
 Result<Reply> on(Batch& batch, const RegisterNode& command) {
   if (auto ok = check_node(batch.state(), command.spec); !ok) return ok.error();
+  const NodeState* known = same_machine(batch.state(), command.spec);
+  if (auto ok = check_identity(batch.state(), known, command.spec); !ok) return ok.error();
   NodeRegistered event;
   event.spec = command.spec;
   bool booted = false;
-  if (const NodeState* known = batch.state().node_named(command.spec.name)) {
+  if (known != nullptr) {
     event.node = known->id;
     event.lease = known->lease + 1;
+    if (known->spec.name != command.spec.name) event.renamed_from = known->spec.name;
     booted = has_booted(*known, command.spec);
     if (anything_bound(*known)) event.spec = with_places_kept(*known, command.spec);
   } else {
@@ -464,6 +468,12 @@ Result<Reply> on(Batch& batch, const CordonNode& command) { return cordon_node(b
 Result<Reply> on(Batch& batch, const PlanMaintenance& command) { return plan_maintenance(batch, command); }
 
 Result<Reply> on(Batch& batch, const CancelMaintenance& command) { return cancel_maintenance(batch, command); }
+
+Result<Reply> on(Batch& batch, const ConfirmClock& command) {
+  if (command.offset_ms == 0) return invalid("the wall clock does not differ from the server's clock");
+  batch.emit(ClockConfirmed{command.offset_ms, command.user});
+  return Reply{};
+}
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);

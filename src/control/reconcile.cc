@@ -12,6 +12,7 @@
 #include "control/guarantee_accounting.h"
 #include "control/maintenance.h"
 #include "control/services.h"
+#include "model/exit_code.h"
 #include "state/back_off.h"
 #include "state/grace.h"
 #include "state/guarantee_decay.h"
@@ -27,6 +28,7 @@ using state::QueueState;
 using state::State;
 
 constexpr std::int32_t kPendingElements = 16;  // pending elements of one array at a time
+constexpr std::int32_t kSupervisorDeaths = 5;  // so many in a row are forgiven, and no fewer than the job's retries
 
 bool is_eviction(StopCause cause) {
   return cause != StopCause::kUser && cause != StopCause::kTimeLimit && cause != StopCause::kTaskFailed;
@@ -59,7 +61,15 @@ AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   if (attempt.stopping() && is_eviction(attempt.stop->cause)) {
     return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
   }
-  if (lost_with_its_node(attempt)) return {Outcome::kNodeLost, true};
+  if (attempt.failure_code == kNodeShortCode && any_task(attempt, ExitReason::kStartFailed)) {
+    return {Outcome::kNodeLost, true, true};
+  }
+  if (lost_with_its_node(attempt)) {
+    const bool died = attempt.failure_code == kSupervisorDiedCode && any_task(attempt, ExitReason::kSupervisorLost);
+    const std::int32_t forgiven = std::max(kSupervisorDeaths, job.spec.retries);
+    if (died && !replica && state::supervisor_deaths(job, state.now()) > forgiven) return {Outcome::kFailed};
+    return {Outcome::kNodeLost, true, died};
+  }
   if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) ||
       any_task(attempt, ExitReason::kTimeLimit)) {
     return {Outcome::kTimeLimit, replica, replica};
@@ -107,6 +117,9 @@ void end_attempt(Batch& batch, const JobState& job) {
                            end.outcome == Outcome::kTimeLimit || end.outcome == Outcome::kNodeLost;
   AttemptEnded ended{id, attempt.number, end.outcome, own_failure ? attempt.failure_code : 0,
                      own_failure ? attempt.first_failure : std::string()};
+  if (expected_end.outcome == Outcome::kFailed && any_task(attempt, ExitReason::kSupervisorLost)) {
+    ended.message += "; that was " + std::to_string(state::supervisor_deaths(job, batch.now())) + " times in a row";
+  }
   const std::int32_t code = ended.code;
   const std::string message = ended.message;
   batch.emit(std::move(ended));

@@ -11,6 +11,7 @@
 #include "api/http/server.h"
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
+#include "control/node_identity.h"
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
@@ -37,6 +38,25 @@ constexpr std::chrono::milliseconds kStopGrace{2000};
   spdlog::critical("the event log is damaged: {}. Restore a backup; jobs go on running. Ending.", damage.message);
   spdlog::shutdown();
   ::_exit(kExitIoError);
+}
+
+// Returns the nodes of the cell of `node` that are recorded, but are not this machine. The local backend has one node,
+// so the others are gone: this data directory was on another machine, or an earlier release recorded two names of one
+// machine as two nodes.
+std::vector<backend::FormerNode> former_nodes(const state::State& state, const NodeSpec& node) {
+  std::vector<backend::FormerNode> former;
+  const state::NodeState* known = control::same_machine(state, node);
+  for (const state::NodeState& other : state.nodes()) {
+    const bool is_this = &other == known && (other.spec.machine.empty() || other.spec.machine == node.machine);
+    if (is_this || other.status == NodeStatus::kLost || other.spec.cell != node.cell) continue;
+    backend::FormerNode& gone = former.emplace_back();
+    gone.name = other.spec.name;
+    for (const auto& [job, task] : other.tasks) {
+      const state::AttemptState& attempt = *state.job(job)->attempt;
+      gone.tasks.push_back({job, attempt.number, task, attempt.tasks[task].incarnation});
+    }
+  }
+  return former;
 }
 
 // The backend of a control plane without a node of its own.
@@ -111,10 +131,10 @@ class Daemon::Impl {
     auto recovered = recover(*log_, options_.checkpoint_every);
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
-    make_backend(options_.config ? *options_.config : recovered->state.config());
-    clock_.not_before(recovered->state.now());
+    if (auto ok = make_backend(recovered->state); !ok) return ok;
+    clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
-    if (auto started = backend_->start([this](Command report) { inbox_.put({std::move(report), {}}); }); !started)
+    if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
     for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
@@ -171,18 +191,32 @@ class Daemon::Impl {
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
-  void make_backend(const ClusterConfig& config) {
+  Result<void> make_backend(const state::State& state) {
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
-      return;
+      return {};
     }
+    if (auto ok = identify(machine_, options_.data_dir); !ok) return ok;
+    const ClusterConfig& config = options_.config ? *options_.config : state.config();
     notes_.insert(notes_.end(), machine_.notes.begin(), machine_.notes.end());
     for (std::string& note : unknown_to(config, machine_.node)) notes_.push_back(std::move(note));
     backend::LocalOptions local;
     local.node = machine_.node;
+    local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
     backend_ = backend::make_local_backend(std::move(local));
+    return {};
+  }
+
+  void take_report(Command report) {
+    std::function<void(Result<control::Reply>)> answer;
+    if (std::holds_alternative<RegisterNode>(report)) {
+      answer = [](const Result<control::Reply>& reply) {
+        if (!reply) spdlog::error("this machine cannot be a node, so nothing runs here: {}", reply.error().message);
+      };
+    }
+    inbox_.put({std::move(report), std::move(answer)});
   }
 
   Result<void> apply_config(const ClusterConfig& config) {

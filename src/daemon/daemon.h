@@ -23,13 +23,14 @@ struct DaemonOptions {
   NodeFlags node_flags;                 // pool, place, labels and taints of this node
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
-  bool insecure_listen = false;             // false: only loopback addresses, because berth speaks plain HTTP
-  KeepFinished keep_finished;               // how long output and checkpoints of finished jobs are kept
-  std::uint16_t port = 0;                   // 0: a free one
-  std::uint64_t checkpoint_every = 50'000;  // records
-  std::uint32_t fsync_delay_ms = 0;         // injected, for benchmarks
-  std::uint32_t sample_gpus_ms = 10'000;    // how often the utilization of the GPUs is sampled
-  std::vector<std::string> supervisor;      // empty: this program with `supervise`
+  bool insecure_listen = false;              // false: only loopback addresses, because berth speaks plain HTTP
+  KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
+  std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
+  std::uint16_t port = 0;                    // 0: a free one
+  std::uint64_t checkpoint_every = 50'000;   // records
+  std::uint32_t fsync_delay_ms = 0;          // injected, for benchmarks
+  std::uint32_t sample_gpus_ms = 10'000;     // how often the utilization of the GPUs is sampled
+  std::vector<std::string> supervisor;       // empty: this program with `supervise`
 };
 
 class Daemon {

@@ -96,6 +96,9 @@ void Loop::iteration(std::vector<QueuedRequest> requests) {
     append_took_ = Clock::now() - append_began;
     batch.work.append_us = microseconds(append_took_);
   }
+  for (const EventRecord& record : iteration.records) {
+    if (const auto* confirmed = std::get_if<ClockConfirmed>(&record.event)) clock_.confirm(confirmed->offset_ms);
+  }
   std::vector<Effect> effects = control::effects_of(state_, iteration.records);
   batch.vital_signs = vital_signs(state_);
   for (std::size_t i = 0; i < requests.size(); ++i) {

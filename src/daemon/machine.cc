@@ -1,10 +1,17 @@
 #include "daemon/machine.h"
 
+#include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <system_error>
 
+#include "base/hash.h"
 #include "control/node_contact.h"
 #include "executor/process.h"
 #include "model/document/quantity.h"
@@ -60,7 +67,69 @@ std::string declare_the_rest(NodeSpec& node, std::size_t gpus) {
          real;
 }
 
+constexpr std::size_t kIdBytes = 16;
+
+std::string first_line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+Error failed(const std::string& path, const char* action) {
+  return {ErrorCode::kIo,
+          path + ": cannot " + action + ": " + std::error_code(errno, std::generic_category()).message()};
+}
+
+Result<std::string> random_id() {
+  std::array<unsigned char, kIdBytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return failed("getrandom", "read");
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", byte);
+    id += digits.data();
+  }
+  return id;
+}
+
+// Returns the id of the data directory. It is made on the first start.
+Result<std::string> id_of_directory(const std::string& data_dir) {
+  const std::string path = data_dir + "/machine";
+  if (std::string id = first_line_of(path); !id.empty()) return id;
+  auto id = random_id();
+  if (!id) return id;
+  const std::string fresh = path + ".new";
+  const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return failed(fresh, "create");
+  const std::string line = *id + "\n";
+  const bool written =
+      ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && ::fsync(file) == 0;
+  ::close(file);
+  if (!written) return failed(fresh, "write");
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return failed(path, "create");
+  return id;
+}
+
 }  // namespace
+
+Result<void> identify(Machine& machine, const std::string& data_dir) {
+  const auto directory = id_of_directory(data_dir);
+  if (!directory) return directory.error();
+  const std::uint64_t high = Hasher().add(first_line_of("/etc/machine-id")).add(*directory).digest();
+  const std::uint64_t low = Hasher().add(high).add(*directory).digest();
+  std::array<char, 33> text{};
+  std::snprintf(text.data(), text.size(), "%016llx%016llx", static_cast<unsigned long long>(high),
+                static_cast<unsigned long long>(low));
+  machine.node.machine = text.data();
+  if (!machine.simulated_gpus) return {};
+  for (std::size_t i = 0; i < machine.node.gpus.size(); ++i) {
+    Gpu& gpu = machine.node.gpus[i];
+    gpu.uuid = telemetry::simulated_uuid(machine.node.machine, gpu.model, i);
+  }
+  return {};
+}
 
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate) {
   Machine machine;

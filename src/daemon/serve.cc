@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,7 @@ struct Flags {
   std::string config_file;
   std::string keep_finished = "7d";
   std::string keep_finished_size = "unlimited";
+  std::string max_downtime = "7d";
   std::string ready_file;  // gets the URL once requests are served
 };
 
@@ -74,6 +76,11 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--keep-finished-size", flags.keep_finished_size,
                  "How much of it in all, as 500GiB or unlimited; over that, what finished first goes first")
       ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option(
+         "--max-downtime", flags.max_downtime,
+         "A wall clock that is further ahead of the last event at the start is not believed until it is confirmed")
+      ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")
       ->check(CLI::Range(0, 65'535).description(""))
@@ -169,6 +176,9 @@ int run(Flags& flags) {
   const auto keep = read_keeping(flags);
   if (!keep) return report(keep.error());
   flags.daemon.keep_finished = *keep;
+  const auto downtime = document::parse_duration_s(flags.max_downtime);
+  if (!downtime) return report(invalid("--max-downtime: " + downtime.error().message));
+  flags.daemon.max_downtime_s = std::min(*downtime, kLongestKeepS);
   auto daemon = Daemon::start(flags.daemon);
   if (!daemon) return report_start(daemon.error());
   announce(**daemon, flags.ready_file);

@@ -1,33 +1,53 @@
 #pragma once
-// The clock by which the loop decides and which reads show. It follows the wall clock, but never goes back and never
-// stops. If the wall clock is set back, it goes on from its time, slower by 1/64, until the wall clock has caught up.
-// So a wall clock that was an hour ahead by mistake does not freeze grace times and back-offs, and its effect ends. Any
-// thread may call it.
+// The clock by which the loop decides and which reads show: the boot clock, set by the wall clock as
+// base/clock_discipline.h says. A wall clock that is not followed is logged. Any thread may call it.
+//
+// The file `clock` in the data directory has the boot id of the machine and how far the time is ahead of the boot
+// clock. So a server that starts again before a reboot goes on with the same time, whatever the wall clock says by
+// then.
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 
+#include "base/clock_discipline.h"
 #include "base/timestamp.h"
 
 namespace berth::daemon {
 
-// Returns the time of the clock `elapsed_us` (by the steady clock) after it showed `last_us`.
-constexpr std::int64_t shown_after(std::int64_t last_us, std::int64_t elapsed_us, std::int64_t wall_us) {
-  const std::int64_t slowed_us = last_us + elapsed_us - elapsed_us / 64;
-  return wall_us > slowed_us ? wall_us : slowed_us;
-}
-
 class ServerClock {
  public:
-  ServerClock();
+  struct Status {
+    Timestamp time;
+    std::int64_t wall_offset_ms = 0;  // how much the wall clock is ahead
+    bool follows_wall = true;
+  };
+
+  ServerClock();  // begins with the wall clock
+
+  // Begins again for a log whose last event has this time (0: there is none). After a reboot it goes on from the last
+  // event if the wall clock is behind it, or further ahead than `max_downtime_ms`.
+  void begin(const std::string& data_dir, Timestamp last_event, std::int64_t max_downtime_ms);
+
   Timestamp now();
-  // Sets a lower bound: the clock does not go behind times that were recorded before the start.
-  void not_before(Timestamp time);
+  Status status();
+  // Follows the wall clock if it is still this much ahead (see ClockDiscipline::confirm).
+  bool confirm(std::int64_t offset_ms);
 
  private:
+  Timestamp read();  // requires the lock
+  void tell_changes();
+  void save();
+
   std::mutex mutex_;
-  std::int64_t last_us_ = 0;
-  std::int64_t steady_us_ = 0;  // steady clock at last_us_
+  ClockDiscipline discipline_;
+  std::string file_;  // empty: nothing is saved
+  std::optional<std::int64_t> saved_ahead_us_;
+  bool told_unfollowed_ = false;
 };
+
+// Returns "2h ahead of" or "3s behind": where the wall clock is, seen from the server's clock.
+std::string offset_in_words(std::int64_t offset_ms);
 
 }  // namespace berth::daemon

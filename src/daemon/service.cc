@@ -288,6 +288,11 @@ void add_server(const api::ServerFacts& facts, telemetry::Exposition& out) {
                  whole(facts.log_records));
   out.add_single("berth_log_syncs_total", MetricType::kCounter, "Times that the log was synced to disk.",
                  whole(facts.log_fsyncs));
+  out.add_single("berth_clock_offset_seconds", MetricType::kGauge,
+                 "How far the wall clock is ahead of the server's clock.",
+                 telemetry::Decimal{facts.clock.wall_offset_ms, 3});
+  out.add_single("berth_clock_unconfirmed", MetricType::kGauge,
+                 "1 while the wall clock is so far off that it is not followed.", whole(facts.clock.followed ? 0 : 1));
 }
 
 }  // namespace
@@ -316,6 +321,13 @@ api::ServerFacts DaemonService::facts() {
     if (std::count(facts.warnings.begin(), facts.warnings.end(), warning) == 0) {
       facts.warnings.push_back(std::move(warning));
     }
+  }
+  const ServerClock::Status clock = clock_.status();
+  facts.clock = {clock.time, clock.wall_offset_ms, clock.follows_wall};
+  if (!clock.follows_wall) {
+    facts.warnings.push_back("the wall clock is " + offset_in_words(clock.wall_offset_ms) +
+                             " the server's clock and is not followed; set it right, or, if it is right: berth clock "
+                             "confirm");
   }
   return facts;
 }

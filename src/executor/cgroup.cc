@@ -197,6 +197,10 @@ Result<void> limit_cpu(const std::string& directory, std::int64_t milli) {
   return write_control(directory + "/cpu.cfs_quota_us", quota);
 }
 
+Result<void> limit_pids(const std::string& directory, std::int64_t pids) {
+  return write_control(directory + "/pids.max", std::to_string(pids));
+}
+
 bool controls_memory(const std::string& directory) {
   return exists(directory + "/memory.max") || exists(directory + "/memory.limit_in_bytes");
 }
@@ -224,6 +228,7 @@ std::int64_t read_counter(const std::string& path, const std::string& key) {
 CgroupProbe probe_cgroups(const std::string& name) {
   const Controller memory{"memory", "memory.limit_in_bytes", "67108864", "memory.max", "67108864"};
   const Controller cpu{"cpu", "cpu.cfs_quota_us", "100000", "cpu.max", "100000 100000"};
+  const Controller pids{"pids", "pids.max", "1024", "pids.max", "1024"};
   const auto hierarchies = list_hierarchies();
   CgroupProbe probe;
   const auto look = [&](const Controller& controller, std::string& place) {
@@ -236,23 +241,43 @@ CgroupProbe probe_cgroups(const std::string& name) {
   };
   look(memory, probe.places.memory);
   look(cpu, probe.places.cpu);
+  look(pids, probe.places.pids);
   if (const auto unified = find_unified(hierarchies)) {
     const std::string place = own_directory(*unified) + "/" + name;
-    const bool used = place == probe.places.memory || place == probe.places.cpu;
+    const auto& places = probe.places;
+    const bool used = place == places.memory || place == places.cpu || place == places.pids;
     if (!used && try_place(place, "", "")) probe.places.tracking = place;
   }
   return probe;
 }
 
+std::int64_t default_pids_limit() {
+  constexpr std::int64_t kMost = 16'384;
+  constexpr std::int64_t kLeast = 64;
+  std::vector<std::string> files{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"};
+  for (const auto& hierarchy : list_hierarchies()) {
+    const auto& controllers = hierarchy.controllers;
+    const bool counts = hierarchy.unified || std::count(controllers.begin(), controllers.end(), "pids") > 0;
+    if (counts) files.push_back(own_directory(hierarchy) + "/pids.max");
+  }
+  std::int64_t all = kMost * 4;
+  for (const auto& name : files) {
+    std::ifstream file(name);
+    std::int64_t number = 0;
+    if (file >> number && number > 0) all = std::min(all, number);  // "max" is no number
+  }
+  return std::clamp(all / 4, kLeast, kMost);
+}
+
 void remove_cgroup_places(const CgroupPlaces& places) {
-  for (const auto& place : {places.memory, places.cpu, places.tracking}) {
+  for (const auto& place : {places.memory, places.cpu, places.pids, places.tracking}) {
     if (!place.empty()) ::rmdir(place.c_str());
   }
 }
 
 TaskCgroups name_task_cgroups(const CgroupPlaces& places, const std::string& task) {
   TaskCgroups cgroups;
-  for (const auto& place : {places.tracking, places.memory, places.cpu}) {
+  for (const auto& place : {places.tracking, places.memory, places.cpu, places.pids}) {
     const std::string directory = place + "/" + task;
     const auto& known = cgroups.directories;
     if (place.empty() || std::count(known.begin(), known.end(), directory) > 0) continue;
@@ -264,9 +289,10 @@ TaskCgroups name_task_cgroups(const CgroupPlaces& places, const std::string& tas
 Result<void> make_task_cgroups(const TaskCgroups& cgroups, const CgroupLimits& limits) {
   std::string memory_problem = "this machine has no place for it";
   std::string cpu_problem = memory_problem;
+  std::string pids_problem = memory_problem;
   for (const auto& directory : cgroups.directories) {
     if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
-      memory_problem = cpu_problem = system_error("mkdir", directory, errno).message;
+      memory_problem = cpu_problem = pids_problem = system_error("mkdir", directory, errno).message;
       continue;
     }
     if (limits.memory_mib > 0 && controls_memory(directory)) {
@@ -277,9 +303,14 @@ Result<void> make_task_cgroups(const TaskCgroups& cgroups, const CgroupLimits& l
       const auto limited = limit_cpu(directory, limits.cpu_milli);
       cpu_problem = limited ? "" : limited.error().message;
     }
+    if (limits.pids > 0 && exists(directory + "/pids.max")) {
+      const auto limited = limit_pids(directory, limits.pids);
+      pids_problem = limited ? "" : limited.error().message;
+    }
   }
   if (limits.memory_mib > 0 && !memory_problem.empty()) return no_limit("memory", memory_problem);
   if (limits.cpu_milli > 0 && !cpu_problem.empty()) return no_limit("cpu", cpu_problem);
+  if (limits.pids > 0 && !pids_problem.empty()) return no_limit("pids", pids_problem);
   return {};
 }
 

@@ -29,6 +29,7 @@
 #include "executor/process.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 
@@ -173,7 +174,7 @@ class Executor::Impl {
   static bool is_over(Task& task);
   static bool has_exited(Task& task);
   void bury(Task& task);
-  void record_lost(const Task& task, ExitReason reason, const std::string& message);
+  static void record_lost(const Task& task, ExitReason reason, const std::string& message, int code = 0);
 
   ExecutorOptions options_;
   Descriptor lock_;
@@ -205,6 +206,7 @@ void Executor::Impl::find_capabilities() {
   places_ = probe.places;
   capabilities_.memory_limit = !places_.memory.empty();
   capabilities_.cpu_limit = !places_.cpu.empty();
+  capabilities_.pids_limit = !places_.pids.empty();
   capabilities_.other_users = ::geteuid() == 0;
   capabilities_.warnings = std::move(probe.warnings);
   if (!capabilities_.other_users) {
@@ -457,7 +459,7 @@ std::optional<Exited> Executor::Impl::read_exit_of(const Task& task) const {
 void Executor::Impl::bury(Task& task) {
   if (!exists(task.directory)) {
     return record_lost(task, task.hung ? ExitReason::kKilled : ExitReason::kSupervisorLost,
-                       "its supervisor died, and its run directory was removed");
+                       "its supervisor died, and its run directory was removed", kSupervisorDiedCode);
   }
   const auto supervisor = read_supervisor(task.directory);
   if (!supervisor && supervisor.error().code == ErrorCode::kNotFound && !task.started_told) {
@@ -477,17 +479,19 @@ void Executor::Impl::bury(Task& task) {
                        "its supervisor did not obey a stop and was killed, with what was left of the task");
   }
   record_lost(task, ExitReason::kSupervisorLost,
-              same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted");
+              same_boot ? "its supervisor died; what it left running was killed" : "the machine restarted",
+              same_boot ? kSupervisorDiedCode : 0);
 }
 
 // A record that could not be written is tried again at the next look.
-void Executor::Impl::record_lost(const Task& task, ExitReason reason, const std::string& message) {
+void Executor::Impl::record_lost(const Task& task, ExitReason reason, const std::string& message, int code) {
   Exited exited;
   exited.key = task.key;
   exited.time = Timestamp{wall_clock_ms()};
   exited.reason = reason;
   exited.message = message;
-  if (reason == ExitReason::kStartFailed) exited.code = 126;
+  if (reason == ExitReason::kStartFailed) exited.code = kNodeShortCode;  // nothing of the job has run
+  if (reason == ExitReason::kSupervisorLost) exited.code = code;
   if (reason == ExitReason::kKilled) exited.signal = SIGKILL;
   if (const auto started = read_started(task.directory)) {
     exited.ran_ms = std::max<std::int64_t>(exited.time - started->time, 0);

@@ -37,6 +37,7 @@ struct ExecutorOptions {
 struct Capabilities {
   bool memory_limit = false;
   bool cpu_limit = false;
+  bool pids_limit = false;
   bool other_users = false;           // tasks can run as another user
   std::vector<std::string> warnings;  // one sentence each
 };

@@ -49,7 +49,7 @@ class ExecutorFixture {
   ExecutorFixture(const ExecutorFixture&) = delete;
   ExecutorFixture& operator=(const ExecutorFixture&) = delete;
 
-  ExecutorOptions options() const { return {directory_ + "/run", {BERTH_SUPERVISE}, obey_ms, cgroups}; }
+  ExecutorOptions options() const { return {directory_ + "/run", supervised_by, obey_ms, cgroups}; }
 
   Executor& open() {
     reopen();
@@ -126,8 +126,9 @@ class ExecutorFixture {
   std::map<TaskKey, Started> started;
   std::map<TaskKey, Exited> exits;
   std::vector<CheckpointReported> checkpoints;
-  std::int64_t obey_ms = 8'000;  // of the next open
-  bool cgroups = true;           // of the next open
+  std::vector<std::string> supervised_by = {BERTH_SUPERVISE};  // of the next open
+  std::int64_t obey_ms = 8'000;
+  bool cgroups = true;
 
  private:
   void reopen() {

@@ -5,6 +5,7 @@
 
 #include "executor/executor_fixture.h"
 #include "executor/record.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 
@@ -68,6 +69,49 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a CPU limit holds a busy task to its share")
   const auto exited = wait_for_exit(task.key);
   // A fifth of the time it ran, and a period more for where the clocks are read.
   CHECK(exited.cpu_ms <= exited.ran_ms / 5 + 200);
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "a task cannot have more processes than its limit") {
+  auto& executor = open();
+  if (!executor.capabilities().pids_limit) {
+    MESSAGE("skipped: " << executor.capabilities().warnings.front());
+    return;
+  }
+  auto task = launch(1, {"perl", "-e",
+                         "my $n = 0; for (1 .. 60) { my $pid = fork; last if !defined $pid; "
+                         "if (!$pid) { sleep 3003; exit } $n++ } print $n;"});
+  task.pids_limit = 20;
+  REQUIRE(executor.start(task).has_value());
+  CHECK(wait_for_exit(task.key).reason == ExitReason::kExited);
+  CHECK(read_log(1, LogStream::kStdout) == "19");
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "a start that fails for want of process ids is told apart from the job's own failure") {
+  open();
+  close();
+  const std::string group = "/sys/fs/cgroup/pids/berth-executor-test-" + std::to_string(::getpid());
+  std::error_code refused;
+  if (!std::filesystem::create_directory(group, refused)) {
+    MESSAGE("skipped: no groups of the pids controller of version 1 can be made here");
+    return;
+  }
+  const auto run_within = [&](std::uint64_t job, int pids, std::size_t ranks) {
+    std::ofstream(group + "/pids.max") << pids;
+    supervised_by = {"/bin/sh", "-c", "echo $$ > " + group + "/cgroup.procs; exec " BERTH_SUPERVISE " $0"};
+    auto& executor = open();
+    auto task = shell(job, "sleep 3004");
+    task.rank_env.resize(ranks);
+    REQUIRE(executor.start(task).has_value());
+    return wait_for_exit(task.key);
+  };
+  for (const auto& exited : {run_within(1, 1, 1), run_within(2, 2, 2)}) {  // the supervisor; the second rank
+    CHECK(exited.reason == ExitReason::kStartFailed);
+    CHECK(exited.code == kNodeShortCode);
+    CHECK(exited.message.find("Resource temporarily unavailable") != std::string::npos);
+  }
+  REQUIRE(wait_until_quiet());
+  std::filesystem::remove(group, refused);
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture,

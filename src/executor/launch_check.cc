@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostRanks = 256;  // each costs its supervisor two descriptors
 constexpr std::int64_t kMostMib = std::int64_t{1} << 40;
+constexpr std::int64_t kMostPids = 1 << 22;
 constexpr std::int64_t kMostCpuMilli = 1'000'000'000;
 constexpr std::int64_t kMostLogBytes = std::int64_t{1} << 50;
 
@@ -51,6 +52,7 @@ Result<void> check_launch(const TaskLaunch& launch) {
   if (auto checked = check_path("checkpoint_dir", launch.checkpoint_dir); !checked) return checked;
   if (auto checked = check_range("memory_limit_mib", launch.memory_limit_mib, kMostMib); !checked) return checked;
   if (auto checked = check_range("cpu_milli", launch.cpu_milli, kMostCpuMilli); !checked) return checked;
+  if (auto checked = check_range("pids_limit", launch.pids_limit, kMostPids); !checked) return checked;
   if (auto checked = check_range("time_limit_ms", launch.time_limit_ms, kLongestMs); !checked) return checked;
   if (auto checked = check_range("grace_ms", launch.grace_ms, kLongestMs); !checked) return checked;
   if (auto checked = check_range("lease_ms", launch.lease_ms, kLongestMs); !checked) return checked;

@@ -20,6 +20,7 @@
 
 #include "executor/record.h"
 #include "executor/state_file.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 
@@ -116,6 +117,9 @@ StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
     case Stage::kWorkdir:
       return {126, "cannot enter its working directory " + launch.workdir + ": " + why};
     case Stage::kExec:
+      if (failure.error_number == EAGAIN || failure.error_number == ENFILE) {
+        return {kNodeShortCode, "the machine cannot execute a program: " + why};
+      }
       return {missing ? 127 : 126, "cannot execute " + launch.argv.front() + ": " + why};
   }
   return {126, why};
@@ -163,7 +167,7 @@ std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_
   auto output = open_pipe();
   auto errors = open_pipe();
   auto word = open_pipe();
-  if (!output || !errors || !word) return StartFailure{126, system_error("open", "a pipe", errno).message};
+  if (!output || !errors || !word) return StartFailure{kNodeShortCode, system_error("open", "a pipe", errno).message};
   ChildPlan plan{launch,
                  cgroups,
                  launch.argv,
@@ -176,7 +180,10 @@ std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_
   for (const auto& [name, value] : compose_environment(launch, rank, token))
     plan.environment.push_back(name + "=" + value);
   const pid_t pid = ::fork();
-  if (pid < 0) return StartFailure{126, system_error("fork", "a rank", errno).message};
+  if (pid < 0) {
+    return StartFailure{kNodeShortCode, "the machine has no process ids or memory left: " +
+                                            system_error("fork", "a rank", errno).message};
+  }
   if (pid == 0) run_child(plan);
   word->write_end.reset();
   if (const auto failure = hear_of_failure(word->read_end.get())) {

@@ -19,7 +19,8 @@ struct Rank {
   int wait_status = 0;  // after its end: the status from waitpid
 };
 
-// Why a program did not start, with the codes of a shell: 127 it is missing, 126 it may not be executed.
+// Why a program did not start, with the codes of a shell: 127 it is missing, 126 it may not be executed; and 75, the
+// machine had not the means.
 struct StartFailure {
   int code = 0;
   std::string message;

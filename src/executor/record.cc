@@ -60,6 +60,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"workdir", launch.workdir},
       {"memory_limit_mib", launch.memory_limit_mib},
       {"cpu_milli", launch.cpu_milli},
+      {"pids_limit", launch.pids_limit},
       {"time_limit_ms", launch.time_limit_ms},
       {"grace_ms", launch.grace_ms},
       {"stop_signal", launch.stop_signal},
@@ -134,7 +135,9 @@ std::string encode(const LaunchRecord& record) {
   return json::serialize(json::object{
       {"launch", encode_launch(record.launch)},
       {"token", record.token},
-      {"cgroups", json::object{{"memory", places.memory}, {"cpu", places.cpu}, {"tracking", places.tracking}}},
+      {"cgroups",
+       json::object{
+           {"memory", places.memory}, {"cpu", places.cpu}, {"pids", places.pids}, {"tracking", places.tracking}}},
   });
 }
 
@@ -184,9 +187,10 @@ std::string encode(const Command& command) {
 Result<LaunchRecord> read_launch(const std::string& task_dir) {
   return read_record(task_dir + "/launch.json", [](const json::object& object) {
     const auto& places = object.at("cgroups").as_object();
+    const std::string pids = places.contains("pids") ? string_at(places, "pids") : "";  // absent in older records
     return LaunchRecord{
         decode_launch(object.at("launch").as_object()), string_at(object, "token"),
-        CgroupPlaces{string_at(places, "memory"), string_at(places, "cpu"), string_at(places, "tracking")}};
+        CgroupPlaces{string_at(places, "memory"), string_at(places, "cpu"), pids, string_at(places, "tracking")}};
   });
 }
 

@@ -31,7 +31,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a launch record keeps every field, and bytes
   record.launch.checkpoint_dir = "/c";
   record.launch.lease_ms = 10;
   record.token = "t";
-  record.places = {"/m", "/c", "/t"};
+  record.places = {"/m", "/c", "/p", "/t"};
   REQUIRE(replace_state_file(path("launch.json"), encode(record)).has_value());
   const auto read = read_launch(path(""));
   REQUIRE(read.has_value());

@@ -193,7 +193,7 @@ bool Supervisor::record_self() {
 }
 
 void Supervisor::make_cgroups() {
-  const auto made = make_task_cgroups(cgroups_, {launch_.memory_limit_mib, launch_.cpu_milli});
+  const auto made = make_task_cgroups(cgroups_, {launch_.memory_limit_mib, launch_.cpu_milli, launch_.pids_limit});
   if (!made) errors_.say(made.error().message);
 }
 
@@ -536,7 +536,9 @@ void Supervisor::record_exit() {
 
 // Detaches from the control plane: its session, terminal, descriptors, and parent.
 void detach() {
-  if (::fork() != 0) ::_exit(0);
+  const pid_t child = ::fork();
+  if (child < 0) std::fprintf(stderr, "%s\n", system_error("fork", "a supervisor", errno).message.c_str());
+  if (child != 0) ::_exit(child < 0 ? 1 : 0);
   ::setsid();
   ::close_range(kLockFd + 1, ~0U, 0);
   ::fcntl(kLockFd, F_SETFD, FD_CLOEXEC);

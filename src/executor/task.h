@@ -49,6 +49,7 @@ struct TaskLaunch {
 
   std::int64_t memory_limit_mib = 0;  // for all ranks together; 0: no limit
   std::int64_t cpu_milli = 0;         // for all ranks together; 0: no limit
+  std::int64_t pids_limit = 0;        // processes and threads of all ranks together; 0: no limit
   std::int64_t time_limit_ms = 0;     // run time until stop_signal, then SIGKILL; 0: no limit
   std::int64_t grace_ms = 30'000;     // between stop_signal and SIGKILL, for the time limit and for a failed rank
   int stop_signal = 15;               // SIGTERM
@@ -68,7 +69,8 @@ enum class ExitReason {
   kOutOfMemory,     // killed by the kernel at its memory limit
   kKilled,          // stopped by Executor::kill; code or signal say how it ended
   kStartFailed,     // no process of it started; `message` says why
-  kSupervisorLost,  // its supervisor died and its processes were killed; how it ended is unknown
+  kSupervisorLost,  // its supervisor died and its processes were killed; how it ended is unknown; the code is 70 if the
+                    // machine went on
   kLeaseExpired,    // no renew_lease for lease_ms
 };
 
@@ -85,7 +87,8 @@ struct Exited {
   TaskKey key;
   Timestamp time;
   ExitReason reason = ExitReason::kExited;
-  int code = 0;                   // exit code; 127 and 126 for a program that is missing or not executable
+  int code = 0;                   // exit code; 127 and 126 for a program that is missing or not executable; 75 if the
+                                  // machine had no process ids, memory or descriptors left to start it
   int signal = 0;                 // the signal that ended it, else 0
   int rank = 0;                   // the rank that decided: the first that failed, else the last that ended
   std::int64_t ran_ms = 0;        // by the boot clock, which is never set

@@ -74,6 +74,11 @@ struct FenceNode {
   std::string node;
   std::string user;
 };
+// Follows the wall clock, which is `offset_ms` ahead of the server's clock.
+struct ConfirmClock {
+  std::int64_t offset_ms = 0;
+  std::string user;
+};
 
 // The commands from here on are reports of backends.
 struct RegisterNode {
@@ -110,8 +115,9 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
-                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages>;
+using Command =
+    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
+                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
+                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock>;
 
 }  // namespace berth

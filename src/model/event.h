@@ -28,14 +28,16 @@ struct ClusterConfigured {
 };
 
 // A node registered: it is new, came back, or has changed. `lease` rises with each registration; reports under an older
-// lease are refused.
+// lease are refused. A node that registers under another name stays the same node. If a lost node has the new name, it
+// gets the earlier one.
 struct NodeRegistered {
   NodeId node;
   NodeSpec spec;
   std::uint64_t lease = 0;
+  std::string renamed_from;  // its earlier name; empty: the name is as before
   static constexpr auto fields() {
     return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
-                      field("lease", &NodeRegistered::lease));
+                      field("lease", &NodeRegistered::lease), field("renamed_from", &NodeRegistered::renamed_from));
   }
 };
 
@@ -475,13 +477,23 @@ struct NodeImagesChanged {
   }
 };
 
+// An operator confirmed the wall clock. The server's clock follows it from now on; until then it did not believe it.
+struct ClockConfirmed {
+  std::int64_t offset_ms = 0;  // by how much the wall clock is ahead of the server's clock
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("offset_ms", &ClockConfirmed::offset_ms), field("user", &ClockConfirmed::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
                  AttemptGrown, ChargePromoted, TaskStarted, TaskExited, StopBegan, StopCancelled, StopForced,
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
-                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged>;
+                 MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
+                 ClockConfirmed>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -55,6 +55,7 @@ struct NodeSpec {
   bool containers = false;            // it can run containers; tasks with an image need such a node
   std::vector<std::string> images;    // images on the node, sorted (model/image.h); empty without containers
   bool cuts_gpus = false;             // it can create and remove MIG instances, so models that are cut may be on it
+  std::string machine;                // id of the machine, whatever the node's name; empty: not known
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
@@ -64,7 +65,7 @@ struct NodeSpec {
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
                       field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address),
                       field("containers", &NodeSpec::containers), field("images", &NodeSpec::images),
-                      field("cuts_gpus", &NodeSpec::cuts_gpus));
+                      field("cuts_gpus", &NodeSpec::cuts_gpus), field("machine", &NodeSpec::machine));
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/exit_code.h"
+
 namespace berth::state {
 
 namespace {
@@ -12,8 +14,17 @@ constexpr std::int64_t kLongRunMs = 600'000;  // after an attempt this long the 
 constexpr std::int64_t kPausesPerClaim = 16;
 constexpr std::int64_t kLostPromiseMs = 10'000;
 
+bool has_died(const AttemptRecord& attempt) {
+  return attempt.outcome == Outcome::kNodeLost && !attempt.cause && attempt.code == kSupervisorDiedCode;
+}
+
+bool was_short(const AttemptRecord& attempt) {
+  return attempt.outcome == Outcome::kNodeLost && !attempt.cause && attempt.code == kNodeShortCode;
+}
+
 // Returns true if the attempt ended by itself: it was not evicted and its node was not lost.
 bool is_own_end(const AttemptRecord& attempt) {
+  if (has_died(attempt) || was_short(attempt)) return true;
   return attempt.outcome != Outcome::kPreempted && attempt.outcome != Outcome::kNodeLost;
 }
 
@@ -36,6 +47,17 @@ std::int32_t row_of_ends(const JobState& job) {
 std::int64_t back_off_ms(const JobState& job) {
   const int doublings = std::clamp(row_of_ends(job) - 1, 0, 16);
   return std::min(kMostMs, kFirstMs << doublings);
+}
+
+std::int32_t supervisor_deaths(const JobState& job, Timestamp now) {
+  if (job.attempt && now - job.attempt->started >= kLongRunMs) return 0;
+  std::int32_t deaths = 1;
+  for (auto past = job.past.rbegin(); past != job.past.rend(); ++past) {
+    if (!is_own_end(*past)) continue;
+    if (!has_died(*past) || was_long(*past)) break;
+    ++deaths;
+  }
+  return deaths;
 }
 
 std::int64_t pause_after_lost_nominations_ms(std::uint32_t lost) {

@@ -2,7 +2,9 @@
 // Back-off: the pauses before a job is retried, and before it may preempt or reclaim again.
 //
 // 1. A job that ends by itself again and again, each time soon after its start, is retried after growing pauses: 1 s, 2
-//    s, 4 s ... 5 min. An attempt ends by itself unless it was evicted or its node was lost.
+//    s, 4 s ... 5 min. An attempt ends by itself unless it was evicted or its node was lost. A supervisor that dies
+//    while its machine goes on, and a machine without the means to start a task, count as well: they use up no retry,
+//    but a pause is due. A job whose supervisors die again and again fails in the end, because it may kill them itself.
 // 2. Such a job may preempt or reclaim only after sixteen such pauses since its last end. Until then it starts only on
 //    idle GPUs. Without this rule it would evict other jobs at every retry.
 // 3. A job whose nomination was withdrawn may preempt or reclaim again at once the first time, then after 10 s, 20 s,
@@ -17,6 +19,9 @@ namespace berth::state {
 
 // Returns the pause after the last attempt of the job (rule 1), in milliseconds.
 std::int64_t back_off_ms(const JobState& job);
+
+// Returns how often in a row the supervisor of the job has died soon after the start, if it does so now once more.
+std::int32_t supervisor_deaths(const JobState& job, Timestamp now);
 
 // Returns the pause before a job may preempt again, in milliseconds, after `lost` of its nominations in a row were
 // withdrawn.

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "model/exit_code.h"
+
 namespace berth::state {
 namespace {
 
@@ -37,6 +39,25 @@ TEST_CASE("what berth or a lost node ended is no end of one's own") {
   const Timestamp failed = job.past.back().ended;
   add_run(job, kMinuteMs, Outcome::kPreempted);
   CHECK(may_evict_from(job) == failed + 16 * kSecondMs);
+}
+
+TEST_CASE("a supervisor that died and a machine without means to start a task are pauses of one's own") {
+  JobState job;
+  for (const std::int64_t pause_s : {1, 2, 4, 8}) {
+    add_run(job, kSecondMs, Outcome::kNodeLost);
+    job.past.back().code = pause_s % 4 == 0 ? kNodeShortCode : kSupervisorDiedCode;
+    CHECK(back_off_ms(job) == pause_s * kSecondMs);
+  }
+  JobState dying;
+  for (std::int32_t deaths = 1; deaths < 4; ++deaths) {
+    CHECK(supervisor_deaths(dying, Timestamp{}) == deaths);
+    add_run(dying, kSecondMs, Outcome::kNodeLost);
+    dying.past.back().code = kSupervisorDiedCode;
+  }
+  add_run(dying, kSecondMs, Outcome::kPreempted);  // is skipped
+  CHECK(supervisor_deaths(dying, Timestamp{}) == 4);
+  add_run(dying, kSecondMs, Outcome::kFailed);
+  CHECK(supervisor_deaths(dying, Timestamp{}) == 1);
 }
 
 TEST_CASE("who has run for ten minutes may stop others at once and begins again with the first pause") {

@@ -209,8 +209,8 @@ Result<State> State::load(std::string_view bytes) {
     ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
     if (node.loss_deferred) state.deferred_losses_.insert(node.id);
     state.install_node(node);
-    state.node_names_.emplace(node.spec.name, node.id);
     state.nodes_.push_back(std::move(node));
+    state.enter_identity(state.nodes_.back());
     state.install_in_indexes(state.nodes_.back());
     state.images_.enter(state.nodes_.back().id, state.nodes_.back().spec.images);
   }

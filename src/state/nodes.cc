@@ -101,6 +101,21 @@ void State::set_status(NodeState& node, NodeStatus status) {
   deferred_losses_.erase(node.id);
 }
 
+void State::enter_identity(const NodeState& node) {
+  identities_.enter(node.id, node.spec, [this](NodeId other) { return this->node(other).status == NodeStatus::kLost; });
+}
+
+// Gives a lost node with the new name the earlier name of the node that takes the name over.
+void State::free_name(const NodeRegistered& event) {
+  const auto other = identities_.named(event.spec.name);
+  if (event.renamed_from.empty() || !other || *other == event.node) return;
+  NodeState& lost = node_mut(*other);
+  identities_.forget(lost.id, lost.spec);
+  identities_.forget(event.node, node(event.node).spec);
+  lost.spec.name = event.renamed_from;
+  enter_identity(lost);
+}
+
 void State::on(const NodeRegistered& event) {
   const bool fresh = event.node.index() == nodes_.size();
   if (fresh) {
@@ -108,8 +123,8 @@ void State::on(const NodeRegistered& event) {
     unknown.id = event.node;
     nodes_.push_back(std::move(unknown));
     ++nodes_by_status_[static_cast<std::size_t>(NodeStatus::kReady)];
-    node_names_.emplace(event.spec.name, event.node);
   }
+  free_name(event);
   NodeState& node = node_mut(event.node);
   if (!fresh) count_capacity(node, -1);
   if (fresh || node.status == NodeStatus::kLost) node.idle_since = now_;
@@ -118,6 +133,7 @@ void State::on(const NodeRegistered& event) {
   set_status(node, NodeStatus::kReady);
   if (!same) {
     images_.forget(node.id, node.spec.images);
+    identities_.forget(node.id, node.spec);
     node.spec = event.spec;
     images_.enter(node.id, node.spec.images);
     install_node(node);
@@ -127,6 +143,7 @@ void State::on(const NodeRegistered& event) {
     if (!fresh) count_again(node);
     for (const JobId id : nominated_) unreconciled_.insert(id);  // a nominated GPU may have failed
   }
+  enter_identity(node);  // also if nothing changed: a node that was lost may have lost its entries
   count_capacity(node, +1);
   install_in_indexes(node);
   mark_freed(node.id);

@@ -25,7 +25,8 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<CheckpointReported>(event) || std::holds_alternative<StopForced>(event) ||
          std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event) ||
          std::holds_alternative<StartsSought>(event) || std::holds_alternative<ServiceUpdated>(event) ||
-         std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event);
+         std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event) ||
+         std::holds_alternative<ClockConfirmed>(event);
 }
 
 // Returns true if the event adds possible victims although nothing is released.
@@ -47,8 +48,18 @@ void State::apply(const EventRecord& record) {
 }
 
 const NodeState* State::node_named(std::string_view name) const {
-  const auto found = node_names_.find(name);
-  return found == node_names_.end() ? nullptr : &nodes_[found->second.index()];
+  const auto found = identities_.named(name);
+  return found ? &node(*found) : nullptr;
+}
+
+const NodeState* State::node_of_machine(std::string_view machine) const {
+  const auto found = identities_.of_machine(machine);
+  return found ? &node(*found) : nullptr;
+}
+
+const NodeState* State::node_of_gpu(std::string_view uuid) const {
+  const auto found = identities_.of_gpu(uuid);
+  return found ? &node(*found) : nullptr;
 }
 
 const QueueState* State::queue_at(std::string_view path) const {

@@ -27,6 +27,7 @@
 #include "state/image_index.h"
 #include "state/job_state.h"
 #include "state/job_table.h"
+#include "state/node_identities.h"
 #include "state/node_index.h"
 #include "state/node_state.h"
 #include "state/presence_index.h"
@@ -116,6 +117,10 @@ class State {
   const std::vector<NodeState>& nodes() const { return nodes_; }
   const NodeState& node(NodeId id) const { return nodes_[id.index()]; }
   const NodeState* node_named(std::string_view name) const;
+  // Return the node that is this machine, or that has this GPU, or null. Of several nodes that name the same one it is
+  // the one that is not lost.
+  const NodeState* node_of_machine(std::string_view machine) const;
+  const NodeState* node_of_gpu(std::string_view uuid) const;
   std::size_t nodes_in(NodeStatus status) const { return nodes_by_status_[static_cast<std::size_t>(status)]; }
   const std::set<NodeId>& deferred_losses() const { return deferred_losses_; }
   const NodeIndex& node_index() const { return node_index_; }
@@ -314,6 +319,7 @@ class State {
   void on(const MoveNominated& event);
   void on(const MoveOrdered&) {}
   void on(const NodeImagesChanged& event);
+  void on(const ClockConfirmed&) {}
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: used by save() and digest()
@@ -387,6 +393,8 @@ class State {
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
   void install_node(NodeState& node);
+  void enter_identity(const NodeState& node);
+  void free_name(const NodeRegistered& event);
   void install_in_indexes(const NodeState& node);
   void refresh_in_indexes(NodeId node);
   void configure_topology();
@@ -406,7 +414,7 @@ class State {
 
   JobTable<JobState> jobs_;
   std::vector<NodeState> nodes_;
-  std::map<std::string, NodeId, std::less<>> node_names_;
+  NodeIdentities identities_;
   std::array<std::size_t, 3> nodes_by_status_{};
   std::set<NodeId> deferred_losses_;
   NodeIndex node_index_;

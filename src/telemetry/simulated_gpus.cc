@@ -48,22 +48,12 @@ Result<Declared> parse_part(std::string_view part) {
   return declared;
 }
 
-std::string make_uuid(std::string_view node_name, std::string_view model, std::uint64_t index) {
-  const std::uint64_t high = Hasher().add(node_name).add(model).add(index).digest();
-  const std::uint64_t low = Hasher().add(high).add(node_name).digest();
-  char text[64];
-  std::snprintf(text, sizeof text, "GPU-SIM-%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32U),
-                static_cast<unsigned>(high >> 16U) & 0xffffU, static_cast<unsigned>(high) & 0xffffU,
-                static_cast<unsigned>(low >> 48U), static_cast<unsigned long long>(low & 0xffffffffffffULL));
-  return text;
-}
-
 // Half of the GPUs on each of two sockets, as machines of this kind are built; a single one on the first.
-void add_gpus(const Declared& declared, std::string_view node_name, std::vector<GpuFound>& gpus) {
+void add_gpus(const Declared& declared, std::string_view owner, std::vector<GpuFound>& gpus) {
   const std::size_t first = gpus.size();
   for (int index = 0; index < declared.count; ++index) {
     GpuFound gpu;
-    gpu.uuid = make_uuid(node_name, declared.facts.model, gpus.size());
+    gpu.uuid = simulated_uuid(owner, declared.facts.model, gpus.size());
     gpu.name = "simulated " + std::string(declared.facts.model);
     gpu.model = declared.facts.model;
     gpu.memory_mib = declared.facts.memory_mib;
@@ -81,14 +71,24 @@ void add_gpus(const Declared& declared, std::string_view node_name, std::vector<
 
 }  // namespace
 
-Result<std::vector<GpuFound>> parse_simulated_gpus(std::string_view declaration, std::string_view node_name) {
+std::string simulated_uuid(std::string_view owner, std::string_view model, std::uint64_t index) {
+  const std::uint64_t high = Hasher().add(owner).add(model).add(index).digest();
+  const std::uint64_t low = Hasher().add(high).add(owner).digest();
+  char text[64];
+  std::snprintf(text, sizeof text, "GPU-SIM-%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32U),
+                static_cast<unsigned>(high >> 16U) & 0xffffU, static_cast<unsigned>(high) & 0xffffU,
+                static_cast<unsigned>(low >> 48U), static_cast<unsigned long long>(low & 0xffffffffffffULL));
+  return text;
+}
+
+Result<std::vector<GpuFound>> parse_simulated_gpus(std::string_view declaration, std::string_view owner) {
   std::vector<GpuFound> gpus;
   for (std::size_t begin = 0; begin <= declaration.size();) {
     const std::size_t end = std::min(declaration.find(',', begin), declaration.size());
     const auto declared = parse_part(declaration.substr(begin, end - begin));
     if (!declared) return declared.error();
     if (gpus.size() + static_cast<std::size_t>(declared->count) > kMostGpus) return malformed(declaration);
-    add_gpus(*declared, node_name, gpus);
+    add_gpus(*declared, owner, gpus);
     begin = end + 1;
   }
   return gpus;

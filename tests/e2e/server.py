@@ -31,6 +31,7 @@ class Server:
         self.config = config
         self.gpus = gpus
         self.flags = list(flags)
+        self.node_name = "n1"
         self.process = None
         self.port = None
 
@@ -39,7 +40,7 @@ class Server:
         ready = os.path.join(self.directory, "ready")
         if os.path.exists(ready):
             os.remove(ready)
-        command = [berth_binary(), "serve", "--data", self.data, "--node-name", "n1", "--ready-file", ready, *self.flags]
+        command = [berth_binary(), "serve", "--data", self.data, "--node-name", self.node_name, "--ready-file", ready, *self.flags]
         if self.gpus:
             command += ["--simulate-gpus", self.gpus]
         if self.config:
@@ -89,6 +90,23 @@ class Server:
         if answer.status >= 300:
             raise Problem(answer.status, content.decode(errors="replace"))
         return json.loads(content) if content else None
+
+    def text(self, path):
+        """An answer that is not JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("GET", path, headers={"Authorization": "Bearer " + self.token})
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
+    def all_events(self):
+        items, begin = [], 1
+        while True:
+            page = self.ask("GET", f"/v1/events?from={begin}&limit=1000")
+            if not page["items"] and page["next_from"] == begin:
+                return items
+            items, begin = items + page["items"], page["next_from"]
 
     def all(self, path):
         """Every item of a paged list."""

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, Server, berth_binary, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\n  b: {max: {gpus: 4}}\n"
 
@@ -414,6 +414,145 @@ def a_nameless_array_numbers_its_elements():
     wait_until_idle(server)
     names = {job["name"] for job in server.all("/v1/jobs?finished=true") if job["id"] != parent["id"]}
     assert names == {"0", "1"}, names
+    discard(server)
+
+
+def a_server_that_starts_under_another_name_is_the_same_node_and_its_jobs_run_on():
+    server = started("renamed")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    running = processes_of(server.data)
+    gpus = [gpu["uuid"] for gpu in server.ask("GET", "/v1/nodes/n1")["gpus"]]
+    for name in ("n2", "n3", "n1"):
+        server.stop()
+        server.node_name = name
+        assert server.start(), server.tail()
+        wait_for(lambda: name in [node["name"] for node in server.all("/v1/nodes")])
+        nodes = server.all("/v1/nodes")
+        assert [(node["name"], node["status"]) for node in nodes] == [(name, "ready")], nodes
+        assert [gpu["uuid"] for gpu in nodes[0]["gpus"]] == gpus and all(gpu["healthy"] for gpu in nodes[0]["gpus"])
+        cluster = server.ask("GET", "/v1/cluster")
+        assert (cluster["nodes"], cluster["gpus"], cluster["gpus_free"]) == (1, 8, 0), cluster
+    assert set(running) <= set(processes_of(server.data))
+    second = server.ask("POST", "/v1/jobs", {**sleeper("0"), "gpus": 1})
+    time.sleep(1)
+    assert server.ask("GET", f"/v1/jobs/{second['id']}")["phase"] == "pending"  # no phantom node takes it
+    renamed = [event for event in server.all_events() if event.get("renamed_from")]
+    assert [event["renamed_from"] for event in renamed] == ["n1", "n2", "n3"], renamed
+    with_metrics = server.text("/metrics")
+    assert 'berth_nodes{state="ready"} 1' in with_metrics and 'berth_nodes{state="lost"} 0' in with_metrics
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    server.stop()
+    assert verify(server).returncode == 0, verify(server)
+    discard(server)
+
+
+def a_data_directory_on_another_machine_gives_up_the_node_that_is_not_there():
+    server = started("moved")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    running = processes_of(server.data)
+    server.stop()
+    os.remove(os.path.join(server.data, "machine"))  # to the server this is another machine
+    server.node_name = "n2"
+    assert server.start(), server.tail()
+    wait_for(lambda: "n2" in [node["name"] for node in server.all("/v1/nodes")])
+    assert {node["name"]: node["status"] for node in server.all("/v1/nodes")} == {"n1": "lost", "n2": "ready"}
+    # What ran is ended before it starts again, so that no GPU has two jobs.
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    assert not set(running) & set(processes_of(server.data))
+    assert server.ask("GET", "/v1/cluster")["gpus"] == 8
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    discard(server)
+
+
+def set_wall_clock(server, ahead_s):
+    with open(server.wall_clock + ".new", "w") as file:
+        file.write(str(int(ahead_s * 1000)))
+    os.rename(server.wall_clock + ".new", server.wall_clock)
+
+
+def with_a_wall_clock(name):
+    server = started(name)
+    server.stop()
+    server.wall_clock = os.path.join(server.directory, "wall-clock")
+    server.flags += ["--keep-finished", "1d"]
+    set_wall_clock(server, 0)
+    assert server.start({"BERTH_WALL_CLOCK_FILE": server.wall_clock}), server.tail()
+    return server
+
+
+HOUR, DAY, YEAR = 3600, 86400, 365 * 86400
+
+
+def gpu_seconds(server):
+    return sum(row["gpu_seconds"] for row in server.ask("GET", "/v1/usage")["rows"])
+
+
+def a_step_of_the_wall_clock_is_told_and_ends_bills_and_removes_nothing():
+    server = with_a_wall_clock("steps")
+    finished = server.ask("POST", "/v1/jobs", sleeper("0"))
+    wait_until_idle(server)
+    kept = os.path.join(server.data, "jobs", str(finished["id"]))
+    assert os.path.isdir(kept)
+    begin = time.monotonic()
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8, "time_limit": "1h"})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    for ahead_s in (2 * HOUR, 8 * DAY, 10 * YEAR, -HOUR):
+        set_wall_clock(server, ahead_s)
+        wait_for(lambda: not server.ask("GET", "/v1/clock")["followed"]
+                 and abs(server.ask("GET", "/v1/clock")["offset_ms"] - ahead_s * 1000) < 60_000)
+        server.stop()  # a restart does not make it right either
+        assert server.start({"BERTH_WALL_CLOCK_FILE": server.wall_clock}), server.tail()
+        time.sleep(1.5)
+        assert server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running"
+        clock = server.ask("GET", "/v1/clock")
+        assert not clock["followed"], clock
+        offset = float([line for line in server.text("/metrics").splitlines()
+                        if line.startswith("berth_clock_offset_seconds ")][0].split()[1])
+        assert abs(offset - ahead_s) < 60, offset
+        assert "berth_clock_unconfirmed 1" in server.text("/metrics")
+        assert any("wall clock" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
+    assert os.path.isdir(kept)
+    assert gpu_seconds(server) <= 8 * (time.monotonic() - begin) + 1, gpu_seconds(server)
+    assert "is not followed" in server.tail(), server.tail()
+    set_wall_clock(server, 0)
+    wait_for(lambda: server.ask("GET", "/v1/clock")["followed"])
+    assert not any("wall clock" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    discard(server)
+
+
+def a_confirmed_wall_clock_is_followed_and_the_log_says_so():
+    server = with_a_wall_clock("confirmed")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 1, "time_limit": "1h", "checkpoint": {"grace": "1s"}})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    try:
+        server.ask("POST", "/v1/clock/confirm?offset_ms=7200000")
+        raise AssertionError("a clock that is followed was confirmed")
+    except Problem as problem:
+        assert problem.status == 409, problem
+    set_wall_clock(server, 2 * HOUR)
+    wait_for(lambda: not server.ask("GET", "/v1/clock")["followed"])
+    offset_ms = server.ask("GET", "/v1/clock")["offset_ms"]
+    try:
+        server.ask("POST", f"/v1/clock/confirm?offset_ms={offset_ms - 3600_000}")
+        raise AssertionError("an offset that nobody saw was confirmed")
+    except Problem as problem:
+        assert problem.status == 409, problem
+    answer = server.ask("POST", f"/v1/clock/confirm?offset_ms={offset_ms}")
+    assert answer["followed"], answer
+    wait_for(lambda: server.ask("GET", "/v1/clock")["followed"])
+    assert abs(server.ask("GET", "/v1/clock")["offset_ms"]) < 5000
+    confirmed = [event for event in server.all_events() if event["kind"] == "clock-confirmed"]
+    assert len(confirmed) == 1 and confirmed[0]["user"], confirmed
+    wait_until_idle(server)  # its hour is over now
+    assert server.ask("GET", f"/v1/jobs/{job['id']}")["outcome"] == "time-limit"
+    server.stop()
+    assert verify(server).returncode == 0, verify(server)
     discard(server)
 
 

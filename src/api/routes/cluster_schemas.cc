@@ -52,6 +52,15 @@ Schema cluster() {
                  {"fragmentation_alarm", boolean("They have crossed the alert threshold of the configuration.")}});
 }
 
+Schema clock() {
+  return object("The server's clock and the wall clock of its machine.",
+                {{"time", time("The server's time, by which it decides.")},
+                 {"wall_time", time("The wall clock.")},
+                 {"offset_ms", integer("Milliseconds by which the wall clock is ahead.")},
+                 {"followed", boolean("The server's clock follows the wall clock; false: it is too far off, and nobody "
+                                      "has confirmed it.")}});
+}
+
 Schema amounts(std::string_view description) {
   return object(description, {{"gpus?", number("GPUs of any model.")},
                               {"gpu_equivalents?", number("GPUs by the weight of their model.")},
@@ -297,6 +306,7 @@ void add_cluster_schemas(boost::json::object& schemas) {
   schemas["Health"] = health();
   schemas["OpenApi"] = map("A document after OpenAPI 3.0.", {});
   schemas["Cluster"] = cluster();
+  schemas["Clock"] = clock();
   schemas["Queue"] = queue();
   schemas["Share"] = object("The arithmetic of a share.", {{"path", text("The queue's path.")},
                                                            {"lines", list("Step by step.", text("A sentence."))}});

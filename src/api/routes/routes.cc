@@ -46,6 +46,7 @@ http::Router make_router(Service& service) {
   add_queue_routes(router, service);
   add_node_routes(router, service);
   add_maintenance_routes(router, service);
+  add_clock_routes(router, service);
   add_capacity_routes(router, service);
   add_advice_routes(router, service);
   add_usage_routes(router, service);

@@ -10,10 +10,13 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
+#include "executor/cgroup.h"
 #include "executor/executor.h"
+#include "model/exit_code.h"
 
 namespace berth::backend {
 
@@ -74,7 +77,7 @@ class LocalBackend final : public Backend {
     executor_ = std::move(*opened);
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) return Error{ErrorCode::kIo, "cannot make an event descriptor for the local backend"};
-    sink_(RegisterNode{options_.node});
+    announce_nodes();
     thread_ = std::thread([this] { run(); });
     return {};
   }
@@ -105,6 +108,31 @@ class LocalBackend final : public Backend {
   }
 
  private:
+  // Reports the node of this machine, or first cordons the former nodes, so that nothing starts there any more.
+  void announce_nodes() {
+    for (const FormerNode& node : options_.former) {
+      sink_(CordonNode{node.name, true, false, "berth", 0});
+      for (const TaskKey& key : node.tasks) former_tasks_.insert(executor_key(key));
+    }
+    if (options_.former.empty()) sink_(RegisterNode{options_.node});
+  }
+
+  // Reports each former node lost as soon as none of its tasks runs here. After the last one the node registers.
+  void give_up_former_nodes() {
+    if (options_.former.empty()) return;
+    std::erase_if(options_.former, [this](const FormerNode& node) {
+      bool runs = false;
+      for (const TaskKey& key : node.tasks) {
+        if (!knows(executor_key(key))) continue;
+        runs = true;
+        [[maybe_unused]] const auto sent = executor_->kill(executor_key(key), 0);
+      }
+      if (!runs) sink_(ReportNodeStatus{node.name, NodeStatus::kLost, "this machine is node " + options_.node.name});
+      return !runs;
+    });
+    if (options_.former.empty()) sink_(RegisterNode{options_.node});
+  }
+
   void ring() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
@@ -122,6 +150,7 @@ class LocalBackend final : public Backend {
         report();
       }
       report();
+      give_up_former_nodes();
       wait();
     }
   }
@@ -142,13 +171,20 @@ class LocalBackend final : public Backend {
   void tell(const executor::Started& started) {
     sink_(ReportTaskStarted{JobId(started.key.job), started.key.attempt, started.key.task, started.key.incarnation});
   }
-  void tell(const executor::Exited& exited) { sink_(ReportTaskExited{exit_event(exited)}); }
+  void tell(const executor::Exited& exited) {
+    TaskExited event = exit_event(exited);
+    if (former_tasks_.contains(exited.key)) {
+      event.reason = ExitReason::kNodeLost;
+      event.message = "its node is gone: this machine is node " + options_.node.name;
+    }
+    sink_(ReportTaskExited{std::move(event)});
+  }
   void tell(const executor::CheckpointReported& saved) {
     sink_(ReportCheckpoint{JobId(saved.key.job), saved.attempt == 0 ? saved.key.attempt : saved.attempt, saved.step});
   }
 
-  void refuse(const TaskKey& key, ExitReason reason, const std::string& message) {
-    sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, 1, message}});
+  void refuse(const TaskKey& key, ExitReason reason, const std::string& message, std::int32_t code = 1) {
+    sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, code, message}});
   }
 
   bool knows(const executor::TaskKey& key) const {
@@ -160,6 +196,10 @@ class LocalBackend final : public Backend {
 
   void on(const StartTask& start) {
     const executor::TaskKey key = executor_key(start.key);
+    if (former_tasks_.contains(key) && !knows(key)) {
+      refuse(start.key, ExitReason::kNodeLost, "its node is gone: this machine is node " + options_.node.name);
+      return;
+    }
     if (start.was_running && !knows(key)) {
       refuse(start.key, ExitReason::kSupervisorLost, "the machine no longer knows this task");
       return;
@@ -178,6 +218,7 @@ class LocalBackend final : public Backend {
     launch.workdir = start.workdir;
     launch.memory_limit_mib = start.memory_mib;
     launch.cpu_milli = start.cpu_milli;
+    launch.pids_limit = pids_limit_;
     launch.time_limit_ms = start.time_limit_ms;
     launch.grace_ms = start.grace_ms;
     launch.stop_signal = start.stop_signal;
@@ -190,7 +231,8 @@ class LocalBackend final : public Backend {
       std::filesystem::create_directories(checkpoints, ignored);
     }
     if (auto started = executor_->start(launch); !started) {
-      refuse(start.key, ExitReason::kStartFailed, started.error().message);
+      const bool refused = started.error().code == ErrorCode::kIo;  // the machine, not the launch
+      refuse(start.key, ExitReason::kStartFailed, started.error().message, refused ? kNodeShortCode : 1);
     }
   }
   void on(const SignalTask& signal) {
@@ -203,7 +245,9 @@ class LocalBackend final : public Backend {
 
   LocalOptions options_;
   ReportSink sink_;
+  std::set<executor::TaskKey> former_tasks_;
   std::unique_ptr<executor::Executor> executor_;
+  const std::int64_t pids_limit_ = executor::default_pids_limit();
   std::mutex mutex_;
   std::deque<Effect> queue_;
   std::atomic<bool> stopping_{false};

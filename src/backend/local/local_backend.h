@@ -6,12 +6,23 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "model/effect.h"
 #include "model/node.h"
 
 namespace berth::backend {
 
+// A node that is recorded for this backend and is not this machine. Its tasks are those that are not known to have
+// ended.
+struct FormerNode {
+  std::string name;
+  std::vector<TaskKey> tasks;
+};
+
 struct LocalOptions {
   NodeSpec node;
+  // They are reported lost before the node registers. Tasks of theirs that do run here are killed first, as their GPUs
+  // are those of this node.
+  std::vector<FormerNode> former;
   std::string data_dir;                 // jobs/ID/... below it: logs and checkpoints; run/: the executor's own files
   std::vector<std::string> supervisor;  // empty: this program with `supervise`
   std::int64_t max_log_bytes = 64 << 20;

@@ -62,6 +62,13 @@ std::string cordoned(const Json& event) {
   return node(event) + what + by(event) + colon(show(event, "why"));
 }
 
+std::string clock_confirmed(const Json& event) {
+  const std::int64_t offset = integer(event, "offset_ms");
+  const std::int64_t seconds = (offset < 0 ? -offset : offset) / 1000;
+  return "the wall clock is right" + by(event) + ": the server's clock was " + document::duration_text(seconds) +
+         (offset < 0 ? " ahead" : " behind");
+}
+
 std::string fragmentation_alarm(const Json& event) {
   const auto gpus = [&](const char* key) { return std::to_string((integer(event, key) + 500) / 1000); };
   return (is_true(event, "raised") ? "fragmentation is high: " : "fragmentation is low again: ") +
@@ -108,9 +115,12 @@ struct Telling {
 
 constexpr std::array kTellings{
     Telling{"cluster-configured", [](const Json& e) { return "configuration version " + show(e, "version") + by(e); }},
-    Telling{
-        "node-registered",
-        [](const Json& e) { return node(e) + " \"" + show(at(e, "spec"), "name") + "\" lease " + show(e, "lease"); }},
+    Telling{"node-registered",
+            [](const Json& e) {
+              const std::string before = show(e, "renamed_from");
+              return node(e) + " \"" + show(at(e, "spec"), "name") + "\" lease " + show(e, "lease") +
+                     (before.empty() ? "" : ", renamed from \"" + before + "\"");
+            }},
     Telling{"node-status-changed",
             [](const Json& e) { return node(e) + " " + show(e, "status") + colon(show(e, "why")); }},
     Telling{"node-cordoned", &cordoned},
@@ -120,6 +130,7 @@ constexpr std::array kTellings{
                      colon(show(e, "why"));
             }},
     Telling{"node-images-changed", &images_changed},
+    Telling{"clock-confirmed", &clock_confirmed},
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},

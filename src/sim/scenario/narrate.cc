@@ -166,7 +166,8 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is cordoned: " : " is uncordoned: ") + cordoned->why);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
-    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") + failed_text(e2->spec) +
+    line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") +
+         (e2->renamed_from.empty() ? "" : " (it was " + e2->renamed_from + ")") + failed_text(e2->spec) +
          images_text(e2->spec));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +

@@ -1,0 +1,59 @@
+// What becomes of a job whose attempts end through no exit of its program: its supervisor dies, or the machine has not
+// the means to start it.
+
+#include "control/hand_driven_fleet.h"
+#include "model/exit_code.h"
+
+namespace berth::control {
+namespace {
+
+struct RequeueFleet : HandDrivenFleet {
+  RequeueFleet() {
+    configure({queue("research")});
+    command(RegisterNode{node("n1")});
+  }
+
+  // Ends the only task of the running job, and returns for how long the job then waits.
+  std::int64_t end(JobId job, ExitReason reason, std::int32_t code, const std::string& message) {
+    command(ReportTaskExited{{job, state.job(job)->attempts, 0, 1, reason, code, message}});
+    return state.job(job) == nullptr ? -1 : state.job(job)->not_before - now;
+  }
+  void start_again(JobId job) {
+    pass(400);
+    decide(StartDecision{job, {place(job, "n1", 0)}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(RequeueFleet, "a job whose supervisor dies each time waits longer and longer, and then has failed") {
+  const JobId id = start(job("research", 1), "n1", 0);
+  for (const std::int64_t pause_s : {1, 2, 4, 8, 16}) {
+    CHECK(end(id, ExitReason::kSupervisorLost, kSupervisorDiedCode, "its supervisor died") == pause_s * 1000);
+    start_again(id);
+  }
+  CHECK(end(id, ExitReason::kSupervisorLost, kSupervisorDiedCode, "its supervisor died") == -1);
+  REQUIRE(state.finished(id) != nullptr);
+  CHECK(state.finished(id)->outcome == Outcome::kFailed);
+}
+
+TEST_CASE_FIXTURE(RequeueFleet, "a machine that restarts under a job costs it no pause and no retry") {
+  const JobId id = start(job("research", 1), "n1", 0);
+  for (int restart = 0; restart < 10; ++restart) {
+    CHECK(end(id, ExitReason::kSupervisorLost, 1, "the machine restarted") <= 0);
+    start_again(id);
+  }
+  CHECK(state.job(id)->failures == 0);
+}
+
+TEST_CASE_FIXTURE(RequeueFleet, "a machine without process ids fails no job: it waits and uses up no retry") {
+  const JobId id = start(job("research", 1), "n1", 0);
+  for (const std::int64_t pause_s : {1, 2, 4, 8, 16, 32, 64, 128, 256, 300}) {
+    CHECK(end(id, ExitReason::kStartFailed, kNodeShortCode, "no process ids") == pause_s * 1000);
+    start_again(id);
+  }
+  CHECK(state.job(id)->failures == 0);
+  CHECK(end(id, ExitReason::kStartFailed, 127, "cannot execute x") == -1);
+}
+
+}  // namespace berth::control
