@@ -117,7 +117,7 @@ void end_attempt(Batch& batch, const JobState& job) {
                            end.outcome == Outcome::kTimeLimit || end.outcome == Outcome::kNodeLost;
   AttemptEnded ended{id, attempt.number, end.outcome, own_failure ? attempt.failure_code : 0,
                      own_failure ? attempt.first_failure : std::string()};
-  if (expected_end.outcome == Outcome::kFailed && any_task(attempt, ExitReason::kSupervisorLost)) {
+  if (end.outcome == Outcome::kFailed && any_task(attempt, ExitReason::kSupervisorLost)) {
     ended.message += "; that was " + std::to_string(state::supervisor_deaths(job, batch.now())) + " times in a row";
   }
   const std::int32_t code = ended.code;

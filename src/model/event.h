@@ -34,7 +34,7 @@ struct NodeRegistered {
   NodeId node;
   NodeSpec spec;
   std::uint64_t lease = 0;
-  std::string renamed_from;  // its earlier name; empty: the name is as before
+  std::string renamed_from = {};  // its earlier name; empty: the name is as before
   static constexpr auto fields() {
     return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
                       field("lease", &NodeRegistered::lease), field("renamed_from", &NodeRegistered::renamed_from));
