@@ -141,6 +141,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
     case Launch::kTorchrun:
       start.ranks.emplace_back();
       prepend(start.command, torchrun_of(job, index, map.ranks[index], master));
+      start.signal_workers = true;
       break;
   }
   start.cpu_milli = placement.cpu_milli;

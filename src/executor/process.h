@@ -40,6 +40,9 @@ void signal_process(const ProcessSeen& process, int signo);
 // Returns true if its environment at exec had `entry` ("NAME=value"). Returns false if it may not be read.
 bool has_environment_entry(pid_t pid, std::string_view entry);
 
+// Returns true if its environment at exec had the variable. Returns false if it may not be read.
+bool has_environment_variable(pid_t pid, std::string_view name);
+
 // Returns an id that changes with each boot. Records with another boot id are about processes that no longer exist.
 std::string boot_id();
 
