@@ -51,8 +51,21 @@ Environment rank_environment(const RankMap& map, std::uint32_t task, std::int32_
           {"LOCAL_WORLD_SIZE", std::to_string(map.ranks[task])}};
 }
 
+// torchrun counts every change to fewer tasks as a failure of those that stay, and by default it forgives none.
+constexpr const char* kElasticRestarts = "100";
+
+// Returns true for `python3 train.py` and the like. torchrun takes its first argument for a script and prepends an
+// interpreter itself, unless it is told not to.
+bool names_interpreter(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = command.front().substr(command.front().rfind('/') + 1);
+  return name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == std::string::npos;
+}
+
 // Returns the torchrun command of a task. An elastic gang uses a rendezvous, because tasks join and leave while it
-// runs. A fixed gang gets its node ranks at the start.
+// runs. Task 0 hosts its store, because it never leaves: a store that ends with its task ends the gang. Launchers look
+// at their workers every five seconds, so that one whose workers leave is told to end before it declares the whole
+// program finished. A fixed gang gets its node ranks at the start.
 std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, std::int32_t ranks,
                                      const std::string& master) {
   const AttemptState& attempt = *job.attempt;
@@ -87,7 +100,13 @@ std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, s
           "--rdzv_endpoint",
           master + ":" + port,
           "--rdzv_id",
-          meeting};
+          meeting,
+          "--rdzv_conf",
+          index == 0 ? "is_host=true" : "is_host=false",
+          "--max_restarts",
+          kElasticRestarts,
+          "--monitor_interval",
+          "5"};
 }
 
 void prepend(std::vector<std::string>& command, std::vector<std::string> words) {
@@ -120,6 +139,12 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.env.emplace_back("BERTH_GROUP", group.name);
   start.env.emplace_back("BERTH_NODE", node.spec.name);
   start.env.emplace_back("BERTH_QUEUE", state.queue(job.queue).path);
+  if (job.parent.valid()) start.env.emplace_back("BERTH_PARENT", std::to_string(job.parent.value()));
+  const JobState* parent = state.job(job.parent);
+  if (parent != nullptr && parent->spec.kind == JobKind::kArray) {
+    start.env.emplace_back("BERTH_ARRAY_INDEX", std::to_string(job.index));
+    start.env.emplace_back("BERTH_ARRAY_SIZE", std::to_string(parent->spec.array_size));
+  }
   if (placement.slices != 0) {
     start.env.emplace_back("BERTH_MIG_PROFILE", group.request.mig_profile);
     start.env.emplace_back("BERTH_MIG_SLICES", slices_text(placement.slices));
@@ -140,7 +165,9 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
       break;
     case Launch::kTorchrun:
       start.ranks.emplace_back();
+      if (names_interpreter(start.command)) prepend(start.command, {"--no_python"});
       prepend(start.command, torchrun_of(job, index, map.ranks[index], master));
+      start.signal_workers = true;
       break;
   }
   start.cpu_milli = placement.cpu_milli;

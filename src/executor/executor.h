@@ -53,7 +53,8 @@ class Executor {
   // A missing program is no error here: it becomes an Exited with kStartFailed.
   Result<void> start(const TaskLaunch& launch);
 
-  // Sends `signo` to the process group of every rank. Error kNotFound: unknown, or exited already.
+  // Sends `signo` to the process group of every rank; with signal_workers to its workers, once there are any. Error
+  // kNotFound: unknown, or exited already.
   Result<void> signal(const TaskKey& key, int signo);
 
   // Sends stop_signal now (nothing if grace_ms is 0), and SIGKILL to every descendant after grace_ms. A second call can

@@ -128,21 +128,35 @@ void signal_process(const ProcessSeen& process, int signo) {
   }
 }
 
-bool has_environment_entry(pid_t pid, std::string_view entry) {
+namespace {
+
+template <class Matches>
+bool any_environment_entry(pid_t pid, const Matches& matches) {
   const std::string environment = read_proc_file("/proc/" + std::to_string(pid) + "/environ");
   for (std::size_t begin = 0; begin < environment.size();) {
     const std::size_t end = std::min(environment.find('\0', begin), environment.size());
-    if (std::string_view(environment).substr(begin, end - begin) == entry) return true;
+    if (matches(std::string_view(environment).substr(begin, end - begin))) return true;
     begin = end + 1;
   }
   return false;
 }
+
+}  // namespace
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (auto& text : strings) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+bool has_environment_entry(pid_t pid, std::string_view entry) {
+  return any_environment_entry(pid, [&](std::string_view one) { return one == entry; });
+}
+
+bool has_environment_variable(pid_t pid, std::string_view name) {
+  return any_environment_entry(
+      pid, [&](std::string_view one) { return one.starts_with(name) && one.substr(name.size()).starts_with('='); });
 }
 
 std::string boot_id() {

@@ -43,6 +43,9 @@ bool has_environment_entry(pid_t pid, std::string_view entry);
 // Returns a pointer to each string and then a null, as exec wants its arguments and its environment.
 std::vector<char*> pointers_to(std::vector<std::string>& strings);
 
+// Returns true if its environment at exec had the variable. Returns false if it may not be read.
+bool has_environment_variable(pid_t pid, std::string_view name);
+
 // Returns an id that changes with each boot. Records with another boot id are about processes that no longer exist.
 std::string boot_id();
 

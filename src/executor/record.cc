@@ -61,6 +61,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"memory_limit_mib", launch.memory_limit_mib},
       {"cpu_milli", launch.cpu_milli},
       {"pids_limit", launch.pids_limit},
+      {"signal_workers", launch.signal_workers},
       {"time_limit_ms", launch.time_limit_ms},
       {"grace_ms", launch.grace_ms},
       {"stop_signal", launch.stop_signal},
@@ -87,6 +88,8 @@ TaskLaunch decode_launch(const json::object& object) {
   launch.workdir = string_at(object, "workdir");
   launch.memory_limit_mib = number_at<std::int64_t>(object, "memory_limit_mib");
   launch.cpu_milli = number_at<std::int64_t>(object, "cpu_milli");
+  if (object.contains("signal_workers")) launch.signal_workers = object.at("signal_workers").as_bool();
+  if (object.contains("pids_limit")) launch.pids_limit = number_at<std::int64_t>(object, "pids_limit");
   launch.time_limit_ms = number_at<std::int64_t>(object, "time_limit_ms");
   launch.grace_ms = number_at<std::int64_t>(object, "grace_ms");
   launch.stop_signal = number_at<int>(object, "stop_signal");

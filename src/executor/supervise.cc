@@ -33,6 +33,7 @@
 #include "executor/record.h"
 #include "executor/state_file.h"
 #include "executor/task_log_writer.h"
+#include "executor/workers.h"
 #include "model/document/quantity.h"
 
 namespace berth::executor {
@@ -109,6 +110,8 @@ class Supervisor {
   void stop(ExitReason reason, std::int64_t grace_ms, const std::string& message);
   void end_ranks(std::int64_t grace_ms);
   void signal_ranks(int signo);
+  void signal_workers();
+  void follow_workers();
   bool is_running() const;
   std::vector<ProcessSeen> list_orphans() const;
   void kill_orphans();
@@ -139,6 +142,10 @@ class Supervisor {
   std::optional<StartFailure> start_failure_;
   std::string message_;
   std::optional<std::int64_t> kill_at_ms_;  // when the grace ends
+  int awaits_workers_ = 0;                  // a signal for workers that were not there yet
+  int workers_had_ = 0;                     // the last signal that workers got
+  std::vector<ProcessSeen> signalled_workers_;
+  bool launchers_told_ = false;
   std::string lease_seen_;
   std::int64_t lease_seen_ms_ = 0;
 };
@@ -238,11 +245,13 @@ void Supervisor::attend() {
   keep_time_limit();
   keep_lease();
   keep_directory();
+  follow_workers();
   keep_grace();
 }
 
 std::int64_t Supervisor::ms_until_next_look() const {
-  std::int64_t wait = !launch_.checkpoint_dir.empty() || launch_.lease_ms > 0 ? kLookEveryMs : kIdleMs;
+  const bool follows = awaits_workers_ != 0 || !signalled_workers_.empty();
+  std::int64_t wait = !launch_.checkpoint_dir.empty() || launch_.lease_ms > 0 || follows ? kLookEveryMs : kIdleMs;
   if (kill_at_ms_) wait = std::min(wait, *kill_at_ms_ - now_ms());
   if (launch_.time_limit_ms > 0 && !cause_) wait = std::min(wait, started_ms_ + launch_.time_limit_ms - now_ms());
   return std::clamp<std::int64_t>(wait, kill_at_ms_ ? kSweepEveryMs : 0, kIdleMs);
@@ -404,10 +413,44 @@ void Supervisor::end_ranks(std::int64_t grace_ms) {
 
 // Signals the process group of every rank that is not reaped: until then no other process can have its number.
 void Supervisor::signal_ranks(int signo) {
+  if (launch_.signal_workers) {
+    awaits_workers_ = signo;
+    return signal_workers();
+  }
   for (const auto& rank : ranks_) {
     if (rank.ended) continue;
     ::killpg(rank.process.pid, signo);
     ::killpg(rank.process.pid, SIGCONT);
+  }
+}
+
+// A signal that comes before the launcher has started its workers waits for them.
+void Supervisor::signal_workers() {
+  std::vector<ProcessSeen> workers;
+  for (const auto& rank : ranks_) {
+    if (rank.ended) continue;
+    for (const auto& worker : find_workers(rank.process.pid)) workers.push_back(worker);
+  }
+  if (workers.empty()) return;
+  for (const auto& worker : workers) {
+    signal_process(worker, awaits_workers_);
+    signal_process(worker, SIGCONT);
+  }
+  workers_had_ = awaits_workers_;
+  awaits_workers_ = 0;
+  signalled_workers_ = std::move(workers);
+}
+
+// Once the workers that were signalled are gone, the launcher is told to end. By itself it might start them anew, wait
+// for the launchers of other tasks, or tell those that the program has succeeded and is over for them, too.
+void Supervisor::follow_workers() {
+  if (awaits_workers_ != 0) signal_workers();
+  if (signalled_workers_.empty()) return;
+  if (std::any_of(signalled_workers_.begin(), signalled_workers_.end(), is_alive)) return;
+  signalled_workers_.clear();
+  launchers_told_ = true;
+  for (const auto& rank : ranks_) {
+    if (!rank.ended) ::kill(rank.process.pid, SIGTERM);
   }
 }
 
@@ -471,6 +514,11 @@ Exited Supervisor::describe_exit() const {
     exited.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   } else {
     exited.signal = launch_.stop_signal;  // stopped before it began
+  }
+  // The end of a launcher that was told to end stands for that of its workers.
+  if (launchers_told_ && (exited.code != 0 || exited.signal != 0)) {
+    exited.code = 0;
+    exited.signal = workers_had_;
   }
   const std::int64_t memory_kills = count_memory_kills(cgroups_);
   const bool failed = exited.code != 0 || exited.signal != 0;

@@ -53,6 +53,8 @@ struct TaskLaunch {
   std::int64_t time_limit_ms = 0;     // run time until stop_signal, then SIGKILL; 0: no limit
   std::int64_t grace_ms = 30'000;     // between stop_signal and SIGKILL, for the time limit and for a failed rank
   int stop_signal = 15;               // SIGTERM
+  // The ranks are launchers, such as torchrun: signals go to the workers that they start (workers.h).
+  bool signal_workers = false;
 
   std::string log_dir;                    // for the output, see task_log.h; created if missing
   std::int64_t max_log_bytes = 64 << 20;  // per stream (stdout, stderr), over all its segments

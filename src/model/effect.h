@@ -43,11 +43,12 @@ struct StartTask {
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;
   std::int32_t stop_signal = 15;
-  bool speaks = false;       // task 0: it acknowledges checkpoints for the whole job
-  bool was_running = false;  // it ran before: if its executor does not know it, do not start it again
+  bool speaks = false;          // task 0: it acknowledges checkpoints for the whole job
+  bool was_running = false;     // it ran before: if its executor does not know it, do not start it again
+  bool signal_workers = false;  // its process is a launcher, such as torchrun: signals are for the workers it starts
 };
 
-// Sends the signal of the checkpoint contract to every rank.
+// Sends the signal of the checkpoint contract to every rank, or with signal_workers to every worker.
 struct SignalTask {
   TaskKey key;
   std::string node;

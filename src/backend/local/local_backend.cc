@@ -222,6 +222,7 @@ class LocalBackend final : public Backend {
     launch.time_limit_ms = start.time_limit_ms;
     launch.grace_ms = start.grace_ms;
     launch.stop_signal = start.stop_signal;
+    launch.signal_workers = start.signal_workers;
     launch.log_dir = log_dir(options_.data_dir, key.job, key.attempt, key.task);
     launch.max_log_bytes = options_.max_log_bytes;
     if (start.speaks) {

@@ -1,0 +1,89 @@
+#include "control/effects.h"
+
+#include <algorithm>
+#include <map>
+
+#include "control/hand_driven_fleet.h"
+
+namespace berth::control {
+namespace {
+
+struct EffectsFleet : HandDrivenFleet {
+  EffectsFleet() {
+    configure({queue("research")});
+    command(RegisterNode{node("n1")});
+  }
+
+  // Starts the job with two tasks of one GPU each, and returns what its tasks are started with.
+  std::vector<StartTask> start_two(JobSpec spec, std::vector<std::string> words, std::int32_t least) {
+    spec.groups.front().count = 2;
+    spec.groups.front().min_count = least;
+    spec.groups.front().launch = Launch::kTorchrun;
+    spec.groups.front().command = std::move(words);
+    const JobId id = submit(spec);
+    decide(StartDecision{id, {place(id, "n1", 0), place(id, "n1", 1)}});
+    return starts();
+  }
+  std::vector<StartTask> starts() const {
+    std::vector<StartTask> found;
+    for (const Effect& effect : all_effects(state)) {
+      if (const auto* start = std::get_if<StartTask>(&effect)) found.push_back(*start);
+    }
+    return found;
+  }
+};
+
+std::string after(const std::vector<std::string>& words, const std::string& option) {
+  const auto found = std::find(words.begin(), words.end(), option);
+  return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(EffectsFleet,
+                  "torchrun of a fixed gang is told its place, and an interpreter is left to the command") {
+  const auto starts = start_two(job("research", 1), {"/opt/venv/bin/python3.11", "-u", "train.py"}, 2);
+  REQUIRE(starts.size() == 2);
+  const auto& words = starts[1].command;
+  CHECK(words.front() == "torchrun");
+  CHECK(after(words, "--nnodes") == "2");
+  CHECK(after(words, "--node_rank") == "1");
+  CHECK(after(words, "--nproc_per_node") == "1");
+  CHECK(after(words, "--no_python") == "/opt/venv/bin/python3.11");
+  CHECK(words.back() == "train.py");
+  CHECK(starts[1].signal_workers);
+}
+
+TEST_CASE_FIXTURE(EffectsFleet, "a script of torchrun is left to torchrun's interpreter") {
+  const auto starts = start_two(job("research", 1), {"pythonic.py"}, 2);
+  CHECK(std::count(starts[0].command.begin(), starts[0].command.end(), "--no_python") == 0);
+}
+
+TEST_CASE_FIXTURE(EffectsFleet, "task 0 hosts the rendezvous of an elastic gang, which outlives tasks that leave") {
+  const auto starts = start_two(job("research", 1), {"train.py"}, 1);
+  REQUIRE(starts.size() == 2);
+  CHECK(after(starts[0].command, "--nnodes") == "1:2");
+  CHECK(after(starts[0].command, "--rdzv_conf") == "is_host=true");
+  CHECK(after(starts[1].command, "--rdzv_conf") == "is_host=false");
+  for (const auto& start : starts) CHECK(after(start.command, "--max_restarts") == "100");
+}
+
+TEST_CASE_FIXTURE(EffectsFleet, "an element of an array is told its index, its array and how large that is") {
+  JobSpec spec = job("research", 1);
+  spec.kind = JobKind::kArray;
+  spec.array_size = 3;
+  const JobId array = submit(spec);
+  const auto children = state.children().at(array);
+  REQUIRE(children.size() == 3);
+  const JobId last = *children.rbegin();
+  decide(StartDecision{last, {place(last, "n1", 0)}});
+  const auto begun = starts();
+  REQUIRE(begun.size() == 1);
+  const std::map<std::string, std::string> env(begun[0].env.begin(), begun[0].env.end());
+  CHECK(env.at("BERTH_ARRAY_INDEX") == "2");
+  CHECK(env.at("ARRAY_INDEX") == "2");
+  CHECK(env.at("BERTH_ARRAY_SIZE") == "3");
+  CHECK(env.at("BERTH_PARENT") == std::to_string(array.value()));
+}
+
+}  // namespace berth::control
