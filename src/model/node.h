@@ -65,7 +65,7 @@ struct NodeSpec {
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
                       field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address),
                       field("containers", &NodeSpec::containers), field("images", &NodeSpec::images),
-                      field("cuts_gpus", &NodeSpec::cuts_gpus), field("machine", &NodeSpec::machine));
+                      field("cuts_gpus", &NodeSpec::cuts_gpus), field_if_set("machine", &NodeSpec::machine));
   }
 };
 

@@ -121,8 +121,9 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
   CHECK_EQ(told(1, 6, 3, true, false), "never-fits");
   CHECK_EQ(told(1, 6, 2, true, true), "none");
   CHECK_EQ(told(1, 6, 3, true, true), "never-fits");
-  labelled.name = "n3";
-  fleet.command(RegisterNode{labelled});
+  NodeSpec third = FleetFixture::node("n3", 8);
+  third.labels = labelled.labels;
+  fleet.command(RegisterNode{third});
   CHECK_EQ(told(1, 6, 3, true, false), "none");
   fleet.command(ReportNodeStatus{"n3", NodeStatus::kLost, ""});
   CHECK_EQ(told(1, 6, 3, true, false), "never-fits");

@@ -84,12 +84,12 @@ TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
   node.memory_mib = 512 * 1024;
   for (int g = 0; g < 8; ++g) {
     Gpu gpu;
-    gpu.uuid = "GPU-" + std::to_string(g);
     gpu.model = "A";
     node.gpus.push_back(gpu);
   }
   for (int n = 0; n < 256; ++n) {
     node.name = "big" + std::to_string(n);
+    for (std::size_t g = 0; g < 8; ++g) node.gpus[g].uuid = node.name + "-" + std::to_string(g);
     fleet.command(RegisterNode{node});
   }
   JobSpec spec = fleet.random_spec();

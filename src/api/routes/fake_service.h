@@ -202,6 +202,7 @@ class FakeService : public Service {
     ServerFacts facts;
     facts.version = "0.1.0";
     facts.warnings = {"no cgroups"};
+    facts.clock = {now, 7'200'000, false};
     return facts;
   }
 

@@ -62,6 +62,8 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"getOpenApi", {.target = "/openapi.json"}},
       {"getMetrics", {.target = "/metrics"}},
       {"getCluster", {.target = "/v1/cluster"}},
+      {"getClock", {.target = "/v1/clock"}},
+      {"confirmClock", {.method = "POST", .target = "/v1/clock/confirm?offset_ms=7200000"}},
       {"getConfig", {.target = "/v1/config"}},
       {"diffConfig", {.method = "POST", .target = "/v1/config/diff", .body = kConfig}},
       {"submitJob", {.method = "POST", .target = "/v1/jobs", .body = kJob}},
