@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/local/local_backend.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/history_codec.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
@@ -54,6 +55,9 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       output_kept_(std::move(output_kept)) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
+  if (std::holds_alternative<SubmitJob>(command)) {
+    if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
+  }
   if (inbox_.put({std::move(command), answer})) return;
   answer(
       Error{ErrorCode::kUnavailable, "the server has too many requests waiting or is stopping; try again in a moment"});
