@@ -405,6 +405,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--port", "PORT", "port to serve on"},
     ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
     ElsewhereFlag{"serve dev", "--keep-finished-size", "SIZE", "how much of it in all"},
+    ElsewhereFlag{"serve dev", "--max-downtime", "TIME", "a clock further ahead at start is not believed"},
     ElsewhereFlag{"serve dev", "--node-name", "NAME", "name of this machine as a node"},
     ElsewhereFlag{"serve dev", "--node-pool", "NAME", "the pool that it is in"},
     ElsewhereFlag{"serve dev", "--node-at", "PATH", "where it stands in the topology, as b1/r1"},

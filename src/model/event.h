@@ -37,7 +37,8 @@ struct NodeRegistered {
   std::string renamed_from = {};  // its earlier name; empty: the name is as before
   static constexpr auto fields() {
     return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
-                      field("lease", &NodeRegistered::lease), field_if_set("renamed_from", &NodeRegistered::renamed_from));
+                      field("lease", &NodeRegistered::lease),
+                      field_if_set("renamed_from", &NodeRegistered::renamed_from));
   }
 };
 
