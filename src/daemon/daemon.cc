@@ -312,6 +312,7 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
                                          " to " + std::to_string(chain->last_seq) +
                                          ") and history row can be read and is sound"};
   }
+  if (auto history = store::verify_history(**log, {}); !history) return history.error();
   auto checkpoint = (*log)->load_checkpoint();
   if (!checkpoint) return checkpoint.error();
   VerifyReport report;

@@ -53,7 +53,7 @@ Result<void> LogCheck::check() {
     return !stopping_;
   });
   if (!report) return report.error();
-  return {};
+  return store::verify_history(**log, [this](std::uint64_t, std::uint64_t) { return !stopping_; });
 }
 
 void note_damage(const std::string& data_dir, const Error& damage) {
@@ -66,6 +66,7 @@ Result<void> check_noted_damage(const std::string& data_dir) {
   if (!log) return log.error();
   const auto report = store::verify_chain(**log, {});
   if (!report) return report.error();
+  if (auto sound = store::verify_history(**log, {}); !sound) return sound;
   std::filesystem::remove(note_in(data_dir));
   return {};
 }

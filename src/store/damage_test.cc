@@ -4,8 +4,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/random.h"
+#include "model/event.h"
 #include "store/database_edit.h"
+#include "store/event_codec.h"
 #include "store/log_test_records.h"
 #include "store/temporary_directory.h"
 
@@ -315,6 +319,81 @@ TEST_CASE("a checkpoint beyond the log's end, or of another log, is refused") {
     append_records(*log, log->take_epoch().value(), 10);
   }
   CHECK(opened(shorter.path())->load_checkpoint().error().message.starts_with("record 15:"));
+}
+
+// A closed log in which `jobs` jobs finished one after the other, each with its history row.
+void write_history(const std::filesystem::path& directory, std::uint64_t jobs) {
+  const auto log = opened(directory);
+  const std::uint64_t epoch = log->take_epoch().value();
+  for (std::uint64_t job = 1; job <= jobs; ++job) {
+    const EventRecord event{job, {1'700'000'000'000 + static_cast<std::int64_t>(job)}, JobFinished{JobId(job), {}, 0, {}}};
+    const std::vector<HistoryRow> retired{{job, event.time, std::string(300, 'x')}};
+    REQUIRE(log->append(epoch, job, std::vector<Record>{to_record(event, epoch)}, retired));
+  }
+}
+
+std::string history_verdict(const std::filesystem::path& directory) {
+  const auto log = SqliteLog::open(directory);
+  REQUIRE(log);
+  const auto verdict = verify_history(**log, {});
+  return verdict ? "" : verdict.error().message;
+}
+
+TEST_CASE("a history from which rows were deleted, or with one too many, is refused: each finished job has its row") {
+  const std::pair<const char*, const char*> edits[] = {
+      {"SELECT 1", ""},
+      {"DELETE FROM history WHERE job_id IN (5, 6, 7)",
+       "history: job 5 has no row, and record 5 says that it finished"},
+      {"DELETE FROM history WHERE job_id = 20", "history: job 20 has no row, and record 20 says that it finished"},
+      {"DELETE FROM history", "history: job 1 has no row, and record 1 says that it finished"},
+      {"UPDATE history SET cursor = -1 WHERE cursor = 3; UPDATE history SET cursor = 3 WHERE cursor = 4;"
+       "UPDATE history SET cursor = 4 WHERE cursor = -1",
+       "history row 3: it is of job 4, and record 3 says that job 3 finished"},
+  };
+  for (const auto& [edit, says] : edits) {
+    CAPTURE(edit);
+    const TemporaryDirectory directory;
+    write_history(directory.path(), 20);
+    edit_database(directory.path(), edit);
+    const std::string verdict = history_verdict(directory.path());
+    CHECK_EQ(verdict, says);
+  }
+}
+
+// Numbers of the leaf pages of table history, in their order in the tree.
+std::vector<std::size_t> history_pages(const std::filesystem::path& directory) {
+  std::vector<std::size_t> pages;
+  sqlite3* database = nullptr;
+  REQUIRE(sqlite3_open_v2((directory / "log.db").c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK);
+  const auto add = [](void* out, int, char** values, char**) {
+    static_cast<std::vector<std::size_t>*>(out)->push_back(std::stoul(values[0]));
+    return 0;
+  };
+  const char* sql = "SELECT pageno FROM dbstat WHERE name = 'history' AND pagetype = 'leaf' ORDER BY path";
+  REQUIRE(sqlite3_exec(database, sql, add, &pages, nullptr) == SQLITE_OK);
+  REQUIRE(sqlite3_close(database) == SQLITE_OK);
+  return pages;
+}
+
+TEST_CASE("swapped pages of the history are refused, and the check comes to its end") {
+  const TemporaryDirectory directory;
+  write_history(directory.path(), 200);
+  const std::vector<std::size_t> pages = history_pages(directory.path());
+  REQUIRE(pages.size() > 3);
+  std::string bytes = file_bytes(directory.path() / "log.db");
+  const auto page = [&](std::size_t index) {
+    return bytes.begin() + static_cast<std::ptrdiff_t>((pages[index] - 1) * kPage);
+  };
+  std::swap_ranges(page(1), page(1) + kPage, page(2));
+  write_file(directory.path() / "log.db", bytes);
+  const auto log = SqliteLog::open(directory.path());
+  REQUIRE(log);
+  std::uint64_t asked = 0;
+  const auto report = verify_chain(**log, [&](std::uint64_t, std::uint64_t) { return ++asked < 1'000; });
+  REQUIRE_FALSE(report);
+  CHECK_EQ(name_of(report.error().code), name_of(ErrorCode::kCorrupt));
+  CAPTURE(report.error().message);
+  CHECK(report.error().message.find("it stands behind row") != std::string::npos);
 }
 
 }  // namespace
