@@ -326,7 +326,8 @@ void write_history(const std::filesystem::path& directory, std::uint64_t jobs) {
   const auto log = opened(directory);
   const std::uint64_t epoch = log->take_epoch().value();
   for (std::uint64_t job = 1; job <= jobs; ++job) {
-    const EventRecord event{job, {1'700'000'000'000 + static_cast<std::int64_t>(job)}, JobFinished{JobId(job), {}, 0, {}}};
+    const EventRecord event{
+        job, {1'700'000'000'000 + static_cast<std::int64_t>(job)}, JobFinished{JobId(job), {}, 0, {}}};
     const std::vector<HistoryRow> retired{{job, event.time, std::string(300, 'x')}};
     REQUIRE(log->append(epoch, job, std::vector<Record>{to_record(event, epoch)}, retired));
   }

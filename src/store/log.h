@@ -150,7 +150,8 @@ Result<ChainReport> verify_chain(const Log& log, const ChainProgress& progress);
 
 // Compares the history with the log: every job-finished event has its row, and while the log is whole from its first
 // record, row k is of the k-th of them. Returns kCorrupt with the first row or job that differs; kUnavailable where
-// `progress` gave up. Requires a log that verify_chain found sound: a row's hash covers its bytes, not that it is there.
+// `progress` gave up. Requires a log that verify_chain found sound: a row's hash covers its bytes, not that it is
+// there.
 Result<void> verify_history(const Log& log, const ChainProgress& progress);
 
 }  // namespace berth::store
