@@ -351,13 +351,12 @@ TEST_CASE("a history from which rows were deleted, or with one too many, is refu
        "UPDATE history SET cursor = 4 WHERE cursor = -1",
        "history row 3: it is of job 4, and record 3 says that job 3 finished"},
   };
-  for (const auto& [edit, says] : edits) {
-    CAPTURE(edit);
+  for (const auto& edit : edits) {
+    CAPTURE(edit.first);
     const TemporaryDirectory directory;
     write_history(directory.path(), 20);
-    edit_database(directory.path(), edit);
-    const std::string verdict = history_verdict(directory.path());
-    CHECK_EQ(verdict, says);
+    edit_database(directory.path(), edit.first);
+    CHECK_EQ(history_verdict(directory.path()), edit.second);
   }
 }
 
