@@ -70,8 +70,7 @@ Placing placements(Scene& scene, NodeScore score) {
     const double cpu_begin = cpu_micros();
     for (const JobId id : asked) {
       sched::SearchStats work;
-      Reason why;
-      const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why);
+      const auto placements = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work).placements;
       if (placements) {
         transaction.place(id, *placements);
         for (const TaskPlacement& placement : *placements) nodes.push_back(placement.node);
@@ -119,9 +118,8 @@ GangPlacing place_gang512(Scene& scene) {
   GangPlacing placing;
   for (int i = 0; i < 101; ++i) {
     sched::SearchStats work;
-    Reason why;
     const auto begin = Clock::now();
-    placing.fits = sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work, why).has_value();
+    placing.fits = bool{sched::place(scene.state, *scene.state.job(id), sched::kAllModels, work)};
     times.push_back(micros_since(begin));
   }
   scene.command(CancelJob{id, "ann"});

@@ -141,8 +141,7 @@ const std::string& Scene::some_leaf(bool for_places) {
 
 bool Scene::start(JobId id) {
   sched::SearchStats work;
-  Reason why;
-  auto placements = sched::place(state, *state.job(id), sched::kAllModels, work, why);
+  auto placements = sched::try_place(state, *state.job(id), sched::kAllModels, work);
   if (!placements) {
     command(CancelJob{id, "ann"});
     return false;

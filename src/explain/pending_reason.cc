@@ -39,8 +39,7 @@ std::optional<Reason> quota_of_models(const State& state, const JobState& job, S
   if (admits_all_models(state, job)) return std::nullopt;
   JobState least = job;
   for (TaskGroup& group : least.spec.groups) group.count = group.least();
-  Reason why;
-  const auto placements = place(state, least, kAllModels, work, why);
+  const auto placements = try_place(state, least, kAllModels, work);
   return placements ? refuses(state, least, *placements) : std::nullopt;
 }
 

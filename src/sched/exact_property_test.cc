@@ -488,8 +488,7 @@ TEST_CASE("what no fleet like this could ever hold is told so, whatever runs") {
     for (const JobId id : running) fleet.exit(id, 0);
     for (const auto& [id, code] : told) {
       const state::JobState& job = *fleet.state.job(id);
-      Reason why;
-      const bool never = !sched::place(fleet.state, job, sched::kAllModels, work, why) && is_never(why.code);
+      const bool never = is_never(sched::place(fleet.state, job, sched::kAllModels, work).why.code);
       told_never += never;
       of_several_groups += never && job.spec.groups.size() > 1;
       if (never && is_room_reason(code) && !fleet.needs_others(job.spec))

@@ -36,8 +36,7 @@ TEST_CASE("the index places every job where a scan of all nodes would") {
       if (job.nomination) continue;
       const sched::ModelMask models = fleet.random.chance(800) ? sched::kAllModels : 0b011U;
       sched::SearchStats work;
-      Reason why;
-      const auto fast = sched::place(fleet.state, job, models, work, why);
+      const auto fast = sched::place(fleet.state, job, models, work).placements;
       const auto slow = sched::place_slow(fleet.state, job, models);
       CAPTURE(id.value());
       if (fast && !slow && job.spec.groups.size() > 1) continue;  // found exhaustively; exact_property_test judges it
@@ -102,8 +101,7 @@ TEST_CASE("a gang of whole nodes costs steps per node, not scans per task") {
   spec.groups[0].command = {"true"};
   const JobId id = fleet.command(SubmitJob{spec, ""})->job;
   sched::SearchStats work;
-  Reason why;
-  const auto placed = sched::place(fleet.state, *fleet.state.job(id), sched::kAllModels, work, why);
+  const auto placed = sched::try_place(fleet.state, *fleet.state.job(id), sched::kAllModels, work);
   REQUIRE(placed.has_value());
   CHECK_EQ(placed->size(), 64);
   CHECK_LT(work.nodes_scored, 64 * 8);

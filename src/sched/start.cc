@@ -90,8 +90,7 @@ Fitting within_if_it_can(const State& state, const JobState& job, Fitting fittin
   if (is_within(fitting.places)) return fitting;
   const ModelMask within = models_within(state, job, fitting.models);
   if (within == 0 || within == fitting.models) return fitting;
-  Reason why;
-  auto others = place(state, job, within, work, why);
+  auto others = try_place(state, job, within, work);
   if (!others || trim_to_quota(state, job, *others) || !is_within(*others)) return fitting;
   return {std::move(*others), within};
 }
@@ -99,8 +98,7 @@ Fitting within_if_it_can(const State& state, const JobState& job, Fitting fittin
 // Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
 Fitting cheaper_models(const State& state, const JobState& job, Fitting fitting, SearchStats& work) {
   for (const ModelMask thrifty : thrifty_models(state, job, fitting.models)) {
-    Reason why;
-    auto others = place(state, job, thrifty, work, why);
+    auto others = try_place(state, job, thrifty, work);
     if (!others || trim_to_quota(state, job, *others) || others->size() < fitting.places.size()) continue;
     if (stands_no_lower(state, job, *others, fitting.places)) return {std::move(*others), thrifty};
   }
@@ -121,18 +119,24 @@ std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& 
   return std::move(fitting.places);
 }
 
+// Stage 2.
+StartAnswer places_on(const State& state, const JobState& job, ModelMask models, bool tells_why, SearchStats& work) {
+  if (tells_why) return place(state, job, models, work);
+  return {try_place(state, job, models, work), {}};
+}
+
 // Stages 2 and 3, and where a lending limit refuses the places: on models of which nothing is kept back, and then in
 // burst pools, where what is kept back does not matter.
-StartAnswer places_within_quota(const State& state, const JobState& job, ModelMask models, SearchStats& work) {
-  StartAnswer answer;
-  answer.placements = place(state, job, models, work, answer.why);
+StartAnswer places_within_quota(const State& state, const JobState& job, ModelMask models, bool tells_why,
+                                SearchStats& work) {
+  StartAnswer answer = places_on(state, job, models, tells_why, work);
   if (!answer) return answer;
   const auto refusal = trim_to_quota(state, job, *answer.placements);
   if (!refusal) return answer;
   if (refusal->code != ReasonCode::kQuotaLentOut || !state.has_burst_pools()) return {std::nullopt, *refusal};
   const ModelMask lent = models & models_beside_burst(state, job);
   if (lent != 0 && lent != models) {
-    answer.placements = place(state, job, lent, work, answer.why);
+    answer.placements = try_place(state, job, lent, work);
     if (answer && !trim_to_quota(state, job, *answer.placements)) return answer;
   }
   answer.placements = try_place(state, job, models, Pools::kBurst, work);
@@ -149,7 +153,7 @@ std::optional<std::vector<TaskPlacement>> places_that_count_less(const State& st
   if (job.is_elastic()) {
     JobState least = job;
     for (TaskGroup& group : least.spec.groups) group.count = group.least();
-    placements = places_within_quota(state, least, models, work).placements;
+    placements = places_within_quota(state, least, models, false, work).placements;
   }
   if (!placements && job.spec.exclusive) placements = fit_below_ceilings(state, job, models, work);
   return placements;
@@ -166,8 +170,8 @@ struct EachStage {
   }
   std::span<const TaskPlacement> places() const { return *answer.placements; }
   bool fits_beside(const StartQuestion& question, std::span<const JobId> owners) {
-    answer.placements =
-        beside_reservations(transaction, question.state, owners, [&] { return find_places(question).placements; });
+    answer.placements = beside_reservations(transaction, question.state, owners,
+                                            [&] { return find_places(question.only_whether()).placements; });
     return answer.placements.has_value();
   }
 };
@@ -175,16 +179,12 @@ struct EachStage {
 }  // namespace
 
 StartAnswer find_places(const StartQuestion& question) {
-  const auto& [state, job, now, work, known, quota_of_places] = question;
+  const auto& [state, job, now, work, known, quota_of_places, tells_why] = question;
   std::optional<Admission> asked;
   const Admission& admission = known != nullptr ? *known : asked.emplace(admit(state, job));
   if (admission.models == 0) return {std::nullopt, admission.reason};
-  if (quota_of_places == QuotaOfPlaces::kUnchecked) {
-    StartAnswer answer;
-    answer.placements = place(state, job, admission.models, work, answer.why);
-    return answer;
-  }
-  StartAnswer answer = places_within_quota(state, job, admission.models, work);
+  if (quota_of_places == QuotaOfPlaces::kUnchecked) return places_on(state, job, admission.models, tells_why, work);
+  StartAnswer answer = places_within_quota(state, job, admission.models, tells_why, work);
   if (answer) {
     Fitting fitting = within_if_it_can(state, job, {std::move(*answer.placements), admission.models}, work);
     fitting = cheaper_models(state, job, std::move(fitting), work);

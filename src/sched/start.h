@@ -38,14 +38,13 @@ struct StartQuestion {
   SearchStats& work;
   const Admission* admission = nullptr;  // the answer of stage 1, where it is known
   QuotaOfPlaces quota_of_places = QuotaOfPlaces::kChecked;
+  bool tells_why = true;  // if not, an answer without places may have no reason, which saves the work of finding it
+
+  StartQuestion only_whether() const { return {state, job, now, work, admission, quota_of_places, false}; }
 };
 
 // Places for every task, or why there are none.
-struct StartAnswer {
-  std::optional<std::vector<TaskPlacement>> placements;
-  Reason why;  // none where there are placements
-  explicit operator bool() const { return placements.has_value(); }
-};
+using StartAnswer = PlaceAnswer;
 
 // Returns the answer of stages 1 to 3: reserved places are as free as others.
 StartAnswer find_places(const StartQuestion& question);
@@ -109,7 +108,7 @@ inline std::optional<Reason> trim_to_quota(const state::State& state, const stat
 template <class Justified>
 std::optional<std::vector<TaskPlacement>> find_places_of_preemptor(const StartQuestion& question, Pools pools,
                                                                    bool by_model, Justified&& justified) {
-  const auto& [state, job, now, work, admission, quota_of_places] = question;
+  const auto& [state, job, now, work, admission, quota_of_places, tells_why] = question;
   ModelMask models = pools == Pools::kOrdinary ? models_beside_burst(state, job) : admit(state, job).models;
   if (models == 0 || gpu_milli_short(state, job, models, pools) > 0) return std::nullopt;
   while (auto placements = try_place(state, job, models, pools, work)) {

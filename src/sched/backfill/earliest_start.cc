@@ -146,7 +146,8 @@ class PrefixSearch {
     remove(count);
     const Transaction::Mark mark = transaction_.mark();
     look_ahead(transaction_, time_of(count), now_);
-    auto found = find_places({state_, job_, now_, work_}).placements;
+    const StartQuestion question{state_, job_, now_, work_};
+    auto found = find_places(question.only_whether()).placements;
     transaction_.rollback_to(mark);
     return found;
   }

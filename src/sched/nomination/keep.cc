@@ -83,7 +83,7 @@ bool may_take(Cycle& cycle, const JobState& job) {
   const bool kept_back = refusal && refusal->code == ReasonCode::kQuotaLentOut;
   if (refusal && (!kept_back || waits_for_victims(cycle.state, job))) return false;
   if (!AffinityFilter(cycle.state, job).allow(placements)) return false;
-  const Gang gang(cycle.state, job, kAllModels, cycle.work);
+  const Gang gang(cycle.state, job, {}, cycle.work);
   if (!in_required_domains(cycle.state, placements, job_levels(gang)))
     return false;  // a configuration has other levels
   return nodes_have_room(cycle, job, placements);

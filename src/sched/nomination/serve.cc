@@ -49,7 +49,8 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   if (job.nomination->has_moved()) return serve_moved(cycle, job);
   if (moves_are_futile(cycle, job))
     return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
-  auto placements = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work}).placements;
+  const StartQuestion question{cycle.state, job, cycle.now, cycle.work};
+  auto placements = try_start(cycle.transaction, question.only_whether()).placements;
   if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
   StartConflict conflict;
   if (placements) conflict = find_start_conflict(cycle.conflict_search(), job, *placements);

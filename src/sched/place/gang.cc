@@ -212,16 +212,15 @@ class GroupPlacing {
   std::optional<Last> last_;  // the task added last, until its node is offered again
 };
 
-Gang::Gang(const State& state, const JobState& job, ModelMask models, SearchStats& work, NodeScore score, Pools pools,
-           Besides besides)
+Gang::Gang(const State& state, const JobState& job, const GangTerms& terms, SearchStats& work)
     : state_(state),
       job_(job),
       work_(work),
-      score_(score),
-      affinity_(state, job, besides),
+      score_(terms.score),
+      affinity_(state, job, terms.besides),
       other_replicas_(state, job) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g)
-    asks_.push_back(task_requirements(state, job, g, models, pools));
+    asks_.push_back(task_requirements(state, job, g, terms.models, terms.pools));
 }
 
 const state::PlacementLoss* Gang::loss_of(std::size_t group) {

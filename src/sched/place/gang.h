@@ -30,10 +30,17 @@ struct Region {
 // A number of tasks for each group.
 using Counts = std::vector<std::int32_t>;
 
+// Where and how tasks of a gang may be placed.
+struct GangTerms {
+  ModelMask models = kAllModels;
+  NodeScore score = NodeScore::kBestFit;
+  Pools pools = Pools::kAny;
+  Besides besides = Besides::kAll;
+};
+
 class Gang {
  public:
-  Gang(const state::State& state, const state::JobState& job, ModelMask models, SearchStats& work,
-       NodeScore score = NodeScore::kBestFit, Pools pools = Pools::kAny, Besides besides = Besides::kAll);
+  Gang(const state::State& state, const state::JobState& job, const GangTerms& terms, SearchStats& work);
 
   const state::State& state() const { return state_; }
   const JobSpec& spec() const { return job_.spec; }

@@ -178,8 +178,7 @@ TEST_CASE_FIXTURE(Crates, "a job is placed once, unless it misses its image and 
     const JobState& asking = *state.job(submit(spec));
     sched::SearchStats once;
     sched::SearchStats all;
-    Reason why;
-    CHECK(sched::place(state, asking, sched::kAllModels, once, why).has_value());
+    CHECK(sched::place(state, asking, sched::kAllModels, once));
     CHECK(sched::find_places({state, asking, now, all}));
     return static_cast<double>(all.nodes_scored) / static_cast<double>(once.nodes_scored);
   };

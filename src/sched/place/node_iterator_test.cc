@@ -35,8 +35,7 @@ struct OneQueueFleet : FleetFixture {
   std::uint64_t scored_for(const JobSpec& spec) {
     const JobId id = submit(spec);
     sched::SearchStats work;
-    Reason why;
-    CHECK(sched::place(state, *state.job(id), sched::kAllModels, work, why).has_value());
+    CHECK(sched::place(state, *state.job(id), sched::kAllModels, work));
     return work.nodes_scored;
   }
 };

@@ -4,12 +4,9 @@
 #include <span>
 #include <utility>
 
-#include "base/planted.h"
-#include "sched/place/exhaustive_placement.h"
-#include "sched/place/feasibility.h"
 #include "sched/place/gang.h"
-#include "sched/place/numa.h"
-#include "sched/place/own_feasibility.h"
+#include "sched/place/gang_search.h"
+#include "sched/place/refusal.h"
 #include "sched/place/topology.h"
 #include "sched/queue/quota.h"
 
@@ -19,39 +16,78 @@ namespace {
 
 using state::JobState;
 using state::NodeClassId;
-using state::NodeShape;
 using state::NodeState;
 using state::State;
 
-struct FleetFit {
-  bool allowed = false;  // some node is of a pool, taints and labels that the group accepts
-  bool fits = false;     // the fleet, were it empty, holds what the group asks at least
+// Of which models and pools places are asked, and whether the reason is, where there are none.
+struct Asked {
+  ModelMask models = 0;
+  Pools pools = Pools::kAny;
+  bool why = false;
 };
 
-// Judged by shapes of nodes; a group that selects by label is judged node by node, because labels are not indexed.
-FleetFit fleet_fit(const State& state, const TaskRequirements& ask) {
-  FleetFit fit;
-  std::int64_t slots = 0;
-  const auto count = [&](const NodeShape& shape, std::int64_t known, std::int64_t there) {
-    if (!ask.classes[shape.node_class.index()] || known == 0) return;
-    fit.allowed = true;
-    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
-    slots += here * there;
-  };
-  if (!selects_by_label(ask)) {
-    for (const auto& [shape, nodes] : state.node_index().shapes()) count(shape, nodes.known, nodes.there);
-  } else {
-    for (const NodeState& node : state.nodes()) {
-      if (!has_labels(ask.group, node.spec)) continue;
-      count(state.node_index().shape_of(node.id), 1, node.status == NodeStatus::kLost ? 0 : 1);
-    }
-  }
-  fit.fits = slots >= ask.group.least();
-  return fit;
+// Places by one score; else why not, where that is asked for.
+PlaceAnswer place_by(NodeScore score, const State& state, const JobState& job, const Asked& asked, SearchStats& work) {
+  Gang gang(state, job, {asked.models, score, asked.pools}, work);
+  const auto refusal = place_all(gang, job);
+  if (!refusal) return {std::move(gang).in_rank_order(), {}};
+  if (!asked.why) return {};
+  return {std::nullopt, reason_of(gang, job, asked.models, *refusal)};
 }
 
-// Milli-GPUs that are available on nodes and models that one of the groups may use.
-std::int64_t available_to(const State& state, std::span<const TaskRequirements> asks) {
+// Whether tasks of several sizes fit beside each other depends on where the first of them go. It must not depend on the
+// mix of requests, which changes while a refused gang sleeps (sched/requeue/requeue.h): best fit says whether such a
+// gang fits.
+PlaceAnswer place_gang(const State& state, const JobState& job, const Asked& asked, SearchStats& work) {
+  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
+  if (score == NodeScore::kBestFit || job.spec.groups.size() == 1) return place_by(score, state, job, asked, work);
+  PlaceAnswer fitting = place_by(NodeScore::kBestFit, state, job, asked, work);
+  if (!fitting) return fitting;
+  PlaceAnswer scored = place_by(score, state, job, {asked.models, asked.pools, false}, work);
+  return scored ? std::move(scored) : std::move(fitting);
+}
+
+std::optional<std::vector<TaskPlacement>> place_near(const State& state, const JobState& job, ModelMask models,
+                                                     Pools pools, SearchStats& work) {
+  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
+  Gang gang(state, job, {models, score, pools}, work);
+  gang.prefer_images();
+  if (place_all(gang, job)) return std::nullopt;
+  return std::move(gang).in_rank_order();
+}
+
+std::optional<std::vector<TaskPlacement>> place_at_most(const State& state, const JobState& job, ModelMask models,
+                                                        Pools pools, const Amounts& most, SearchStats& work) {
+  Gang gang(state, job, {models, NodeScore::kBestFit, pools}, work);
+  gang.set_most(most);
+  if (place_all(gang, job)) return std::nullopt;
+  return std::move(gang).in_rank_order();
+}
+
+// What lies within its guarantees is within only where they are backed, so it goes to ordinary pools if it can; what
+// borrows goes to burst pools first, so that the room that backs guarantees stays free.
+Pools first_choice(const State& state, const JobState& job) {
+  return within_guarantee(state, job) ? Pools::kOrdinary : Pools::kBurst;
+}
+
+}  // namespace
+
+bool could_hold(const State& state, const JobState& job, std::size_t group, const NodeState& node) {
+  return could_hold(state, task_requirements(state, job, group, kAllModels), node);
+}
+
+bool could_hold(const State& state, const TaskRequirements& ask, const NodeState& node) {
+  return ask.classes[state.node_index().class_of(node.id).index()] && has_labels(ask.group, node.spec) &&
+         slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
+}
+
+std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
+  std::int64_t milli = 0;
+  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
+  return milli;
+}
+
+std::int64_t available_gpu_milli(const State& state, std::span<const TaskRequirements> asks) {
   const auto any = [&](auto&& may) { return std::any_of(asks.begin(), asks.end(), may); };
   const auto has_model = [](const TaskRequirements& ask, std::size_t m) { return (ask.models >> m & 1U) != 0; };
   std::int64_t milli = 0;
@@ -82,459 +118,35 @@ std::int64_t least_gpu_milli(const TaskRequirements& ask) {
   return ask.group.least() * ask.group.request.total_gpu_milli();
 }
 
-Reason closed_by(const TaskRequirements& ask, const state::ClosedSpan& span, NodeId node) {
-  Reason reason;
-  reason.code = ReasonCode::kMaintenance;
-  reason.group = static_cast<std::int32_t>(ask.group_index);
-  reason.node = node;
-  reason.limit = span.from.ms;
-  reason.used = span.to.ms;
-  reason.asked = ask.stay->gone.is_never() ? 0 : (ask.stay->gone - ask.stay->latest) / 1000;
-  return reason;
-}
-
-// Whether it would take tasks if no window closed it.
-bool is_open_but_for_windows(const NodeState& node) { return node.status == NodeStatus::kReady && !node.cordoned; }
-
-// The window without which the fleet, were it empty, would hold what the group asks; of several the first that is over,
-// of a node that takes tasks but for it.
-std::optional<Reason> closed_by_maintenance(const State& state, const TaskRequirements& ask) {
-  if (!ask.stay) return std::nullopt;
-  std::int64_t slots = 0;
-  std::optional<std::pair<state::ClosedSpan, NodeId>> first;
-  const auto goes_before = [&](const NodeState& node, const state::ClosedSpan& span) {
-    if (!first) return true;
-    const bool open = is_open_but_for_windows(node);
-    const bool other_open = is_open_but_for_windows(state.node(first->second));
-    return open != other_open ? open : span.to < first->first.to;
-  };
-  for (const NodeState& node : state.nodes()) {
-    const state::NodeShape& shape = state.node_index().shape_of(node.id);
-    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
-    const bool allowed = node.status != NodeStatus::kLost && ask.classes[shape.node_class.index()];
-    if (!allowed || here == 0 || !has_labels(ask.group, node.spec)) continue;
-    const auto span = closing(ask, node);
-    if (!span)
-      slots += here;
-    else if (goes_before(node, *span))
-      first = {*span, node.id};
-  }
-  if (!first || slots >= ask.group.least()) return std::nullopt;
-  return closed_by(ask, first->first, first->second);
-}
-
-// How many nodes that are not lost could hold a task of the group, were they empty.
-std::int64_t nodes_that_could(const State& state, const TaskRequirements& ask) {
-  return std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
-    return node.status != NodeStatus::kLost && could_hold(state, ask, node);
-  });
-}
-
-// Never, because of its image: more nodes could hold it that run no containers.
-std::optional<Reason> refused_for_image(const State& state, const JobState& job, const TaskRequirements& ask) {
-  if (ask.group.image.empty()) return std::nullopt;
-  TaskRequirements relaxed = ask;
-  set_image_aside(state, job, relaxed);
-  if (!fleet_fit(state, relaxed).fits) return std::nullopt;
-  Reason reason;
-  reason.code = ReasonCode::kContainers;
-  reason.group = static_cast<std::int32_t>(ask.group_index);
-  reason.used = nodes_that_could(state, relaxed);
-  reason.limit = nodes_that_could(state, ask);
-  return reason;
-}
-
-// Why the fleet does not hold one group: distinguishes "never", "busy" and "enough in total, but in the wrong places".
-Reason group_refused(const State& state, const JobState& job, const TaskRequirements& ask) {
-  Reason reason;
-  reason.group = ask.group_index;
-  reason.asked = least_gpu_milli(ask);
-  reason.limit = available_to(state, {&ask, 1});
-  const FleetFit fleet = fleet_fit(state, ask);
-  if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
-    reason = *closed;
-  } else if (const auto image = fleet.fits ? std::nullopt : refused_for_image(state, job, ask)) {
-    reason = *image;
-  } else if (!fleet.fits) {
-    reason.code = !fleet.allowed && !state.nodes().empty() ? ReasonCode::kNoEligibleNode : ReasonCode::kNeverFits;
-    TaskRequirements relaxed = ask;
-    relaxed.numa = NumaPolicy::kBestEffort;
-    if (is_strict(ask.numa) && fleet_fit(state, relaxed).fits) reason.rule = PlaceRule::kNuma;
-  } else {
-    reason.code =
-        reason.limit >= reason.asked && reason.asked > 0 ? ReasonCode::kFragmented : ReasonCode::kInsufficientResources;
-  }
-  return reason;
-}
-
-Counts counts_of(const JobSpec& spec, bool full) {
-  Counts counts;
-  for (const TaskGroup& group : spec.groups) counts.push_back(full ? group.count : group.least());
-  return counts;
-}
-
-// The same of a job, of which this group does not fit beside those before it. What can never be is told of any of its
-// groups, and of all together, whatever runs now.
-Reason fleet_refuses(const State& state, const JobState& job, std::size_t short_of) {
-  // Quota may have left fewer models than a group allows; what can never be is judged by the groups alone.
-  std::vector<TaskRequirements> asks;
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
-  if (asks.size() == 1) return group_refused(state, job, asks.front());
-  for (const TaskRequirements& ask : asks) {
-    Reason never = group_refused(state, job, ask);
-    if (!is_never(never.code)) continue;
-    if (never.rule == PlaceRule::kJob) never.rule = PlaceRule::kGroup;
-    never.wish = "group " + ask.group.name;
-    return never;
-  }
-  Reason reason = group_refused(state, job, asks[short_of]);
-  const Counts least = counts_of(job.spec, false);
-  WhenEmpty fleet(asks, least);
-  fleet.add_fleet(state);
-  if (!fleet.may_hold()) reason.code = ReasonCode::kNeverFits;
-  if (reason.code != ReasonCode::kInsufficientResources && reason.code != ReasonCode::kFragmented) return reason;
-  // That the GPUs of all its groups are not there says more than what one of them lacks.
-  std::int64_t asked = 0;
-  for (const TaskRequirements& ask : asks) asked += least_gpu_milli(ask);
-  const std::int64_t limit = available_to(state, asks);
-  if (limit >= asked && reason.code == ReasonCode::kInsufficientResources && reason.asked > 0) {
-    reason.wish = "group " + asks[short_of].group.name;
-    return reason;
-  }
-  reason.code = limit < asked || asked == 0 ? ReasonCode::kInsufficientResources : ReasonCode::kFragmented;
-  reason.asked = asked;
-  reason.limit = limit;
-  return reason;
-}
-
-// Of one group its least count, of the others nothing.
-Counts least_of(const JobSpec& spec, std::size_t group) {
-  Counts counts(spec.groups.size());
-  counts[group] = spec.groups[group].least();
-  return counts;
-}
-
-using Regions = std::vector<Region>;  // where each group may grow
-
-// The least counts, wherever they fit. Here and below nobody may ask `why` not.
-std::optional<Regions> place_anywhere(Gang& gang, const JobState& job, Reason* why) {
-  const Counts least = counts_of(job.spec, false);
-  std::size_t short_of = 0;
-  if (gang.add_all(least, {}, short_of)) return Regions(least.size());
-  if (auto regions = place_exhaustively(gang, least, {})) return regions;
-  if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return Regions(least.size());
-  if (why != nullptr) *why = fleet_refuses(gang.state(), job, short_of);
-  return std::nullopt;
-}
-
-// Why so many tasks of the groups fit no domain of the level that is required of them.
-Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range,
-                     const std::vector<std::int32_t>& levels) {
-  Gang any_model(gang.state(), job, kAllModels, gang.work());
-  Reason why = closest_domain(gang, least, range, levels);
-  if (!some_domain_could_hold(any_model, least, range, levels)) why.code = ReasonCode::kNeverFits;
-  return why;
-}
-
-// The same of one of its groups that has a level of its own.
-Reason group_level_refuses(Gang& gang, const JobState& job, const JobLevels& levels, std::size_t group) {
-  std::vector<std::int32_t> required = levels.required;
-  required.push_back(levels.groups[group].required);
-  Reason why = level_refuses(gang, job, least_of(job.spec, group), levels.groups[group], required);
-  why.rule = PlaceRule::kGroup;
-  why.wish = "group " + job.spec.groups[group].name;
-  why.group = static_cast<std::int32_t>(group);
-  return why;
-}
-
-// The first of its groups of which that can never be otherwise, whatever runs.
-std::optional<Reason> group_never_fits(Gang& gang, const JobState& job, const JobLevels& levels) {
-  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
-    if (levels.groups[g].required == kAnywhere) continue;
-    const Reason why = group_level_refuses(gang, job, levels, g);
-    if (is_never(why.code)) return why;
-  }
-  return std::nullopt;
-}
-
-// The job as a whole would find its domain: which of its groups does not, by itself or beside the others.
-Reason groups_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
-  for (std::size_t g = 0; g < levels.groups.size(); ++g) {
-    if (levels.groups[g].required == kAnywhere) continue;
-    const bool fits = place_by_topology(gang, least_of(job.spec, g), levels).has_value();
-    gang.rollback_to(0);
-    if (!fits) return group_level_refuses(gang, job, levels, g);
-  }
-  Reason why;
-  why.code = ReasonCode::kTopology;
-  why.rule = PlaceRule::kGroups;
-  return why;
-}
-
-// The fleet may refuse it too; what is never possible goes before what is not possible now.
-Reason levels_refuse(Gang& gang, const JobState& job, const JobLevels& levels) {
-  const Counts least = counts_of(job.spec, false);
-  std::size_t short_of = 0;
-  const bool fleet_holds = gang.add_all(least, {}, short_of);
-  gang.rollback_to(0);
-  const Reason fleet = fleet_holds ? Reason() : fleet_refuses(gang.state(), job, short_of);
-  if (is_never(fleet.code)) return fleet;
-  if (const auto never = group_never_fits(gang, job, levels)) return *never;
-  const bool whole =
-      !levels.groups.empty() && place_by_topology(gang, least, {levels.job, {}, levels.required}).has_value();
-  gang.rollback_to(0);
-  if (whole) return groups_refuse(gang, job, levels);
-  if (levels.job.required == kAnywhere) return fleet;
-  const Reason why = level_refuses(gang, job, least, levels.job, levels.required);
-  return is_never(why.code) || fleet_holds ? why : fleet;
-}
-
-// All of it within the levels that the job asks for, else the least counts.
-std::optional<Regions> place_within_levels(Gang& gang, const JobState& job, const JobLevels& levels, Reason* why) {
-  if (why != nullptr) why->code = ReasonCode::kTopology;
-  if (!levels.known()) return std::nullopt;
-  for (const bool full : {true, false}) {
-    if (auto regions = place_by_topology(gang, counts_of(job.spec, full), levels)) return regions;
-    if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;
-  }
-  if (auto regions = place_exhaustively(gang, counts_of(job.spec, false), levels)) return regions;
-  if (why != nullptr) *why = levels_refuse(gang, job, levels);
-  return std::nullopt;
-}
-
-// A gang that asks for no level is kept together as far as can be all the same, node before NVLink domain before rack,
-// unless it says where else it would rather be.
-bool is_kept_together(const Gang& gang, const JobState& job) {
-  return !gang.state().topology().levels().empty() && !job.spec.spread && !job.spec.has_terms() &&
-         !gang.neighbours().matter() && !gang.other_replicas().matter();
-}
-
-bool is_on_one_node(const std::vector<TaskPlacement>& placements) {
-  return std::all_of(placements.begin(), placements.end(),
-                     [&](const TaskPlacement& one) { return one.node == placements.front().node; });
-}
-
-std::optional<std::vector<Region>> place_together(Gang& gang, const JobState& job, Reason* why) {
-  auto regions = place_anywhere(gang, job, why);
-  if (!regions || !is_kept_together(gang, job) || is_on_one_node(gang.placements())) return regions;
-  gang.rollback_to(0);
-  JobLevels levels;
-  levels.job.preferred = node_level(gang.state());
-  if (place_within_levels(gang, job, levels, nullptr)) return regions;  // which may go anywhere
-  return place_anywhere(gang, job, why);
-}
-
-bool place_all(Gang& gang, const JobState& job, Reason* why) {
-  const JobLevels levels = job_levels(gang);
-  const auto regions = levels.any() ? place_within_levels(gang, job, levels, why) : place_together(gang, job, why);
-  if (!regions) return false;
-  const Counts placed = gang.counts_since(0);
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (placed[g] >= job.spec.groups[g].least()) gang.add(g, job.spec.groups[g].count - placed[g], (*regions)[g]);
-  }
-  return true;
-}
-
-// It would find its places if nobody had to be near or away from anybody: the first rule that closes one of them.
-Reason affinity_refuses(const State& state, const JobState& job, const Gang& relaxed) {
-  AffinityFilter neighbours(state, job);
-  for (const TaskPlacement& placement : relaxed.placements()) {
-    if (!neighbours.allows(placement.node)) return neighbours.why_closed(placement.node);
-    neighbours.enter(placement.node, +1);
-  }
-  return neighbours.why_closed(relaxed.placements().front().node);  // they are not together
-}
-
-// AffinityFilter are told as the reason where places would be found without them.
-void blame_neighbours(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
-  for (const Besides besides : {Besides::kTerms, Besides::kNobody}) {
-    Gang relaxed(state, job, models, work, NodeScore::kBestFit, Pools::kAny, besides);
-    if (!place_all(relaxed, job, nullptr)) continue;
-    why = affinity_refuses(state, job, relaxed);
-    return;
-  }
-}
-
-// The levels within one domain of which each task of the group has to be, alone or near others.
-std::vector<std::string> levels_around(const JobSpec& spec, const TaskGroup& group) {
-  std::vector<std::string> levels;
-  const auto add = [&](const std::string& level) {
-    const bool known = std::find(levels.begin(), levels.end(), level) != levels.end();
-    if (!level.empty() && level != "node" && !known) levels.push_back(level);
-  };
-  add(spec.topology.required);
-  add(group.topology.required);
-  for (const AffinityTerm& term : spec.affinity) {
-    if (term.required) add(term.level);
-  }
-  return levels;
-}
-
-// Never: too few nodes that could hold its tasks lie in domains of the levels that it has to be in.
-std::optional<Reason> outside_levels(const State& state, const JobState& job) {
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    const std::vector<std::string> names = levels_around(job.spec, job.spec.groups[g]);
-    if (names.empty()) continue;
-    std::vector<std::int32_t> levels;
-    for (const std::string& name : names) levels.push_back(level_range(state, {name, {}}).required);
-    const TaskRequirements ask = task_requirements(state, job, g, kAllModels);
-    Reason reason;
-    for (const NodeState& node : state.nodes()) {
-      if (node.status == NodeStatus::kLost || !is_in_all(state, node.id, levels) || !could_hold(state, ask, node))
-        continue;
-      reason.limit +=
-          std::min<std::int64_t>(slots_when_empty(ask, state.node_index().shape_of(node.id)), ask.group.count);
-      if (reason.limit >= ask.group.least()) break;
-    }
-    if (reason.limit >= ask.group.least()) continue;
-    reason.code = ReasonCode::kNeverFits;
-    reason.group = static_cast<std::int32_t>(g);
-    for (const std::string& name : names) reason.wish += (reason.wish.empty() ? "one " : " and one ") + name;
-    return reason;
-  }
-  return std::nullopt;
-}
-
-// How many nodes would take one more task of the group but for its NUMA policy.
-std::int64_t nodes_in_pieces(const State& state, const TaskRequirements& ask) {
-  TaskRequirements relaxed = ask;
-  relaxed.numa = NumaPolicy::kBestEffort;
-  return std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
-    return node.takes_tasks() && ask.classes[state.node_index().class_of(node.id).index()] && suits(ask, node) &&
-           try_node(relaxed, node, {}) && !try_node(ask, node, {});
-  });
-}
-
-// The NUMA policy is told as the reason where places would be found without it: of the first group that it is enough to
-// relax, else of the first that has one.
-void blame_numa(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
-  std::vector<std::size_t> strict;
-  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
-    if (is_strict(numa_policy(job.spec, job.spec.groups[g]))) strict.push_back(g);
-  }
-  if (strict.empty() || is_never(why.code)) return;
-  const auto fits_without = [&](std::span<const std::size_t> groups) {
-    Gang relaxed(state, job, models, work);
-    for (const std::size_t group : groups) relaxed.set_numa_aside(group);
-    return place_all(relaxed, job, nullptr);
-  };
-  if (!fits_without(strict)) return;
-  std::size_t group = strict.front();
-  for (std::size_t i = strict.size(); i-- > 0 && strict.size() > 1;) {
-    if (fits_without(std::span(strict).subspan(i, 1))) group = strict[i];
-  }
-  why = {};
-  why.code = ReasonCode::kNuma;
-  why.group = static_cast<std::int32_t>(group);
-  why.asked = job.spec.exclusive ? 0 : job.spec.groups[group].request.gpus;
-  why.limit = nodes_in_pieces(state, task_requirements(state, job, group, models));
-  why.wish = name_of(job.spec.groups[group].numa);
-}
-
-// A maintenance window is told as the reason where places would be found but for those that are planned: one of a node
-// that it would then take.
-void blame_windows(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
-  if (state.maintenance().empty() || !is_room_reason(why.code)) return;
-  Gang relaxed(state, job, models, work);
-  relaxed.set_windows_aside();
-  if (!place_all(relaxed, job, nullptr)) return;
-  for (const TaskPlacement& placement : relaxed.placements()) {
-    const TaskRequirements ask = task_requirements(state, job, placement.group, models);
-    if (const auto span = closing(ask, state.node(placement.node))) {
-      why = closed_by(ask, *span, placement.node);
-      return;
-    }
-  }
-}
-
-std::optional<std::vector<TaskPlacement>> place_by(NodeScore score, const State& state, const JobState& job,
-                                                   ModelMask models, Pools pools, SearchStats& work, Reason* why) {
-  Gang gang(state, job, models, work, score, pools);
-  if (place_all(gang, job, why)) return std::move(gang).in_rank_order();
-  if (why != nullptr && gang.neighbours().matter()) blame_neighbours(state, job, models, work, *why);
-  if (why != nullptr) blame_numa(state, job, models, work, *why);
-  if (why != nullptr) blame_windows(state, job, models, work, *why);
-  const bool told = why == nullptr || (is_never(why->code) && (why->domain.valid() || why->node.valid()));
-  if (const auto never = told ? std::nullopt : outside_levels(state, job);
-      never && why->code != ReasonCode::kNoEligibleNode && why->code != ReasonCode::kContainers)
-    *why = *never;
-  else if (why != nullptr && !is_never(why->code))
-    *why = too_few_places(state, job).value_or(*why);
-  return std::nullopt;
-}
-
-// Whether tasks of several sizes fit beside each other depends on where the first of them go. It must not depend on the
-// mix of requests, which changes while a refused gang sleeps (sched/requeue/requeue.h): best fit says whether such a
-// gang fits.
-std::optional<std::vector<TaskPlacement>> place_gang(const State& state, const JobState& job, ModelMask models,
-                                                     Pools pools, SearchStats& work, Reason* why) {
-  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
-  if (score == NodeScore::kBestFit || job.spec.groups.size() == 1) {
-    return place_by(score, state, job, models, pools, work, why);
-  }
-  auto fitting = place_by(NodeScore::kBestFit, state, job, models, pools, work, why);
-  if (!fitting) return std::nullopt;
-  auto scored = place_by(score, state, job, models, pools, work, nullptr);
-  return scored ? std::move(scored) : std::move(fitting);
-}
-
-std::optional<std::vector<TaskPlacement>> place_near(const State& state, const JobState& job, ModelMask models,
-                                                     Pools pools, SearchStats& work) {
-  const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
-  Gang gang(state, job, models, work, score, pools);
-  gang.prefer_images();
-  if (!place_all(gang, job, nullptr)) return std::nullopt;
-  return std::move(gang).in_rank_order();
-}
-
-std::optional<std::vector<TaskPlacement>> place_at_most(const State& state, const JobState& job, ModelMask models,
-                                                        Pools pools, const Amounts& most, SearchStats& work) {
-  Gang gang(state, job, models, work, NodeScore::kBestFit, pools);
-  gang.set_most(most);
-  if (!place_all(gang, job, nullptr)) return std::nullopt;
-  return std::move(gang).in_rank_order();
-}
-
-// What lies within its guarantees is within only where they are backed, so it goes to ordinary pools if it can; what
-// borrows goes to burst pools first, so that the room that backs guarantees stays free.
-Pools first_choice(const State& state, const JobState& job) {
-  return within_guarantee(state, job) ? Pools::kOrdinary : Pools::kBurst;
-}
-
-}  // namespace
-
-bool could_hold(const State& state, const JobState& job, std::size_t group, const NodeState& node) {
-  return could_hold(state, task_requirements(state, job, group, kAllModels), node);
-}
-
-bool could_hold(const State& state, const TaskRequirements& ask, const NodeState& node) {
-  return ask.classes[state.node_index().class_of(node.id).index()] && has_labels(ask.group, node.spec) &&
-         slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
-}
-
-std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
-  std::int64_t milli = 0;
-  for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;
-  return milli;
-}
-
 std::int64_t gpu_milli_short(const State& state, const JobState& job, ModelMask models, Pools pools) {
   std::int64_t lacking = 0;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const TaskRequirements ask = task_requirements(state, job, g, models, pools);
     const std::int64_t asked = least_gpu_milli(ask);
     if (asked == 0 || judged_by_node(ask)) continue;
-    lacking = std::max(lacking, asked - available_to(state, {&ask, 1}));
+    lacking = std::max(lacking, asked - available_gpu_milli(state, {&ask, 1}));
   }
   return lacking;
 }
 
-std::optional<std::vector<TaskPlacement>> place(const State& state, const JobState& job, ModelMask models,
-                                                SearchStats& work, Reason& why) {
+namespace {
+
+PlaceAnswer place_by_choice(const State& state, const JobState& job, ModelMask models, bool why, SearchStats& work) {
   if (state.has_burst_pools()) {
-    if (auto first = place_gang(state, job, models, first_choice(state, job), work, nullptr)) return first;
+    if (auto first = place_gang(state, job, {models, first_choice(state, job), false}, work)) return first;
   }
-  return place_gang(state, job, models, Pools::kAny, work, &why);
+  return place_gang(state, job, {models, Pools::kAny, why}, work);
+}
+
+}  // namespace
+
+PlaceAnswer place(const State& state, const JobState& job, ModelMask models, SearchStats& work) {
+  return place_by_choice(state, job, models, true, work);
+}
+
+std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
+                                                    SearchStats& work) {
+  return place_by_choice(state, job, models, false, work).placements;
 }
 
 namespace {
@@ -566,7 +178,7 @@ ModelMask model_of_first(const State& state, std::span<const TaskPlacement> plac
 std::vector<TaskPlacement> place_more(const State& state, const JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, SearchStats& work, bool by_images) {
   const auto more_in = [&](Pools pools) {
-    Gang gang(state, job, models, work, NodeScore::kBestFit, pools);
+    Gang gang(state, job, {models, NodeScore::kBestFit, pools}, work);
     if (by_images) gang.prefer_images();
     const JobLevels levels = job_levels(gang);
     if (!levels.known()) return std::vector<TaskPlacement>();
@@ -583,7 +195,7 @@ std::vector<TaskPlacement> place_more(const State& state, const JobState& job, M
 
 std::optional<std::vector<TaskPlacement>> try_place(const State& state, const JobState& job, ModelMask models,
                                                     Pools pools, SearchStats& work) {
-  return place_gang(state, job, models, pools, work, nullptr);
+  return place_gang(state, job, {models, pools, false}, work).placements;
 }
 
 std::optional<std::vector<TaskPlacement>> place_by_images(const State& state, const JobState& job, ModelMask models,

@@ -25,12 +25,22 @@ struct SearchStats {
   std::uint64_t ends_worked_out = 0;    // ends of running jobs
 };
 
-// Places the job's groups, up to their full counts, at least their least counts. `models` further restricts what the
-// groups themselves allow. On failure `why` says which group does not fit and how.
-std::optional<std::vector<TaskPlacement>> place(const state::State& state, const state::JobState& job, ModelMask models,
-                                                SearchStats& work, Reason& why);
+// Places for a gang, or why there are none.
+struct PlaceAnswer {
+  std::optional<std::vector<TaskPlacement>> placements;
+  Reason why;  // none where there are placements
+  explicit operator bool() const { return placements.has_value(); }
+};
 
-// The same in these pools, where nobody asks why.
+// Returns places for the job's groups, for their full counts if possible and at least for their least counts; else
+// which group does not fit and why. `models` further restricts what the groups themselves allow.
+PlaceAnswer place(const state::State& state, const state::JobState& job, ModelMask models, SearchStats& work);
+
+// The same without the reason, which may cost more than the search.
+std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
+                                                    ModelMask models, SearchStats& work);
+
+// The same in these pools.
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, Pools pools, SearchStats& work);
 
@@ -57,6 +67,12 @@ std::vector<TaskPlacement> place_more(const state::State& state, const state::Jo
 
 // The GPUs of all of them, in milli-GPU.
 std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
+
+// The GPUs, in milli-GPU, that are available on nodes and models that one of the groups may use.
+std::int64_t available_gpu_milli(const state::State& state, std::span<const TaskRequirements> asks);
+
+// The GPUs, in milli-GPU, of the least count of the group.
+std::int64_t least_gpu_milli(const TaskRequirements& ask);
 
 // The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
 // much is freed. Nothing for groups that select by label, whose nodes would have to be walked.

@@ -20,7 +20,7 @@ VictimBounds::VictimBounds(const State& state, const JobState& preemptor, Search
   const std::int32_t least = preemptor.spec.groups.front().least();
   least_ = least;
   place_of_.assign(state.nodes().size(), -1);
-  slots_ = Gang(state, preemptor, kAllModels, work).add(0, least, {});
+  slots_ = Gang(state, preemptor, {}, work).add(0, least, {});
 }
 
 VictimBounds::Node& VictimBounds::at(NodeId id) {

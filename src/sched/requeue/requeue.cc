@@ -298,8 +298,8 @@ class Probe {
   bool fits_beside(Verdicts::Id id, const StartQuestion& question, std::vector<JobId> owners) {
     const auto [known, fresh] = beside_.try_emplace({id, std::move(owners)}, false);
     if (fresh) {
-      known->second =
-          beside_reservations(transaction_, state_, known->first.second, [&] { return bool{find_places(question)}; });
+      known->second = beside_reservations(transaction_, state_, known->first.second,
+                                          [&] { return bool{find_places(question.only_whether())}; });
     }
     return known->second;
   }

@@ -259,7 +259,8 @@ class Moving {
   }
 
   std::optional<std::vector<TaskPlacement>> fit() {
-    return try_start(transaction_, {state_, preemptor_, search_.now, search_.work}).placements;
+    const StartQuestion question{state_, preemptor_, search_.now, search_.work};
+    return try_start(transaction_, question.only_whether()).placements;
   }
 
   // Returns free places for a mover, beside reservations of other jobs. The preemptor's own reservation is ignored,
@@ -267,9 +268,9 @@ class Moving {
   std::optional<std::vector<TaskPlacement>> fit_elsewhere(const JobState& job) {
     std::vector<JobId> owners = not_passed(state_, job, search_.now);
     std::erase(owners, preemptor_.id);
-    return beside_reservations(transaction_, state_, owners, [&] {
-      return find_places({state_, job, search_.now, search_.work}).placements;
-    });
+    const StartQuestion question{state_, job, search_.now, search_.work};
+    return beside_reservations(transaction_, state_, owners,
+                               [&] { return find_places(question.only_whether()).placements; });
   }
 
   // Drops the moves that are not needed, the largest first.
