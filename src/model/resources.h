@@ -66,15 +66,6 @@ struct Amounts {
 inline Amounts operator+(Amounts a, const Amounts& b) { return a += b; }
 inline Amounts operator-(Amounts a, const Amounts& b) { return a -= b; }
 
-// Returns the first dimension in which used + asked > limit, or kDims. Dimensions with nothing asked, and limits of
-// kUnlimited, never refuse.
-inline std::size_t first_over(const Amounts& used, const Amounts& asked, const Amounts& limit) {
-  for (std::size_t d = 0; d < kDims; ++d) {
-    if (asked[d] > 0 && limit[d] != kUnlimited && used[d] > limit[d] - asked[d]) return d;
-  }
-  return kDims;
-}
-
 // A guarantee: amounts in the dimensions that it states.
 struct QuotaAmounts {
   Amounts amounts;

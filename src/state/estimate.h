@@ -18,7 +18,6 @@ struct Estimate {
   LearnedRunTime learned;  // set if the source is kLearned
 
   bool known() const { return source != EstimateSource::kNone; }
-  bool hard() const { return source == EstimateSource::kTimeLimit; }
 };
 
 // A learned estimate is this percentile of the run times of similar jobs.

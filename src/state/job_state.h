@@ -161,9 +161,7 @@ struct Nomination {
 
   // Returns how many tasks of the victim continue, with their work; 0: the whole victim stops.
   std::uint32_t keep_of(std::size_t victim) const { return keeps.empty() ? 0 : keeps[victim]; }
-  // is_by_moves(): other jobs are moved for the preemptor. has_moved(): the job itself was moved, and starts again at
-  // these places.
-  bool is_by_moves() const { return cause == StopCause::kConsolidate && !victims.empty(); }
+  // Returns true if the job itself was moved, and starts again at these places.
   bool has_moved() const { return is_move(cause) && victims.empty(); }
   static constexpr auto fields() {
     return field_list(field("placements", &Nomination::placements), field("victims", &Nomination::victims),

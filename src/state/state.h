@@ -201,7 +201,6 @@ class State {
   std::optional<Timestamp> starts_sought() const { return starts_sought_; }
   const std::set<JobId>& unreconciled() const { return unreconciled_; }  // changed since control last reconciled them
   const std::set<std::pair<Timestamp, JobId>>& timers() const { return timers_; }
-  const std::map<JobId, std::set<JobId>>& dependents() const { return dependents_; }
   const std::set<QueueId>& roomier() const { return roomier_; }                   // queues whose guarantee gained room
   const std::map<JobId, std::set<JobId>>& children() const { return children_; }  // of live services and arrays
   // Replicas of updated services by the time at which they become reliable (state/replicas.h).
