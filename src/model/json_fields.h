@@ -53,6 +53,11 @@ inline boost::json::value write_hash(std::uint64_t hash) {
   return text;
 }
 
+// What each field of each struct needs is called and not inlined: json.cc has a thousand fields.
+[[gnu::noinline]] inline void set(boost::json::object& object, std::string_view name, boost::json::value&& value) {
+  object.emplace(name, std::move(value));
+}
+
 template <class T>
 void write_fields(const T& value, boost::json::object& object) {
   const std::uint64_t count = encoded_field_count(value);  // as in the log: without fields at the end that are not set
@@ -61,11 +66,11 @@ void write_fields(const T& value, boost::json::object& object) {
     if (index++ >= count) return;
     if constexpr (std::is_same_v<Member, std::uint64_t>) {
       if (is_hash<Member>(name)) {
-        object.emplace(name, write_hash(member));
+        set(object, name, write_hash(member));
         return;
       }
     }
-    object.emplace(name, write(member));
+    set(object, name, write(member));
   });
 }
 
@@ -159,13 +164,17 @@ class Reader {
     for (const std::string_view tag : tags) known += object.contains(tag) ? 1U : 0U;
     bool ok = true;
     for_each_field(value, [&](std::string_view name, auto& member) {
-      const auto* found = ok ? object.if_contains(name) : nullptr;
+      const auto* found = ok ? enter(object, name) : nullptr;
       if (found == nullptr) return;
       ++known;
-      ok = at("." + std::string(name), [&] { return read_member(name, *found, member); });
+      const std::size_t length = path_.size() - 1 - name.size();
+      ok = read_member(name, *found, member);
+      path_.resize(length);
     });
     if (!ok) return false;
-    return known == object.size() || refuse_unknown<T>(object, tags);
+    return known == object.size() ||
+           refuse_unknown(object, tags,
+                          T::fields()([](const auto&... one) { return std::vector<std::string_view>{one.name...}; }));
   }
 
   // Reads the alternative that "kind" names.
@@ -184,7 +193,7 @@ class Reader {
     }
   }
 
-  bool refuse(const std::string& message) {
+  [[gnu::noinline]] bool refuse(const std::string& message) {
     const std::string path = path_.starts_with('.') ? path_.substr(1) : path_;
     error_ = (path.empty() ? "the value" : path) + ": " + message;
     return false;
@@ -215,15 +224,24 @@ class Reader {
     return whole || refuse("give 16 hexadecimal digits");
   }
 
-  template <class T>
-  bool refuse_unknown(const boost::json::object& object, std::initializer_list<std::string_view> tags) {
+  [[gnu::noinline]] bool refuse_unknown(const boost::json::object& object, std::initializer_list<std::string_view> tags,
+                                        const std::vector<std::string_view>& names) {
     for (const auto& entry : object) {
-      bool known = std::find(tags.begin(), tags.end(), std::string_view(entry.key())) != tags.end();
-      T probe{};
-      for_each_field(probe, [&](std::string_view name, const auto&) { known = known || name == entry.key(); });
-      if (!known) return refuse("there is no field '" + std::string(entry.key()) + "'");
+      const std::string_view key = entry.key();
+      if (std::find(tags.begin(), tags.end(), key) != tags.end()) continue;
+      if (std::find(names.begin(), names.end(), key) != names.end()) continue;
+      return refuse("there is no field '" + std::string(key) + "'");
     }
     return true;
+  }
+
+  // The field's value, whose path is then the current one; null where the object has no such field.
+  [[gnu::noinline]] const boost::json::value* enter(const boost::json::object& object, std::string_view name) {
+    const auto* found = object.if_contains(name);
+    if (found == nullptr) return nullptr;
+    path_ += '.';
+    path_ += name;
+    return found;
   }
 
   bool read_time(const boost::json::value& json, Timestamp& value) {
