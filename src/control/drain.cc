@@ -112,7 +112,7 @@ Result<Reply> cordon_node(Batch& batch, const CordonNode& command) {
   const bool is_so = node->cordoned == command.cordoned && node->draining == draining && node->gone_at == gone_at &&
                      (!command.when_idle || node->cordon_why == kWhenIdle);
   if (!is_so) {
-    const std::string why = gone_at.ms > 0 ? "it goes away at " + to_iso8601(gone_at)
+    const std::string why = gone_at.ms > 0 ? "it shuts down at " + to_iso8601(gone_at)
                                            : std::string(command.when_idle ? kWhenIdle : std::string_view());
     batch.emit(NodeCordoned{node->id, command.cordoned, draining, command.user, why, gone_at});
   }

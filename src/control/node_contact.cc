@@ -61,15 +61,16 @@ void lose(Batch& batch, const NodeState& node, const std::string& why) {
   if (node.loss_deferred) return;  // a repeated report after a restart; review_deferred handles the node
   if (node.status != NodeStatus::kUnknown || !is_mass_loss(batch.state())) return declare_lost(batch, node, why);
   const std::string silent = std::to_string(batch.state().nodes_in(NodeStatus::kUnknown));
-  batch.emit(NodeStatusChanged{node.id, NodeStatus::kUnknown,
-                               "not given up, because " + silent + " nodes are silent at once (" + why + ")", true});
+  batch.emit(NodeStatusChanged{
+      node.id, NodeStatus::kUnknown,
+      "not declared lost, because " + silent + " nodes are out of contact at once (" + why + ")", true});
 }
 
 void welcome_back(Batch& batch, NodeId id, bool booted) {
   const SchedulingConfig& rules = batch.state().config().scheduling;
   const NodeState& node = batch.state().node(id);
   if (node.gone_at.ms > 0 && booted) {
-    batch.emit(NodeCordoned{id, false, false, "berth", "it went away and is back", {}});
+    batch.emit(NodeCordoned{id, false, false, "berth", "it was shut down and is back", {}});
     return;
   }
   if (node.cordoned || rules.flap_losses == 0) return;
@@ -77,13 +78,13 @@ void welcome_back(Batch& batch, NodeId id, bool booted) {
   const auto losses = std::count_if(node.contact_losses.begin(), node.contact_losses.end(),
                                     [&](Timestamp loss) { return loss > since; });
   if (losses < rules.flap_losses || planted(Bug::kFlapIgnored)) return;
-  batch.emit(NodeCordoned{
-      id,
-      true,
-      false,
-      "berth",
-      "it lost contact " + std::to_string(losses) + " times within " + document::duration_text(rules.flap_window_s),
-      {}});
+  batch.emit(NodeCordoned{id,
+                          true,
+                          false,
+                          "berth",
+                          std::to_string(losses) + " losses of contact within " +
+                              document::duration_text(rules.flap_window_s) + " (scheduling.flap_losses)",
+                          {}});
 }
 
 bool has_booted(const NodeState& known, const NodeSpec& spec) {
@@ -101,7 +102,7 @@ Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_sin
   if (!few_silent_since) few_silent_since = batch.now();
   if (const Timestamp due = *few_silent_since + kToReturnMs; due > batch.now()) return due;
   const std::vector<NodeId> nodes(state.deferred_losses().begin(), state.deferred_losses().end());
-  for (const NodeId id : nodes) declare_lost(batch, state.node(id), "silent, and few others are");
+  for (const NodeId id : nodes) declare_lost(batch, state.node(id), "out of contact, and few other nodes are");
   return Timestamp::never();
 }
 

@@ -339,11 +339,11 @@ void reconcile_waiting(Batch& batch, JobId id) {
   if (job->nomination && (job->cancel_requested || job->held)) {
     drop_nomination(batch, id, job->held ? "the job was held" : "the job was cancelled");
   } else if (job->nomination && !still_there(batch.state(), job->nomination->placements)) {
-    drop_nomination(batch, id, "a promised node or GPU is no longer there");
+    drop_nomination(batch, id, "a node or GPU of its places is no longer available");
   } else if (job->nomination && is_below_a_victim(batch.state(), *job)) {
-    drop_nomination(batch, id, "a job that it preempts has a higher priority by now");
+    drop_nomination(batch, id, "one of its victims has a higher priority now");
   } else if (job->nomination && is_over_a_limit(batch.state(), *job)) {
-    drop_nomination(batch, id, "a limit was lowered below what it asks");
+    drop_nomination(batch, id, "a limit was lowered below what it needs");
   }
   if (job->cancel_requested) batch.emit(JobFinished{id, Outcome::kCancelled, 0, {}});
 }

@@ -178,7 +178,7 @@ json::object node_view(const ShownNode& shown) {
   for (std::size_t i = 0; i < node.gpus.size(); ++i) gpus.push_back(gpu_view(shown, i));
   json::array tasks;
   for (const auto& [job, task] : node.tasks) tasks.push_back(json::object{{"job", job.value()}, {"task", task}});
-  const std::string_view kept = "not given up: many nodes are silent at once";
+  const std::string_view kept = "not declared lost: many nodes are out of contact at once";
   const std::string_view why = node.loss_deferred ? kept : std::string_view(node.cordon_why);
   return {{"name", node.spec.name},
           {"pool", node.spec.pool},

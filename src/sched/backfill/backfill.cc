@@ -100,7 +100,7 @@ class Renewal {
       if (round_.decided.contains(id)) continue;
       const BackfillReservation& hold = *round_.state.job(id)->reservation;
       if (!pools_are_free(hold.placements)) {
-        drop(id, "fewer starts are held than before");
+        drop(id, "its pool has fewer backfill reservations than before");
         continue;
       }
       const Timestamp due = due_again(hold);
@@ -110,7 +110,7 @@ class Renewal {
       } else if (auto renewed = work_out(id); renewed && pools_are_free(renewed->placements)) {
         decide(std::move(*renewed));
       } else {
-        drop(id, "when it could start is not known any more");
+        drop(id, "its start time is no longer known");
       }
     }
   }

@@ -24,10 +24,10 @@ namespace {
 // A job that was moved starts at its new places and nowhere else. Its nomination is withdrawn if it may not run there
 // any more, or if a pending job would preempt it there at once.
 void serve_moved(Cycle& cycle, const JobState& job) {
-  if (!may_take(cycle, job)) return withdraw(cycle, job, "it may not run any more where it was to move");
+  if (!may_take(cycle, job)) return withdraw(cycle, job, "its move ended on places where it may no longer run");
   const auto& placements = job.nomination->placements;
   if (!who_could_stop(cycle.conflict_search(), job, placements).empty())
-    return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
+    return withdraw(cycle, job, "a pending job would preempt it immediately");
   cycle.withdrawn.insert(job.id);
   start(cycle, job.id, placements);
   requeue_parked(cycle.state, job);
@@ -47,8 +47,7 @@ std::vector<JobId> nominated_by_priority(const State& state) {
 // for its victims.
 void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
   if (job.nomination->has_moved()) return serve_moved(cycle, job);
-  if (moves_are_futile(cycle, job))
-    return withdraw(cycle, job, "somebody who waits could stop it as soon as it starts");
+  if (moves_are_futile(cycle, job)) return withdraw(cycle, job, "a pending job would preempt it immediately");
   const StartQuestion question{cycle.state, job, cycle.now, cycle.work};
   auto placements = try_start(cycle.transaction, question.only_whether()).placements;
   if (placements && borrows_unlike_nominated(cycle.state, job, *placements)) placements.reset();
@@ -70,7 +69,7 @@ void serve_one(Cycle& cycle, const JobState& job, Transaction::Mark mark) {
     start(cycle, job.id, std::move(*placements));
     return requeue_parked(cycle.state, job);
   }
-  if (!victims_left) return withdraw(cycle, job, "it does not fit though its victims have left");
+  if (!victims_left) return withdraw(cycle, job, "it does not fit although its victims have left");
   cycle.transaction.rollback_to(mark);
   Reason why;
   why.code = ReasonCode::kWaitsForVictims;

@@ -26,9 +26,9 @@ void withdraw_for_conflict(Cycle& cycle, const JobState& job, const NominationCo
   const bool to_one = conflict.withdraws_for.valid();
   const std::string other =
       "job " + std::to_string((to_one ? conflict.withdraws_for : conflict.futile_because_of).value());
-  cycle.plan.decisions.emplace_back(
-      DropNominationDecision{job.id, to_one ? other + " needs what it keeps, and could stop it as soon as it starts"
-                                            : other + " would reclaim from it as soon as it starts"});
+  cycle.plan.decisions.emplace_back(DropNominationDecision{
+      job.id, to_one ? other + " needs the same victims or quota, and would preempt it immediately"
+                     : other + " would reclaim its places immediately"});
   cancel_evictions_for(cycle.transaction, cycle.state, job);
 }
 
