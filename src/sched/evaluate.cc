@@ -86,7 +86,8 @@ void evaluate(Cycle& cycle, Order& order, JobId id) {
     start(cycle, id, std::move(*placements));
     return cycle.cache.take();
   }
-  // To a job that may not pass a reservation its places are taken: it searches victims as if nothing were free.
+  // For a job that may not pass a reservation the reserved places are taken: it searches victims as if nothing were
+  // free.
   const bool delays = why.code == ReasonCode::kWouldDelayReservation;
   const bool claims =
       !is_never(why.code) && !cycle.cache.eviction_is_futile(eq_class) && may_evict_others(cycle.state, job, least);

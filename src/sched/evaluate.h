@@ -12,13 +12,13 @@
 
 namespace berth::sched {
 
-// Evaluates the job that `order` gave last.
+// Evaluates the job that `order` returned last.
 void evaluate(Cycle& cycle, Order& order, JobId id);
 
 // Refuses the jobs that need not be evaluated, because equal jobs were refused their places.
 void refuse_rest(Cycle& cycle, const Order& order);
 
-// Decides to start the job at `placements`, which must be free. Tasks above min_count are bound as a scale-up at once.
+// Decides to start the job at `placements`, which must be free. Tasks above min_count are bound at once as a scale-up.
 void start(Cycle& cycle, JobId id, std::vector<TaskPlacement> placements);
 
 }  // namespace berth::sched

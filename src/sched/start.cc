@@ -17,7 +17,7 @@ using state::Transaction;
 
 namespace {
 
-// What is left below the ceilings on the way to the root, and of what the user may have, for each of so many.
+// Returns what the ceilings on the quota path and the user limits leave, divided by `count`.
 Amounts left_for_each(const State& state, const JobState& job, std::int64_t count) {
   Amounts left;
   for (std::size_t dim = 0; dim < kDims; ++dim) left[dim] = kUnlimited;
@@ -34,7 +34,7 @@ Amounts left_for_each(const State& state, const JobState& job, std::int64_t coun
   return left;
 }
 
-// The least part of an exclusive job, on nodes that the ceilings leave to it.
+// Returns places for an exclusive job at min_count, on nodes that the ceilings allow.
 std::optional<std::vector<TaskPlacement>> fit_below_ceilings(const State& state, JobState job, ModelMask models,
                                                              SearchStats& work) {
   std::int64_t tasks = 0;
@@ -48,7 +48,7 @@ std::optional<std::vector<TaskPlacement>> fit_below_ceilings(const State& state,
   return std::nullopt;
 }
 
-// The guarantees on the way to the root that it would lie in there.
+// Returns the guarantees on the quota path (bit = depth) that the job would be within at these places.
 std::uint64_t standing_at(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
   if (state.burst_amounts_of(job.spec, placements)) return 1;
   return state.within_mask(job.queue, state.amounts_of(job.spec, placements));
@@ -61,10 +61,10 @@ bool stands_no_lower(const State& state, const JobState& job, std::span<const Ta
 
 struct Fitting {
   std::vector<TaskPlacement> places;
-  ModelMask models = 0;  // among which they were chosen
+  ModelMask models = 0;  // the models among which the places were chosen
 };
 
-// Those models on which it lies within its guarantees.
+// Returns the models on which the job is within its guarantees.
 ModelMask models_within(const State& state, const JobState& job, ModelMask models) {
   ModelMask within = 0;
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
@@ -75,8 +75,8 @@ ModelMask models_within(const State& state, const JobState& job, ModelMask model
   return within;
 }
 
-// Where guarantees are of models and it would borrow at its places: places on models on which it would not; else those
-// that it has.
+// If guarantees depend on the GPU model and the job would borrow at its places, returns places on models where it does
+// not; else its places.
 Fitting within_if_it_can(const State& state, const JobState& job, Fitting fitting, SearchStats& work) {
   bool of_models = false;
   for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent)
@@ -95,7 +95,8 @@ Fitting within_if_it_can(const State& state, const JobState& job, Fitting fittin
   return {std::move(*others), within};
 }
 
-// Places on the thriftiest models that hold as much of it, and where it stands no lower; else those that it has.
+// Returns places on the most efficient models that hold as many tasks and where the job is within no fewer guarantees;
+// else its places.
 Fitting cheaper_models(const State& state, const JobState& job, Fitting fitting, SearchStats& work) {
   for (const ModelMask thrifty : thrifty_models(state, job, fitting.models)) {
     auto others = try_place(state, job, thrifty, work);
@@ -105,7 +106,7 @@ Fitting cheaper_models(const State& state, const JobState& job, Fitting fitting,
   return fitting;
 }
 
-// Places of these models where more of its tasks find their image, and nothing else is worse; else those that it has.
+// Returns places on the same models where more tasks find their image and nothing else is worse; else its places.
 std::vector<TaskPlacement> nearer_to_images(const State& state, const JobState& job, Fitting fitting,
                                             SearchStats& work) {
   if (!image_is_missing(state, job.spec, fitting.places)) return std::move(fitting.places);

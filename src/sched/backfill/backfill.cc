@@ -24,10 +24,10 @@ using state::Transaction;
 
 constexpr std::int64_t kLeastRenewalMs = 60'000;
 constexpr std::int64_t kMostRenewalMs = 3'600'000;
-constexpr std::size_t kMostFutile = 16;  // blocked jobs for which no start is found, in one search
+constexpr std::size_t kMostFutile = 16;  // blocked jobs without a known start, in one search
 
-// What the owner would count there with its least part, so far as it could be within; what is partly in burst pools is
-// borrowed everywhere.
+// Returns what the owner would count there at min_count. Nothing if a part is in burst pools: then it borrows
+// everywhere.
 std::optional<Amounts> counts_of(const State& state, const JobState& owner) {
   const auto& held = owner.reservation->placements;
   const std::vector<TaskPlacement> least = owner.is_elastic() ? split_growth(owner.spec, held).start : held;
@@ -35,8 +35,8 @@ std::optional<Amounts> counts_of(const State& state, const JobState& owner) {
   return state.amounts_of(owner.spec, least);
 }
 
-// What lies within its guarantees could take its places back anyway, and so could who may reclaim from the owner as
-// soon as that has started; but not where all of them back none.
+// Returns true if the job could take the places back anyway: it is within its guarantees, or it could reclaim from the
+// owner as soon as the owner has started. Not if all reserved places are in burst pools, which back no guarantee.
 bool could_evict(const State& state, const JobState& job, const JobState& owner) {
   const auto backs_guarantees = [&](const TaskPlacement& place) {
     return !state.pools()[state.node(place.node).pool].burst;
@@ -48,13 +48,14 @@ bool could_evict(const State& state, const JobState& job, const JobState& owner)
   return could_reclaim(state, job.queue, least_amounts(state, job.spec), owner.queue, counts_of(state, owner));
 }
 
-// By what was known of it when it was submitted, or when anything first was: who sleeps behind a hold then sleeps until
-// the hold changes.
+// By what was known of the job at submission, or when anything first became known. So a class that is parked behind a
+// reservation need not be tried before the reservation changes.
 bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
   return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
 }
 
-// What runs in the places now is moved away by maintenance before the start: nobody who starts in them delays it.
+// Maintenance moves all that runs in the places away before the reserved start, so a job that starts there does not
+// delay the owner.
 bool is_cleared(const State& state, const BackfillReservation& hold, Timestamp now) {
   return !state.maintenance().empty() &&
          std::all_of(hold.placements.begin(), hold.placements.end(), [&](const TaskPlacement& place) {
@@ -64,7 +65,7 @@ bool is_cleared(const State& state, const BackfillReservation& hold, Timestamp n
          });
 }
 
-// By priority; in one queue by its level of attained service, or as an urgent job by its deadline; not by age.
+// By priority; in the same queue also by level of attained service, or of an urgent job by its deadline. Not by age.
 bool outranks(const JobState& job, const JobState& owner) {
   const state::PendingKey one = pending_key(job);
   const state::PendingKey other = pending_key(owner);
@@ -72,8 +73,8 @@ bool outranks(const JobState& job, const JobState& owner) {
   return std::tie(one.negated_priority, one.level, one.due) < std::tie(other.negated_priority, other.level, other.due);
 }
 
-// The nodes on which a job of the queue with these places would be in the owner's way: its own, and those around them
-// where trust domains are kept apart.
+// Returns the nodes on which a job of the queue at these places would block the owner: their own nodes, and those
+// around them if trust domains are kept apart.
 std::set<NodeId> in_the_way(const State& state, QueueId queue, QueueId owner,
                             std::span<const TaskPlacement> placements) {
   std::set<NodeId> nodes;
@@ -115,8 +116,8 @@ class Renewal {
     }
   }
 
-  // The first blocked jobs of the order that can be held a start get the holds that are free: at most once a minute,
-  // and if a cycle runs within it, again when it is over, though nothing else happens then.
+  // The first blocked jobs in order whose start is known get the free reservations, at most once a minute. If a cycle
+  // runs within that minute, another follows when it is over.
   void fill_free() {
     const bool any_moves = round_.state.config().scheduling.consolidations_per_hour > 0;
     if ((per_pool_ == 0 && !any_moves) || !somebody_may_lack_places()) return;
@@ -134,14 +135,14 @@ class Renewal {
   Timestamp reevaluate_at() const { return reevaluate_at_; }
 
  private:
-  // He may be held a start by estimates then, though nothing else happens.
+  // A job may get a reservation by estimates then, even if nothing else happens.
   void activate_long_waiting() {
     const std::int64_t long_ms = checked_multiply(round_.state.config().scheduling.backfill_after_s, 1000);
     const Timestamp since = round_.state.next_waits_since(round_.now + -(long_ms + kLeastRenewalMs));
     if (long_ms > 0 && !since.is_never()) wake_at(since + long_ms + kLeastRenewalMs);
   }
 
-  // In the order of the moment. Whether anybody lacks places at all.
+  // Searches in order. Returns true if at least one job lacks places.
   bool seek() {
     Order order(round_.state, round_.now);
     bool lacking = false;
@@ -187,7 +188,7 @@ class Renewal {
     return certain_ends_ || trusts_estimates(round_.state, *round_.state.job(id), round_.now);
   }
 
-  // The others are not worth a walk in the order of the moment: whether anybody lacks places does not depend on it.
+  // Otherwise a walk in order is not worth it: whether a job lacks places does not depend on the order.
   bool somebody_could_be_held() {
     const State& state = round_.state;
     if (certain_ends_) return true;
@@ -205,7 +206,7 @@ class Renewal {
     return !answer && lacks_places(answer.why.code);
   }
 
-  // First those who sleep for it are asked, of whom most still do.
+  // Classes that are parked for places are tried first: most of them still lack places.
   bool somebody_lacks_places() {
     const auto lacks = [&](const JobState& job) { return lacks_places_only(job); };
     for (const auto& [shape, waiting] : round_.state.waits().for_places()) {
@@ -216,7 +217,7 @@ class Renewal {
     return any_head(lacks);
   }
 
-  // Whether it is so for one of those whom a walk in the order of the moment would ask.
+  // Returns true if the test passes for one of the jobs that a walk in order would evaluate.
   template <class Test>
   bool any_head(const Test& test) {
     const std::vector<state::QueueState>& queues = round_.state.queues();
@@ -224,7 +225,7 @@ class Renewal {
                        [&](const state::QueueState& leaf) { return any_head_of(leaf, test, std::nullopt); });
   }
 
-  // Of a lane, or of all lanes of the leaf. In a strict queue the first of all stands for them.
+  // The same for one class, or for all classes of the leaf. In a strict queue its first job stands for all.
   template <class Test>
   bool any_head_of(const state::QueueState& leaf, const Test& test, std::optional<std::uint64_t> shape) {
     const auto head_passes = [&](const std::set<state::PendingKey>& jobs) {
@@ -233,7 +234,7 @@ class Renewal {
         const JobState& job = *round_.state.job(key.job);
         if (job.not_before > round_.now || job.nomination || round_.decided.contains(job.id)) continue;
         if (test(job)) return true;
-        if (!kept_.contains(job.id)) break;  // those behind an owner are asked, too
+        if (!kept_.contains(job.id)) break;  // jobs behind an owner are evaluated too
       }
       return false;
     };
@@ -243,12 +244,12 @@ class Renewal {
                        [&](const auto& eq_class) { return head_passes(eq_class.second); });
   }
 
-  // Saves the search where it would find nobody: who lacks places sleeps for it or was refused for it in this cycle.
-  // Which lanes sleep decides nothing, because the search asks everybody again.
+  // Returns false if the search would find no job: a job that lacks places is parked for that, or was refused for it in
+  // this cycle. Which classes are parked decides nothing, because the search evaluates all of them again.
   bool somebody_may_lack_places() const {
     const state::WaitIndex& waits = round_.state.waits();
     if (!waits.for_places().empty() || !waits.for_any_release().empty() || !waits.for_any_change().empty()) return true;
-    // Who found places when he was asked, and was refused for something else, may have lost them to who started since.
+    // A job that was refused for something else may have had places, and lost them to a job that started since.
     const bool any_started = !round_.decided.empty();
     return std::any_of(plan_.refused.begin(), plan_.refused.end(), [&](const auto& refused) {
       const auto& [id, why] = refused;
@@ -289,7 +290,7 @@ class Renewal {
 
   void wake_at(Timestamp when) { reevaluate_at_ = std::min(reevaluate_at_, when); }
 
-  // When it would start its nodes take tasks, as far as that is known.
+  // Returns true if the nodes will take tasks at the reserved start, as far as that is known.
   bool still_there(JobId id, const BackfillReservation& hold) const {
     const Transaction::Mark mark = round_.transaction.mark();
     look_ahead(round_.transaction, hold.start, round_.now);
@@ -308,7 +309,7 @@ class Renewal {
     return there;
   }
 
-  // No maintenance was planned meanwhile that the job would run into.
+  // Returns true if no maintenance has been planned meanwhile that the job would run into.
   bool stays_open(JobId id, const BackfillReservation& hold) const {
     const State& state = round_.state;
     return state.maintenance().empty() ||
@@ -318,7 +319,7 @@ class Renewal {
            });
   }
 
-  // Somebody who may pass starts in the places that are held, and is not expected to be gone by then.
+  // Returns true if a job that may pass starts in the reserved places and is not expected to be gone by then.
   bool overtaken(const BackfillReservation& hold) const {
     std::set<JobId> late;
     for (const ExpectedEnd& one : round_.starting) {
@@ -331,7 +332,7 @@ class Renewal {
     });
   }
 
-  // Whether on a node of both the hold's tasks lack CPU or memory beside these and those who stay longer.
+  // Returns true if on a common node the reserved tasks lack CPU or memory beside these and the jobs that stay longer.
   bool crowds_out(const std::vector<TaskPlacement>& starting, const BackfillReservation& hold) const {
     return std::any_of(starting.begin(), starting.end(), [&](const TaskPlacement& one) {
       const state::NodeState& node = round_.state.node(one.node);
@@ -383,12 +384,12 @@ class Renewal {
   const ReservationRound& round_;
   Plan& plan_;
   Releases releases_;
-  std::size_t per_pool_;  // holds of each pool
+  std::size_t per_pool_;  // reservations of each pool
   Timestamp reevaluate_at_ = Timestamp::never();
-  std::size_t most_ = 0;  // holds of all
+  std::size_t most_ = 0;  // reservations of all pools
   bool certain_ends_ = false;
   std::set<JobId> dropped_;
-  std::map<JobId, std::vector<TaskPlacement>> kept_;  // the holds after this cycle
+  std::map<JobId, std::vector<TaskPlacement>> kept_;  // the reservations after this cycle
   std::map<std::uint32_t, std::size_t> holds_in_;     // by pool
 };
 

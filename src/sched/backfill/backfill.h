@@ -44,29 +44,28 @@
 
 namespace berth::sched {
 
-// Whether the job may run on places that are held for `owner`.
+// Returns true if the job may run on places that are reserved for `owner`.
 bool may_pass(const state::State& state, const state::JobState& job, const state::JobState& owner, Timestamp now);
 
-// The owners of holds that the job may not pass, in the order of their ids.
+// Returns the owners of reservations that the job may not pass, in the order of their ids.
 std::vector<JobId> not_passed(const state::State& state, const state::JobState& job, Timestamp now);
 
-// The first of the owners that would be delayed by the placements: a place that is held for it is on one of their
-// nodes. none() when nobody would.
+// Returns the first owner that the placements would delay, because a reserved place is on one of their nodes; none() if
+// they delay no owner.
 JobId first_delayed(const state::State& state, QueueId queue, const std::vector<JobId>& owners,
                     std::span<const TaskPlacement> placements);
 
-// Jobs of one lane that are looked at behind a hold: the first, and so many after it.
+// Jobs of one class that are checked behind a reservation: the first, and so many after it.
 inline constexpr std::size_t kLookedAtBehindReservation = 256;
 
-// When the job is gone if it starts now, in seconds from now; the largest number where nobody knows.
+// The job's run time if it starts now, in seconds; the largest number if it is not known.
 inline std::int64_t length_s(const state::JobState& job) { return job.expected_s > 0 ? job.expected_s : kUnlimited; }
 
-// When the hold is to be worked out again.
+// Returns when the reservation is to be worked out again.
 Timestamp due_again(const state::BackfillReservation& hold);
 
-// Step 7 of the cycle: the holds that are due are worked out again or dropped, and the first blocked jobs of the order
-// that can be held a start get the holds that are free. `decided` are the jobs that this cycle has started or
-// nominated.
+// Step 7 of the cycle. Reservations that are due are worked out again or dropped. Then the first blocked jobs in order
+// whose start is known get the free reservations. `decided`: jobs that this cycle has started or nominated.
 struct ReservationRound {
   state::State& state;
   state::Transaction& transaction;
@@ -81,7 +80,7 @@ Timestamp renew_reservations(const ReservationRound& round, Plan& plan);
 // Sets aside the places that are reserved for the owners.
 void set_reserved_aside(const state::State& state, state::Transaction& transaction, std::span<const JobId> owners);
 
-// What growth (sched/resize/elastic.h) must leave: the places that are held after the plan.
+// Sets aside the places that are reserved after the plan, so that scale-up (sched/resize/elastic.h) does not use them.
 void set_reserved_aside(const state::State& state, state::Transaction& transaction, const Plan& plan);
 
 }  // namespace berth::sched

@@ -34,7 +34,7 @@ bool may_use_one_of(const State& state, const JobState& job, const std::vector<T
   return false;
 }
 
-// The first that may be asked now; equals of it may do nothing that it may not.
+// Returns the first job that may be evaluated now. Jobs equal to it can do nothing that it cannot.
 const JobState* first_of(const State& state, const std::set<state::PendingKey>& jobs, Timestamp now) {
   for (const state::PendingKey& key : jobs) {
     const JobState& waiting = *state.job(key.job);
@@ -43,7 +43,7 @@ const JobState* first_of(const State& state, const std::set<state::PendingKey>& 
   return nullptr;
 }
 
-// Those of one queue who are asked: of each lane the first, in a strict queue the first of all.
+// Returns the jobs of one queue that are evaluated: the first of each class, and of a strict queue the first of all.
 std::vector<const JobState*> asked_in(const State& state, const QueueState& leaf, Timestamp now) {
   std::vector<const JobState*> asked;
   if (leaf.policy == QueuePolicy::kStrict) {
@@ -56,15 +56,15 @@ std::vector<const JobState*> asked_in(const State& state, const QueueState& leaf
   return asked;
 }
 
-// A claimant, and where it would start.
+// A preemptor, and where it would start.
 struct Start {
   const JobState& job;
   std::vector<TaskPlacement> placements;
-  std::optional<Amounts> counts;  // nothing where a part of it is in burst pools: then it borrows everywhere
+  std::optional<Amounts> counts;  // nothing if partly in burst pools: it borrows everywhere
   bool all_burst = false;
 };
 
-// Without what it grows by at once: that gives way without its end.
+// Without tasks above min_count: these are taken back without ending the job.
 Start start_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& found) {
   const std::vector<TaskPlacement> places = job.is_elastic() ? split_growth(job.spec, found).start : found;
   Start start{job, places, state.amounts_of(job.spec, places)};
@@ -75,22 +75,23 @@ Start start_of(const State& state, const JobState& job, const std::vector<TaskPl
   return start;
 }
 
-// Whether a job of its own queue may: of higher priority or, where the queue orders by attained service and the job can
-// save, of a lower level.
+// Returns true if a job of the same queue may preempt: it has higher priority, or a lower level if the queue orders by
+// attained service and `job` saves on signal.
 bool may_preempt(const QueueState& queue, const JobState& waiting, const JobState& job, Timestamp now) {
   if (waiting.priority != job.priority) return waiting.priority > job.priority;
   return !queue.service_thresholds.empty() && job.spec.checkpoint.on_signal &&
          waiting.level < state::level_of(queue, job, now);
 }
 
-// Whether it would be of use to him to stop the job there: it takes a place that he might have, or a part of what quota
-// allows, or it stands where he may not be near.
+// Returns true if evicting the job could help the pending one: the job takes a place that it might use, or part of its
+// quota, or is where it may not be near.
 bool would_gain(const State& state, const JobState& waiting, const Start& start) {
   return may_use_one_of(state, waiting, start.placements) || !admits_all_models(state, waiting) ||
          AffinityFilter(state, waiting).matter();
 }
 
-// Those of one queue, and of all below it, whom the rules let stop the job and who would gain by it.
+// Collects the pending jobs of a queue, and of all queues below it, that the rules allow to evict the job and that
+// would gain by it.
 class MightStop {
  public:
   MightStop(const State& state, const Start& start, Timestamp now) : state_(state), start_(start), now_(now) {}
@@ -102,7 +103,7 @@ class MightStop {
     }
   }
 
-  // Of the branches of the tree that part from the job's own where it borrows, and are guaranteed something.
+  // Adds jobs of other branches, at each level where the job borrows, if the branch has a guarantee.
   void add_of_others() {
     for (QueueId side = start_.job.queue; side != state_.root(); side = state_.queue(side).parent) {
       if (start_.counts && ranks_within(state_, side, start_.job.queue, *start_.counts)) continue;
@@ -142,7 +143,7 @@ std::vector<const JobState*> all_who_might_stop(const State& state, const Start&
   return might.found();
 }
 
-// Those who leave have left, on the trial.
+// Removes the victims in the transaction, as if they had left.
 void have_left(Transaction& transaction, const Leaving& leaving) {
   for (std::size_t v = 0; v < leaving.victims.size(); ++v) {
     if (!leaving.keeps.empty() && leaving.keeps[v] > 0)
@@ -152,8 +153,8 @@ void have_left(Transaction& transaction, const Leaving& leaving) {
   }
 }
 
-// Whether what one of the victims leaves is the contestant's as much as the claimant's: both are below the same child
-// of the common ancestor of claimant and victim.
+// Returns true if what a victim frees belongs as much to the challenger as to the preemptor: both are below the same
+// child of the common ancestor of preemptor and victim.
 bool gains_likewise(const State& state, const JobState& preemptor, const Leaving& leaving, const JobState& challenger) {
   if (challenger.queue == preemptor.queue) return true;
   return std::any_of(leaving.victims.begin(), leaving.victims.end(), [&](JobId id) {
@@ -172,24 +173,25 @@ class Challengers {
  public:
   explicit Challengers(const ConflictSearch& search) : search_(search) {}
 
-  // On a trial on which the job runs.
+  // Requires a transaction in which the job runs.
   bool could_stop(const JobState& waiting, const Start& start) {
     const StartAnswer answer = start_of(waiting);
     if (answer) {
-      const bool may = waiting.queue == start.job.queue || !start.all_burst;  // nobody is reclaimed for places there
+      const bool may = waiting.queue == start.job.queue || !start.all_burst;  // no job is reclaimed for places there
       return may && may_use_one_of(search_.state, waiting, start.placements);
     }
     return !is_never(answer.why.code) && would_evict(waiting, start);
   }
 
-  // The same of who finds no places beside the job, which others could take before him.
+  // The same for a challenger that finds no places beside the job. Places that it finds might be taken by other jobs
+  // before it.
   bool stops(const JobState& waiting, const Start& start) {
     const StartAnswer answer = start_of(waiting);
     return !answer && !is_never(answer.why.code) && would_evict(waiting, start);
   }
 
-  // On a trial on which the claimant's victims have left and it has not started: whether the waiting one, once it has
-  // what it would stop the claimant for, leaves it nothing that it could start on or claim.
+  // Requires a transaction in which the preemptor's victims have left and it has not started. Returns true if the
+  // challenger, once it has what it would evict the preemptor for, leaves it nothing to start on or to evict.
   bool leaves_nothing(const JobState& waiting, const JobState& preemptor) {
     Transaction& transaction = search_.transaction;
     const Transaction::Mark mark = transaction.mark();
@@ -244,9 +246,10 @@ bool is_asked_before(const JobState* a, const JobState* b) {
   return state::precedes_elsewhere(pending_key(*a), pending_key(*b));
 }
 
-constexpr std::size_t kMostChallengers = 16;  // asked whether they could stop a job, in their order
+constexpr std::size_t kMostChallengers = 16;  // checked for evictions, in order
 
-// What elastic gangs give back for the claimant has been given back, as it will be whether it gives way or not.
+// Scales down in the transaction the gangs that scale down for the preemptor: they do so whether the nomination is
+// withdrawn or not.
 void have_given_back(Transaction& transaction, const State& state, const JobState& preemptor) {
   for (const JobId id : preemptor.nomination->victims) {
     const JobState* victim = state.job(id);

@@ -83,7 +83,7 @@ struct NominatedPlaces {
 // Victims that leave for a preemptor, or would.
 struct Leaving {
   const std::vector<JobId>& victims;
-  const std::vector<std::uint32_t>& keeps;  // so many tasks of each go on; empty: none
+  const std::vector<std::uint32_t>& keeps;  // how many tasks of each victim stay; empty: none
 };
 
 // What becomes of a nomination, or of one that is not made yet, if a challenger could evict the preemptor as soon as it

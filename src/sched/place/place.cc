@@ -35,9 +35,9 @@ PlaceAnswer place_by(NodeScore score, const State& state, const JobState& job, c
   return {std::nullopt, reason_of(gang, job, asked.models, *refusal)};
 }
 
-// Whether tasks of several sizes fit beside each other depends on where the first of them go. It must not depend on the
-// mix of requests, which changes while a refused gang sleeps (sched/requeue/requeue.h): best fit says whether such a
-// gang fits.
+// Whether tasks of several sizes fit beside each other depends on where the first ones go. It must not depend on the
+// mix of requests, which the fragmentation score uses and which changes while a refused gang is parked
+// (sched/requeue/requeue.h). So best fit decides whether such a gang fits.
 PlaceAnswer place_gang(const State& state, const JobState& job, const Asked& asked, SearchStats& work) {
   const NodeScore score = job.spec.exclusive ? NodeScore::kBestFit : state.config().scheduling.score;
   if (score == NodeScore::kBestFit || job.spec.groups.size() == 1) return place_by(score, state, job, asked, work);
@@ -64,8 +64,8 @@ std::optional<std::vector<TaskPlacement>> place_at_most(const State& state, cons
   return std::move(gang).in_rank_order();
 }
 
-// What lies within its guarantees is within only where they are backed, so it goes to ordinary pools if it can; what
-// borrows goes to burst pools first, so that the room that backs guarantees stays free.
+// A gang within its guarantees is within only where they are backed, so it goes to ordinary pools if it can. A gang
+// that borrows goes to burst pools first, so that the room that backs guarantees stays free.
 Pools first_choice(const State& state, const JobState& job) {
   return within_guarantee(state, job) ? Pools::kOrdinary : Pools::kBurst;
 }
@@ -151,7 +151,8 @@ std::optional<std::vector<TaskPlacement>> try_place(const State& state, const Jo
 
 namespace {
 
-// Around a task of the group where a level is required of it, else around any task; nothing if its node has moved.
+// Returns the domain of the group's required level around one of its tasks; without one, around any task of the job.
+// Nothing if the node has moved to another domain.
 std::optional<Region> region_to_grow(const State& state, const JobState& job, const JobLevels& levels, std::size_t g) {
   const bool own = levels.narrower(g);
   for (const state::TaskState& task : job.attempt->tasks) {

@@ -44,28 +44,28 @@ std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, c
 std::optional<std::vector<TaskPlacement>> try_place(const state::State& state, const state::JobState& job,
                                                     ModelMask models, Pools pools, SearchStats& work);
 
-// The same where of nodes that it fits equally well those that have its images go first. Whether that is found does not
-// say whether it fits.
+// The same, but of nodes that fit equally well those with the image go first. If it finds nothing, the job may still
+// fit.
 std::optional<std::vector<TaskPlacement>> place_by_images(const state::State& state, const state::JobState& job,
                                                           ModelMask models, SearchStats& work);
 
-// The same of an exclusive job, on nodes of which each counts no more than `most`.
+// The same for an exclusive job, on nodes that count no more than `most` each.
 std::optional<std::vector<TaskPlacement>> try_place_at_most(const state::State& state, const state::JobState& job,
                                                             ModelMask models, const Amounts& most, SearchStats& work);
 
-// The GPU model of the task, or none where it has no GPUs.
+// Returns the GPU model of the task as a mask; 0 if it has no GPUs.
 ModelMask model_of(const state::State& state, const TaskPlacement& placement);
 
 // The GPU model of the first task that has GPUs, or none.
 ModelMask model_of_first(const state::State& state, std::span<const TaskPlacement> placements);
 
-// Places for up to so many more tasks of each group of a running gang, where it may have them: within the domain of
-// its required level in which it runs. `models` as above; `by_images` as with place_by_images.
+// Returns places for up to `counts` more tasks of each group of a running gang, inside the domains of its required
+// levels in which it runs. `models` and `by_images` are as above.
 std::vector<TaskPlacement> place_more(const state::State& state, const state::JobState& job, ModelMask models,
                                       const std::vector<std::int32_t>& counts, SearchStats& work,
                                       bool by_images = false);
 
-// The GPUs of all of them, in milli-GPU.
+// Returns the sum of all GPUs, in milli-GPUs.
 std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements);
 
 // The GPUs, in milli-GPU, that are available on nodes and models that one of the groups may use.
@@ -74,13 +74,14 @@ std::int64_t available_gpu_milli(const state::State& state, std::span<const Task
 // The GPUs, in milli-GPU, of the least count of the group.
 std::int64_t least_gpu_milli(const TaskRequirements& ask);
 
-// The GPUs, in milli-GPU, that the job's least counts lack on the nodes and models it may use: it cannot fit before so
-// much is freed. Nothing for groups that select by label, whose nodes would have to be walked.
+// Returns how many milli-GPUs the job lacks at min_count, on the nodes and models that it may use. It cannot fit before
+// that much is freed. Groups that select by label count as lacking nothing, because each node would have to be looked
+// at.
 std::int64_t gpu_milli_short(const state::State& state, const state::JobState& job, ModelMask models,
                              Pools pools = Pools::kAny);
 
-// Drops tasks beyond their group's least count, the last ones first, until `fits` holds for the rest. False when it
-// does not hold even for the least counts; the placements are then of no use.
+// Drops tasks above min_count, the last ones first, until `fits` is true for the rest. Returns false if it is not even
+// true at min_count; the placements are then of no use.
 template <class Fits>
 bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fits&& fits) {
   while (!fits(placements)) {
@@ -94,9 +95,9 @@ bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fit
   return true;
 }
 
-// Whether the node could ever hold one task of the group for this job's queue, were it empty.
+// Returns true if the node, were it empty, could hold one task of the group.
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
-// The same where many nodes are asked about; for `ask` all models are allowed.
+// The same for many nodes; `ask` must allow all models.
 bool could_hold(const state::State& state, const TaskRequirements& ask, const state::NodeState& node);
 
 }  // namespace berth::sched

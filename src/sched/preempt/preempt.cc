@@ -25,10 +25,10 @@ using state::JobState;
 using state::State;
 using state::Transaction;
 
-constexpr std::int64_t kSavedByMs = 60'000;  // who is too dear to stop is looked at again after so long
+constexpr std::int64_t kSavedByMs = 60'000;  // victims that would lose too much are looked at again after so long
 
-// Of whom places are claimed, and where. Nobody is reclaimed for places in burst pools: what stands there is borrowed,
-// whoever it is, so that the claimant would be no better than who leaves.
+// Whether the preemptor may reclaim, and in which pools it takes places. No job is reclaimed for places in burst pools:
+// everything there is borrowed, so the preemptor would have no better right to them than its victim.
 struct VictimReach {
   bool reclaim = true;
   Pools pools = Pools::kAny;
@@ -38,16 +38,15 @@ Timestamp gone_by(const State& state, const Victim& victim) {
   return state.asked_at() + state.grace_ms(*state.job(victim.job));
 }
 
-// Until when the last of them may take to leave.
+// Returns the latest time at which the last victim leaves.
 Timestamp gone_by(const State& state, std::span<const Victim> victims) {
   Timestamp last = state.asked_at();
   for (const Victim& victim : victims) last = std::max(last, gone_by(state, victim));
   return last;
 }
 
-// Asks whether the claimant fits when this or that list of victims is gone, beside the starts that are held for others
-// whom it may not pass. Lists that begin alike cost only the difference: the trial is rolled back to what they have in
-// common.
+// Tests whether the preemptor fits without a given list of victims, beside the reservations that it may not pass. Lists
+// with a common beginning cost only the difference: the transaction is rolled back to what they share.
 class Without {
  public:
   Without(const VictimSearch& search, JobId preemptor, Pools pools, SearchStats& work)
@@ -65,12 +64,13 @@ class Without {
     set_reserved_aside(state_, transaction_, not_passed(state_, job, search.now));
   }
 
-  // Nobody is removed any more.
+  // Puts all victims back.
   void bring_back() { remove({}, 0); }
 
-  // Where the claimant fits without the first `count` of the victims; every reclaimed one must be justified by the
-  // guarantee on the very models that the claimant would take. It may start at any time until the last of them is gone:
-  // what maintenance closes to it by then is of no use to it, or they would leave in vain and it would claim again.
+  // Returns the preemptor's places without the first `count` victims; nothing if it does not fit. Each reclaimed victim
+  // must be justified by a guarantee on the very GPU models that the preemptor would take. The preemptor starts at some
+  // time until the last victim has left. So places that maintenance closes by then do not count: the victims would
+  // leave for nothing, and it would preempt again.
   std::optional<std::vector<TaskPlacement>> fit(const std::vector<Victim>& victims, std::size_t count) {
     remove(victims, count);
     if (!state_.maintenance().empty()) transaction_.look_until(gone_by(state_, std::span(victims).first(count)));
@@ -82,8 +82,8 @@ class Without {
                                     });
   }
 
-  // Whether the claimant, at the places found last, stands no lower than any of those whom it ends: where it starts
-  // within, or takes the room of those who are within only because it is idle.
+  // Returns true if the preemptor, at `placements`, ranks no lower than any job that it evicts as a whole. Guarantees
+  // that it is within by displacement count.
   bool outranks(const std::vector<Victim>& victims, const std::vector<TaskPlacement>& placements) const {
     const JobState& job = *state_.job(preemptor_);
     std::uint64_t within = 1;
@@ -96,7 +96,8 @@ class Without {
   }
 
  private:
-  // Whether the claimant, counting `exact`, lies inside the guarantee against everyone it would be reclaimed from.
+  // Returns true if the preemptor, which counts `exact`, is inside a guarantee against each job that it would reclaim
+  // from.
   bool guarantees(const Amounts& exact, const std::vector<Victim>& victims, std::size_t count) const {
     const QueueId ours = state_.job(preemptor_)->queue;
     const std::vector<QueueId> within = claims_within(state_, ours, exact);
@@ -109,7 +110,7 @@ class Without {
     });
   }
 
-  // Counted as it is before anybody leaves.
+  // Counts the side as it is before any victim leaves.
   bool has_no_more(QueueId side, const Amounts& exact, const Fraction& than) const {
     const state::SharedAmounts amounts = state::shared_part(used_before_.at(side) + exact);
     const Fraction share = dominant_share(state_, amounts, state_.queue(side).weight);
@@ -147,12 +148,12 @@ class Without {
   Pools pools_;
   SearchStats& work_;
   Transaction transaction_;
-  bool differs_by_model_ = false;           // whether it lies within guarantees
-  std::map<QueueId, Amounts> used_before_;  // and promised, on the claimant's way to the root
+  bool differs_by_model_ = false;           // the GPU model decides whether the job is within guarantees
+  std::map<QueueId, Amounts> used_before_;  // and nominated, on the preemptor's quota path
   std::vector<Removed> removed_;            // in order
 };
 
-// Those of the victims that hold something on a node where the claimant would run.
+// Returns the victims that hold something on a node where the preemptor would run.
 std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& victims,
                                const std::vector<TaskPlacement>& placements) {
   std::set<NodeId> nodes;
@@ -167,21 +168,21 @@ std::vector<Victim> in_the_way(const State& state, const std::vector<Victim>& vi
   return needed;
 }
 
-// So many of the victims free as many GPUs as are lacking; more than there are when all of them do not.
+// Returns how many of the first victims free as many GPUs as are lacking; more than there are if all of them do not.
 std::size_t least_prefix(const std::vector<Victim>& victims, std::int64_t lacking) {
   std::size_t count = 0;
   for (; lacking > 0 && count < victims.size(); ++count) lacking -= victims[count].gpu_milli;
   return lacking > 0 ? victims.size() + 1 : std::max<std::size_t>(1, count);
 }
 
-// A sufficient beginning of the list, of `high`, and one that is not.
+// A length of the list that suffices (`high`), and one that does not (`low`).
 struct Prefixes {
   std::size_t low = 0;
   std::size_t high = 0;
 };
 
-// More victims never make it harder to fit, but beside windows, where they may take longer to leave; so the length is
-// doubled, from `least`, until it suffices.
+// More victims never make it harder to fit, except beside maintenance windows, because they may take longer to leave.
+// So the length is doubled, from `least`, until it suffices.
 std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Victim>& victims, std::size_t least) {
   if (least > victims.size()) return std::nullopt;
   Prefixes found{least - 1, least};
@@ -193,7 +194,7 @@ std::optional<Prefixes> sufficient_prefix(Without& without, const std::vector<Vi
   return found;
 }
 
-// Those of the victims who leave soon enough for the windows that are planned: as many as can be, or none.
+// Returns the victims that leave soon enough for the planned windows: as many as possible, or none.
 std::vector<Victim> leaving_soon_enough(const State& state, Without& without, const std::vector<Victim>& victims) {
   std::vector<Victim> sooner = victims;
   while (!sooner.empty()) {
@@ -204,13 +205,13 @@ std::vector<Victim> leaving_soon_enough(const State& state, Without& without, co
   return sooner;
 }
 
-// Those of the victims near whom the claimant need not be.
+// Returns the victims that the preemptor need not be near.
 std::vector<Victim> without_company(const State& state, const JobState& preemptor, std::vector<Victim> victims) {
   std::erase_if(victims, [&](const Victim& one) { return is_company(preemptor, *state.job(one.job)); });
   return victims;
 }
 
-// The length of a shortest between the two.
+// Returns the shortest sufficient length between the two.
 std::size_t shortest_prefix(Without& without, const std::vector<Victim>& victims, Prefixes between) {
   while (between.low + 1 < between.high) {
     const std::size_t middle = (between.low + between.high) / 2;
@@ -233,8 +234,8 @@ void stay(const State& state, VictimBounds& victim_bounds, std::span<const Victi
   for (const Victim& victim : victims) victim_bounds.stay(*state.job(victim.job), victim.keep, victim.end);
 }
 
-// Lets the victims leave, the first one first, until the claimant might fit, and says how many that are: as many have
-// to leave at least. Nothing where all of them would not do.
+// Lets victims leave, the first one first, until the preemptor might fit. Returns how many that are, which is a lower
+// bound; nothing if all of them would not do.
 std::optional<std::size_t> least_to_leave(const State& state, VictimBounds& victim_bounds,
                                           const std::vector<Victim>& victims) {
   for (std::size_t count = 0; count < victims.size();) {
@@ -244,8 +245,8 @@ std::optional<std::size_t> least_to_leave(const State& state, VictimBounds& vict
   return std::nullopt;
 }
 
-// The list with what each of it takes away said exactly: of a job that leaves all goes, in one piece where it stands in
-// the list once, and what it has grown by does not stay when it is not in the list.
+// Makes each entry say exactly what it takes away. A job that is evicted loses everything, in one piece if it is in the
+// list once: its scaled-up tasks cannot stay.
 std::vector<Victim> in_pieces(const State& state, std::vector<Victim> victims) {
   std::map<JobId, std::uint32_t> growth_from;
   for (const Victim& victim : victims) {
@@ -258,7 +259,8 @@ std::vector<Victim> in_pieces(const State& state, std::vector<Victim> victims) {
   return victims;
 }
 
-// Lets off, from the most worth keeping on, everyone the claimant fits beside. Nobody has left yet in the count.
+// Cancels evictions that are not needed, from the end of the list, where the victims most worth keeping are. Requires
+// that no victim has left in the count.
 void cancel_eviction(const State& state, Without& without, VictimBounds& victim_bounds, std::vector<Victim>& victims) {
   victims = in_pieces(state, std::move(victims));
   leave(state, victim_bounds, victims);
@@ -283,7 +285,7 @@ void cancel_eviction(const State& state, Without& without, VictimBounds& victim_
   }
 }
 
-// Of a job that leaves nothing stays to be given back; a gang that gives back keeps as many tasks as it can.
+// A job that is evicted has no tasks left to scale down. A gang that scales down keeps as many tasks as possible.
 std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victims) {
   std::set<JobId> leaving;
   for (const Victim& victim : victims) {
@@ -303,8 +305,8 @@ std::vector<Victim> give_back_least(Without& without, std::vector<Victim> victim
   return victims;
 }
 
-// Whether those who would be preempted lose more than the claimant's GPUs may cost. What is reclaimed does not count:
-// an owner gets what it is guaranteed whatever others lose.
+// Returns true if the preempted jobs would lose more work than the preemptor's GPUs may cost. Reclaimed jobs do not
+// count: a queue gets what it is guaranteed, whatever others lose.
 bool too_dear(const State& state, const std::vector<Victim>& victims, const std::vector<TaskPlacement>& gained,
               Timestamp now) {
   const std::int64_t most_s = state.config().scheduling.preempt_max_loss_s;
@@ -336,9 +338,9 @@ std::size_t eviction_budget(const State& state, Timestamp now, std::size_t alrea
 
 namespace {
 
-constexpr std::int64_t kAtOnceMs = 10'000;  // who has moved starts in the next cycle, or has lost its places
+constexpr std::int64_t kAtOnceMs = 10'000;  // a moved job starts in the next cycle or loses its places
 
-// The first of its records that tells of a move without a wait: with its next attempt it went on elsewhere.
+// Returns the first record that ended with a move and no wait: the next attempt went on elsewhere.
 std::vector<state::AttemptRecord>::const_iterator first_move(const JobState& job) {
   auto first = job.past.end();
   Timestamp next = job.attempt ? job.attempt->started : Timestamp::never();
@@ -408,16 +410,16 @@ bool keeps_to_limits(const VictimSearch& search, std::span<const Victim> victims
                      [&](const Victim& one) { return !one.whole() || limits.take(search.state.job(one.job)->queue); });
 }
 
-// Of the candidates, which suffice and of which the first `least` have left in the count, as few as can be, with no
-// more of each than has to go.
+// Chooses as few of the candidates as possible, and as few tasks of each. Requires that all of them suffice and that
+// the first `least` have left in the count.
 VictimsFound stop_fewest(const VictimSearch& search, const JobState& preemptor, Without& without,
                          VictimBounds& victim_bounds, std::span<const Victim> candidates, std::size_t least) {
   const State& state = search.state;
-  without.bring_back();  // nodes are counted as they are before anybody leaves
+  without.bring_back();  // nodes are counted as they are before any victim leaves
   leave(state, victim_bounds, candidates.subspan(least));
   stay(state, victim_bounds, candidates);
   std::vector<Victim> victims(candidates.begin(), candidates.end());
-  // Most of the list may have left nodes that the claimant does not even touch.
+  // Most victims of the list may hold nothing on the nodes that the preemptor takes.
   const auto placements = without.fit(victims, victims.size());
   std::vector<Victim> needed = in_the_way(state, victims, *placements);
   if (!needed.empty() && without.fit(needed, needed.size())) victims = std::move(needed);
@@ -435,7 +437,7 @@ VictimsFound stop_fewest(const VictimSearch& search, const JobState& preemptor, 
   }
   const auto outranks = [&](const std::vector<TaskPlacement>& rest) { return without.outranks(victims, rest); };
   if (preemptor.has_given_way() && !trim_until(preemptor.spec, decision.placements, outranks)) {
-    found.left_out = true;  // in another order of the victims, which changes with time, others might have been found
+    found.left_out = true;  // in another order of victims, which changes with time, others might be found
     return found;
   }
   for (const Victim& victim : victims) {
@@ -491,11 +493,11 @@ VictimsFound find_within(const VictimReach& reach, const VictimSearch& search, J
   if (futile || none) return found;
   std::optional<Prefixes> enough;
   if (least) enough = sufficient_prefix(without, evictable, std::max(*least, least_prefix(evictable, lacking)));
-  std::vector<Victim> some;  // fewer may do where all do not
+  std::vector<Victim> some;  // fewer may do if all do not
   const std::vector<Victim>* victims = &evictable;
   const auto try_fewer = [&](std::vector<Victim> fewer) {
     if (!least || fewer.size() == victims->size()) return;
-    without.bring_back();  // nodes are counted as they are before anybody leaves
+    without.bring_back();  // nodes are counted as they are before any victim leaves
     stay(state, victim_bounds, std::span(*victims).first(*least));
     if (const auto of_fewer = least_to_leave(state, victim_bounds, fewer)) {
       some = std::move(fewer);
@@ -519,7 +521,7 @@ VictimsFound find_within(const VictimReach& reach, const VictimSearch& search, J
   }
   const std::size_t shortest = shortest_prefix(without, *victims, *enough);
   found = joined(found, stop_fewest(search, job, without, victim_bounds, std::span(*victims).first(shortest), *least));
-  if (!found.decision) look_again(candidates.next_evictable);  // there are more to choose from then
+  if (!found.decision) look_again(candidates.next_evictable);  // more candidates then
   return found;
 }
 
@@ -535,12 +537,12 @@ VictimsFound find_in_reach(const VictimSearch& search, JobId preemptor, SearchSt
 VictimsFound find_enough(const VictimSearch& search, JobId preemptor, SearchStats& work) {
   VictimsFound found = find_in_reach(search, preemptor, work);
   if (found.decision || !found.left_out || search.only_whether != nullptr) return found;
-  // The cheapest are not enough: fewer that hold more may be.
+  // The cheapest victims are not enough: fewer and larger ones may be.
   VictimSearch largest = search;
   largest.largest = true;
   found = joined(found, find_in_reach(largest, preemptor, work));
   if (found.decision || !found.over_queue_limits || search.queue_limits != QueueLimits::kChoose) return found;
-  // Nor those: it may be others of the same queue whom it needs.
+  // Nor are the largest: it may need other jobs of the same queue.
   VictimSearch any = search;
   any.queue_limits = QueueLimits::kCheck;
   return joined(found, find_in_reach(any, preemptor, work));
@@ -552,7 +554,7 @@ VictimsFound find_victims(const VictimSearch& search, JobId preemptor, SearchSta
   VictimsFound found = find_enough(search, preemptor, work);
   if (found.decision || !found.passed_over || found.too_dear) return found;
   if (search.only_whether != nullptr && found.left_out) return found;
-  // What it lacks may be CPU and memory beside GPUs.
+  // It may lack CPU and memory beside GPUs.
   VictimSearch all = search;
   all.without_gpus = true;
   return joined(found, find_enough(all, preemptor, work));

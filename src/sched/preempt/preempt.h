@@ -62,10 +62,10 @@ namespace berth::sched {
 
 struct SharedVictimCandidates;  // sched/preempt/victim_candidates.h
 
-// What the limits of queues on evictions mean to a search.
+// How a search treats the limits of queues on evictions.
 enum class QueueLimits {
-  kChoose,  // no more of a queue's gangs are looked at than may be stopped, the first to go first
-  kCheck,   // all are looked at, and those who would be stopped may be
+  kChoose,  // looks at no more candidates of a queue than may be evicted, the first to be evicted first
+  kCheck,   // looks at all candidates, and checks the limits for the victims found
   kIgnore,
 };
 
@@ -73,17 +73,17 @@ enum class QueueLimits {
 struct VictimSearch {
   state::State& state;
   Timestamp now;
-  const std::set<JobId>& already_victims;  // already victims in this cycle
-  std::size_t budget;                      // at most so many that lose all they have
+  const std::set<JobId>& already_victims;  // victims of this cycle so far
+  std::size_t budget;                      // at most so many jobs are evicted as a whole
   // Set where only "would any eviction do" is asked. The decision is then empty, and there is none where candidates are
   // left out. The candidates of one preemptor are kept here for the next, as long as nothing changes.
   SharedVictimCandidates* only_whether = nullptr;
-  bool largest = false;  // of more than the budget those that hold most are looked at, not those that would go first
-  // For a claimant that asks GPUs those without any are looked at, too: they hold CPU and memory beside GPUs.
+  bool largest = false;  // if there are more candidates than the budget: takes the largest, not the first to be evicted
+  // Looks at candidates without GPUs too, for a preemptor that requests GPUs: they hold CPU and memory beside GPUs.
   bool without_gpus = false;
-  const StoppedBelow* stopped = nullptr;  // by this cycle
+  const StoppedBelow* stopped = nullptr;  // evicted by this cycle
   QueueLimits queue_limits = QueueLimits::kChoose;
-  // Whoever else would go first, this one does: it is among the victims unless the claimant does not need it at all.
+  // This job is evicted before all others; it is a victim unless the preemptor does not need it at all.
   JobId first = JobId::none();
 };
 
@@ -99,35 +99,37 @@ struct VictimsFound {
 };
 VictimsFound find_victims(const VictimSearch& search, JobId preemptor, SearchStats& work);
 
-// How many more gangs may be stopped now: by this cycle, which has stopped `already`, and within the hour.
+// Returns how many more gangs may be evicted now, by the limits per cycle (which has evicted `already`) and per hour.
 std::size_t eviction_budget(const state::State& state, Timestamp now, std::size_t already);
 
-// When the running job began to run. Moves (sched/resize/consolidate.h) are left out: they give nobody a new minimum.
+// Returns when the running job began to run. Moves (sched/resize/consolidate.h) do not count: its minimum run time does
+// not start anew.
 Timestamp runs_since(const state::JobState& job);
-// Whether it has been moved after that time.
+// Returns true if the job was moved after that time.
 bool has_moved_since(const state::JobState& job, Timestamp time);
 
-// How long the job runs at least once it has started: for so long nobody stops it as a whole.
+// The minimum run time of a job after its start. It cannot be evicted as a whole before.
 struct LeastRun {
   std::int64_t seconds = 0;
-  QueueId terms_of;             // the queue whose terms of eviction say so; the root: the cluster's
-  bool after_eviction = false;  // because it was stopped for another the last time
+  QueueId terms_of;             // the queue whose terms say so; root: the cluster's
+  bool after_eviction = false;  // because it was evicted the last time (cooldown)
 };
 LeastRun least_run(const state::State& state, const state::JobState& job);
 inline std::int64_t least_run_s(const state::State& state, const state::JobState& job) {
   return least_run(state, job).seconds;
 }
 
-// When the running job has run its minimum, which is longer for one that was reclaimed or preempted the last time.
+// Returns when the running job has run its minimum, which is longer for a job that was reclaimed or preempted the last
+// time.
 Timestamp may_be_stopped_from(const state::State& state, const state::JobState& job);
 
-// Whether a search for victims could find any at all, now or when time has passed: somebody of lower priority, or who
-// may come to stand on a higher level, runs in the same queue, or the job, which counts `asked` at least, lies inside a
-// guarantee on its way to the root.
+// Returns true if a search for victims could find any, now or after some time. Either a job of lower priority, or one
+// that may come to a higher level, runs in the same queue; or the job, which counts at least `asked`, is inside a
+// guarantee on its quota path; or scaled-up tasks may be taken.
 bool may_evict_others(const state::State& state, const state::JobState& job, const Amounts& asked);
 
-// GPU-milliseconds of work that stopping the job now would lose: since its last checkpoint, or nothing if it saves on
-// signal. Without GPUs it counts as one.
+// Returns the work that evicting the job now would lose, in GPU-milliseconds since its last checkpoint; 0 if it saves
+// on signal. A job without GPUs counts as one GPU.
 std::int64_t loss_of_stopping(const state::RunningRow& row, Timestamp now);
 
 }  // namespace berth::sched

@@ -35,7 +35,8 @@ state::NodeNeed node_need(const State& state, const TaskRequest& request) {
           allowed_models(state, request)};
 }
 
-// Whether the node may hold one task, whoever asks: no pool, taint, label or trust domain is looked at.
+// Returns true if the node may hold one task of any job with these needs. Pools, taints, labels and trust domains are
+// ignored.
 bool may_hold(const NodeState& node, const state::NodeNeed& need) {
   if (!node.takes_tasks() || node.available_cpu_milli() < need.cpu_milli ||
       node.available_memory_mib() < need.memory_mib) {
@@ -57,12 +58,12 @@ bool has_room(const State& state, const QuotaNeed& need) {
   return true;
 }
 
-// What it waits for is all told by the ceilings and the nodes.
+// Returns true if the class waits only for ceilings, guarantees and nodes, which are marked when they are freed.
 bool waits_plainly(const WaitCause& wait_cause) {
   return !wait_cause.on_any_release && !wait_cause.any_change && !wait_cause.holds && wait_cause.until.is_never();
 }
 
-// The first of the lane, remembered for as long as it is that.
+// Returns the first job of the class; it is cached until that job leaves the class.
 const WaitIndex::Head& head_of(const State& state, ParkedClass& parked_class) {
   if (!parked_class.head) {
     const state::PendingKey& first =
@@ -72,18 +73,19 @@ const WaitIndex::Head& head_of(const State& state, ParkedClass& parked_class) {
   return *parked_class.head;
 }
 
-// Whether the job itself has to be looked at to tell what it may claim.
+// Returns true if the job itself must be looked at to tell whether it may evict.
 bool eviction_depends_on_job(const State& state, const QueueState& leaf) {
   return !state.elastic().empty() || !leaf.service_thresholds.empty() || state.quota_path_of(leaf.id).limits_users;
 }
 
-// Otherwise: whether somebody of lower priority runs in its queue.
+// Otherwise: returns true if a job of lower priority runs in the queue.
 bool may_preempt(const State& state, const QueueState& leaf, const state::PendingKey& first) {
   return state.config().scheduling.preempt && !leaf.running.empty() &&
          leaf.running.begin()->first < -first.negated_priority;
 }
 
-// may_evict_others of the first of a lane, without looking at the job where what the lane's case says is enough.
+// The same as may_evict_others for the first job of a class. Looks at the job only if the class's case does not say
+// enough.
 bool first_may_evict(const State& state, const QueueState& leaf, const state::PendingKey& first,
                      const Verdicts::Case& what) {
   if (eviction_depends_on_job(state, leaf)) return may_evict_others(state, *state.job(first.job), what.least);
@@ -105,20 +107,20 @@ bool may_evict_by_now(const State& state, const EquivalenceKey& eq_class) {
 
 namespace {
 
-// Whether what has stirred lanes of the cohort since they slept is gone again: a ceiling that they slept by refuses
-// them, whatever GPUs they would get, or the nodes that became freer are taken.
+// Returns true if what signalled classes of the wait group is gone again: a ceiling that they waited for refuses them
+// on any GPU model, or the freed nodes are taken.
 bool is_refused_again(const State& state, const WaitGroup& wait_group) {
   bool refused = nodes_are_taken(state, wait_group);
   for (const QuotaNeed& need : wait_group.wait_cause.quota) {
     const bool room = has_room(state, need);
-    if (room && (need.within || !need.user.empty())) return false;  // below his limit again, somebody may claim
+    if (room && (need.within || !need.user.empty())) return false;  // below the user's limit again, a job may evict
     refused = refused || (!need.within && need.any_model && need.user.empty() && !room);
   }
   return refused;
 }
 
-// Sends back to sleep those that were stirred, would be refused again and still have nothing to claim: they would sleep
-// as before. Those of a cohort that is refused again lie within no guarantee, which saves looking at their case.
+// Parks signalled classes again that would be refused again and still cannot evict: they would be parked as before.
+// Classes of such a wait group are within no guarantee, so their case need not be looked at.
 std::uint64_t resume_refused(State& state, Verdicts& verdicts) {
   state::WaitIndex& waits = state.waits();
   std::uint64_t resumed = 0;
@@ -142,10 +144,10 @@ std::uint64_t resume_refused(State& state, Verdicts& verdicts) {
   return resumed;
 }
 
-// A lane, and its place in its cohort if it still has one.
+// A class, and its entry in its wait group if it still has one.
 using Woken = std::pair<EquivalenceKey, ParkedClass*>;
 
-// The sleeping lanes that what has changed since the last cycle may help. The marks are cleared.
+// Returns the parked classes that may be helped by what changed since the last cycle, and clears the marks.
 std::vector<Woken> woken_by_changes(State& state, Timestamp now) {
   state::WaitIndex& waits = state.waits();
   std::vector<Woken> woken;
@@ -190,7 +192,7 @@ std::vector<Woken> woken_by_changes(State& state, Timestamp now) {
   return woken;
 }
 
-// The ceilings that refuse the job, whatever its GPUs would be, or each of its models; and every guarantee it does not
+// Returns the ceilings that refuse the job, on any model or on each of its models, and every guarantee that it does not
 // fit into.
 std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, const Amounts& least) {
   std::vector<QuotaNeed> needs;
@@ -207,7 +209,7 @@ std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, cons
         needs.push_back({q, asked, false, true, job.spec.user});
     };
     add_limit(least);
-    add_limit({});  // the number of jobs: below it, it may claim what the user's own gangs have grown by
+    add_limit({});  // the number of jobs: below it, the job may take scaled-up tasks of the same user
   }
   for (std::size_t m = 0; m < state.gpu_models().size() && least[kDimGpu] > 0; ++m) {
     add_ceilings(amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m))), false);
@@ -218,7 +220,7 @@ std::vector<QuotaNeed> quota_needs(const State& state, const JobState& job, cons
   return needs;
 }
 
-// Whether somebody beside the way to the root keeps back what is idle: then what is lent depends on what they use.
+// Returns true if a sibling on the quota path keeps back idle guarantees: then what is lent depends on its usage.
 bool meets_lending_limits(const State& state, QueueId queue) {
   for (QueueId q = queue; q != state.root(); q = state.queue(q).parent) {
     if (!state.queue(state.queue(q).parent).keepers.empty()) return true;
@@ -226,9 +228,9 @@ bool meets_lending_limits(const State& state, QueueId queue) {
   return false;
 }
 
-// Refusals whose end can be told from the marks: a ceiling, or places for tasks that are all alike. Whether a gang of
-// several groups fits depends on the order in which its groups are placed, so more room elsewhere is not the only way;
-// nor is it where others, who may come or go elsewhere, decide where a job may be.
+// Returns true if the marks tell when the refusal may end: a ceiling, or places for tasks that are all equal. For a
+// gang of several groups more room is not the only way to fit, because it depends on the order in which groups are
+// placed. Nor is it for a job with affinity rules, because other jobs come and go elsewhere.
 bool can_park(const State& state, const JobState& job, const Reason& why) {
   if (meets_lending_limits(state, job.queue)) return false;
   if (AffinityFilter(state, job).has_terms()) return false;
@@ -310,7 +312,8 @@ class Probe {
            job.spec.affinity.empty();
   }
 
-  // Saves most of the searches: whether one of the loosest nodes would do. With holds the very place matters.
+  // Returns true if one of the loosest nodes takes the job, which saves most searches. With reservations the exact
+  // places matter, so it returns false.
   bool fits_where_most_is_free(ModelMask models, const JobState& job) {
     if (!is_one_task(job) || !state_.reservations().empty()) return false;
     const TaskRequirements ask = task_requirements(state_, job, 0, models);
@@ -357,7 +360,7 @@ class Probe {
   Timestamp now_;
   SearchStats& work_;
   Reason behind_;
-  std::vector<Answer> answers_;  // by question
+  std::vector<Answer> answers_;  // by verdict id
   std::map<std::pair<Verdicts::Id, std::vector<JobId>>, bool>
       beside_;  // whether it fits beside the owners' reservations
 };
@@ -385,7 +388,7 @@ std::optional<WaitCause> wait_cause_of(const Parking& parking, const JobState& j
   const bool claims = !is_never(why.code) && may;
   WaitCause wait_cause;
   if (may && !claims && can_park(state, job, why)) {
-    wait_cause.on_any_release = true;  // when it can be after all (a GPU heals), it may claim what others hold
+    wait_cause.on_any_release = true;  // if it can fit after all (a GPU is repaired), it may evict
     return wait_cause;
   }
   if (!claims && can_park(state, job, why)) {
@@ -397,16 +400,17 @@ std::optional<WaitCause> wait_cause_of(const Parking& parking, const JobState& j
   }
   wait_cause.holds = behind || (claims && !not_passed(state, job, now).empty());
   if (claims) {
-    // Where more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
+    // If more victims can make it harder to fit, their order decides, and that changes with time and checkpoints.
     if (job.spec.groups.size() > 1 || AffinityFilter(state, job).has_terms()) return std::nullopt;
-    // What a window closes to a claim hangs on how long its victims may take, and who they are changes with time.
+    // Which nodes a window closes to a preemptor depends on how long its victims may take, and the victims change with
+    // time.
     if (!state.maintenance().empty()) return std::nullopt;
     const std::set<JobId> nobody;
     const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0), &parking.candidates};
     const VictimsFound found = find_victims(search, job.id, parking.work);
     if (found.decision || found.left_out) return std::nullopt;
     wait_cause.until = found.reevaluate_at;
-    // What not even all victims together would make possible stays so as long as nothing is given back.
+    // If the job would not fit even without all candidates, that stays so until something is released.
     wait_cause.on_any_release = found.hopeless;
   }
   wait_cause.any_change = !wait_cause.on_any_release;
@@ -428,7 +432,7 @@ std::optional<WaitCause> wait_cause_of(const Parking& parking, const QueueState&
   return wait_cause;
 }
 
-// The first of the lane that may be asked now, or nothing.
+// Returns the first job of the class that may be evaluated now, or nothing.
 std::optional<state::PendingKey> first_eligible(const State& state, const EquivalenceKey& eq_class,
                                                 ParkedClass* parked_class, Timestamp now) {
   if (parked_class != nullptr && state.nominated().empty()) {
@@ -442,7 +446,7 @@ std::optional<state::PendingKey> first_eligible(const State& state, const Equiva
   return std::nullopt;
 }
 
-// All lanes that have to be probed, in their order.
+// Returns all classes that must be probed, in order.
 std::vector<Woken> classes_to_probe(State& state, Timestamp now, Verdicts& verdicts, std::uint64_t& resumed) {
   std::vector<Woken> eq_classes = woken_by_changes(state, now);
   resumed = resume_refused(state, verdicts);
@@ -460,8 +464,7 @@ std::vector<Woken> classes_to_probe(State& state, Timestamp now, Verdicts& verdi
 bool nodes_are_taken(const State& state, const WaitGroup& wait_group) {
   if (!wait_group.wait_cause.places || wait_group.by_node.empty() || wait_group.by_node.size() > WaitIndex::kMostNodes)
     return false;
-  const auto& needs =
-      wait_group.wait_cause.quota;  // a ceiling on one GPU model that has gained room may be what stirred it
+  const auto& needs = wait_group.wait_cause.quota;  // a ceiling on one GPU model may have signalled it
   if (std::any_of(needs.begin(), needs.end(), [](const QuotaNeed& need) { return !need.within; })) return false;
   return std::none_of(wait_group.by_node.begin(), wait_group.by_node.end(),
                       [&](NodeId node) { return may_hold(state.node(node), *wait_group.wait_cause.places); });
@@ -498,7 +501,7 @@ Probed probe_classes(State& state, Timestamp now, SearchStats& work, Verdicts& v
       waits.signal_class(*parked_class);
     else
       waits.activate(eq_class);
-    if (!first) continue;  // nobody of it may be asked yet
+    if (!first) continue;  // no job of it may be evaluated yet
     const bool claims = why != nullptr || first_may_evict(state, leaf, *first, *what);
     cache.add({eq_class, *first, &what->least}, *what, claims, signalled);
   }

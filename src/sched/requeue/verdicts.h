@@ -27,29 +27,30 @@ class Verdicts {
   struct Case {
     QueueId rules_from;
     Amounts least;                   // what a job of it counts at least
-    Admission admission;             // when it was first asked for
-    std::optional<Id> question;      // then, if it was admitted
-    bool alike = false;              // places refused to one of it are refused to all: one group, and nobody to be near
-    bool within = false;             // inside a guarantee on its way to the root, likewise when it was first asked for
-    std::optional<Reason> over_max;  // a ceiling by now; it stays so in a cycle
-    std::size_t over_max_as_of = std::numeric_limits<std::size_t>::max();  // so much was taken when that was looked at
-    std::optional<state::WaitCause> wait_cause;  // of those that cannot claim, by why they were refused
+    Admission admission;             // as of its first use
+    std::optional<Id> question;      // as of then, if it was admitted
+    bool alike = false;              // a refusal of places holds for all its jobs: one group, no affinity
+    bool within = false;             // inside a guarantee on its quota path, as of its first use
+    std::optional<Reason> over_max;  // a ceiling that refuses it by now; it stays so in this cycle
+    std::size_t over_max_as_of =
+        std::numeric_limits<std::size_t>::max();  // the number of takes when over_max was checked
+    std::optional<state::WaitCause> wait_cause;   // of its jobs that cannot evict, for the reason parked_for
     ReasonCode parked_for = ReasonCode::kNone;
   };
 
   explicit Verdicts(const state::State& state) : state_(state) {}
 
-  using CaseKey = std::pair<std::uint64_t, std::uint32_t>;  // shape and standpoint
-  // The case, of which `job` is one.
+  using CaseKey = std::pair<std::uint64_t, std::uint32_t>;  // requests and quota path
+  // Returns the case of `job`.
   Case& case_of(const CaseKey& key, JobId job);
-  // What the job asks, where quota leaves it the models.
+  // Returns the number of the job's request for places, if quota leaves it these models.
   Id id_of(const state::JobState& job, ModelMask models);
 
  private:
   const state::State& state_;
   std::map<CaseKey, Case> cases_;
-  std::map<std::uint64_t, Amounts> least_;                                 // by shape
-  std::map<std::tuple<std::uint64_t, ModelMask, std::uint32_t>, Id> ids_;  // by shape, models and asker
+  std::map<std::uint64_t, Amounts> least_;                                 // by requests
+  std::map<std::tuple<std::uint64_t, ModelMask, std::uint32_t>, Id> ids_;  // by requests, models and asker
 };
 
 }  // namespace berth::sched
