@@ -16,7 +16,7 @@
 namespace berth::control {
 
 // A job that finished in this batch: its last state, for the history.
-struct Retired {
+struct FinishedJob {
   state::JobState job;
   JobFinished how;
   Timestamp finished;
@@ -33,20 +33,20 @@ class Batch {
 
   void emit(Event event) {
     if (const auto* finished = std::get_if<JobFinished>(&event)) {
-      retired_.push_back({*state_.job(finished->job), *finished, now_});
+      finished_jobs_.push_back({*state_.job(finished->job), *finished, now_});
     }
     records_.push_back({state_.last_seq() + 1, now_, std::move(event)});
     state_.apply(records_.back());
   }
   const std::vector<EventRecord>& records() const { return records_; }
   std::vector<EventRecord> take_records() { return std::move(records_); }
-  std::vector<Retired> take_retired() { return std::move(retired_); }
+  std::vector<FinishedJob> take_finished_jobs() { return std::move(finished_jobs_); }
 
  private:
   state::State& state_;
   Timestamp now_;
   std::vector<EventRecord> records_;
-  std::vector<Retired> retired_;
+  std::vector<FinishedJob> finished_jobs_;
 };
 
 }  // namespace berth::control

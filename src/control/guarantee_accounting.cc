@@ -23,7 +23,7 @@ const Charge& charge_of(const State& state, const BorrowedKey& key) {
 
 std::uint64_t bit_of(const QueueState& queue) { return std::uint64_t{1} << queue.depth; }
 
-void restack(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
+void set_within(Batch& batch, const BorrowedKey& key, std::uint64_t within) {
   const State& state = batch.state();
   const JobState& job = *state.job(key.job);
   batch.emit(
@@ -54,7 +54,7 @@ void count_out(Batch& batch, const QueueState& queue) {
     if (inside_guarantee(used, charge.amounts, queue.guaranteed))
       used += charge.amounts;
     else
-      restack(batch, key, charge.within & ~bit_of(queue));
+      set_within(batch, key, charge.within & ~bit_of(queue));
   }
 }
 
@@ -76,7 +76,7 @@ void promote(Batch& batch, const QueueState& queue) {
       const BorrowedKey key = planted(Bug::kPromotionOrder) ? *keys.rbegin() : *keys.begin();
       if (!next || (planted(Bug::kPromotionOrder) ? *next < key : key < *next)) next = key;
     }
-    restack(batch, *next, charge_of(batch.state(), *next).within | bit_of(queue));
+    set_within(batch, *next, charge_of(batch.state(), *next).within | bit_of(queue));
     std::erase_if(fitting, [&](const Amounts& amounts) { return !alike.contains(amounts) || !fits(amounts); });
   }
 }
@@ -209,15 +209,15 @@ void displace(Batch& batch, const QueueState& queue) {
     room.least += charge.amounts;
     for (const BorrowedKey& other : others) {
       const std::uint64_t within = charge_of(state, other).within;
-      restack(batch, other, within & ~lost_of(state, queue, taken, within));
+      set_within(batch, other, within & ~lost_of(state, queue, taken, within));
     }
-    restack(batch, key, rank);
+    set_within(batch, key, rank);
   }
 }
 
 }  // namespace
 
-void reconcile_stack(Batch& batch, QueueId id) {
+void reconcile_guarantee(Batch& batch, QueueId id) {
   const QueueState& queue = batch.state().queue(id);
   if (queue.removed || id == batch.state().root()) return;
   count_out(batch, queue);

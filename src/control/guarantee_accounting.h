@@ -17,6 +17,6 @@
 
 namespace berth::control {
 
-void reconcile_stack(Batch& batch, QueueId queue);
+void reconcile_guarantee(Batch& batch, QueueId queue);
 
 }  // namespace berth::control

@@ -51,7 +51,7 @@ TEST_CASE("room goes to who started first, and past who does not fit into it") {
   CHECK(fleet.within(middle, "a"));
 }
 
-TEST_CASE("nobody is promoted into what is promised to a claimant") {
+TEST_CASE("no charge is promoted into what is nominated to a preemptor") {
   TwoNodes fleet;
   fleet.join();
   fleet.configure({Fleet::queue("a", 4), Fleet::queue("guest")});
@@ -66,7 +66,7 @@ TEST_CASE("nobody is promoted into what is promised to a claimant") {
   CHECK(fleet.within(borrower, "a"));
 }
 
-TEST_CASE("a promise of who will borrow keeps no room from others") {
+TEST_CASE("a nomination that will borrow keeps no room from others") {
   TwoNodes fleet;
   fleet.join();
   fleet.configure({Fleet::queue("a", 4), Fleet::queue("guest")});

@@ -48,8 +48,8 @@ bool is_share(const TaskPlacement& placement) {
 }
 
 bool shares_a_gpu(const JobState& job) {
-  const auto& promised = job.nomination ? job.nomination->placements : std::vector<TaskPlacement>();
-  if (std::any_of(promised.begin(), promised.end(), is_share)) return true;
+  const auto& nominated = job.nomination ? job.nomination->placements : std::vector<TaskPlacement>();
+  if (std::any_of(nominated.begin(), nominated.end(), is_share)) return true;
   return job.attempt && std::any_of(job.attempt->tasks.begin(), job.attempt->tasks.end(),
                                     [](const auto& task) { return is_share(task.placement); });
 }
@@ -290,7 +290,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     event.spec.queue = std::move(*queue);
   }
   const JobState* service = service_to_update(batch.state(), event.spec);
-  if (auto ok = settle_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
+  if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
   std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
   if (service != nullptr) {
@@ -526,7 +526,7 @@ Result<Reply> on(Batch& batch, const ReportTaskExited& command) {
   const state::TaskState* task = live_task(batch.state(), exit.job, exit.attempt, exit.task);
   if (task == nullptr || task->incarnation != exit.incarnation) return Reply{.job = {}, .unchanged = true};
   const bool lost = exit.reason == ExitReason::kNodeLost || exit.reason == ExitReason::kSupervisorLost;
-  if (lost) give_back_growth(batch, *batch.state().job(exit.job), exit.task);
+  if (lost) scale_down_after_loss(batch, *batch.state().job(exit.job), exit.task);
   batch.emit(exit);
   return Reply{};
 }

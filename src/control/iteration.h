@@ -34,10 +34,10 @@ struct IterationMemory {
 };
 
 struct Iteration {
-  std::vector<EventRecord> records;    // the caller appends them as one batch; may be empty
-  std::vector<Result<Reply>> replies;  // one for each command, in order; shown only after the append
-  std::vector<Retired> retired;        // jobs that finished; appended to the history with the records
-  Plan plan;                           // the plan of the cycle, if one ran
+  std::vector<EventRecord> records;        // the caller appends them as one batch; may be empty
+  std::vector<Result<Reply>> replies;      // one for each command, in order; shown only after the append
+  std::vector<FinishedJob> finished_jobs;  // jobs that finished; appended to the history with the records
+  Plan plan;                               // the plan of the cycle, if one ran
   bool cycle_ran = false;
   bool again = false;                      // another iteration, at once, may start more jobs
   Timestamp wake_at = Timestamp::never();  // when the next iteration is due, even without commands
@@ -63,7 +63,7 @@ Iteration run_iteration(state::State& state, Timestamp now, std::span<const Comm
   iteration.again = memory.opportunity != state.opportunity();
   iteration.wake_at = std::min({next_timer(state), memory.reevaluate_at, gives_up_at});
   iteration.records = batch.take_records();
-  iteration.retired = batch.take_retired();
+  iteration.finished_jobs = batch.take_finished_jobs();
   return iteration;
 }
 

@@ -34,7 +34,7 @@ const std::string* boot_of(const NodeSpec& spec) {
 
 }  // namespace
 
-void give_back_growth(Batch& batch, const state::JobState& job, std::uint32_t lost) {
+void scale_down_after_loss(Batch& batch, const state::JobState& job, std::uint32_t lost) {
   const state::AttemptState& attempt = *job.attempt;
   const NodeId node = attempt.tasks[lost].placement.node;
   const auto there = std::find_if(attempt.tasks.begin(), attempt.tasks.end(),
@@ -50,7 +50,7 @@ void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
   const auto tasks = node.tasks;
   batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why, false});
   for (const auto& [job, task] : tasks) {
-    give_back_growth(batch, *batch.state().job(job), task);
+    scale_down_after_loss(batch, *batch.state().job(job), task);
     const state::JobState& owner = *batch.state().job(job);
     batch.emit(TaskExited{job, owner.attempt->number, task, owner.attempt->tasks[task].incarnation,
                           ExitReason::kNodeLost, 1, "node " + batch.state().node(id).spec.name + " was lost"});

@@ -23,7 +23,7 @@ namespace berth::control {
 // Scales an elastic gang down before its task `lost` exits with its node or supervisor. The tasks on that node and all
 // later tasks are stopped; the others go on. It does nothing if a task of the first start is on that node, because then
 // the whole gang ends.
-void give_back_growth(Batch& batch, const state::JobState& job, std::uint32_t lost);
+void scale_down_after_loss(Batch& batch, const state::JobState& job, std::uint32_t lost);
 
 // Declares the node lost: all its tasks exit. Requires: nothing runs on the node any more.
 void declare_lost(Batch& batch, const state::NodeState& node, const std::string& why);

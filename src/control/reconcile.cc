@@ -96,7 +96,7 @@ bool still_there(const State& state, const std::vector<TaskPlacement>& placement
 
 // Nominates a job that has left in order to move. It gets the places that were kept for it before another job can take
 // them. Nothing happens if these places are gone, or if the job may not start yet.
-void promise_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop) {
+void nominate_move(Batch& batch, JobId id, const std::optional<state::Stop>& stop) {
   const JobState& job = *batch.state().job(id);
   if (!stop || stop->to.empty()) return;
   if (!job.in_pending || job.not_before > batch.now() || !still_there(batch.state(), stop->to)) return;
@@ -128,7 +128,7 @@ void end_attempt(Batch& batch, const JobState& job) {
     batch.emit(JobRequeued{id, end.back_off ? batch.now() + state::back_off_ms(*batch.state().job(id)) : earliest});
     const JobState* array = batch.state().job(job.parent);
     if (array != nullptr && array->held) batch.emit(JobHoldChanged{id, true, "berth"});
-    promise_move(batch, id, stop);
+    nominate_move(batch, id, stop);
   } else {
     batch.emit(JobFinished{id, end.outcome, code, message});
   }
@@ -499,7 +499,7 @@ void reconcile(Batch& batch) {
     for (const JobId id : jobs) reconcile_job(batch, id);
     const auto roomier = state.roomier();
     state.clear_roomier();
-    for (const QueueId id : roomier) reconcile_stack(batch, id);
+    for (const QueueId id : roomier) reconcile_guarantee(batch, id);
   }
   reconcile_alarm(batch);
 }

@@ -410,7 +410,7 @@ Result<void> settle_mig_profile(const state::State& state, const std::string& wh
 
 }  // namespace
 
-Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated) {
+Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated) {
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     const std::string where = spec.groups.size() == 1 ? "" : "groups[" + std::to_string(i) + "].";
     TaskRequest& request = spec.groups[i].request;

@@ -20,7 +20,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
 // Replaces each MIG profile in `spec` by the share of a GPU that it stands for. Error: the profile is unknown here, or
 // it is a different share on several GPU models. In the second case the job may name one model in gpu_models; an
 // updated service keeps the share that it has.
-Result<void> settle_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated);
+Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated);
 
 // Returns the only leaf queue, for a job that names no queue. Error, with a list of leaf queues: there are several.
 Result<std::string> only_queue(const state::State& state);

@@ -9,31 +9,31 @@ namespace berth::daemon {
 
 namespace {
 
-struct SavedRetired {
+struct SavedFinishedJob {
   state::JobState job;
   JobFinished how;
   Timestamp finished;
   static constexpr auto fields() {
-    return field_list(field("job", &SavedRetired::job), field("how", &SavedRetired::how),
-                      field("finished", &SavedRetired::finished));
+    return field_list(field("job", &SavedFinishedJob::job), field("how", &SavedFinishedJob::how),
+                      field("finished", &SavedFinishedJob::finished));
   }
 };
 
 }  // namespace
 
-store::HistoryRow to_history(const control::Retired& retired) {
+store::HistoryRow to_history(const control::FinishedJob& finished_job) {
   store::HistoryRow row;
-  row.job_id = retired.job.id.value();
-  row.finished = retired.finished;
-  row.bytes = encode(SavedRetired{retired.job, retired.how, retired.finished});
+  row.job_id = finished_job.job.id.value();
+  row.finished = finished_job.finished;
+  row.bytes = encode(SavedFinishedJob{finished_job.job, finished_job.how, finished_job.finished});
   return row;
 }
 
-Result<control::Retired> to_retired(const store::HistoryRow& row) {
-  auto saved = decode<SavedRetired>(row.bytes);
+Result<control::FinishedJob> to_finished_job(const store::HistoryRow& row) {
+  auto saved = decode<SavedFinishedJob>(row.bytes);
   if (!saved)
     return Error{ErrorCode::kCorrupt, "the history of job " + std::to_string(row.job_id) + " does not decode"};
-  return control::Retired{std::move(saved->job), std::move(saved->how), saved->finished};
+  return control::FinishedJob{std::move(saved->job), std::move(saved->how), saved->finished};
 }
 
 }  // namespace berth::daemon

@@ -7,7 +7,7 @@
 
 namespace berth::daemon {
 
-store::HistoryRow to_history(const control::Retired& retired);
-Result<control::Retired> to_retired(const store::HistoryRow& row);
+store::HistoryRow to_history(const control::FinishedJob& finished_job);
+Result<control::FinishedJob> to_finished_job(const store::HistoryRow& row);
 
 }  // namespace berth::daemon

@@ -113,9 +113,9 @@ void Loop::append(const control::Iteration& iteration) {
   std::vector<store::Record> records;
   records.reserve(iteration.records.size());
   for (const EventRecord& record : iteration.records) records.push_back(store::to_record(record, epoch_));
-  std::vector<store::HistoryRow> retired;
-  for (const control::Retired& one : iteration.retired) retired.push_back(to_history(one));
-  const auto appended = log_.append(epoch_, records.front().seq, records, retired);
+  std::vector<store::HistoryRow> finished_jobs;
+  for (const control::FinishedJob& one : iteration.finished_jobs) finished_jobs.push_back(to_history(one));
+  const auto appended = log_.append(epoch_, records.front().seq, records, finished_jobs);
   if (appended) return;
   spdlog::critical("the event log cannot be written: {}. Nothing acknowledged is lost; jobs go on running. Ending.",
                    appended.error().message);

@@ -27,14 +27,14 @@ namespace {
 constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape covers all jobs, not one page of them
 
 Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
-  auto retired = to_retired(row);
-  if (!retired) return retired.error();
+  auto finished_job = to_finished_job(row);
+  if (!finished_job) return finished_job.error();
   api::PastJob past;
-  past.job = std::move(retired->job);
-  past.outcome = retired->how.outcome;
-  past.code = retired->how.code;
-  past.message = retired->how.message;
-  past.finished = retired->finished;
+  past.job = std::move(finished_job->job);
+  past.outcome = finished_job->how.outcome;
+  past.code = finished_job->how.code;
+  past.message = finished_job->how.message;
+  past.finished = finished_job->finished;
   past.cursor = row.cursor;
   return past;
 }

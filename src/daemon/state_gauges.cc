@@ -142,7 +142,7 @@ void add_capacity(const api::View& view, Exposition& out) {
     sum.wanted = kind.wanted->nodes;
   }
   out.begin("berth_nodes_releasable", MetricType::kGauge,
-            "Nodes idle for ten minutes that could go together: nobody is promised them or could use them, and no "
+            "Nodes idle for ten minutes that could go together: no job is nominated there or could use them, and no "
             "guarantee counts on them.");
   for (const auto& [of, sum] : sums) out.add({{"pool", of.first}, {"model", of.second}}, whole(sum.releasable));
   out.begin("berth_nodes_wanted", MetricType::kGauge,

@@ -84,7 +84,7 @@ TEST_CASE("nodes that could go and nodes that would help are told by pool and mo
   CHECK_EQ(story[wanted], "1");
 }
 
-TEST_CASE("a queue's GPUs are guaranteed, borrowed, promised, and what is left to it") {
+TEST_CASE("a queue's GPUs are guaranteed, borrowed, nominated, and what is left to it") {
   MetricsStory story;
   story.submit("b", 4);
   story.submit("b", 2);
@@ -118,7 +118,7 @@ TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {
   CHECK_EQ(story[of("berth_jobs", "p", "phase=\"running\"")], "");  // only leaf queues have jobs
 }
 
-TEST_CASE("what is promised to a queue is no headroom of it any more") {
+TEST_CASE("what is nominated to a queue is no headroom of it any more") {
   MetricsStory story;
   std::vector<QueueConfig> queues = {FleetFixture::queue("a"), FleetFixture::queue("b")};
   queues[0].guaranteed.gpu_milli = 4000;

@@ -141,18 +141,18 @@ TEST_CASE("a victim whose claimant went away is let off") {
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
-TEST_CASE("a promise ends when its node registers again with a promised GPU failed") {
+TEST_CASE("a nomination ends when its node registers again with a nominated GPU failed") {
   PreemptedCluster cluster;
-  const std::uint8_t promised = cluster.state.job(cluster.owner)->nomination->placements.front().gpus.front();
+  const std::uint8_t nominated = cluster.state.job(cluster.owner)->nomination->placements.front().gpus.front();
   NodeSpec spec = cluster.state.node(NodeId(0)).spec;
-  spec.gpus[promised].healthy = false;
+  spec.gpus[nominated].healthy = false;
   cluster.command(RegisterNode{spec});
   CHECK_FALSE(cluster.state.job(cluster.owner)->nomination.has_value());
   CHECK(cluster.state.job(cluster.borrower)->phase == JobPhase::kRunning);
   CHECK_EQ(cluster.state.audit().value_or(""), "");
 }
 
-TEST_CASE("a promised node that registers again with other labels or taints is not taken") {
+TEST_CASE("a nominationd node that registers again with other labels or taints is not taken") {
   PreemptedCluster cluster;
   NodeSpec spec = cluster.state.node(NodeId(0)).spec;
   SUBCASE("as it was") {}

@@ -260,12 +260,12 @@ struct TinyFleet : FleetFixture {
       Imagined imagined = all;
       imagined.job = *state.job(evict->preemptor);
       // A nomination ignores lending limits: siblings may lend more when the victims have left.
-      Imagined promised = imagined;
+      Imagined nominated = imagined;
       for (const auto& queue : state.queues()) {
-        if (queue.limits_lending) promised.lending[{queue.id, kDimGpu}] = kUnlimited;
+        if (queue.limits_lending) nominated.lending[{queue.id, kDimGpu}] = kUnlimited;
       }
       // Jobs that it must be near may leave for other jobs, or a job like it may start elsewhere meanwhile.
-      const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, promised);
+      const bool fits = needs_others(imagined.job.spec) || exactly_can_start(state, nominated);
       if (!fits) fault("victims leave and the claimant still does not fit");
       if (!judged_without_others(imagined.job.spec)) continue;
       imagined = {imagined.job, {}, {}, {}, {}, {}, false};

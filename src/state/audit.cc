@@ -14,7 +14,7 @@ struct NodeSums {
   std::int64_t nominated_memory = 0;
   std::vector<std::int64_t> milli;
   std::vector<std::int64_t> nominated_milli;
-  std::vector<GpuSlot> promised;
+  std::vector<GpuSlot> nominated;
   std::size_t tasks = 0;
   std::int32_t holders = 0;
   std::map<QueueId, std::int32_t> tenants;
@@ -56,7 +56,7 @@ std::optional<std::string> State::audit() const {
   for (const NodeState& node : nodes_) {
     nodes[node.id.index()].milli.resize(node.gpus.size());
     nodes[node.id.index()].nominated_milli.resize(node.gpus.size());
-    nodes[node.id.index()].promised.resize(node.gpus.size());
+    nodes[node.id.index()].nominated.resize(node.gpus.size());
   }
   std::set<JobId> running;
   std::size_t timed = 0;
@@ -66,23 +66,23 @@ std::optional<std::string> State::audit() const {
   std::set<JobId> reservations;
   PresenceIndex presences;
   ReplicaPlaces replicas;
-  NominatedShares promises;
+  NominatedShares shares;
   std::optional<std::string> wrong;
-  const auto promise = [&](const JobState& job, const TaskPlacement& placement) {
+  const auto nominate = [&](const JobState& job, const TaskPlacement& placement) {
     NodeSums& sums = nodes[placement.node.index()];
     ++sums.tenants[job.queue];
-    presences.promise(job.queue, job.spec, placement.node, +1);
+    presences.nominate(job.queue, job.spec, placement.node, +1);
     if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
     sums.nominated_cpu += placement.cpu_milli;
     sums.nominated_memory += placement.memory_mib;
     for (const std::uint8_t gpu : placement.gpus) {
       sums.nominated_milli[gpu] += placement.gpu_milli;
       if (const MigGeometry* mig = models_[nodes_[placement.node.index()].gpus[gpu].model.index()].mig) {
-        sums.promised[gpu].promise_slices(mig->taken_by(placement.slices), +1);
+        sums.nominated[gpu].nominate_slices(mig->taken_by(placement.slices), +1);
         continue;
       }
       if (placement.gpu_milli == kMilli) continue;
-      promises.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.promised[gpu]);
+      shares.count(placement.node, gpu, queue(job.queue).trust_domain, +1, sums.nominated[gpu]);
     }
   };
   jobs_.for_each([&](const JobState& job) {
@@ -118,13 +118,13 @@ std::optional<std::string> State::audit() const {
           const MigGeometry* mig = models_[nodes_[task.placement.node.index()].gpus[gpu].model.index()].mig;
           if (mig == nullptr) continue;
           const MigSlices slices = mig->taken_by(task.placement.slices);
-          if ((sums.promised[gpu].slices & slices) != 0) wrong = "two instances of a GPU overlap";
-          sums.promised[gpu].slices |= slices;
+          if ((sums.nominated[gpu].slices & slices) != 0) wrong = "two instances of a GPU overlap";
+          sums.nominated[gpu].slices |= slices;
         }
         if (task.phase != TaskPhase::kExited) ++sums.tasks;
       }
       if (job.attempt->stop) {
-        for (const TaskPlacement& placement : job.attempt->stop->to) promise(job, placement);
+        for (const TaskPlacement& placement : job.attempt->stop->to) nominate(job, placement);
       }
       for (const Charge& charge : job.attempt->charges) {
         for (const QueueId q : path) {
@@ -146,7 +146,7 @@ std::optional<std::string> State::audit() const {
     }
     if (job.nomination) {
       nominated.insert(job.id);
-      for (const TaskPlacement& placement : job.nomination->placements) promise(job, placement);
+      for (const TaskPlacement& placement : job.nomination->placements) nominate(job, placement);
       for (const QueueId q : path) {
         queues[q.index()].nominated += job.nomination->amounts;
         if ((job.nomination->within >> queue(q).depth & 1U) != 0)
@@ -213,11 +213,11 @@ std::optional<std::string> State::audit() const {
         return name + "free share of GPU " + std::to_string(g) + " differs";
       if (sums.milli[g] > kMilli) return name + "GPU " + std::to_string(g) + " bound over capacity";
       if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
-      if (node.gpus[g].nominated_domain != sums.promised[g].nominated_domain ||
-          node.gpus[g].promised_to_several != sums.promised[g].promised_to_several)
-        return name + "whose shares are promised differs";
-      if (node.gpus[g].slices != sums.promised[g].slices ||
-          node.gpus[g].nominated_slices != sums.promised[g].nominated_slices)
+      if (node.gpus[g].nominated_domain != sums.nominated[g].nominated_domain ||
+          node.gpus[g].nominated_to_several != sums.nominated[g].nominated_to_several)
+        return name + "whose shares are nominated differs";
+      if (node.gpus[g].slices != sums.nominated[g].slices ||
+          node.gpus[g].nominated_slices != sums.nominated[g].nominated_slices)
         return name + "slices of GPU " + std::to_string(g) + " differ";
     }
   }
@@ -232,7 +232,7 @@ std::optional<std::string> State::audit() const {
   ImageIndex images;
   for (const NodeState& node : nodes_) images.enter(node.id, node.spec.images);
   if (!(images_ == images)) return "the index of images differs";
-  if (!(nominated_shares_ == promises)) return "whose shares of GPUs are promised differs";
+  if (!(nominated_shares_ == shares)) return "whose nominated shares of GPUs differ";
   if (!(replica_places_ == replicas)) return "the index of where replicas are differs";
   if (!fragmentation_.describes(nodes_)) return "the index of fragmentation differs";
   for (const QueueState& queue : queues_) {

@@ -71,7 +71,8 @@ TEST_CASE("who has run for ten minutes may stop others at once and begins again 
   CHECK(back_off_ms(job) == 2 * kSecondMs);
 }
 
-TEST_CASE("who loses promises claims again at once the first time, then after pauses that double without end") {
+TEST_CASE(
+    "a job that loses nominations preempts again at once the first time, then after pauses that double without end") {
   CHECK(pause_after_lost_nominations_ms(1) == 0);
   std::int64_t pause_ms = 10 * kSecondMs;
   for (std::uint32_t lost = 2; lost < 20; ++lost, pause_ms *= 2)

@@ -30,19 +30,19 @@ struct GpuSlot {
   // Trust domain of the nominated shares, if any; the first one if there are several.
   TrustDomainId nominated_domain;
   // Shares are nominated to several trust domains: the GPU takes no further shares of any.
-  bool promised_to_several = false;
+  bool nominated_to_several = false;
   bool healthy = true;
   MigSlices slices = 0;                // MIG: bound slices
   std::uint64_t nominated_slices = 0;  // MIG, byte s: how often slice s is nominated or reserved
 
   MigSlices unavailable_slices() const {
-    MigSlices promised = 0;
+    MigSlices nominated = 0;
     for (std::uint32_t s = 0; s < 8 && nominated_slices >> 8 * s != 0; ++s) {
-      if ((nominated_slices >> 8 * s & 0xFFU) != 0) promised |= static_cast<MigSlices>(1U << s);
+      if ((nominated_slices >> 8 * s & 0xFFU) != 0) nominated |= static_cast<MigSlices>(1U << s);
     }
-    return slices | (planted(Bug::kNominationIgnored) ? MigSlices{0} : promised);
+    return slices | (planted(Bug::kNominationIgnored) ? MigSlices{0} : nominated);
   }
-  void promise_slices(MigSlices which, int sign) {
+  void nominate_slices(MigSlices which, int sign) {
     const std::uint32_t bits = which;
     for (std::uint32_t s = 0; s < 8; ++s) {
       if ((bits >> s & 1U) == 0) continue;
@@ -54,17 +54,17 @@ struct GpuSlot {
   // Returns true if shares of `domain` may run beside the shares that are bound and nominated on this GPU.
   bool takes_shares_of(TrustDomainId domain) const {
     if (planted(Bug::kShareAcrossDomains)) return true;
-    return (sharers == 0 || share_domain == domain) && !promised_away_from(domain);
+    return (sharers == 0 || share_domain == domain) && !nominated_away_from(domain);
   }
 
   // Returns true if shares of this GPU are nominated to jobs of another trust domain than `domain`.
-  bool promised_away_from(TrustDomainId domain) const {
-    return nominated_domain.valid() && (nominated_domain != domain || promised_to_several);
+  bool nominated_away_from(TrustDomainId domain) const {
+    return nominated_domain.valid() && (nominated_domain != domain || nominated_to_several);
   }
 
   std::int32_t available_milli() const {
-    const std::int32_t promised = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;
-    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - promised) : 0;
+    const std::int32_t nominated = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;
+    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated) : 0;
   }
 };
 

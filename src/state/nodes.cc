@@ -341,7 +341,7 @@ std::vector<NodeId> State::kept_apart_with(NodeId id) const {
 void State::nominate_task(const JobState& job, const TaskPlacement& placement, int sign) {
   NodeState& node = node_mut(placement.node);
   count_tenant(node, job.queue, sign);
-  presences_.promise(job.queue, job.spec, node.id, sign);
+  presences_.nominate(job.queue, job.spec, node.id, sign);
   if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);
   node.nominated_cpu_milli += sign * placement.cpu_milli;
   node.nominated_memory_mib += sign * placement.memory_mib;
@@ -350,7 +350,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);
     BERTH_CHECK(gpu.nominated_milli >= 0);
     if (const MigGeometry* mig = models_[gpu.model.index()].mig)
-      gpu.promise_slices(mig->taken_by(placement.slices), sign);
+      gpu.nominate_slices(mig->taken_by(placement.slices), sign);
     else if (placement.gpu_milli < kMilli)
       nominated_shares_.count(node.id, index, queue(job.queue).trust_domain, sign, gpu);
   }

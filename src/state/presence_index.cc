@@ -42,9 +42,9 @@ void PresenceIndex::count(QueueId queue, const JobSpec& spec, NodeId node, const
   if (fresh) list(*entry);
   PresentTasks& here = entry->second[node];
   here.bound += more.bound;
-  here.promised += more.promised;
+  here.nominated += more.nominated;
   BERTH_CHECK(here.bound >= 0);
-  BERTH_CHECK(here.promised >= 0);
+  BERTH_CHECK(here.nominated >= 0);
   if (here != PresentTasks()) return;
   entry->second.erase(node);
   if (!entry->second.empty()) return;

@@ -29,7 +29,7 @@ struct Presence {
 
 struct PresentTasks {
   std::int32_t bound = 0;
-  std::int32_t promised = 0;
+  std::int32_t nominated = 0;
   bool operator==(const PresentTasks&) const = default;
 };
 
@@ -48,7 +48,7 @@ class PresenceIndex {
   using Entry = std::pair<const Presence, Nodes>;
 
   void bind(QueueId queue, const JobSpec& spec, NodeId node, int sign) { count(queue, spec, node, {sign, 0}); }
-  void promise(QueueId queue, const JobSpec& spec, NodeId node, int sign) { count(queue, spec, node, {0, sign}); }
+  void nominate(QueueId queue, const JobSpec& spec, NodeId node, int sign) { count(queue, spec, node, {0, sign}); }
   // Removes all counts of the node. The caller counts its tasks again.
   void forget(NodeId node);
 

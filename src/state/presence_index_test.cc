@@ -26,19 +26,19 @@ TEST_CASE("a term means the jobs that have all of its labels") {
   CHECK_FALSE(matches(both, {{"tier", "front"}}));
 }
 
-TEST_CASE("what is bound and what is promised are counted by node, and gone when both are none") {
+TEST_CASE("what is bound and what is nominated are counted by node, and gone when both are none") {
   PresenceIndex index;
   const JobSpec web = labelled({{"app", "web"}, {"tier", "front"}});
   index.bind(QueueId(1), web, NodeId(3), +1);
   index.bind(QueueId(1), web, NodeId(3), +1);
-  index.promise(QueueId(1), web, NodeId(4), +1);
+  index.nominate(QueueId(1), web, NodeId(4), +1);
   REQUIRE_EQ(index.meant_by(kWeb).size(), 1);
   const PresenceIndex::Nodes expected{{NodeId(3), {2, 0}}, {NodeId(4), {0, 1}}};
   CHECK(index.meant_by(kWeb).front()->second == expected);
   CHECK(index.meant_by({{{"app", "cache"}}, "node", true}).empty());
   index.bind(QueueId(1), web, NodeId(3), -1);
   index.bind(QueueId(1), web, NodeId(3), -1);
-  index.promise(QueueId(1), web, NodeId(4), -1);
+  index.nominate(QueueId(1), web, NodeId(4), -1);
   CHECK(index.empty());
   CHECK(index.meant_by(kWeb).empty());
 }

@@ -66,8 +66,9 @@ class Child {
   bool append_batch(Log& log, std::uint64_t epoch) const {
     const std::uint64_t first_seq = log.last().seq + 1;
     const std::uint64_t count = batch_size(first_seq);
-    const HistoryRow retired{first_seq, {1}, "job that ended with it"};
-    return tell('s', log.append(epoch, first_seq, records_from(epoch, first_seq, count), {&retired, 1}).has_value(),
+    const HistoryRow finished_job{first_seq, {1}, "job that ended with it"};
+    return tell('s',
+                log.append(epoch, first_seq, records_from(epoch, first_seq, count), {&finished_job, 1}).has_value(),
                 first_seq + count - 1);
   }
 

@@ -24,9 +24,9 @@ void write_log(const std::filesystem::path& directory, std::uint64_t records = k
   const auto log = opened(directory);
   const std::uint64_t epoch = log->take_epoch().value();
   append_records(*log, epoch, records - 1);
-  std::vector<HistoryRow> retired;
-  for (std::uint64_t job = 1; job <= 10; ++job) retired.push_back({job, {7}, "what became of it"});
-  REQUIRE(log->append(epoch, records, records_from(epoch, records, 1), retired));
+  std::vector<HistoryRow> finished_jobs;
+  for (std::uint64_t job = 1; job <= 10; ++job) finished_jobs.push_back({job, {7}, "what became of it"});
+  REQUIRE(log->append(epoch, records, records_from(epoch, records, 1), finished_jobs));
 }
 
 // Opens and verifies the log. Returns the first error.
@@ -328,8 +328,8 @@ void write_history(const std::filesystem::path& directory, std::uint64_t jobs) {
   for (std::uint64_t job = 1; job <= jobs; ++job) {
     const EventRecord event{
         job, {1'700'000'000'000 + static_cast<std::int64_t>(job)}, JobFinished{JobId(job), {}, 0, {}}};
-    const std::vector<HistoryRow> retired{{job, event.time, std::string(300, 'x')}};
-    REQUIRE(log->append(epoch, job, std::vector<Record>{to_record(event, epoch)}, retired));
+    const std::vector<HistoryRow> finished_jobs{{job, event.time, std::string(300, 'x')}};
+    REQUIRE(log->append(epoch, job, std::vector<Record>{to_record(event, epoch)}, finished_jobs));
   }
 }
 

@@ -105,7 +105,7 @@ class Log {
   // Requires: at least one record, and records[i] has seq first_seq + i and epoch `epoch` (else kInvalid). Error
   // kConflict: a job of a history row is already in the history.
   virtual Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
-                              std::span<const HistoryRow> retired) = 0;
+                              std::span<const HistoryRow> finished_jobs) = 0;
   Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records) {
     return append(epoch, first_seq, records, {});
   }

@@ -27,34 +27,34 @@ Result<void> MemoryLog::usable() const {
 bool MemoryLog::due_to_fail() { return appends_until_failure_ > 0 && --appends_until_failure_ == 0; }
 
 Result<void> MemoryLog::append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
-                               std::span<const HistoryRow> retired) {
+                               std::span<const HistoryRow> finished_jobs) {
   const std::lock_guard lock(mutex_);
   if (auto ok = usable(); !ok) return ok;
   if (auto ok = check_batch(epoch, first_seq, records); !ok) return ok;
   if (epoch != head_.epoch || first_seq != head_.seq + 1) return refused_append(head_, epoch, first_seq);
   std::set<std::uint64_t> jobs;
-  for (const HistoryRow& row : retired) {
+  for (const HistoryRow& row : finished_jobs) {
     if (history_of_job_.contains(row.job_id) || !jobs.insert(row.job_id).second) {
       return conflict(fmt::format("append: job {} is already in the history", row.job_id));
     }
   }
   if (!due_to_fail()) {
-    keep(records, retired);
+    keep(records, finished_jobs);
     return {};
   }
   failed_ = true;
-  if (failure_leaves_ == FailedAppend::kAllKept) keep(records, retired);
+  if (failure_leaves_ == FailedAppend::kAllKept) keep(records, finished_jobs);
   return Error{ErrorCode::kIo, "injected: the append failed"};
 }
 
-void MemoryLog::keep(std::span<const Record> records, std::span<const HistoryRow> retired) {
+void MemoryLog::keep(std::span<const Record> records, std::span<const HistoryRow> finished_jobs) {
   for (const Record& record : records) {
     head_.hash = chain_.next(head_.hash, record);
     head_.seq = record.seq;
     rows_.push_back({record, head_.hash});
     counters_.bytes += record.payload.size();
   }
-  for (const HistoryRow& row : retired) {
+  for (const HistoryRow& row : finished_jobs) {
     history_of_job_[row.job_id] = history_.size();
     history_.push_back(row);
     history_.back().cursor = history_.size();

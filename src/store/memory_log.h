@@ -18,7 +18,7 @@ class MemoryLog : public Log {
  public:
   using Log::append;
   Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
-                      std::span<const HistoryRow> retired) override;
+                      std::span<const HistoryRow> finished_jobs) override;
   Result<std::uint64_t> take_epoch() override;
   Head last() const override;
   std::uint64_t first_seq() const override;
@@ -52,7 +52,7 @@ class MemoryLog : public Log {
 
   Result<void> usable() const;
   bool due_to_fail();
-  void keep(std::span<const Record> records, std::span<const HistoryRow> retired);
+  void keep(std::span<const Record> records, std::span<const HistoryRow> finished_jobs);
   const Hash& hash_at(std::uint64_t seq) const;
   Result<bool> copy_record(std::uint64_t seq, Hash& previous, Record& record) const;
 

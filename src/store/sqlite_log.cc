@@ -154,7 +154,7 @@ Error SqliteLog::broken(const Error& error) {
 }
 
 Result<void> SqliteLog::append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
-                               std::span<const HistoryRow> retired) {
+                               std::span<const HistoryRow> finished_jobs) {
   if (auto ok = writable(); !ok) return ok;
   if (auto ok = check_batch(epoch, first_seq, records); !ok) return ok;
   const Extent from = extent();
@@ -164,7 +164,7 @@ Result<void> SqliteLog::append(std::uint64_t epoch, std::uint64_t first_seq, std
   hashes.reserve(records.size());
   for (const Record& record : records) hashes.push_back(to.head.hash = chain_.next(to.head.hash, record));
   to.head.seq = records.back().seq;
-  if (auto ok = writer_->append(from, to, records, hashes, retired); !ok) return broken(ok.error());
+  if (auto ok = writer_->append(from, to, records, hashes, finished_jobs); !ok) return broken(ok.error());
   if (auto ok = moved_to(to); !ok) return ok;
   const std::lock_guard lock(extent_mutex_);
   ++counters_.appends;

@@ -38,7 +38,7 @@ class SqliteLog : public Log {
 
   using Log::append;
   Result<void> append(std::uint64_t epoch, std::uint64_t first_seq, std::span<const Record> records,
-                      std::span<const HistoryRow> retired) override;
+                      std::span<const HistoryRow> finished_jobs) override;
   Result<std::uint64_t> take_epoch() override;
   Head last() const override;
   std::uint64_t first_seq() const override;

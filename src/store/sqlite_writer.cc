@@ -83,13 +83,13 @@ Result<void> SqliteWriter::in_transaction(const Body& body) {
 }
 
 Result<void> SqliteWriter::append(const Extent& from, const Extent& to, std::span<const Record> records,
-                                  std::span<const Hash> hashes, std::span<const HistoryRow> retired) {
+                                  std::span<const Hash> hashes, std::span<const HistoryRow> finished_jobs) {
   return in_transaction([&]() -> Result<void> {
     if (auto ok = compare_and_set(from, to); !ok) return ok;
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (auto ok = insert(records[i], hashes[i]); !ok) return ok;
     }
-    for (const HistoryRow& row : retired) {
+    for (const HistoryRow& row : finished_jobs) {
       if (auto ok = insert(row); !ok) return ok;
     }
     return {};

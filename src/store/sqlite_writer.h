@@ -22,7 +22,7 @@ class SqliteWriter {
   // Compares the stored extent with `from`, sets it to `to`, and adds the rows, in one transaction. Error kConflict,
   // and nothing is kept: `from` is not the stored extent, or a job is already in the history.
   Result<void> append(const Extent& from, const Extent& to, std::span<const Record> records,
-                      std::span<const Hash> hashes, std::span<const HistoryRow> retired);
+                      std::span<const Hash> hashes, std::span<const HistoryRow> finished_jobs);
   // Sets only the extent, for a new epoch.
   Result<void> set_epoch(const Extent& from, const Extent& to);
   // Drops the records up to to.anchor_seq.

@@ -142,7 +142,7 @@ TEST_CASE("finished jobs of b270a98 are read from its history") {
   REQUIRE(rows);
   CHECK_EQ(rows->size(), 27);
   for (const store::HistoryRow& row : *rows) {
-    const auto retired = daemon::to_retired(row);
+    const auto retired = daemon::to_finished_job(row);
     REQUIRE_MESSAGE(retired, retired.error().message);
     CHECK_EQ(daemon::to_history(*retired).bytes, row.bytes);
   }

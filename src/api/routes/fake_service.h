@@ -220,9 +220,9 @@ class FakeService : public Service {
 
   void take(control::Iteration& iteration) {
     state.clear_unreconciled();
-    for (control::Retired& retired : iteration.retired) {
-      past.push_back({std::move(retired.job), retired.how.outcome, retired.how.code, retired.how.message,
-                      retired.finished, past.size() + 1});
+    for (control::FinishedJob& finished_job : iteration.finished_jobs) {
+      past.push_back({std::move(finished_job.job), finished_job.how.outcome, finished_job.how.code,
+                      finished_job.how.message, finished_job.finished, past.size() + 1});
     }
     for (const EventRecord& record : iteration.records) {
       log.push_back(record);

@@ -76,7 +76,7 @@ AdviceReport Survey::report(std::size_t of_a_code) && {
   return report;
 }
 
-AskKey ask_key(const JobState& job, std::size_t index) {
+RequestKey request_key(const JobState& job, std::size_t index) {
   const TaskGroup& group = job.spec.groups[index];
   Encoder key;
   key.put(group.request);

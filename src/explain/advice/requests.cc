@@ -83,7 +83,7 @@ class Verdicts {
   std::optional<std::pair<std::size_t, Part>> of(const JobState& job) {
     for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
       if (job.spec.groups[g].request.gpus == 0) continue;
-      const auto [found, fresh] = known_.try_emplace(ask_key(job, g));
+      const auto [found, fresh] = known_.try_emplace(request_key(job, g));
       if (fresh) found->second = too_much(survey_, job, g);
       if (found->second) return std::pair(g, *found->second);
     }
@@ -92,7 +92,7 @@ class Verdicts {
 
  private:
   Survey& survey_;
-  std::map<AskKey, std::optional<Part>> known_;
+  std::map<RequestKey, std::optional<Part>> known_;
 };
 
 struct Tally {

@@ -58,8 +58,8 @@ void advise_on_quotas(Survey& survey);
 void advise_on_fragmentation(Survey& survey);
 
 // Returns a key that is equal for task groups with equal requests that may use the same nodes.
-using AskKey = std::pair<QueueId, std::string>;
-AskKey ask_key(const state::JobState& job, std::size_t group);
+using RequestKey = std::pair<QueueId, std::string>;
+RequestKey request_key(const state::JobState& job, std::size_t group);
 
 // Returns an amount in words: "24 GPUs", "8 GPUs of H100", "64 CPUs", "512GiB of memory".
 std::string amount_words(const state::State& state, std::size_t dim, std::int64_t amount);

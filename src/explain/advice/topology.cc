@@ -197,11 +197,11 @@ void say_of(Survey& survey, std::uint32_t pool, const PoolTally& tally) {
 void advise_on_cuts(Survey& survey) {
   const State& state = survey.state();
   if (state.topology().levels().empty()) return;
-  std::map<AskKey, std::optional<Largest>> known;
+  std::map<RequestKey, std::optional<Largest>> known;
   std::map<std::uint32_t, PoolTally> tallies;
   for (const JobState* job : survey.jobs()) {
     if (!job->attempt || !wishes_nothing(*job)) continue;
-    const auto [found, fresh] = known.try_emplace(ask_key(*job, 0));
+    const auto [found, fresh] = known.try_emplace(request_key(*job, 0));
     if (fresh) found->second = largest_for(survey, *job);
     const std::optional<Largest>& largest = found->second;
     const auto tasks = static_cast<std::int64_t>(job->attempt->tasks.size());

@@ -89,7 +89,7 @@ bool may_be_idle(const NodeState& node) {
 }
 
 // A job that is nominated on the node or will move there, or none().
-JobId promised_to(const State& state, NodeId node) {
+JobId nominated_to(const State& state, NodeId node) {
   const auto there = [&](const std::vector<TaskPlacement>& places) {
     return std::any_of(places.begin(), places.end(), [&](const TaskPlacement& place) { return place.node == node; });
   };
@@ -162,9 +162,9 @@ void sort_out(const State& state, Timestamp now, std::int64_t idle_for_ms, Wanti
       if (now - idle.since < idle_for_ms) {
         keep(KeptFor::kRecent, {});
       } else if (!node.tenants.empty()) {
-        keep(KeptFor::kPromised, promised_to(state, node.id));
+        keep(KeptFor::kNominated, nominated_to(state, node.id));
       } else if (const auto hold = held.find(node.id); hold != held.end()) {
-        keep(KeptFor::kHeld, hold->second);
+        keep(KeptFor::kReserved, hold->second);
       } else if (const JobId job = wanting.of(node); job.valid()) {
         keep(KeptFor::kWanted, job);
       }

@@ -30,7 +30,7 @@ namespace berth::explain {
 // - kHeld: `job` has a backfill reservation on it;
 // - kWanted: `job` is pending and could use it, or would start on it beside added nodes;
 // - kGuaranteed: guarantees need it.
-enum class KeptFor { kNothing, kRecent, kPromised, kHeld, kWanted, kGuaranteed };
+enum class KeptFor { kNothing, kRecent, kNominated, kReserved, kWanted, kGuaranteed };
 
 struct IdleNode {
   NodeId node;

@@ -173,7 +173,7 @@ TEST_CASE_FIXTURE(CapacityFixture, "guarantees of any model, of one and of cores
   }
 }
 
-TEST_CASE_FIXTURE(CapacityFixture, "a node stays that somebody is promised, held or could use") {
+TEST_CASE_FIXTURE(CapacityFixture, "a node stays that is nominated, reserved or of use to a pending job") {
   QueueConfig owner = guaranteed("b", 8);
   command(ApplyConfig{config({queue("a"), owner}), "op"});
   nodes(3);

@@ -219,17 +219,18 @@ TEST_CASE_FIXTURE(BlockedFleet, "with holds turned off those that are held end, 
 }
 
 TEST_CASE_FIXTURE(BlockedFleet, "the owner starts on what was held and the hold is gone") {
-  const Timestamp promised = state.job(large)->reservation->start;
+  const Timestamp reserved = state.job(large)->reservation->start;
   now = now + 60'000;
   exit(running, 0);
   cycle();
   REQUIRE(runs(large));
   CHECK(state.reservations().empty());
-  CHECK(state.job(large)->attempt->reserved_start == promised);
+  CHECK(state.job(large)->attempt->reserved_start == reserved);
 }
 
-TEST_CASE_FIXTURE(FleetFixture,
-                  "a hold slips with an estimate that was too short, and the first promise is remembered") {
+TEST_CASE_FIXTURE(
+    FleetFixture,
+    "a reservation slips with an estimate that was too short, and the first reserved start is remembered") {
   command(ApplyConfig{holding_at_once(), "op"});
   command(RegisterNode{node("n1", 8)});
   JobSpec guessed = job("a", 1, 6);
@@ -238,14 +239,14 @@ TEST_CASE_FIXTURE(FleetFixture,
   cycle();
   const JobId large = submit(job("a", 1, 8));
   Timestamp due = cycle().reevaluate_at;
-  const Timestamp promised = state.job(large)->reservation->start;
-  CHECK(promised == now + 100'000);
-  CHECK(due <= promised);
-  now = promised;
+  const Timestamp reserved = state.job(large)->reservation->start;
+  CHECK(reserved == now + 100'000);
+  CHECK(due <= reserved);
+  now = reserved;
   due = cycle().reevaluate_at;
   REQUIRE(state.job(large)->reservation.has_value());
-  CHECK(state.job(large)->reservation->start > promised);
-  CHECK(state.job(large)->reservation->first_start == promised);
+  CHECK(state.job(large)->reservation->start > reserved);
+  CHECK(state.job(large)->reservation->first_start == reserved);
   CHECK(due > now);
   now = now + 30'000;
   exit(running, 0);

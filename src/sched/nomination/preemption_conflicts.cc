@@ -269,10 +269,10 @@ void cancel_evictions_for(Transaction& transaction, const State& state, const Jo
 }
 
 bool nobody_has_left_for(const State& state, const JobState& preemptor) {
-  const state::Nomination& promise = *preemptor.nomination;
-  for (std::size_t v = 0; v < promise.victims.size(); ++v) {
-    if (promise.keep_of(v) > 0) continue;
-    const JobState* victim = state.job(promise.victims[v]);
+  const state::Nomination& nomination = *preemptor.nomination;
+  for (std::size_t v = 0; v < nomination.victims.size(); ++v) {
+    if (nomination.keep_of(v) > 0) continue;
+    const JobState* victim = state.job(nomination.victims[v]);
     if (victim != nullptr && !state::goes_on_without(*victim, preemptor.id)) return false;
   }
   return true;
@@ -292,7 +292,7 @@ auto while_started(Transaction& transaction, const Start& start, Ask&& ask) {
 
 // The first of the challengers that could start or evict if the preemptor, whose nomination is lifted if it has one,
 // gave way, and cannot where it is nominated these places; or none().
-JobId first_kept_waiting(const ConflictSearch& search, const JobState& preemptor, const NominatedPlaces& promise,
+JobId first_kept_waiting(const ConflictSearch& search, const JobState& preemptor, const NominatedPlaces& nominated,
                          std::vector<const JobState*> challengers) {
   if (challengers.empty()) return JobId::none();
   Transaction& transaction = search.transaction;
@@ -304,7 +304,7 @@ JobId first_kept_waiting(const ConflictSearch& search, const JobState& preemptor
   }
   std::erase_if(challengers, [&](const JobState* one) { return !ask.starts_or_evicts(*one); });
   transaction.rollback_to(mark);
-  transaction.nominate(preemptor.id, promise.placements, promise.within);
+  transaction.nominate(preemptor.id, nominated.placements, nominated.within);
   std::erase_if(challengers, [&](const JobState* one) { return ask.starts_or_evicts(*one); });
   transaction.rollback_to(mark);
   if (challengers.empty()) return JobId::none();
@@ -350,14 +350,14 @@ std::vector<const JobState*> who_could_stop(const ConflictSearch& search, const 
 }
 
 NominationConflict find_nomination_conflict(const ConflictSearch& search, const JobState& preemptor,
-                                            const NominatedPlaces& promise, const Leaving& leaving) {
+                                            const NominatedPlaces& nominated, const Leaving& leaving) {
   Transaction& transaction = search.transaction;
   std::set<JobId> gone = search.already_victims;
   gone.insert(leaving.victims.begin(), leaving.victims.end());
   const ConflictSearch without = with_victims(search, gone);
   const Transaction::Mark mark = transaction.mark();
   have_left(transaction, leaving);
-  auto challengers = who_could_stop(without, preemptor, promise.placements);
+  auto challengers = who_could_stop(without, preemptor, nominated.placements);
   NominationConflict found;
   Challengers ask(without);
   for (const JobState* one : challengers) {
@@ -369,7 +369,7 @@ NominationConflict find_nomination_conflict(const ConflictSearch& search, const 
     break;
   }
   transaction.rollback_to(mark);
-  found.withdraws_for = first_kept_waiting(search, preemptor, promise, std::move(challengers));
+  found.withdraws_for = first_kept_waiting(search, preemptor, nominated, std::move(challengers));
   return found;
 }
 
@@ -428,8 +428,8 @@ StartConflict find_start_conflict(const ConflictSearch& search, const JobState& 
   std::erase_if(challengers, harmless);
   transaction.rollback_to(mark);
   const bool has_conflict = !challengers.empty();
-  const NominatedPlaces promise{preemptor.nomination->placements, preemptor.nomination->within};
-  return {has_conflict, first_kept_waiting(of_all, preemptor, promise, std::move(challengers))};
+  const NominatedPlaces nominated{preemptor.nomination->placements, preemptor.nomination->within};
+  return {has_conflict, first_kept_waiting(of_all, preemptor, nominated, std::move(challengers))};
 }
 
 }  // namespace berth::sched

@@ -94,7 +94,7 @@ struct NominationConflict {
   JobId futile_because_of = JobId::none();  // the first challenger after which the preemptor had nothing left to evict
 };
 NominationConflict find_nomination_conflict(const ConflictSearch& search, const state::JobState& preemptor,
-                                            const NominatedPlaces& promise, const Leaving& leaving);
+                                            const NominatedPlaces& nominated, const Leaving& leaving);
 
 // The eviction that makes the pending job fit, and what would become of its nomination.
 struct EvictionFound {

@@ -53,18 +53,18 @@ bool AffinityFilter::ours(const PresenceIndex::Entry& entry) const {
   return state_.queue(entry.first.queue).trust_domain == trust_domain_;
 }
 
-void AffinityFilter::add_places(const PresenceIndex::Entry& entry, std::size_t level, bool promised,
+void AffinityFilter::add_places(const PresenceIndex::Entry& entry, std::size_t level, bool nominated,
                                 Places& places) const {
   for (const auto& [node, tasks] : entry.second) {
-    if (tasks.bound == 0 && !promised) continue;
+    if (tasks.bound == 0 && !nominated) continue;
     if (const auto place = place_of(node, level)) places.insert(*place);
   }
 }
 
-AffinityFilter::Places AffinityFilter::places_of(const AffinityTerm& term, bool promised) const {
+AffinityFilter::Places AffinityFilter::places_of(const AffinityTerm& term, bool nominated) const {
   Places places;
   for (const PresenceIndex::Entry* entry : state_.presences().meant_by(term)) {
-    if (ours(*entry)) add_places(*entry, level_of(term), promised, places);
+    if (ours(*entry)) add_places(*entry, level_of(term), nominated, places);
   }
   return places;
 }
@@ -232,8 +232,8 @@ std::vector<JobId> AffinityFilter::jobs_there(const Counts& counts, const Stands
   }
   for (const JobId id : state_.nominated()) {
     const JobState& other = *state_.job(id);
-    const auto& promised = other.nomination->placements;
-    if (id != job_.id && counts(other) && std::any_of(promised.begin(), promised.end(), stands_there))
+    const auto& nominated = other.nomination->placements;
+    if (id != job_.id && counts(other) && std::any_of(nominated.begin(), nominated.end(), stands_there))
       jobs.push_back(id);
   }
   return jobs;

@@ -93,8 +93,8 @@ class AffinityFilter {
 
   std::size_t level_of(const AffinityTerm& term) const;
   std::optional<Place> place_of(NodeId node, std::size_t level) const;
-  void add_places(const state::PresenceIndex::Entry& entry, std::size_t level, bool promised, Places& places) const;
-  Places places_of(const AffinityTerm& term, bool promised) const;
+  void add_places(const state::PresenceIndex::Entry& entry, std::size_t level, bool nominated, Places& places) const;
+  Places places_of(const AffinityTerm& term, bool nominated) const;
   void read_affinity(const AffinityTerm& term);
   void read_anti_affinity(const AffinityTerm& term);
   void read_excluders();

@@ -255,7 +255,7 @@ TEST_CASE("an elastic group grows within its own domain") {
   CHECK_EQ(fleet.place(gang), "a1 a2");
 }
 
-TEST_CASE("a port of a node is had by one task at a time, whoever's it is, also where it is only promised") {
+TEST_CASE("a port of a node is used by one task at a time, also where it is only nominated") {
   Shop shop;
   shop.add("n1", {"b", "r1"});
   shop.add("n2", {"b", "r1"});

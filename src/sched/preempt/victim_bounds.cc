@@ -39,14 +39,14 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
   Node read;
   read.cpu_milli = node.free_cpu_milli - node.nominated_cpu_milli;
   read.memory_mib = node.free_memory_mib - node.nominated_memory_mib;
-  const bool promised = !planted(Bug::kNominationIgnored);
+  const bool nominated = !planted(Bug::kNominationIgnored);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
-    read.gpu_milli[g] = static_cast<std::int16_t>(gpu.free_milli - (promised ? gpu.nominated_milli : 0));
+    read.gpu_milli[g] = static_cast<std::int16_t>(gpu.free_milli - (nominated ? gpu.nominated_milli : 0));
     read.sharers[g] = gpu.sharers;
     const bool ours = gpu.sharers == 0 || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
     if (ask.group.request.is_share() && !ours) read.closed |= 1U << g;
-    if (ask.group.request.is_share() && gpu.promised_away_from(ask.trust_domain))
+    if (ask.group.request.is_share() && gpu.nominated_away_from(ask.trust_domain))
       read.refused |= 1U << g;  // whichever victims leave
     read.slices[g] = gpu.slices;
     read.nominated_slices[g] = static_cast<MigSlices>(gpu.unavailable_slices() & ~gpu.slices);

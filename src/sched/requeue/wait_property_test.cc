@@ -104,25 +104,25 @@ struct ClockedFleet : FleetFixture {
     note_owner();
   }
 
-  void promise() {
-    if (owner.valid()) promised = state.job(owner)->reservation;
+  void remember_reservation() {
+    if (owner.valid()) reserved = state.job(owner)->reservation;
   }
 
   // Notes if the reservation has changed its time or places by now, or its owner has started otherwise.
   void note_owner() {
-    if (!promised) return;
+    if (!reserved) return;
     const state::JobState& one = *state.job(owner);
     if (one.reservation) {
-      held_anew = held_anew || one.reservation->start != promised->start ||
-                  !same_nodes(one.reservation->placements, promised->placements);
+      held_anew = held_anew || one.reservation->start != reserved->start ||
+                  !same_nodes(one.reservation->placements, reserved->placements);
       return;
     }
     std::vector<TaskPlacement> there;
     for (std::size_t t = 0; one.attempt && t < one.attempt->tasks.size(); ++t)
       there.push_back(one.attempt->tasks[t].placement);
-    const bool in_time = one.attempt && one.attempt->started == promised->start;
-    held_anew = held_anew || !in_time || !same_nodes(there, promised->placements);
-    promised.reset();  // the owner has started, and does not come back either
+    const bool in_time = one.attempt && one.attempt->started == reserved->start;
+    held_anew = held_anew || !in_time || !same_nodes(there, reserved->placements);
+    reserved.reset();  // the owner has started, and does not come back either
     owner = JobId::none();
   }
 
@@ -148,7 +148,7 @@ struct ClockedFleet : FleetFixture {
 
   Random random;
   JobId owner;  // owner of the reservation, or none
-  std::optional<state::BackfillReservation> promised;
+  std::optional<state::BackfillReservation> reserved;
   bool held_anew = false;
 };
 
@@ -176,10 +176,10 @@ TEST_CASE("a job starts when it is told that it would, and not before") {
     const JobId asked = fleet.submit(fleet.random_job());
     fleet.cycle();
     if (fleet.runs(asked)) continue;
-    fleet.promise();
+    fleet.remember_reservation();
     const auto when = told_time(fleet, asked);
     const bool windows = !fleet.state.maintenance().empty();
-    const bool holds = fleet.promised.has_value();
+    const bool holds = fleet.reserved.has_value();
     const std::int64_t expected_s = fleet.state.job(asked)->expected_s;
     const auto started = fleet.starts_at(asked);
     const bool learned =

@@ -99,7 +99,7 @@ std::string Stage::places_text(const std::vector<TaskPlacement>& placements) con
 
 // What a charge has gained or lost since it was last told: "x is now within the guarantee of queue a",
 // "x now borrows in queue p/b". A scale-up is a charge of its own.
-std::string Stage::restacked_text(const ChargePromoted& event, const state::State& durable) {
+std::string Stage::promoted_text(const ChargePromoted& event, const state::State& durable) {
   std::uint64_t& within = charges_.at(event.job).at(event.charge).within;
   const std::uint64_t lost = within & ~event.within;
   const std::uint64_t changed = lost != 0 ? lost : event.within & ~within;
@@ -198,7 +198,7 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
     charges_[e6->job] = {{0, e6->within}};
     tasks_[e6->job] = e6->placements.size();
   } else if (const auto* e7 = std::get_if<ChargePromoted>(&event)) {
-    line(restacked_text(*e7, durable));
+    line(promoted_text(*e7, durable));
   } else if (const auto* e8 = std::get_if<TaskExited>(&event)) {
     if (e8->code != 0) {
       line("task " + std::to_string(e8->task) + " of " + name(e8->job) + " ends: " + std::string(name_of(e8->reason)) +

@@ -61,7 +61,7 @@ class Stage : private Witness {
   void ask(Command command);
   Result<JobId> job_named(const std::string& name) const;
   std::string name_of_job(JobId job) const;
-  std::string restacked_text(const ChargePromoted& event, const state::State& durable);
+  std::string promoted_text(const ChargePromoted& event, const state::State& durable);
   std::string stop_text(const StopBegan& event, const state::State& durable) const;
   std::string update_text(const ServiceUpdated& event);
   std::string places_text(const std::vector<TaskPlacement>& placements) const;

@@ -332,9 +332,9 @@ std::string kept_text(explain::KeptFor kept_for) {
       return "could be removed";
     case explain::KeptFor::kRecent:
       return "stays, idle for too short a time";
-    case explain::KeptFor::kPromised:
+    case explain::KeptFor::kNominated:
       return "stays, nominated for";
-    case explain::KeptFor::kHeld:
+    case explain::KeptFor::kReserved:
       return "stays, in the backfill reservation of";
     case explain::KeptFor::kWanted:
       return "stays, could be used by pending job";

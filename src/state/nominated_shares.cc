@@ -1,4 +1,4 @@
-#include "state/share_promises.h"
+#include "state/nominated_shares.h"
 
 #include "base/check.h"
 
@@ -10,12 +10,12 @@ void NominatedShares::count(NodeId node, std::uint8_t index, TrustDomainId domai
   BERTH_CHECK(entry->second >= 0);
   if (entry->second == 0) shares_.erase(entry);
   gpu.nominated_domain = TrustDomainId();
-  gpu.promised_to_several = false;
+  gpu.nominated_to_several = false;
   for (auto at = shares_.lower_bound({node, index, TrustDomainId(0)}); at != shares_.end(); ++at) {
     const auto& [of_node, of_gpu, of_domain] = at->first;
     if (of_node != node || of_gpu != index) break;
-    gpu.promised_to_several = gpu.nominated_domain.valid();
-    if (!gpu.promised_to_several) gpu.nominated_domain = of_domain;
+    gpu.nominated_to_several = gpu.nominated_domain.valid();
+    if (!gpu.nominated_to_several) gpu.nominated_domain = of_domain;
   }
 }
 
