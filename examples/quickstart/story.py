@@ -208,7 +208,7 @@ def check_steps(cluster, name, job, wanted):
 
 
 def check_usage(usage):
-    parts = sum(row["gpu_milli_ms"] for row in usage["rows"]) + usage["idle_gpu_milli_ms"] + usage["down_gpu_milli_ms"]
+    parts = sum(row["gpu_milli_ms"] for row in usage["items"]) + usage["idle_gpu_milli_ms"] + usage["down_gpu_milli_ms"]
     if parts != usage["capacity_gpu_milli_ms"]:
         fail(f"the usage does not add up: {parts} of {usage['capacity_gpu_milli_ms']} thousandths of GPU-milliseconds")
 

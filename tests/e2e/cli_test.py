@@ -395,14 +395,14 @@ def events_are_listed_and_followed(berth):
 @check
 def usage_adds_up_in_every_format(berth):
     report = berth.json("usage")
-    used = sum(row["gpu_milli_ms"] for row in report["rows"])
+    used = sum(row["gpu_milli_ms"] for row in report["items"])
     assert used > 0
     assert used + report["idle_gpu_milli_ms"] + report["down_gpu_milli_ms"] == report["capacity_gpu_milli_ms"]
     table = berth("usage", "--from", "-24h", "--to", "now")
     assert "used in all" in table and "capacity" in table and "(simulated GPUs)" in table.splitlines()[0], table
     rows = list(csv.DictReader(io.StringIO(berth("usage", "-o", "csv"))))
     assert {"within", "idle", "down", "capacity"} <= {row["kind"] for row in rows}, rows
-    assert all(row["simulated"] == "true" for row in rows) and all(row["simulated"] for row in report["rows"]), rows
+    assert all(row["simulated"] == "true" for row in rows) and all(row["simulated"] for row in report["items"]), rows
     assert "simulated H100" in table, table
     berth("usage", "--from", "yesterday", code=2)
 

@@ -216,7 +216,7 @@ def reconcile(server, submitter, evidence):
             if int(task) >= bound.get((int(job), int(attempt)), 0):
                 problems.append(f"{run}: a process of an attempt that was never bound")
     usage = server.ask("GET", "/v1/usage")
-    used = sum(row["gpu_milli_ms"] for row in usage["rows"])
+    used = sum(row["gpu_milli_ms"] for row in usage["items"])
     if used != integrate(events):
         problems.append(f"usage says {used} thousandths of GPU-milliseconds, the events say {integrate(events)}")
     if used + usage["idle_gpu_milli_ms"] + usage["down_gpu_milli_ms"] != usage["capacity_gpu_milli_ms"]:

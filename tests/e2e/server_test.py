@@ -488,7 +488,7 @@ HOUR, DAY, YEAR = 3600, 86400, 365 * 86400
 
 
 def gpu_seconds(server):
-    return sum(row["gpu_seconds"] for row in server.ask("GET", "/v1/usage")["rows"])
+    return sum(row["gpu_seconds"] for row in server.ask("GET", "/v1/usage")["items"])
 
 
 def a_step_of_the_wall_clock_is_told_and_ends_bills_and_removes_nothing():

@@ -275,7 +275,7 @@ Schema usage() {
                                                              "this time may be of such.")}});
   return object("GPU time used.", {{"from", time("Start of the time counted.")},
                                    {"to", time("End of the time counted.")},
-                                   {"rows", list("Who used it.", row)},
+                                   {"items", list("Who used it.", row)},
                                    {"idle_gpu_seconds", number("Nobody used it.")},
                                    {"down_gpu_seconds", number("Nobody could use it.")},
                                    {"capacity_gpu_seconds", number("All there was.")},

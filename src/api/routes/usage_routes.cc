@@ -51,7 +51,7 @@ void add_usage_routes(http::Router& router, Service& service) {
        .doc = {.operation_id = "getUsage",
                .summary = "GPU time by queue, user and GPU model, within and borrowed apart.",
                .responses = {{.status = 200, .description = "The usage.", .schema = "Usage"}},
-               .description = "Every millisecond of every GPU is in exactly one place: the rows, idle and down add up "
+               .description = "Every millisecond of every GPU is in exactly one place: the items, idle and down add up "
                               "to capacity. The fields named gpu_milli_ms are exact (thousandths of a GPU times "
                               "milliseconds); gpu_seconds is the same, rounded to milliseconds.",
                .tags = {"usage"},

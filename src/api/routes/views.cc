@@ -355,11 +355,11 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
 }
 
 json::object usage_view(const UsageReport& report, bool simulated_gpus) {
-  json::array rows;
-  for (const UsageRow& row : report.rows) rows.push_back(usage_row_view(row));
+  json::array items;
+  for (const UsageRow& row : report.rows) items.push_back(usage_row_view(row));
   return {{"from", to_iso8601(report.from)},
           {"to", to_iso8601(report.to)},
-          {"rows", std::move(rows)},
+          {"items", std::move(items)},
           {"idle_gpu_seconds", from_millionths(report.idle_gpu_milli_ms)},
           {"down_gpu_seconds", from_millionths(report.down_gpu_milli_ms)},
           {"capacity_gpu_seconds", from_millionths(report.capacity_gpu_milli_ms)},

@@ -374,7 +374,7 @@ TEST_CASE("fence: only with the word that the node is off") {
 }
 
 const char* const kReport = R"({"from": "2026-11-21T08:00:00.000Z", "to": "2026-11-21T09:00:00.000Z",
-  "rows": [{"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "within", "gpu_milli_ms": 1500000000},
+  "items": [{"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "within", "gpu_milli_ms": 1500000000},
            {"queue": "=cmd", "user": "ana", "gpu_model": "H100", "kind": "borrowed", "gpu_milli_ms": 500250000,
             "simulated": true}],
   "idle_gpu_milli_ms": 999750000, "down_gpu_milli_ms": 0, "capacity_gpu_milli_ms": 3000000000})";

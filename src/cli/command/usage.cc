@@ -34,7 +34,7 @@ using Account = std::tuple<std::string, std::string, std::string>;  // queue, us
 
 std::map<Account, Split> accounts_of(const Json& report) {
   std::map<Account, Split> accounts;
-  for (const Json& row : items(report, "rows")) {
+  for (const Json& row : items(report, "items")) {
     const std::string model = (is_true(row, "simulated") ? "simulated " : "") + show(row, "gpu_model");
     Split& split = accounts[{show(row, "queue"), show(row, "user"), model}];
     (show(row, "kind") == "borrowed" ? split.borrowed : split.within) += gpu_time(row, "gpu_milli_ms", "gpu_seconds");
@@ -88,7 +88,7 @@ std::string usage_table(const Json& report, std::size_t width) {
 // One line per account and kind, and the totals under kinds of their own, so that the lines add up to the capacity.
 std::string usage_csv(const Json& report) {
   std::string csv = "queue,user,gpu_model,kind,gpu_seconds,simulated\r\n";
-  for (const Json& row : items(report, "rows")) {
+  for (const Json& row : items(report, "items")) {
     for (const char* name : {"queue", "user", "gpu_model", "kind"}) csv += csv_text_cell(show(row, name)) + ",";
     csv += seconds_text(gpu_time(row, "gpu_milli_ms", "gpu_seconds")) + "," +
            (is_true(row, "simulated") ? "true" : "false") + "\r\n";
