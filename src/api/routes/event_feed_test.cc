@@ -180,6 +180,19 @@ TEST_CASE("a stream resumes behind Last-Event-ID, and an archived start is gone"
   CHECK_EQ(client.get("/v1/events?from=3").status, 200);
 }
 
+TEST_CASE("a stream behind an event that is not there yet is refused, for the log is another one") {
+  EventSource source;
+  for (int i = 0; i < 6; ++i) source.append();
+  const Client client(source);
+  const auto beyond = client.call({.target = "/v1/events?follow=true", .headers = {{"last-event-id", "7"}}});
+  CHECK_EQ(beyond.status, 410);
+  CHECK_NE(beyond.body.find("\"code\":\"beyond-end\""), std::string::npos);
+  CHECK_NE(beyond.body.find("snapshot"), std::string::npos);
+  for (const char* last : {"0", "6"}) {
+    CHECK(client.send({.target = "/v1/events?follow=true", .headers = {{"last-event-id", last}}})->stream != nullptr);
+  }
+}
+
 TEST_CASE("events by pages: every one once, and the end is known") {
   EventSource source;
   for (int i = 0; i < 1200; ++i) source.append();
