@@ -68,6 +68,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void drain() override;
   void kill() override { close(); }
   bool closed() const override { return state_ == State::kClosed; }
+  bool authenticated() const override { return authenticated_; }
 
   void deliver(Response response);
   void begin_stream(std::shared_ptr<StreamQueue> queue, StreamFormat format);
@@ -132,6 +133,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   Admitted admitted_{.route = nullptr, .request = {}};
   std::shared_ptr<Exchange> exchange_;
   std::string path_;  // of the request, once it is known to be one
+  bool authenticated_ = false;
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool http_1_0_ = false;
@@ -290,6 +292,7 @@ void HttpConnection::begin_body() {
   }
   admitted_ = std::move(std::get<Admitted>(decision));
   path_ = admitted_.request.path;
+  if (!admitted_.request.subject.empty()) authenticated_ = true;
   if (parser_->is_done()) return handle();
   parser_->eager(true);
   if (admitted_.expects_continue && in_.empty() && !http_1_0_) {

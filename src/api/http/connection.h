@@ -35,6 +35,7 @@ struct Site {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> open = 0;
+  std::atomic<std::uint64_t> unauthenticated_closed = 0;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> streams = 0;
   std::atomic<std::uint64_t> streams_dropped = 0;
@@ -54,6 +55,7 @@ class Connection {
   virtual void drain() = 0;                      // no further request; ends a stream
   virtual void kill() = 0;
   virtual bool closed() const = 0;
+  virtual bool authenticated() const = 0;  // a request with a valid token was admitted
 };
 
 // Takes over the connected socket.

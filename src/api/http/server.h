@@ -27,6 +27,9 @@ struct Limits {
   std::size_t header_count = 100;
   std::size_t body_bytes = 1024 * 1024;
   std::size_t connections = 2048;
+  // Of these, connections on which no request with a valid token was admitted yet. The oldest is closed when a new
+  // connection would be one too many, here or of all connections; so idle connections without a token lock nobody out.
+  std::size_t unauthenticated = 512;
   std::size_t streams = 1536;  // fewer than connections, so that watchers never lock out the others
   std::size_t stream_pending_bytes = 256 * 1024;
 };
@@ -54,6 +57,7 @@ struct ServerCounters {
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;  // over the limit
   std::uint64_t connections_open = 0;
+  std::uint64_t unauthenticated_closed = 0;  // to make room
   std::uint64_t requests = 0;
   std::uint64_t streams_open = 0;
   std::uint64_t streams_dropped = 0;  // the reader was too slow

@@ -391,7 +391,7 @@ TEST_CASE("server: connections over the limit get a 503, and room appears when o
   std::vector<TestSocket> sockets;
   for (int i = 0; i < 4; ++i) {
     sockets.push_back(fixture.connect());
-    sockets.back().send(get("/health"));
+    sockets.back().send(get("/who/me"));
     REQUIRE(sockets.back().answer().status == 200);
   }
   {
@@ -406,6 +406,56 @@ TEST_CASE("server: connections over the limit get a 503, and room appears when o
   TestSocket again = fixture.connect();
   again.send(get("/health"));
   CHECK(again.answer().status == 200);
+}
+
+TEST_CASE("server: connections without a token have their own share, and the oldest of them end first") {
+  ServerOptions options;
+  options.io_threads = 1;
+  options.limits.unauthenticated = 4;
+  const Fixture fixture(options);
+  TestSocket member = fixture.connect();
+  member.send(get("/who/me"));
+  REQUIRE(member.answer().status == 200);
+  std::vector<TestSocket> idle;
+  for (int i = 0; i < 4; ++i) idle.push_back(fixture.connect());
+  TestSocket public_only = fixture.connect();
+  public_only.send(get("/health", ""));
+  CHECK(public_only.answer().status == 200);
+  CHECK(idle[0].is_closed_by_server());
+  TestSocket wrong = fixture.connect();
+  wrong.send(get("/who/me", ""));
+  CHECK(wrong.answer().status == 401);
+  CHECK(idle[1].is_closed_by_server());
+  for (TestSocket* kept : {&idle[2], &member, &public_only}) {
+    kept->send(get("/who/me"));
+    CHECK(kept->answer().status == 200);
+  }
+  CHECK(fixture.server->counters().unauthenticated_closed == 2);
+  CHECK(fixture.server->counters().connections_refused == 0);
+}
+
+TEST_CASE("server: idle connections without a token lock nobody out") {
+  ServerOptions options;
+  options.limits.connections = 40;
+  options.limits.unauthenticated = 30;
+  const Fixture fixture(options);
+  std::vector<TestSocket> members;
+  for (int i = 0; i < 20; ++i) {
+    members.push_back(fixture.connect());
+    members.back().send(get("/who/me"));
+    REQUIRE(members.back().answer().status == 200);
+  }
+  std::vector<TestSocket> idle;
+  for (int i = 0; i < 120; ++i) idle.push_back(fixture.connect());
+  for (int i = 0; i < 10; ++i) {
+    members.push_back(fixture.connect());
+    members.back().send(get("/who/me"));
+    CHECK(members.back().answer().status == 200);
+  }
+  for (TestSocket& member : members) {
+    member.send(get("/who/me"));
+    CHECK(member.answer().status == 200);
+  }
 }
 
 TEST_CASE("server: no bytes whatever stop it") {
