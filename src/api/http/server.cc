@@ -193,6 +193,7 @@ class Server::Core {
     site_->wait_until_empty(grace);
     for (const auto& thread : threads_) thread->post([target = thread.get()] { target->finish(); });
     for (const auto& thread : threads_) thread->join();
+    site_->stop_workers();
   }
 
  private:

@@ -1,7 +1,8 @@
 #pragma once
 // The HTTP/1.1 server: a few I/O threads, each with its own connections, around a table of routes. It decides nothing.
 // Rules:
-//   1. Handlers run on I/O threads and must not block; they answer through a Responder, at once or later.
+//   1. Nothing blocks an I/O thread. Handlers of reads, and the steps of streams that catch up, run on threads beside
+//      them (router.h, Threads). All handlers answer through a Responder, at once or later.
 //   2. Every resource that a client can hold is bounded: connections, streams, heads, bodies, unsent bytes, and the
 //   time
 //      for each of them. What is over a limit gets its status (414, 431, 413, 408, 503) and the connection is closed.

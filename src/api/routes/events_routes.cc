@@ -137,6 +137,7 @@ void add_event_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/events",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "listEvents",
                .summary = "Events in the order in which they happened; with follow=true a stream that goes on.",
                .responses = {{.status = 200, .description = "A page of events, or the stream.", .schema = "EventList"},
