@@ -2,8 +2,10 @@
 // What the API asks of the daemon. Two ways only: a command goes to the inbox and is answered once it is durable; a
 // read is a function over the reader's state, which folds only durable events. Nothing here can stop the loop.
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -104,6 +106,13 @@ struct PastJob {
   std::uint64_t cursor = 0;
 };
 
+// A durable event as watchers get it, with its texts as streams send them. A text is made by the first watcher that
+// needs it and shared by the others. One thread at a time.
+struct LiveEvent {
+  const EventRecord& record;
+  mutable std::array<std::shared_ptr<const std::string>, 2> encoded = {};  // by http::StreamFormat
+};
+
 // Everything a read may look at; valid only during the call.
 struct View {
   state::State& state;  // durable; explain uses it as scratch paper
@@ -143,7 +152,8 @@ class Service {
   // Answered from another thread, once durable; at once with kUnavailable when the inbox is full or the server stops.
   virtual void submit(Command command, std::function<void(Result<control::Reply>)> answer) = 0;
 
-  // Runs the function on the caller's thread with the reader's state locked. Keep it short.
+  // Runs the function on the caller's thread with the reader's state locked. Reads, and all below that look at the
+  // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
   virtual Explained explain(JobId job) = 0;
@@ -164,7 +174,7 @@ class Service {
   // Durable events from `from` on, at most `limit`; and a call for each event that becomes durable later, in order,
   // without gap. The callback must not block.
   virtual Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) = 0;
-  using Watcher = std::function<void(const EventRecord&)>;
+  using Watcher = std::function<void(const LiveEvent&)>;
   virtual std::uint64_t watch(Watcher watcher) = 0;
   virtual void unwatch(std::uint64_t id) = 0;
 

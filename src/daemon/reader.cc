@@ -28,21 +28,32 @@ Reader::Reader(state::State state, billing::Meter meter, store::Log& log, std::u
       checkpointed_(state.last_seq()),
       state_(std::move(state)),
       meter_(std::move(meter)),
+      answers_([](Answers& answers) {
+        for (auto& [answer, reply] : answers) answer(std::move(reply));
+      }),
+      events_([this](const SharedBatch& batch) {
+        for (const EventRecord& record : batch->records) tell_watchers(record);
+      }),
       thread_([this] { run(); }) {}
 
 Reader::~Reader() { stop(); }
 
 void Reader::push(DurableBatch batch) {
+  Answers answers = std::move(batch.answers);
+  const auto shared = std::make_shared<const DurableBatch>(std::move(batch));
   {
     const std::lock_guard lock(queue_mutex_);
-    queue_.push_back(std::move(batch));
+    pushed_.push_back(shared);
   }
+  // Only now may an answer be given: the next read has to see its events.
+  if (!answers.empty()) answers_.push(std::move(answers));
+  if (!shared->records.empty()) events_.push(shared);
   ready_.notify_one();
 }
 
 void Reader::drain() {
-  std::unique_lock lock(queue_mutex_);
-  drained_.wait(lock, [&] { return queue_.empty() && !busy_; });
+  const std::lock_guard lock(state_mutex_);
+  fold_pushed();
 }
 
 void Reader::stop() {
@@ -52,47 +63,49 @@ void Reader::stop() {
     stopping_ = true;
   }
   ready_.notify_one();
+  answers_.stop();
+  events_.stop();
   thread_.join();
   checkpoint_if_due(true);
 }
 
 void Reader::run() {
   while (true) {
-    std::deque<DurableBatch> work;
     {
       std::unique_lock lock(queue_mutex_);
-      busy_ = false;
-      if (queue_.empty()) drained_.notify_all();
-      ready_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      work.swap(queue_);
-      busy_ = true;
+      ready_.wait(lock, [&] { return stopping_ || !pushed_.empty(); });
+      if (pushed_.empty()) return;
     }
-    for (DurableBatch& batch : work) {
-      fold(batch);
-      for (auto& [answer, reply] : batch.answers) answer(std::move(reply));
-    }
+    drain();
     checkpoint_if_due(false);
   }
 }
 
-void Reader::fold(const DurableBatch& batch) {
+void Reader::fold_pushed() {
+  std::deque<SharedBatch> batches;
   {
-    const std::lock_guard lock(state_mutex_);
-    if (metrics_) metrics_->on_iteration(batch.work);
-    for (const EventRecord& record : batch.records) {
-      if (metrics_) metrics_->on_event(record, state_);
-      meter_.apply(record);
-      state_.apply(record);
-    }
-    state_.clear_unreconciled();
-    state_.clear_roomier();
-    if (batch.vital_signs != 0) BERTH_CHECK(vital_signs(state_) == batch.vital_signs);
+    const std::lock_guard lock(queue_mutex_);
+    batches.swap(pushed_);
   }
-  const std::lock_guard lock(watch_mutex_);
+  for (const SharedBatch& batch : batches) fold(*batch);
+}
+
+void Reader::fold(const DurableBatch& batch) {
+  if (metrics_) metrics_->on_iteration(batch.work);
   for (const EventRecord& record : batch.records) {
-    for (const auto& [id, watcher] : watchers_) watcher(record);
+    if (metrics_) metrics_->on_event(record, state_);
+    meter_.apply(record);
+    state_.apply(record);
   }
+  state_.clear_unreconciled();
+  state_.clear_roomier();
+  if (batch.vital_signs != 0) BERTH_CHECK(vital_signs(state_) == batch.vital_signs);
+}
+
+void Reader::tell_watchers(const EventRecord& record) {
+  const api::LiveEvent event{record};
+  const std::lock_guard lock(watch_mutex_);
+  for (const auto& [id, watcher] : watchers_) watcher(event);
 }
 
 void Reader::checkpoint_if_due(bool now) {
@@ -114,6 +127,7 @@ void Reader::checkpoint_if_due(bool now) {
 
 void Reader::read(const std::function<void(state::State&, const billing::Meter&)>& look) {
   const std::lock_guard lock(state_mutex_);
+  fold_pushed();
   look(state_, meter_);
 }
 
@@ -124,6 +138,7 @@ void Reader::begin_metrics() {
 
 void Reader::read_metrics(const std::function<void(state::State&, const SchedulerMetrics&)>& look) {
   const std::lock_guard lock(state_mutex_);
+  fold_pushed();
   BERTH_CHECK(metrics_.has_value());
   look(state_, *metrics_);
 }

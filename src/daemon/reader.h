@@ -1,22 +1,32 @@
 #pragma once
-// The reader: a second state that folds only durable events, on a thread of its own. Lists, explanations, usage and
-// streams are served from it, so no request for reading touches the loop. It also proves P10 all the time: after each
-// batch its vital signs must equal those of the loop.
+// The reader: a second state that folds only durable events. Lists, explanations, usage and streams are served from it,
+// so no request for reading touches the loop. It also proves P10 all the time: after each batch its vital signs must
+// equal those of the loop.
+//
+// Nothing that the loop or an answer needs ever waits for a read:
+//   1. push only appends to queues.
+//   2. Answers are given on a thread of their own, whether or not the batch is folded.
+//   3. A read folds what was pushed before it looks. So it sees every event that was answered before it began.
+//   4. Watchers are told on another thread.
+// While nobody reads, a thread folds, so that what waits to be folded stays short. It also saves checkpoints.
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "api/service.h"
 #include "base/result.h"
 #include "billing/meter.h"
 #include "daemon/inbox.h"
+#include "daemon/queue_thread.h"
 #include "daemon/scheduler_metrics.h"
 #include "model/event.h"
 #include "state/state.h"
@@ -36,7 +46,7 @@ struct DurableBatch {
 
 class Reader {
  public:
-  using Watcher = std::function<void(const EventRecord&)>;
+  using Watcher = api::Service::Watcher;
 
   // Starts from the content of a checkpoint. Every `checkpoint_every` records its thread saves a checkpoint to `log`.
   Reader(state::State state, billing::Meter meter, store::Log& log, std::uint64_t checkpoint_every);
@@ -45,22 +55,28 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   void push(DurableBatch batch);
-  // Waits until everything pushed so far is folded.
+  // Folds everything pushed so far.
   void drain();
-  // Folds the rest, writes a last checkpoint and ends the thread.
+  // Gives the answers that are left, folds the rest, writes a last checkpoint and ends the threads.
   void stop();
 
   // Starts the metrics. Replayed events before this call do not count: an earlier process has counted them.
   void begin_metrics();
 
+  // One read at a time: a read may wait for another one.
   void read(const std::function<void(state::State&, const billing::Meter&)>& look);
   void read_metrics(const std::function<void(state::State&, const SchedulerMetrics&)>& look);
   std::uint64_t watch(Watcher watcher);
   void unwatch(std::uint64_t id);
 
  private:
+  using Answers = std::vector<std::pair<Answer, Result<control::Reply>>>;
+  using SharedBatch = std::shared_ptr<const DurableBatch>;
+
   void run();
+  void fold_pushed();  // requires: state_mutex_ is held
   void fold(const DurableBatch& batch);
+  void tell_watchers(const EventRecord& record);
   void checkpoint_if_due(bool now);
 
   store::Log& log_;
@@ -78,11 +94,12 @@ class Reader {
 
   std::mutex queue_mutex_;
   std::condition_variable ready_;
-  std::condition_variable drained_;
-  std::deque<DurableBatch> queue_;
-  bool busy_ = false;
+  std::deque<SharedBatch> pushed_;  // not folded yet
   bool stopping_ = false;
-  std::thread thread_;
+
+  QueueThread<Answers> answers_;
+  QueueThread<SharedBatch> events_;
+  std::thread thread_;  // folds
 };
 
 }  // namespace berth::daemon

@@ -10,7 +10,7 @@ namespace berth::store {
 
 namespace {
 
-constexpr std::size_t kChunkRecords = 1024;
+constexpr std::size_t kChunkRecords = 256;
 constexpr std::size_t kChunkBytes = 4U << 20U;
 constexpr std::uint64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
 

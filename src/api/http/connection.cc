@@ -24,6 +24,8 @@ using boost::system::error_code;
 
 constexpr std::size_t kHeadReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
+constexpr std::size_t kWriteBytes = 256 * 1024;  // at once; then other connections get a turn
+constexpr std::size_t kLargeBodyBytes = 64 * 1024;
 constexpr std::size_t kStreamWriteBytes = 64 * 1024;
 constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;  // read and thrown away so that a refusal arrives
 constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
@@ -37,6 +39,19 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+void report(const Site& site, const std::string& fault) {
+  if (site.options.on_fault) site.options.on_fault(fault);
+}
+
+void run_handler(const Site& site, const Admitted& admitted, const Responder& responder) {
+  try {
+    admitted.route->handler(admitted.request, responder);
+  } catch (const std::exception& exception) {
+    report(site, admitted.route->doc.operation_id.text + ": " + exception.what());
+    responder.send(problem(500, "internal", "the request failed within the server"));
+  }
+}
+
 class HttpConnection;
 
 // The slot that a Responder answers through. Whoever claims it first (an answer, a stream, the deadline) has it.
@@ -46,6 +61,7 @@ class Exchange : public AnswerSlot {
       : io_(std::move(io)), site_(std::move(site)), connection_(std::move(connection)) {}
 
   bool claim() { return !claimed_.exchange(true); }
+  bool claimed() const { return claimed_; }
   bool answer(Response response) override;
   std::shared_ptr<StreamSink> answer_with_stream(StreamFormat format) override;
 
@@ -68,6 +84,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void drain() override;
   void kill() override { close(); }
   bool closed() const override { return state_ == State::kClosed; }
+  bool authenticated() const override { return authenticated_; }
 
   void deliver(Response response);
   void begin_stream(std::shared_ptr<StreamQueue> queue, StreamFormat format);
@@ -97,8 +114,8 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void refuse_late(std::string_view what);
   void answer_unread(Response response);  // the rest of the request is not read
   void send_response(Response response);
+  void write_large_body();
   Response sendable(Response response) const;
-  void report(const std::string& fault) const;
   void deadline_passed();
 
   void watch_stream_reader();
@@ -124,6 +141,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   std::string in_;           // received and not yet parsed
   std::size_t scanned_ = 0;  // of in_, in search of the end of the head
   std::string out_;
+  std::string large_body_;
   std::size_t out_sent_ = 0;
   Step after_write_ = nullptr;
   std::uint64_t read_ticket_ = 0;  // a read that was given up finds another one here
@@ -132,6 +150,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   Admitted admitted_{.route = nullptr, .request = {}};
   std::shared_ptr<Exchange> exchange_;
   std::string path_;  // of the request, once it is known to be one
+  bool authenticated_ = false;
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool http_1_0_ = false;
@@ -208,7 +227,7 @@ void HttpConnection::write(std::string bytes, Step next) {
 
 void HttpConnection::write_rest() {
   deadline_ = Clock::now() + site_->options.timeouts.write;
-  socket_.async_write_some(asio::buffer(out_.data() + out_sent_, out_.size() - out_sent_),
+  socket_.async_write_some(asio::buffer(out_.data() + out_sent_, std::min(out_.size() - out_sent_, kWriteBytes)),
                            [self = shared_from_this()](error_code ec, std::size_t count) {
                              if (self->closed()) return;
                              if (ec) return self->close();
@@ -290,6 +309,7 @@ void HttpConnection::begin_body() {
   }
   admitted_ = std::move(std::get<Admitted>(decision));
   path_ = admitted_.request.path;
+  if (!admitted_.request.subject.empty()) authenticated_ = true;
   if (parser_->is_done()) return handle();
   parser_->eager(true);
   if (admitted_.expects_continue && in_.empty() && !http_1_0_) {
@@ -332,19 +352,16 @@ void HttpConnection::refuse_body(error_code ec) {
 }
 
 void HttpConnection::handle() {
-  Admitted admitted = std::move(admitted_);
-  admitted.request.body = std::move(parser_->get().body());
-  admitted.request.peer = peer_;
+  const auto admitted = std::make_shared<Admitted>(std::move(admitted_));
+  admitted->request.body = std::move(parser_->get().body());
+  admitted->request.peer = peer_;
   parser_.reset();
   enter(State::kHandling, site_->options.timeouts.handler);
   exchange_ = std::make_shared<Exchange>(io_, site_, weak_from_this());
-  const Responder responder(exchange_);
-  try {
-    admitted.route->handler(admitted.request, responder);
-  } catch (const std::exception& exception) {
-    report(admitted.route->doc.operation_id.text + ": " + exception.what());
-    responder.send(problem(500, "internal", "the request failed within the server"));
-  }
+  site_->run_on(admitted->route->threads, [site = site_, exchange = exchange_, admitted] {
+    if (exchange->claimed()) return;  // the client has gone, or has waited too long
+    run_handler(*site, *admitted, Responder(exchange));
+  });
 }
 
 void HttpConnection::deliver(Response response) {
@@ -353,7 +370,7 @@ void HttpConnection::deliver(Response response) {
 
 Response HttpConnection::sendable(Response response) const {
   if (!can_be_sent(response)) {
-    report("an answer on " + path_ + " has a status or header that cannot be sent");
+    report(*site_, "an answer on " + path_ + " has a status or header that cannot be sent");
     response = problem(500, "internal", "the request failed within the server");
   }
   if (!path_.empty()) state_instance(response, path_);
@@ -363,12 +380,22 @@ Response HttpConnection::sendable(Response response) const {
 void HttpConnection::send_response(Response response) {
   if (site_->stopping) keep_alive_ = false;
   enter(State::kWriting, site_->options.timeouts.write);
-  write(to_wire(sendable(std::move(response)), {.head_only = head_only_, .keep_alive = keep_alive_}),
-        &HttpConnection::answer_finished);
+  response = sendable(std::move(response));
+  const WireOptions options{.head_only = head_only_, .keep_alive = keep_alive_};
+  if (head_only_ || response.body.size() < kLargeBodyBytes) {
+    return write(to_wire(response, options), &HttpConnection::answer_finished);
+  }
+  std::string head = head_to_wire(response, options);
+  large_body_ = std::move(response.body);
+  write(std::move(head), &HttpConnection::write_large_body);
 }
+
+// Without copying it behind its head: that would hold up the other connections.
+void HttpConnection::write_large_body() { write(std::move(large_body_), &HttpConnection::answer_finished); }
 
 void HttpConnection::answer_finished() {
   path_.clear();
+  out_.shrink_to_fit();
   if (!keep_alive_ || site_->stopping) return linger();
   await_request();
 }
@@ -387,10 +414,6 @@ void HttpConnection::refuse_late(std::string_view what) {
 void HttpConnection::answer_unread(Response response) {
   keep_alive_ = false;
   send_response(std::move(response));
-}
-
-void HttpConnection::report(const std::string& fault) const {
-  if (site_->options.on_fault) site_->options.on_fault(fault);
 }
 
 // --- Deadlines and the end.
@@ -504,7 +527,7 @@ void HttpConnection::pump_stream() {
   std::string bytes = queue_->take(kStreamWriteBytes);
   if (!bytes.empty()) return write_stream(http_1_0_ ? std::move(bytes) : to_chunk(bytes));
   if (queue_->ended()) return end_stream();
-  queue_->drained();
+  if (auto next_step = queue_->take_drained()) site_->stream_steps.post(std::move(next_step));
 }
 
 void HttpConnection::tick_stream(Clock::time_point now) {
@@ -538,6 +561,21 @@ void HttpConnection::stream_chatter() {
 }
 
 }  // namespace
+
+void Site::run_on(Threads threads, std::function<void()> work) {
+  switch (threads) {
+    case Threads::kIo:
+      return work();
+    case Threads::kReads:
+      return reads.post(std::move(work));
+    case Threads::kLongReads:
+      return long_reads.post(std::move(work));
+  }
+}
+
+void Site::stop_workers() {
+  for (Workers* workers : {&reads, &long_reads, &stream_steps}) workers->stop();
+}
 
 void Site::connection_closed() {
   const std::lock_guard lock(mutex_);

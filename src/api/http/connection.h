@@ -1,6 +1,7 @@
 #pragma once
 // One client's connection and its life: head, body, handler, answer, and again. Everything here happens on the I/O
-// thread of the connection's io_context; only Site's counters are shared. (Asio is named here, never included.)
+// thread of the connection's io_context, but handlers of reads, which run on the Site's threads; what is shared is in
+// Site. (Asio is named here, never included.)
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "api/http/server.h"
+#include "api/http/workers.h"
 
 namespace boost::asio {
 class io_context;
@@ -25,6 +27,9 @@ struct Site {
   Site(ServerOptions chosen, Router table, Authenticator tokens)
       : options(std::move(chosen)), router(std::move(table)), authenticator(std::move(tokens)) {}
 
+  // Runs the work at once for kIo, else on other threads.
+  void run_on(Threads threads, std::function<void()> work);
+  void stop_workers();  // not from one of them
   void connection_closed();
   bool wait_until_empty(std::chrono::milliseconds at_most);
 
@@ -35,12 +40,17 @@ struct Site {
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> open = 0;
+  std::atomic<std::uint64_t> unauthenticated_closed = 0;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> streams = 0;
   std::atomic<std::uint64_t> streams_dropped = 0;
   std::atomic<std::uint64_t> timeouts = 0;
+  Workers reads{2, 0};
+  Workers long_reads{2, kLowPriority};
+  Workers stream_steps{1, kLowPriority};
 
  private:
+  static constexpr int kLowPriority = 10;  // about a tenth of the time of others where all want the same core
   std::mutex mutex_;
   std::condition_variable emptied_;
 };
@@ -54,6 +64,7 @@ class Connection {
   virtual void drain() = 0;                      // no further request; ends a stream
   virtual void kill() = 0;
   virtual bool closed() const = 0;
+  virtual bool authenticated() const = 0;  // a request with a valid token was admitted
 };
 
 // Takes over the connected socket.

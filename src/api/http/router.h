@@ -16,7 +16,7 @@
 
 namespace berth::http {
 
-// Runs on an I/O thread and must not block; exceptions that escape become a 500 problem. The Request lives only as long
+// Runs on the threads that its route names; exceptions that escape become a 500 problem. The Request lives only as long
 // as the call: copy what a later answer needs.
 using Handler = std::function<void(const Request&, Responder)>;
 
@@ -65,10 +65,16 @@ struct RouteDoc {
 
 enum class Access : std::uint8_t { kToken, kPublic };
 
+// Where a handler runs. On an I/O thread it must not block: it holds up all connections of the thread. Reads wait for
+// each other, for files and for the log's database, so they have threads of their own; those that look at all jobs or
+// try placements have others, at lower priority, so that they hold up neither short reads nor anything else.
+enum class Threads : std::uint8_t { kIo, kReads, kLongReads };
+
 struct Route {
   Method method;        // GET serves HEAD too; OPTIONS is answered from the table
   std::string pattern;  // "/v1/jobs/{id}": literal segments and whole-segment parameters
   Access access;
+  Threads threads = Threads::kIo;
   RouteDoc doc;
   Handler handler;
 };

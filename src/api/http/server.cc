@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -27,12 +28,17 @@ using boost::system::error_code;
 constexpr std::chrono::milliseconds kTick{50};
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors have run out
 constexpr std::size_t kRefusalsAtOnce = 64;             // connections over the limit that still get their 503
+constexpr std::size_t kAcceptsAtOnce = 32;              // then the connections get a turn
 
 // One I/O thread and the connections that live on it. All but start, post and join happen on the thread.
 class IoThread {
  public:
-  explicit IoThread(std::shared_ptr<Site> site)
-      : io_(std::make_shared<asio::io_context>(1)), site_(std::move(site)), work_(io_->get_executor()), timer_(*io_) {}
+  IoThread(std::shared_ptr<Site> site, std::size_t unauthenticated_most)
+      : io_(std::make_shared<asio::io_context>(1)),
+        site_(std::move(site)),
+        unauthenticated_most_(unauthenticated_most),
+        work_(io_->get_executor()),
+        timer_(*io_) {}
 
   asio::io_context& io() { return *io_; }
   void start() {
@@ -43,7 +49,7 @@ class IoThread {
     asio::post(*io_, std::move(work));
   }
 
-  void adopt(int socket, std::string peer, bool refused) {
+  void adopt(int socket, std::string peer, bool over_limit) {
     auto connection = site_->stopping ? nullptr : make_connection(io_, site_, socket, std::move(peer));
     if (connection == nullptr) {
       ::close(socket);
@@ -51,7 +57,12 @@ class IoThread {
     }
     connections_.push_back(connection);
     if (connections_.size() == 1) await_tick();
-    if (refused) return connection->begin_refused();
+    if (over_limit && !close_unauthenticated()) {
+      ++site_->refused;
+      return connection->begin_refused();
+    }
+    if (unauthenticated_.size() >= unauthenticated_most_) close_unauthenticated();
+    unauthenticated_.push_back(connection);
     connection->begin();
   }
 
@@ -63,6 +74,7 @@ class IoThread {
   void finish() {
     for (const auto& connection : connections_) connection->kill();
     connections_.clear();
+    unauthenticated_.clear();
     timer_.cancel();
     work_.reset();
   }
@@ -92,18 +104,31 @@ class IoThread {
     });
   }
 
+  // Closes the oldest connection that is not authenticated. Returns false if there is none.
+  bool close_unauthenticated() {
+    std::erase_if(unauthenticated_, [](const auto& each) { return each->closed() || each->authenticated(); });
+    if (unauthenticated_.empty()) return false;
+    unauthenticated_.front()->kill();
+    unauthenticated_.pop_front();
+    ++site_->unauthenticated_closed;
+    return true;
+  }
+
   void tick() {
     const auto now = Clock::now();
     for (const auto& connection : connections_) connection->tick(now);
     std::erase_if(connections_, [](const auto& connection) { return connection->closed(); });
+    std::erase_if(unauthenticated_, [](const auto& each) { return each->closed() || each->authenticated(); });
     if (!connections_.empty()) await_tick();
   }
 
   std::shared_ptr<asio::io_context> io_;
   std::shared_ptr<Site> site_;
+  const std::size_t unauthenticated_most_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
   std::vector<std::shared_ptr<Connection>> connections_;
+  std::deque<std::shared_ptr<Connection>> unauthenticated_;  // among connections_, oldest first, and some more
   std::thread thread_;
 };
 
@@ -137,7 +162,8 @@ Result<int> listen_on(const asio::ip::tcp::endpoint& endpoint) {
 class Server::Core {
  public:
   Core(std::shared_ptr<Site> site, std::size_t threads) : site_(std::move(site)) {
-    for (std::size_t i = 0; i < threads; ++i) threads_.push_back(std::make_unique<IoThread>(site_));
+    const std::size_t share = std::max<std::size_t>(1, site_->options.limits.unauthenticated / threads);
+    for (std::size_t i = 0; i < threads; ++i) threads_.push_back(std::make_unique<IoThread>(site_, share));
     acceptor_.emplace(threads_.front()->io());
     pause_.emplace(threads_.front()->io());
   }
@@ -167,6 +193,7 @@ class Server::Core {
     site_->wait_until_empty(grace);
     for (const auto& thread : threads_) thread->post([target = thread.get()] { target->finish(); });
     for (const auto& thread : threads_) thread->join();
+    site_->stop_workers();
   }
 
  private:
@@ -178,7 +205,7 @@ class Server::Core {
   }
 
   void accept_all() {
-    while (true) {
+    for (std::size_t accepted = 0; accepted < kAcceptsAtOnce; ++accepted) {
       asio::ip::tcp::endpoint peer;
       auto length = static_cast<socklen_t>(peer.capacity());
       const int socket = ::accept4(acceptor_->native_handle(), peer.data(), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -191,6 +218,7 @@ class Server::Core {
         return pause_accepting();
       }
     }
+    await_connection();
   }
 
   // Out of descriptors or memory: waiting connections stay in the kernel's queue for a moment.
@@ -206,14 +234,14 @@ class Server::Core {
     const std::size_t limit = site_->options.limits.connections;
     const std::uint64_t open = ++site_->open;
     ++site_->accepted;
-    if (open > limit) ++site_->refused;
     if (open > limit + kRefusalsAtOnce) {
+      ++site_->refused;
       ::close(socket);
       return site_->connection_closed();
     }
     IoThread* thread = threads_[next_thread_++ % threads_.size()].get();
-    thread->post([thread, socket, peer = std::move(peer), refused = open > limit]() mutable {
-      thread->adopt(socket, std::move(peer), refused);
+    thread->post([thread, socket, peer = std::move(peer), over_limit = open > limit]() mutable {
+      thread->adopt(socket, std::move(peer), over_limit);
     });
   }
 
@@ -268,6 +296,7 @@ ServerCounters Server::counters() const {
   return {.connections_accepted = site.accepted,
           .connections_refused = site.refused,
           .connections_open = site.open,
+          .unauthenticated_closed = site.unauthenticated_closed,
           .requests = site.requests,
           .streams_open = site.streams,
           .streams_dropped = site.streams_dropped,

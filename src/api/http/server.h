@@ -1,7 +1,8 @@
 #pragma once
 // The HTTP/1.1 server: a few I/O threads, each with its own connections, around a table of routes. It decides nothing.
 // Rules:
-//   1. Handlers run on I/O threads and must not block; they answer through a Responder, at once or later.
+//   1. Nothing blocks an I/O thread. Handlers of reads, and the steps of streams that catch up, run on threads beside
+//      them (router.h, Threads). All handlers answer through a Responder, at once or later.
 //   2. Every resource that a client can hold is bounded: connections, streams, heads, bodies, unsent bytes, and the
 //   time
 //      for each of them. What is over a limit gets its status (414, 431, 413, 408, 503) and the connection is closed.
@@ -27,6 +28,9 @@ struct Limits {
   std::size_t header_count = 100;
   std::size_t body_bytes = 1024 * 1024;
   std::size_t connections = 2048;
+  // Of these, connections on which no request with a valid token was admitted yet. The oldest is closed when a new
+  // connection would be one too many, here or of all connections; so idle connections without a token lock nobody out.
+  std::size_t unauthenticated = 512;
   std::size_t streams = 1536;  // fewer than connections, so that watchers never lock out the others
   std::size_t stream_pending_bytes = 256 * 1024;
 };
@@ -54,6 +58,7 @@ struct ServerCounters {
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;  // over the limit
   std::uint64_t connections_open = 0;
+  std::uint64_t unauthenticated_closed = 0;  // to make room
   std::uint64_t requests = 0;
   std::uint64_t streams_open = 0;
   std::uint64_t streams_dropped = 0;  // the reader was too slow

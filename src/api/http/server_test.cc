@@ -28,6 +28,25 @@ struct Desk {
   std::vector<Responder> responders;
   std::vector<Stream> streams;
   std::atomic<int> streams_closed = 0;
+  bool gate_open = false;
+  int at_gate = 0;
+
+  // Handlers and steps that hang until the test opens the gate.
+  void hang() {
+    std::unique_lock lock(mutex);
+    ++at_gate;
+    arrived.notify_all();
+    arrived.wait(lock, [this] { return gate_open; });
+  }
+  void wait_at_gate(int count) {
+    std::unique_lock lock(mutex);
+    arrived.wait(lock, [&] { return at_gate >= count; });
+  }
+  void open_gate() {
+    const std::lock_guard lock(mutex);
+    gate_open = true;
+    arrived.notify_all();
+  }
 
   void keep(const Responder& responder) {
     const std::lock_guard lock(mutex);
@@ -92,6 +111,16 @@ Router test_router(Desk& desk) {
   router.add(route(Method::kGet, "/large", [](const Request&, const Responder& responder) {
     responder.send({.body = std::string(8 * 1024 * 1024, 'x')});
   }));
+  Route long_read = route(Method::kGet, "/long", [&desk](const Request&, const Responder& responder) {
+    desk.hang();
+    responder.send({.body = "long"});
+  });
+  long_read.threads = Threads::kLongReads;
+  router.add(long_read);
+  Route short_read = route(Method::kGet, "/short",
+                           [](const Request&, const Responder& responder) { responder.send({.body = "short"}); });
+  short_read.threads = Threads::kReads;
+  router.add(short_read);
   Route events = route(Method::kGet, "/events", [&desk](const Request& request, const Responder& responder) {
     const Stream stream = responder.stream(request.stream_format);
     stream.send({.id = "0", .data = "{\"resumed_after\":\"" + request.last_event_id + "\"}"});
@@ -115,6 +144,7 @@ struct Fixture {
     server = std::move(*started);
   }
   ~Fixture() {
+    desk.open_gate();
     desk.streams.clear();
     desk.responders.clear();
   }
@@ -391,7 +421,7 @@ TEST_CASE("server: connections over the limit get a 503, and room appears when o
   std::vector<TestSocket> sockets;
   for (int i = 0; i < 4; ++i) {
     sockets.push_back(fixture.connect());
-    sockets.back().send(get("/health"));
+    sockets.back().send(get("/who/me"));
     REQUIRE(sockets.back().answer().status == 200);
   }
   {
@@ -406,6 +436,106 @@ TEST_CASE("server: connections over the limit get a 503, and room appears when o
   TestSocket again = fixture.connect();
   again.send(get("/health"));
   CHECK(again.answer().status == 200);
+}
+
+TEST_CASE("server: connections without a token have their own share, and the oldest of them end first") {
+  ServerOptions options;
+  options.io_threads = 1;
+  options.limits.unauthenticated = 4;
+  const Fixture fixture(options);
+  TestSocket member = fixture.connect();
+  member.send(get("/who/me"));
+  REQUIRE(member.answer().status == 200);
+  std::vector<TestSocket> idle;
+  for (int i = 0; i < 4; ++i) idle.push_back(fixture.connect());
+  TestSocket public_only = fixture.connect();
+  public_only.send(get("/health", ""));
+  CHECK(public_only.answer().status == 200);
+  CHECK(idle[0].is_closed_by_server());
+  TestSocket wrong = fixture.connect();
+  wrong.send(get("/who/me", ""));
+  CHECK(wrong.answer().status == 401);
+  CHECK(idle[1].is_closed_by_server());
+  for (TestSocket* kept : {&idle[2], &member, &public_only}) {
+    kept->send(get("/who/me"));
+    CHECK(kept->answer().status == 200);
+  }
+  CHECK(fixture.server->counters().unauthenticated_closed == 2);
+  CHECK(fixture.server->counters().connections_refused == 0);
+}
+
+TEST_CASE("server: idle connections without a token lock nobody out") {
+  ServerOptions options;
+  options.limits.connections = 40;
+  options.limits.unauthenticated = 30;
+  const Fixture fixture(options);
+  std::vector<TestSocket> members;
+  for (int i = 0; i < 20; ++i) {
+    members.push_back(fixture.connect());
+    members.back().send(get("/who/me"));
+    REQUIRE(members.back().answer().status == 200);
+  }
+  std::vector<TestSocket> idle;
+  for (int i = 0; i < 120; ++i) idle.push_back(fixture.connect());
+  for (int i = 0; i < 10; ++i) {
+    members.push_back(fixture.connect());
+    members.back().send(get("/who/me"));
+    CHECK(members.back().answer().status == 200);
+  }
+  for (TestSocket& member : members) {
+    member.send(get("/who/me"));
+    CHECK(member.answer().status == 200);
+  }
+}
+
+TEST_CASE("server: long reads that hang hold up neither short reads nor anything else") {
+  ServerOptions options;
+  options.io_threads = 1;
+  Fixture fixture(options);
+  std::vector<TestSocket> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.push_back(fixture.connect());
+    readers.back().send(get("/long"));
+  }
+  fixture.desk.wait_at_gate(2);
+  TestSocket other = fixture.connect();
+  other.send(post_echo("Content-Length: 4\r\n\r\nbody") + get("/short"));
+  CHECK(other.answer().body == "body");
+  CHECK(other.answer().body == "short");
+  fixture.desk.open_gate();
+  for (TestSocket& reader : readers) CHECK(reader.answer().body == "long");
+}
+
+TEST_CASE("server: a read whose client was told that it takes too long is not begun") {
+  ServerOptions options;
+  options.io_threads = 1;
+  options.timeouts.handler = milliseconds(100);
+  Fixture fixture(options);
+  std::vector<TestSocket> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.push_back(fixture.connect());
+    readers.back().send(get("/long"));
+  }
+  for (TestSocket& reader : readers) CHECK(reader.answer().status == 503);
+  fixture.desk.open_gate();
+  TestSocket late = fixture.connect();
+  late.send(get("/long"));
+  CHECK(late.answer().body == "long");
+  CHECK(fixture.desk.at_gate == 3);
+}
+
+TEST_CASE("stream: a step that hangs holds up no request") {
+  ServerOptions options;
+  options.io_threads = 1;
+  Fixture fixture(options);
+  TestSocket watcher = fixture.connect();
+  watcher.send(get("/events"));
+  fixture.desk.wait_for_streams(1).front().on_drained([&fixture] { fixture.desk.hang(); });
+  fixture.desk.wait_at_gate(1);
+  TestSocket other = fixture.connect();
+  other.send(post_echo("Content-Length: 4\r\n\r\nbody") + get("/short"));
+  CHECK(other.answer().body == "body");
+  CHECK(other.answer().body == "short");
 }
 
 TEST_CASE("server: no bytes whatever stop it") {

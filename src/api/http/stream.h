@@ -57,7 +57,8 @@ class Stream {
   // Called once, on an I/O thread, when the reader is gone or the stream was closed; at once if that was before.
   // The callback must not hold the Stream itself.
   void on_close(std::function<void()> callback) const;
-  // Called on an I/O thread once at first, and then each time everything sent so far has been handed to the kernel.
+  // Called once at first, and then each time everything sent so far has been handed to the kernel; on a thread of the
+  // server that takes a step of one stream after the other, at low priority. It may block.
   void on_drained(std::function<void()> callback) const;
 
  private:

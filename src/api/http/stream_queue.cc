@@ -92,15 +92,11 @@ bool StreamQueue::ended() const {
   return closed_ && chunks_.empty();
 }
 
-void StreamQueue::drained() {
-  std::function<void()> callback;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!drained_due_ || !chunks_.empty()) return;
-    drained_due_ = false;
-    callback = on_drained_;
-  }
-  if (callback) callback();
+std::function<void()> StreamQueue::take_drained() {
+  const std::lock_guard lock(mutex_);
+  if (!drained_due_ || !chunks_.empty()) return {};
+  drained_due_ = false;
+  return on_drained_;
 }
 
 void StreamQueue::reader_gone() {

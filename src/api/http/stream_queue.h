@@ -29,10 +29,10 @@ class StreamQueue : public StreamSink {
   // For the connection.
   std::string take(std::size_t max_bytes);  // at least one chunk if there is any; empty if there is none
   void taken_is_sent();
-  bool overflowed() const;  // a reader too slow: nothing more will come
-  bool ended() const;       // closed by the writers, and everything was taken
-  void drained();           // calls on_drained if it is due
-  void reader_gone();       // no more writes; calls on_close once
+  bool overflowed() const;               // a reader too slow: nothing more will come
+  bool ended() const;                    // closed by the writers, and everything was taken
+  std::function<void()> take_drained();  // what was given to on_drained, if its call is due; else empty
+  void reader_gone();                    // no more writes; calls on_close once
 
  private:
   void wake(std::unique_lock<std::mutex> lock);

@@ -69,9 +69,8 @@ bool can_be_sent(const Response& response) {
   return true;
 }
 
-std::string to_wire(const Response& response, const WireOptions& options) {
+std::string head_to_wire(const Response& response, const WireOptions& options) {
   std::string text;
-  text.reserve(256 + response.body.size());
   append_status(text, response.status);
   if (may_have_body(response.status)) {
     append_header(text, "Content-Type", response.content_type);
@@ -80,6 +79,11 @@ std::string to_wire(const Response& response, const WireOptions& options) {
   for (const Header& header : response.headers) append_header(text, header.name, header.value);
   append_header(text, "Connection", options.keep_alive ? "keep-alive" : "close");
   text += "\r\n";
+  return text;
+}
+
+std::string to_wire(const Response& response, const WireOptions& options) {
+  std::string text = head_to_wire(response, options);
   if (!options.head_only && may_have_body(response.status)) text += response.body;
   return text;
 }

@@ -16,6 +16,7 @@ struct WireOptions {
 // False if a header of the response would break the framing: a control character, or a name that is not a token.
 bool can_be_sent(const Response& response);
 
+std::string head_to_wire(const Response& response, const WireOptions& options);  // all that comes before the body
 std::string to_wire(const Response& response, const WireOptions& options);
 // The head of a stream; each part of the body then goes through to_chunk if `chunked`, and kLastChunk ends it.
 std::string stream_head(StreamFormat format, bool chunked);

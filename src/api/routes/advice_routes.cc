@@ -48,6 +48,7 @@ void add_advice_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/advice",
        .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "getAdvice",
                .summary = "Which of the usual pitfalls the cluster is in, with numbers, and what would mend them.",
                .responses = {{.status = 200, .description = "Warnings first.", .schema = "Advice"}},

@@ -74,6 +74,7 @@ void add_capacity_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/capacity",
        .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "getCapacity",
                .summary = "Which idle nodes could go, and which further nodes would start jobs that wait.",
                .responses = {{.status = 200, .description = "By kind of node.", .schema = "Capacity"},

@@ -61,6 +61,7 @@ void add_clock_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/clock",
               .access = Access::kToken,
+              .threads = http::Threads::kReads,
               .doc = {.operation_id = "getClock",
                       .summary = "The server's clock and the wall clock of its machine.",
                       .responses = {{.status = 200, .description = "Both.", .schema = "Clock"}},

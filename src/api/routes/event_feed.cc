@@ -10,7 +10,15 @@ namespace berth::api {
 namespace {
 
 constexpr std::size_t kPage = 256;
+constexpr std::size_t kPageBytes =
+    64 * 1024;                            // then the rest of the page waits: much less than a stream may have pending
 constexpr std::size_t kPagesPerStep = 8;  // looked through at once for a filter that leaves most out
+
+const http::Chunk& encoded(const LiveEvent& event, http::StreamFormat format) {
+  http::Chunk& text = event.encoded.at(static_cast<std::size_t>(format));
+  if (text == nullptr) text = http::encode(stream_event(event.record), format);
+  return text;
+}
 
 }  // namespace
 
@@ -27,7 +35,7 @@ http::StreamEvent stream_event(const EventRecord& record) {
 
 void EventFeed::start(Service& service, http::Stream stream, EventFilter filter, Seq from) {
   const std::shared_ptr<EventFeed> feed(new EventFeed(service, std::move(stream), std::move(filter), from));
-  const std::uint64_t watch = service.watch([feed](const EventRecord& record) { feed->on_durable(record); });
+  const std::uint64_t watch = service.watch([feed](const LiveEvent& event) { feed->on_durable(event); });
   // The watch holds the feed and the feed the stream; when the reader is gone the watch is given up, and all with it.
   feed->stream_.on_drained([weak = std::weak_ptr(feed)] {
     if (const auto alive = weak.lock()) alive->catch_up();
@@ -35,9 +43,11 @@ void EventFeed::start(Service& service, http::Stream stream, EventFilter filter,
   feed->stream_.on_close([&service, watch] { service.unwatch(watch); });
 }
 
-bool EventFeed::send(const EventRecord& record) {
-  if (!filter_.wants(record)) return false;
-  return stream_.send(stream_event(record));
+std::size_t EventFeed::send(const EventRecord& record) {
+  if (!filter_.wants(record)) return 0;
+  const http::Chunk chunk = http::encode(stream_event(record), stream_.format());
+  stream_.send(chunk);
+  return chunk->size();
 }
 
 bool EventFeed::go_live() {
@@ -52,31 +62,34 @@ void EventFeed::catch_up() {
     if (live_) return;
     from = next_;
   }
-  bool sent = false;
-  for (std::size_t page = 0; page < kPagesPerStep && !sent; ++page) {
+  std::size_t sent_bytes = 0;
+  for (std::size_t page = 0; page < kPagesPerStep && sent_bytes == 0; ++page) {
     const auto events = service_.events(from, kPage);
     if (!events) {
       stream_.close();  // archived meanwhile, or the log cannot be read: asking again says which
       return;
     }
+    const Seq end = from + events.value().size();
     for (const EventRecord& record : events.value()) {
-      sent = send(record) || sent;
+      if (sent_bytes >= kPageBytes) break;
+      sent_bytes += send(record);
       from = record.seq + 1;
     }
     const std::lock_guard lock(mutex_);
     next_ = from;
-    if (events.value().size() < kPage && go_live()) return;
+    if (events.value().size() < kPage && from == end && go_live()) return;
   }
   // Whatever leaves brings the next step; when the filter left out everything, a heartbeat does.
-  if (!sent) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));
+  if (sent_bytes == 0) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));
 }
 
-void EventFeed::on_durable(const EventRecord& record) {
+void EventFeed::on_durable(const LiveEvent& event) {
+  const Seq seq = event.record.seq;
   const std::lock_guard lock(mutex_);
-  watched_ = record.seq;
-  if (!live_ || record.seq < next_) return;
-  send(record);
-  next_ = record.seq + 1;
+  watched_ = seq;
+  if (!live_ || seq < next_) return;
+  if (filter_.wants(event.record)) stream_.send(encoded(event, stream_.format()));
+  next_ = seq + 1;
 }
 
 }  // namespace berth::api

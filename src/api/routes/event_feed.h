@@ -3,7 +3,8 @@
 // has neither gap nor repeat: the feed watches before it reads the first page, notes how far the watched events have
 // come, and goes live only when a page ended beyond that; an event at or below what was sent is not sent again.
 //
-// A page is sent when everything before it has left (Stream::on_drained), so a long history costs no memory. Once live,
+// A page is sent when everything before it has left (Stream::on_drained), so a long history costs no memory, and many
+// streams that catch up take turns, page by page. Once live,
 // a reader that is too slow is dropped by its stream; it comes back with Last-Event-ID.
 
 #include <cstdint>
@@ -35,9 +36,9 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   EventFeed(Service& service, http::Stream stream, EventFilter filter, Seq from)
       : service_(service), stream_(std::move(stream)), filter_(std::move(filter)), next_(from) {}
 
-  void catch_up();                          // on an I/O thread, when everything sent has left
-  void on_durable(const EventRecord& one);  // on the reader's thread
-  bool send(const EventRecord& record);     // false if the filter leaves it out
+  void catch_up();                              // on the thread of stream steps, when everything sent has left
+  void on_durable(const LiveEvent& event);      // on the thread that tells watchers
+  std::size_t send(const EventRecord& record);  // returns the bytes; 0 if the filter leaves it out
   bool go_live();
 
   Service& service_;

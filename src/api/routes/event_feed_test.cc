@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "api/http/server.h"
 #include "api/routes/fake_service.h"
 #include "base/random.h"
 
@@ -25,7 +26,8 @@ class EventSource : public FakeService {
       log.push_back(record);
     }
     const std::lock_guard lock(watch_mutex_);
-    for (const auto& [id, watcher] : watchers) watcher(record);
+    const LiveEvent event{record};
+    for (const auto& [id, watcher] : watchers) watcher(event);
   }
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override {
     const std::lock_guard lock(log_mutex_);
@@ -150,6 +152,39 @@ TEST_CASE("a stream by kind or job sends those events only") {
   CHECK(ids_in(*other).empty());
 }
 
+TEST_CASE("streams share the text of a live event") {
+  EventSource source;
+  source.append();
+  const auto one = std::make_shared<RecordedStream>();
+  const auto other = std::make_shared<RecordedStream>();
+  for (const auto& sink : {one, other}) {
+    EventFeed::start(source, http::Stream(sink, http::StreamFormat::kServerSentEvents), {}, 1);
+    sink->drain();
+  }
+  source.append();
+  CHECK_EQ(ids_in(*one), numbers(1, 2));
+  CHECK_EQ(one->chunks.back().get(), other->chunks.back().get());
+}
+
+TEST_CASE("a step sends less than a stream may have pending, however large the events are") {
+  EventSource source;
+  for (int i = 0; i < 100; ++i) {
+    source.append();
+    source.log.back().event = JobHoldChanged{JobId(1), true, std::string(10'000, 'x')};
+  }
+  const auto sink = std::make_shared<RecordedStream>();
+  EventFeed::start(source, http::Stream(sink, http::StreamFormat::kServerSentEvents), {}, 1);
+  std::size_t seen = 0;
+  while (seen < 100) {
+    sink->drain();
+    std::size_t bytes = 0;
+    REQUIRE_GT(sink->chunks.size(), seen);
+    for (; seen < sink->chunks.size(); ++seen) bytes += sink->chunks[seen]->size();
+    CHECK_LT(bytes, http::Limits().stream_pending_bytes);
+  }
+  CHECK_EQ(ids_in(*sink), numbers(1, 100));
+}
+
 TEST_CASE("when the reader is gone the watch is given up") {
   EventSource source;
   auto sink = std::make_shared<RecordedStream>();
@@ -178,6 +213,19 @@ TEST_CASE("a stream resumes behind Last-Event-ID, and an archived start is gone"
     CHECK_NE(gone.body.find("\"code\":\"gone\""), std::string::npos);
   }
   CHECK_EQ(client.get("/v1/events?from=3").status, 200);
+}
+
+TEST_CASE("a stream behind an event that is not there yet is refused, for the log is another one") {
+  EventSource source;
+  for (int i = 0; i < 6; ++i) source.append();
+  const Client client(source);
+  const auto beyond = client.call({.target = "/v1/events?follow=true", .headers = {{"last-event-id", "7"}}});
+  CHECK_EQ(beyond.status, 410);
+  CHECK_NE(beyond.body.find("\"code\":\"beyond-end\""), std::string::npos);
+  CHECK_NE(beyond.body.find("snapshot"), std::string::npos);
+  for (const char* last : {"0", "6"}) {
+    CHECK(client.send({.target = "/v1/events?follow=true", .headers = {{"last-event-id", last}}})->stream != nullptr);
+  }
 }
 
 TEST_CASE("events by pages: every one once, and the end is known") {

@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "api/routes/event_feed.h"
 #include "api/routes/json_text.h"
@@ -53,6 +54,19 @@ Result<EventFilter> filter_of(const Request& request) {
   return filter;
 }
 
+// Refuses to go on behind an event that there is not yet. The log is then not the one that the client followed, for
+// example after a backup was restored: its events up to that number would be missed in silence.
+std::optional<http::Response> refuse_beyond_end(Service& service, const Request& request, Seq from) {
+  const Seq last_seen = from - 1;
+  if (request.last_event_id.empty() || last_seen == 0) return std::nullopt;
+  const auto seen = service.events(last_seen, 1);
+  if (!seen || !seen->empty()) return std::nullopt;
+  return http::problem(410, "beyond-end",
+                       "there is no event " + std::to_string(last_seen) +
+                           " (Last-Event-ID): this is not the log that was followed, but perhaps a restored backup; "
+                           "begin again from a snapshot");
+}
+
 // An archived start is gone for good: 410, and a snapshot is where to begin again.
 http::Response refusal(const Error& error) {
   if (error.code == ErrorCode::kNotFound) return http::problem(410, "gone", error.message);
@@ -98,7 +112,9 @@ void get_events(Service& service, const Request& request, const Responder& respo
     responder.fail(*error);
     return;
   }
-  if (wants_stream(request)) {
+  if (const auto beyond = refuse_beyond_end(service, request, *from)) {
+    responder.send(*beyond);
+  } else if (wants_stream(request)) {
     stream_events(service, request, responder, std::move(*filter), from.value());
   } else {
     responder.send(list_events(service, *filter, from.value(), static_cast<std::size_t>(limit.value())));
@@ -121,10 +137,13 @@ void add_event_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/events",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "listEvents",
                .summary = "Events in the order in which they happened; with follow=true a stream that goes on.",
                .responses = {{.status = 200, .description = "A page of events, or the stream.", .schema = "EventList"},
-                             {.status = 410, .description = "The start was archived; begin from a snapshot."}},
+                             {.status = 410,
+                              .description = "The start was archived (gone), or Last-Event-ID is beyond the last event "
+                                             "(beyond-end); begin from a snapshot."}},
                .description = "As a page: go on from next_from; it was the last page when next_from is above seq. A "
                               "page may be short or empty before that. As a stream: every event once, in order, "
                               "without gap. Server-sent events carry the sequence number as id, and Last-Event-ID "

@@ -107,9 +107,11 @@ class FakeService : public Service {
     answer(run(command));
   }
   void read(const std::function<void(const View&)>& look) override {
+    ++looks;
     look(View{state, now, {}, [this] { return gpu_utilization; }});
   }
   Explained explain(JobId) override {
+    ++looks;
     return {"insufficient-resources",
             false,
             "needs 8 GPUs, 4 are free",
@@ -117,6 +119,7 @@ class FakeService : public Service {
             {{"gpus", "it would start now if each task asked 4 GPUs instead of 8"}}};
   }
   CapacityReport capacity(std::int64_t idle_for_s) override {
+    ++looks;
     CapacityReport report{.kinds = {}, .complete = true, .time = now, .seq = state.last_seq()};
     CapacityReport::Kind kind;
     kind.pool = "default";
@@ -135,6 +138,7 @@ class FakeService : public Service {
     return report;
   }
   AdviceReport advice() override {
+    ++looks;
     return {.items = {{AdviceCode::kGuaranteesNotBacked, AdviceSeverity::kWarning, AdviceAbout::kCluster, "",
                        "12 of 8 are guaranteed.", "Lower them."},
                       {AdviceCode::kUserWithoutLimit, AdviceSeverity::kNote, AdviceAbout::kQueue, "b/nlp",
@@ -145,16 +149,19 @@ class FakeService : public Service {
             .seq = state.last_seq()};
   }
   Result<std::vector<std::string>> explain_share(const std::string& queue) override {
+    ++looks;
     if (state.queue_at(queue) == nullptr) return not_found("no such queue");
     return std::vector<std::string>{"gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)"};
   }
   Result<void> signal(JobId job, std::int32_t) override {
+    ++looks;
     const state::JobState* found = state.job(job);
     if (found == nullptr) return not_found("no such job");
     if (!found->attempt) return conflict("nothing of the job runs");
     return {};
   }
   Result<UsageReport> usage(Timestamp from, Timestamp to) override {
+    ++looks;
     UsageReport report{.from = from, .to = to, .rows = {}};
     report.rows.push_back({"a", "ann", "H100", false, 1'500'000});
     report.rows.push_back({"b", "bob", "H100", true, 333});
@@ -162,6 +169,7 @@ class FakeService : public Service {
     return report;
   }
   Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) override {
+    ++looks;
     std::vector<PastJob> page;
     for (auto row = past.rbegin(); row != past.rend() && page.size() < limit; ++row) {
       if (row->cursor < before) page.push_back(*row);
@@ -169,12 +177,14 @@ class FakeService : public Service {
     return page;
   }
   Result<PastJob> past_job(JobId job) override {
+    ++looks;
     for (const PastJob& one : past) {
       if (one.job.id == job) return one;
     }
     return not_found("no such job " + std::to_string(job.value()));
   }
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override {
+    ++looks;
     if (from < archived_below) return not_found("events before " + std::to_string(archived_below) + " are archived");
     std::vector<EventRecord> page;
     for (std::size_t i = from - 1; i < log.size() && page.size() < limit; ++i) page.push_back(log[i]);
@@ -187,6 +197,7 @@ class FakeService : public Service {
   void unwatch(std::uint64_t id) override { watchers.erase(id); }
   Result<LogPart> task_log(JobId, std::uint32_t, std::uint32_t task, bool error_stream, std::int64_t from,
                            std::int64_t max_bytes) override {
+    ++looks;
     if (task > 0) return not_found("there is no log of task " + std::to_string(task));
     const std::string all = error_stream ? "warning\n" : "step 1\nstep 2\n";
     const auto size = static_cast<std::int64_t>(all.size());
@@ -196,6 +207,7 @@ class FakeService : public Service {
                    end == size};
   }
   std::string metrics() override {
+    ++looks;
     return "# HELP berth_cycles_total Cycles.\n# TYPE berth_cycles_total counter\nberth_cycles_total 1\n";
   }
   ServerFacts facts() override {
@@ -212,6 +224,7 @@ class FakeService : public Service {
   std::vector<PastJob> past;
   std::map<std::uint64_t, Watcher> watchers;
   Seq archived_below = 0;
+  std::size_t looks = 0;  // calls that look at the state, the log or files
   GpuUtilization gpu_utilization;
   bool full = false;
 
@@ -226,7 +239,7 @@ class FakeService : public Service {
     }
     for (const EventRecord& record : iteration.records) {
       log.push_back(record);
-      for (const auto& [id, watcher] : watchers) watcher(record);
+      for (const auto& [id, watcher] : watchers) watcher(LiveEvent{record});
     }
   }
 

@@ -136,6 +136,7 @@ void add_job_log_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/jobs/{id}/logs",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "getJobLog",
                .summary = "What a task of a job wrote, byte by byte.",
                .responses = {{.status = 200,

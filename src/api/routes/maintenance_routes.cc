@@ -87,6 +87,7 @@ void add_maintenance_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/maintenance",
               .access = Access::kToken,
+              .threads = http::Threads::kReads,
               .doc = {.operation_id = "listMaintenance",
                       .summary = "Maintenance windows that are not over, by name.",
                       .responses = {{.status = 200, .description = "The windows.", .schema = "MaintenanceList"}},

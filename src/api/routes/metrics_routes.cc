@@ -18,6 +18,7 @@ void add_metrics_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/metrics",
               .access = Access::kToken,
+              .threads = http::Threads::kLongReads,
               .doc = {.operation_id = "getMetrics",
                       .summary = "Counters, gauges and histograms for Prometheus.",
                       .responses = {{.status = 200,

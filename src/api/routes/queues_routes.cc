@@ -50,6 +50,7 @@ void add_queue_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/queues",
               .access = Access::kToken,
+              .threads = http::Threads::kReads,
               .doc = {.operation_id = "listQueues",
                       .summary = "All queues, by path.",
                       .responses = {{.status = 200, .description = "The queues.", .schema = "QueueList"}},
@@ -60,6 +61,7 @@ void add_queue_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/queues/{path}",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "getQueue",
                .summary =
                    "One queue, with its terms of eviction, and what each user has there where users are limited.",
@@ -72,6 +74,7 @@ void add_queue_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/queues/{path}/share",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "explainShare",
                .summary = "The arithmetic of a queue's share.",
                .responses = {{.status = 200, .description = "Step by step.", .schema = "Share"},

@@ -152,6 +152,28 @@ TEST_CASE("every operation of the document is served as the document says") {
   for (const auto& one : operations) CHECK_MESSAGE(called.contains(one.first), one.first);
 }
 
+TEST_CASE("what looks at the state, the log or files does not run on an I/O thread, and writes need none of it") {
+  World world;
+  const Client client(world.service);
+  std::map<std::string, http::Threads> threads;
+  for (const http::Route& route : client.router().routes()) threads[route.doc.operation_id.text] = route.threads;
+  for (const auto& entry : one_call_each()) {
+    const auto& id = std::get<0>(entry);
+    CAPTURE(id);
+    if (id == "moveJob") add_node_two(world.service);
+    if (id == "fenceNode") REQUIRE(world.service.run(ReportNodeStatus{"n1", NodeStatus::kUnknown, "silent"}));
+    const std::size_t before = world.service.looks;
+    client.call(std::get<1>(entry));
+    if (world.service.looks > before) CHECK(threads.at(id) != http::Threads::kIo);
+  }
+  for (const char* command : {"submitJob", "cancelJob", "putConfig", "drainNode"}) {
+    CHECK(threads.at(command) == http::Threads::kIo);
+  }
+  for (const char* read : {"getSnapshot", "getAdvice", "getCapacity", "getMetrics", "listJobs"}) {
+    CHECK(threads.at(read) == http::Threads::kLongReads);
+  }
+}
+
 TEST_CASE("the schema check finds what is missing, added and of another type") {
   World world;
   const auto document = Client(world.service).json("/openapi.json");

@@ -60,6 +60,7 @@ void add_snapshot_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/snapshot",
               .access = Access::kToken,
+              .threads = http::Threads::kLongReads,
               .doc = {.operation_id = "getSnapshot",
                       .summary = "The configuration, queues, nodes and live jobs at one sequence number.",
                       .responses = {{.status = 200, .description = "All of it.", .schema = "Snapshot"}},

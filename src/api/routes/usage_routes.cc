@@ -48,6 +48,7 @@ void add_usage_routes(http::Router& router, Service& service) {
       {.method = Method::kGet,
        .pattern = "/v1/usage",
        .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "getUsage",
                .summary = "GPU time by queue, user and GPU model, within and borrowed apart.",
                .responses = {{.status = 200, .description = "The usage.", .schema = "Usage"}},
