@@ -179,6 +179,15 @@ void FakeBackend::boot_node(const std::string& name, Timestamp now) {
   speak_again(index, now);
 }
 
+void FakeBackend::rename_node(const std::string& name, const std::string& fresh, Timestamp now) {
+  BERTH_CHECK(!names_.contains(fresh));
+  const std::uint32_t index = index_of(name);
+  BERTH_CHECK(nodes_[index].in_contact);
+  names_.emplace(fresh, index);
+  nodes_[index].spec.name = fresh;
+  post(RegisterNode{nodes_[index].spec}, now);
+}
+
 // Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node reports the health
 // when it registers.
 bool FakeBackend::set_gpu_health(const std::string& name, std::uint8_t gpu, bool healthy, Timestamp now) {

@@ -101,6 +101,8 @@ class FakeBackend {
   void regain_contact(const std::string& node, Timestamp now);  // does nothing for a dead node
   void kill_node(const std::string& node, Timestamp now);
   void boot_node(const std::string& node, Timestamp now);
+  // The machine registers under another name; its tasks run on. The earlier name still finds it. Requires contact.
+  void rename_node(const std::string& node, const std::string& fresh, Timestamp now);
   // An operator has switched the node off and is about to fence it. The node is given up, and the effects that wait for
   // it are dropped, so that they do not reach it when it boots.
   void fence_node(const std::string& node, Timestamp now);

@@ -144,7 +144,7 @@ void Simulation::plan_maintenance(Random& apart) {
   }
   PlanMaintenance plan;
   plan.user = "operator";
-  plan.from = world_.now() + apart.between(-60, 1800) * kSecond;
+  plan.from = world_.clock() + apart.between(-60, 1800) * kSecond;
   plan.for_s = apart.between(30, 7200);
   if (apart.chance(100))
     plan.pool = apart.pick(config_.pools).name;
@@ -209,7 +209,31 @@ void Simulation::touch_a_node() {
   }
 }
 
+// Sets the wall clock, and sometimes confirms it: hours or years ahead, behind, a little off, or right again.
+void Simulation::set_the_clock(Random& apart) {
+  constexpr std::int64_t kYear = 365 * 24 * kHour;
+  const std::int64_t choices[] = {2 * kHour, 10 * kYear, -kHour, apart.between(-4000, 4000), 0};
+  world_.set_wall_clock(choices[apart.below(std::size(choices))]);
+  const std::int64_t offset_ms = world_.wall_offset_ms();
+  const bool confirms = offset_ms != 0 && offset_ms < 24 * kHour && apart.chance(300);
+  if (confirms) world_.send(ConfirmClock{offset_ms, "operator"});
+}
+
+// A server is started again under another name; what runs there goes on.
+void Simulation::rename_a_node(Random& apart) {
+  std::string& name = node_names_[apart.below(node_names_.size())];
+  if (!world_.fleet().node_in_contact(name)) return;
+  const std::string fresh = name.substr(0, name.find('_')) + "_" + std::to_string(steps_);
+  world_.fleet().rename_node(name, fresh, world_.now());
+  name = fresh;
+  world_.reconcile();
+}
+
 void Simulation::break_something() {
+  if (Random apart(seed_ ^ (steps_ << 32U)); seed_ % 3 == 1 && shape_.policies && apart.chance(200))
+    set_the_clock(apart);
+  if (Random apart(seed_ ^ (steps_ << 36U)); seed_ % 2 == 1 && shape_.policies && apart.chance(100))
+    rename_a_node(apart);
   const std::string& node = some_node();
   backend::FakeBackend& fleet = world_.fleet();
   switch (random_.below(12)) {
@@ -324,7 +348,7 @@ void Simulation::check_now() {
   checked_at_ = world_.events();
   world_.reconcile();
   world_.compare_states();
-  checker_.check_from_scratch(world_.durable(), world_.meter(), world_.now(), true);
+  checker_.check_from_scratch(world_.durable(), world_.meter(), world_.clock(), true);
 }
 
 std::optional<std::string> Simulation::violation() const {
@@ -336,7 +360,7 @@ std::optional<std::string> Simulation::violation() const {
 
 bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if (job.is_parent()) return true;  // its children are checked instead
-  const auto explanation = explain::why(world_.working(), job.id, world_.now());
+  const auto explanation = explain::why(world_.working(), job.id, world_.clock());
   const Reason& reason = explanation.reason;
   if (is_never(reason.code)) return true;
   // The job that it waits for is checked itself.
@@ -399,7 +423,7 @@ void Simulation::heal_and_converge() {
     } else if (job.nomination) {
       complain(name + " still waits for victims");
     } else if (!waits_for_a_reason(job)) {
-      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.now()).summary);
+      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.clock()).summary);
     }
   });
   if (world_.fleet().live_count() > 0) complain("something still runs on the fleet");
