@@ -46,7 +46,9 @@ enum class Bug {
   kTermsIgnored,          // state: the times in a queue's eviction terms are ignored
   kQueueRateIgnored,      // sched: a queue's evictions_per_hour is ignored
   kPhantomNode,           // control: a machine that registers under another name becomes a second node
-  kClockBelieved          // base: a step of the wall clock is followed at once
+  kClockBelieved,         // base: a step of the wall clock is followed at once
+  kHungSupervisor,        // control: a task that has to end is only signalled, never killed
+  kForgedExit             // control: an exit is believed whatever incarnation of the task it names
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -86,7 +88,9 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "terms-ignored",
                                                                    "queue-rate-ignored",
                                                                    "phantom-node",
-                                                                   "clock-believed"});
+                                                                   "clock-believed",
+                                                                   "hung-supervisor",
+                                                                   "forged-exit"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

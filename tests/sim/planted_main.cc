@@ -80,6 +80,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kQueueRateIgnored, 500'000},
     {Bug::kPhantomNode, 2'000},
     {Bug::kClockBelieved, 5'000},
+    {Bug::kHungSupervisor, 10'000},
+    {Bug::kForgedExit, 10'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 

@@ -138,7 +138,8 @@ void Checker::check_meter_fleet(const billing::Usage& usage) {
   }
 }
 
-// I14: each task that lives on the fleet belongs to a running attempt.
+// I14: each task that lives on the fleet belongs to a running attempt, and is killed if it has to end: neither its
+// program nor its supervisor can be trusted to end it.
 void Checker::check_fleet() {
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase != backend::Execution::Phase::kLive) continue;
@@ -146,6 +147,11 @@ void Checker::check_fleet() {
     require(job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
                 key.task < job->second.over.size() && !job->second.over[key.task],
             "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
+    if (violation_) return;
+    const auto& stop = job->second.stop;
+    const bool must_end = stop && stop->forced && key.task >= stop->keep;
+    require(!must_end || execution.killed || !fleet_.node_in_contact(fleet_.node_name(execution.node)), "P13",
+            text_of(key.job) + " has to end, and a task of it is not killed");
   }
 }
 
