@@ -396,6 +396,8 @@ class Checker : public Witness {
   std::vector<NodeView> nodes_;
   std::map<std::string, WindowView> windows_;
   std::map<JobId, JobView> jobs_;
+  std::set<JobId> with_rules_;  // live jobs with ports or anti-affinity, which may keep other jobs away
+  std::set<JobId> holders_;     // live jobs with a backfill reservation
   std::map<JobId, Outcome> finished_;
   JobId last_job_;
   Timestamp now_;
