@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/planted.h"
+
 namespace berth {
 
 ClockDiscipline::ClockDiscipline(ClockReadings first, Timestamp begin, Timestamp not_before)
@@ -17,7 +19,11 @@ Timestamp ClockDiscipline::read(ClockReadings readings) {
   last_.boot_us += elapsed_us;
   last_.wall_us = readings.wall_us;
   const std::int64_t most_us = elapsed_us / kSlewDivisor;
-  if (follows_wall()) believed_ahead_us_ += std::clamp(wall_ahead_us(), -most_us, most_us);
+  if (planted(Bug::kClockBelieved)) {
+    believed_ahead_us_ += wall_ahead_us();
+  } else if (follows_wall()) {
+    believed_ahead_us_ += std::clamp(wall_ahead_us(), -most_us, most_us);
+  }
   const std::int64_t slowed_us = shown_us_ + elapsed_us - elapsed_us / kSlowDivisor;
   shown_us_ = std::max(slowed_us, last_.boot_us + believed_ahead_us_);
   return {shown_us_ / 1000};

@@ -44,7 +44,11 @@ enum class Bug {
   kUsedGuaranteeLost,     // state: guarantee decay ignores what the queue uses
   kGuaranteeNotRestored,  // state: a decayed guarantee is not restored
   kTermsIgnored,          // state: the times in a queue's eviction terms are ignored
-  kQueueRateIgnored       // sched: a queue's evictions_per_hour is ignored
+  kQueueRateIgnored,      // sched: a queue's evictions_per_hour is ignored
+  kPhantomNode,           // control: a machine that registers under another name becomes a second node
+  kClockBelieved,         // base: a step of the wall clock is followed at once
+  kHungSupervisor,        // control: a task that has to end is only signalled, never killed
+  kForgedExit             // control: an exit is believed whatever incarnation of the task it names
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -82,7 +86,11 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "used-guarantee-lost",
                                                                    "guarantee-not-restored",
                                                                    "terms-ignored",
-                                                                   "queue-rate-ignored"});
+                                                                   "queue-rate-ignored",
+                                                                   "phantom-node",
+                                                                   "clock-believed",
+                                                                   "hung-supervisor",
+                                                                   "forged-exit"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

@@ -197,6 +197,7 @@ class Daemon::Impl {
       return {};
     }
     if (auto ok = identify(machine_, options_.data_dir); !ok) return ok;
+    if (const auto* known = control::same_machine(state, machine_.node)) keep_simulated_uuids(machine_, known->spec);
     const ClusterConfig& config = options_.config ? *options_.config : state.config();
     notes_.insert(notes_.end(), machine_.notes.begin(), machine_.notes.end());
     for (std::string& note : unknown_to(config, machine_.node)) notes_.push_back(std::move(note));

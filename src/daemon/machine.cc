@@ -131,6 +131,15 @@ Result<void> identify(Machine& machine, const std::string& data_dir) {
   return {};
 }
 
+void keep_simulated_uuids(Machine& machine, const NodeSpec& recorded) {
+  if (!recorded.machine.empty() && recorded.machine != machine.node.machine) return;
+  std::vector<Gpu>& gpus = machine.node.gpus;
+  const bool same = std::equal(
+      gpus.begin(), gpus.end(), recorded.gpus.begin(), recorded.gpus.end(),
+      [](const Gpu& gpu, const Gpu& known) { return gpu.simulated && known.simulated && gpu.model == known.model; });
+  for (std::size_t i = 0; same && i < gpus.size(); ++i) gpus[i].uuid = recorded.gpus[i].uuid;
+}
+
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate) {
   Machine machine;
   auto name = name_of_node(node_name);

@@ -26,4 +26,9 @@ Result<Machine> describe_machine(const std::string& node_name, const std::string
 // of simulated GPUs follow from it.
 Result<void> identify(Machine& machine, const std::string& data_dir);
 
+// Keeps the UUIDs that the simulated GPUs have in the record of this machine, which an earlier release made of the
+// node's name, if they are the same GPUs otherwise. With other UUIDs, a running job would be on GPUs that are gone, and
+// as many new ones would be free. Changes nothing if `recorded` is another machine.
+void keep_simulated_uuids(Machine& machine, const NodeSpec& recorded);
+
 }  // namespace berth::daemon

@@ -78,6 +78,10 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kGuaranteeNotRestored, 50'000},
     {Bug::kTermsIgnored, 50'000},
     {Bug::kQueueRateIgnored, 500'000},
+    {Bug::kPhantomNode, 2'000},
+    {Bug::kClockBelieved, 5'000},
+    {Bug::kHungSupervisor, 10'000},
+    {Bug::kForgedExit, 10'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 

@@ -7,6 +7,9 @@ namespace berth::backend {
 
 namespace {
 
+// How long after the grace of a kill a supervisor that hangs is ended with its task.
+constexpr std::int64_t kHungMs = 10'000;
+
 std::string text_of(const TaskKey& key) {
   return "job " + std::to_string(key.job.value()) + " attempt " + std::to_string(key.attempt) + " task " +
          std::to_string(key.task) + " incarnation " + std::to_string(key.incarnation);
@@ -80,6 +83,7 @@ void FakeBackend::happen(const Due& due) {
   const auto found = executions_.find(due.key);
   if (found == executions_.end() || found->second.phase == Execution::Phase::kOver) return;
   Execution& execution = found->second;
+  if (execution.hung && !(execution.killed && due.what == What::kExit)) return;
   switch (due.what) {
     case What::kStart:
       if (execution.phase == Execution::Phase::kStarting) become_live(execution, due.when);
@@ -177,6 +181,15 @@ void FakeBackend::boot_node(const std::string& name, Timestamp now) {
   if (nodes_[index].alive) return;
   nodes_[index].alive = true;
   speak_again(index, now);
+}
+
+void FakeBackend::rename_node(const std::string& name, const std::string& fresh, Timestamp now) {
+  BERTH_CHECK(!names_.contains(fresh));
+  const std::uint32_t index = index_of(name);
+  BERTH_CHECK(nodes_[index].in_contact);
+  names_.emplace(fresh, index);
+  nodes_[index].spec.name = fresh;
+  post(RegisterNode{nodes_[index].spec}, now);
 }
 
 // Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node reports the health
@@ -338,7 +351,7 @@ void FakeBackend::plan_exit(Execution& execution, Timestamp when, ExitReason rea
 }
 
 void FakeBackend::signal(Execution& execution, Timestamp now) {
-  if (execution.signalled) return;
+  if (execution.signalled || execution.hung) return;
   execution.signalled = true;
   const TaskScript& script = execution.script;
   if (execution.speaks && script.ack_after_ms >= 0) {
@@ -360,6 +373,7 @@ void FakeBackend::do_effect(const KillTask& kill, Timestamp now) {
   if (found == executions_.end() || found->second.phase == Execution::Phase::kOver || found->second.killed) return;
   Execution& execution = found->second;
   execution.killed = true;
+  if (execution.hung) return plan_exit(execution, now + kill.grace_ms + kHungMs, ExitReason::kSupervisorLost, 1);
   const Timestamp end = now + kill.grace_ms + execution.script.die_after_ms;
   if (end < execution.leaves_at) plan_exit(execution, end, ExitReason::kKilled, 137);
 }
@@ -385,11 +399,18 @@ void FakeBackend::finish(Execution& execution, Timestamp now, ExitReason reason,
   report_exit(execution, now);
 }
 
+void FakeBackend::hang_supervisors(JobId job) {
+  for (auto it = executions_.lower_bound(TaskKey{job, 0, 0, 0}); it != executions_.end() && it->first.job == job;
+       ++it) {
+    if (it->second.phase == Execution::Phase::kLive) it->second.hung = true;
+  }
+}
+
 bool FakeBackend::exit_job(JobId job, std::int32_t code, Timestamp now) {
   bool any = false;
   for (auto it = executions_.lower_bound(TaskKey{job, 0, 0, 0}); it != executions_.end() && it->first.job == job;
        ++it) {
-    if (it->second.phase != Execution::Phase::kLive) continue;
+    if (it->second.phase != Execution::Phase::kLive || it->second.hung) continue;
     finish(it->second, now, ExitReason::kExited, code);
     any = true;
   }

@@ -17,6 +17,8 @@
 // 5. A node knows the health of its GPUs and its images; a start pulls no image. It reports each change while in
 //    contact, and everything when it registers. A failed GPU stays failed until it is set healthy, through restarts and
 //    silence.
+// 6. A supervisor that hangs obeys no signal, keeps no time limit and reports nothing, and its task does not end, until
+//    a kill or the end of the node ends both.
 
 #include <cstdint>
 #include <functional>
@@ -69,6 +71,7 @@ struct Execution {
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;
   bool speaks = false;
+  bool hung = false;  // its supervisor hangs
   bool signalled = false;
   bool killed = false;
   Timestamp live_since;
@@ -101,6 +104,8 @@ class FakeBackend {
   void regain_contact(const std::string& node, Timestamp now);  // does nothing for a dead node
   void kill_node(const std::string& node, Timestamp now);
   void boot_node(const std::string& node, Timestamp now);
+  // The machine registers under another name; its tasks run on. The earlier name still finds it. Requires contact.
+  void rename_node(const std::string& node, const std::string& fresh, Timestamp now);
   // An operator has switched the node off and is about to fence it. The node is given up, and the effects that wait for
   // it are dropped, so that they do not reach it when it boots.
   void fence_node(const std::string& node, Timestamp now);
@@ -110,6 +115,8 @@ class FakeBackend {
   bool set_images(const std::string& node, std::vector<std::string> images, Timestamp now);
   // Ends every live execution of a job as if the program had exited by itself. Returns false if there is none.
   bool exit_job(JobId job, std::int32_t code, Timestamp now);
+  // Hangs the supervisor of each live execution of the job.
+  void hang_supervisors(JobId job);
   void set_report_faults(ReportFaults faults) { faults_ = faults; }
   void set_times(FakeTimes times) { times_ = times; }
 

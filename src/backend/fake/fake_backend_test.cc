@@ -100,4 +100,37 @@ TEST_CASE("a GPU that failed stays failed until it is said to be well, whoever w
   CHECK_EQ(health_told(fleet.take_reports()), "-+");
 }
 
+TEST_CASE("a task whose supervisor hangs ends by nothing but a kill") {
+  FakeBackend fleet = fleet_of_one();
+  StartTask start = start_on_n();
+  start.time_limit_ms = 1000;
+  fleet.perform(start, kBegin);
+  fleet.advance(kBegin + 200);
+  fleet.hang_supervisors(start.key.job);
+  fleet.perform(SignalTask{start.key, "n", {}}, kBegin + 300);
+  fleet.advance(kBegin + 3'600'000);
+  CHECK(fleet.live_count() == 1);
+  fleet.take_reports();
+  fleet.perform(KillTask{start.key, "n", 0}, kBegin + 3'600'000);
+  fleet.advance(kBegin + 3'700'000);
+  CHECK(fleet.live_count() == 0);
+  const auto reports = fleet.take_reports();
+  REQUIRE(reports.size() == 1);
+  CHECK(std::get<ReportTaskExited>(reports[0]).exit.reason == ExitReason::kSupervisorLost);
+}
+
+TEST_CASE("a node that is renamed registers again, and its tasks run on") {
+  FakeBackend fleet = fleet_of_one();
+  fleet.perform(start_on_n(), kBegin);
+  fleet.advance(kBegin + 200);
+  fleet.take_reports();
+  fleet.rename_node("n", "m", kBegin + 300);
+  fleet.advance(kBegin + 300);
+  const auto reports = fleet.take_reports();
+  REQUIRE(reports.size() == 1);
+  CHECK(std::get<RegisterNode>(reports[0]).spec.name == "m");
+  CHECK(fleet.live_count() == 1);
+  CHECK(fleet.node_in_contact("n"));
+}
+
 }  // namespace berth::backend

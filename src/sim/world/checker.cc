@@ -23,6 +23,7 @@ void Checker::on_records(std::span<const EventRecord> records, const state::Stat
     require(record.seq == seq_ + 1, "P8", "sequence numbers leave a gap");
     seq_ = record.seq;
     require(record.time >= now_, "P7", "time goes back");
+    check_time(record.time);
     pass_time(record.time);
     std::visit([this](const auto& event) { on(event); }, record.event);
   }

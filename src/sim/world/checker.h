@@ -34,6 +34,7 @@ class Checker : public Witness {
 
   void on_records(std::span<const EventRecord> records, const state::State& durable) override;
   void on_effect(const Effect& effect, const state::State& durable) override;
+  void on_real_time(Timestamp real) override { real_ = real; }
   void on_answer(const Answer& answer) override;
   void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) override;
 
@@ -227,6 +228,7 @@ class Checker : public Witness {
   void on(const NodeCordoned& event);
   void on(const GpuHealthChanged& event);
   void on(const NodeImagesChanged& event);
+  void on(const ClockConfirmed& event);
   void on(const JobSubmitted& event);
   void on(const JobHoldChanged& event);
   void on(const JobPriorityChanged& event);
@@ -256,7 +258,6 @@ class Checker : public Witness {
   void on(const ReservationDropped& event);
   void on(const MoveNominated& event);
   void on(const MoveOrdered& event);
-  void on(const ClockConfirmed&) {}  // an operator's word: it changes nothing that is checked
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
@@ -284,6 +285,8 @@ class Checker : public Witness {
   bool is_replica(const JobView& job) const;
   bool departs(const JobView& job) const;
   void check_windows(Timestamp now);
+  void check_time(Timestamp time);
+  void check_gpu_owners(std::size_t node);
   void check_departures();
   void install(NodeView& node);
   void recount();
@@ -393,10 +396,16 @@ class Checker : public Witness {
   std::vector<NodeView> nodes_;
   std::map<std::string, WindowView> windows_;
   std::map<JobId, JobView> jobs_;
+  std::set<JobId> with_rules_;  // live jobs with ports or anti-affinity, which may keep other jobs away
+  std::set<JobId> holders_;     // live jobs with a backfill reservation
   std::map<JobId, Outcome> finished_;
   JobId last_job_;
   Timestamp now_;
-  std::vector<Timestamp> evictions_;  // evictions for preemptors, kept while their rate is limited
+  Timestamp real_;                                        // the time that has really passed
+  std::optional<std::pair<Timestamp, Timestamp>> began_;  // the time and the real time of the first event
+  std::int64_t confirmed_ms_ = 0;                         // what operators have said that the clock is behind
+  std::map<std::string, std::size_t> gpu_owners_;         // the node that registered a GPU last, by uuid
+  std::vector<Timestamp> evictions_;                      // evictions for preemptors, kept while their rate is limited
   std::vector<Timestamp> moves_;
   Seq seq_ = 0;
   bool fragmentation_alarm_ = false;

@@ -40,6 +40,7 @@ void Checker::on(const JobSubmitted& event) {
     const auto [known, fresh] = answered_.try_emplace({event.spec.user, event.key}, event.job);
     require(fresh, "P8", "key '" + event.key + "' made " + text_of(event.job) + " and " + text_of(known->second));
   }
+  if (!job.spec.ports.empty() || !job.spec.anti_affinity.empty()) with_rules_.insert(event.job);
   jobs_.emplace(event.job, std::move(job));
 }
 
@@ -143,6 +144,7 @@ void Checker::on(const ReservationMade& event) {
   check_counts(*job, event.placements);
   drop_reservation(*job);
   for (const TaskPlacement& placement : event.placements) job->held_nodes.insert(placement.node.index());
+  holders_.insert(event.job);
   job->reserved_start = event.start;
 }
 
@@ -155,6 +157,7 @@ void Checker::on(const ReservationDropped& event) {
 void Checker::drop_reservation(JobView& job) {
   if (job.held_nodes.empty()) return;
   job.held_nodes.clear();
+  holders_.erase(job.id);
   less_is_kept_ = true;
 }
 
@@ -420,6 +423,7 @@ void Checker::on(const JobFinished& event) {
   drop_reservation(*job);
   cancelling_.erase(event.job);
   finished_.emplace(event.job, event.outcome);
+  with_rules_.erase(event.job);
   jobs_.erase(event.job);
 }
 

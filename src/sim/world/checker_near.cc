@@ -69,7 +69,8 @@ bool Checker::ports_free(const JobView& job, NodeId node, std::span<const TaskPl
   const auto there = [&](const TaskPlacement& task) { return task.node == node; };
   for (const std::int32_t port : job.spec.ports) {
     if (std::any_of(own.begin(), own.end(), there)) return false;
-    for (const auto& [id, other] : jobs_) {
+    for (const JobId id : with_rules_) {
+      const JobView& other = jobs_.at(id);
       const auto& ports = other.spec.ports;
       if (!other.running || std::find(ports.begin(), ports.end(), port) == ports.end()) continue;
       if (std::any_of(other.placements.begin(), other.placements.end(), there)) return false;
@@ -91,7 +92,8 @@ bool Checker::may_stand(const JobView& job, NodeId node, std::span<const TaskPla
       if (is_meant(term, job.spec) && near(node, task.node, term.level)) return false;
     }
   }
-  for (const auto& [id, other] : jobs_) {
+  for (const JobId id : with_rules_) {
+    const JobView& other = jobs_.at(id);
     if (!other.running || queues_[other.queue].domain != queues_[job.queue].domain) continue;
     for (const AffinityTerm& term : other.spec.anti_affinity) {
       if (!term.required || !is_meant(term, job.spec) || !in_a_domain(node, term.level)) continue;
@@ -162,10 +164,11 @@ bool Checker::stands_by_itself(const JobView& job) const {
 bool Checker::is_open(const JobView& job, std::size_t node) const {
   const NodeId id(static_cast<std::uint32_t>(node));
   if (!apart_from_others(job, id)) return false;
-  const bool any_nomination = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+  const auto is_kept = [&](const auto& one) {
     return !one.second.promised().empty() || (one.first != job.id && !one.second.held_nodes.empty());
-  });
-  if (any_nomination && (job.spec.has_terms() || !job.spec.labels.empty())) return false;
+  };
+  const bool may_be_kept_away = job.spec.has_terms() || !job.spec.labels.empty();
+  if (may_be_kept_away && std::any_of(jobs_.begin(), jobs_.end(), is_kept)) return false;
   return may_stand(job, id, {});
 }
 

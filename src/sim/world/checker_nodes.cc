@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "base/clock_discipline.h"
 #include "sim/world/checker.h"
 
 namespace berth::sim {
@@ -33,17 +34,45 @@ void Checker::set_status(std::size_t index, NodeStatus status) {
   flapping_.insert(index);
 }
 
+// A GPU is on one node: a second one that has it too would give it to another job (P1).
+void Checker::check_gpu_owners(std::size_t index) {
+  for (const Gpu& gpu : nodes_[index].spec.gpus) {
+    if (!gpu.healthy) continue;
+    const auto [owner, fresh] = gpu_owners_.try_emplace(gpu.uuid, index);
+    const NodeView& other = nodes_[owner->second];
+    require(owner->second == index || other.status == NodeStatus::kLost, "P1",
+            "GPU " + gpu.uuid + " is on node " + nodes_[index].spec.name + " and on node " + other.spec.name);
+    owner->second = index;
+  }
+}
+
+// Time passes no faster than the boot clock, which may be slewed a little, unless an operator has confirmed the wall
+// clock. So no limit acts and no bill is written because the wall clock was set.
+void Checker::check_time(Timestamp time) {
+  if (!began_) began_.emplace(time, real_);
+  const std::int64_t passed = real_ - began_->second;
+  const std::int64_t most = passed + passed / ClockDiscipline::kSlewDivisor + 1 + confirmed_ms_;
+  require(time - began_->first <= most, "clock", "time runs ahead of the boot clock");
+}
+
+void Checker::on(const ClockConfirmed& event) {
+  count(event.offset_ms < 0 ? "clock confirmed, behind" : "clock confirmed, ahead");
+  confirmed_ms_ += std::max<std::int64_t>(0, event.offset_ms) + ClockDiscipline::kSmallUs / 1000;
+}
+
 void Checker::on(const NodeRegistered& event) {
   if (event.node.index() == nodes_.size()) nodes_.emplace_back();
   if (event.node.index() >= nodes_.size()) return breach("P8", "a node's id is skipped");
   NodeView& node = nodes_[event.node.index()];
   require(event.lease == node.lease + 1, "P9", "leases of node " + event.spec.name + " do not follow each other");
-  count(event.lease == 1 ? "node joined" : "node back");
+  count(event.lease == 1 ? "node joined" : event.renamed_from.empty() ? "node back" : "node renamed");
+  require(event.renamed_from.empty() || event.renamed_from == node.spec.name, "P8", "a node had another name");
   node.lease = event.lease;
   count_fleet(node, -1);
   set_status(event.node.index(), NodeStatus::kReady);
   if (node.spec == event.spec) return count_fleet(node, +1);
   node.spec = event.spec;
+  check_gpu_owners(event.node.index());
   install(node);
   count_fleet(node, +1);
   for (const auto& [id, job] : jobs_) {

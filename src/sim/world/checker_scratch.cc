@@ -138,7 +138,8 @@ void Checker::check_meter_fleet(const billing::Usage& usage) {
   }
 }
 
-// I14: each task that lives on the fleet belongs to a running attempt.
+// I14: each task that lives on the fleet belongs to a running attempt, and is killed if it has to end: neither its
+// program nor its supervisor can be trusted to end it.
 void Checker::check_fleet() {
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase != backend::Execution::Phase::kLive) continue;
@@ -146,6 +147,11 @@ void Checker::check_fleet() {
     require(job != jobs_.end() && job->second.running && job->second.attempts == key.attempt &&
                 key.task < job->second.over.size() && !job->second.over[key.task],
             "P9", text_of(key.job) + " lives on " + fleet_.node_name(execution.node) + " though no attempt is running");
+    if (violation_) return;
+    const auto& stop = job->second.stop;
+    const bool must_end = stop && stop->forced && key.task >= stop->keep;
+    require(!must_end || execution.killed || !fleet_.node_in_contact(fleet_.node_name(execution.node)), "P13",
+            text_of(key.job) + " has to end, and a task of it is not killed");
   }
 }
 
@@ -290,23 +296,22 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
 bool Checker::fits(const JobView& job, const Removable& removable, const std::set<std::size_t>& held) const {
   const TaskGroup& group = job.spec.groups.front();
   const auto& names = group.request.gpu_models;
-  std::vector<bool> open;
-  for (std::size_t n = 0; n < nodes_.size(); ++n) open.push_back(is_open(job, n));
   for (std::uint32_t model = 0; model < models_.size(); ++model) {
     if (!names.empty() && std::find(names.begin(), names.end(), models_[model]) == names.end()) continue;
+    if (over_quota(job, least_amounts(job, model))) continue;
     std::map<std::vector<std::string>, std::int64_t> tasks;  // by domain of the required level, if any
     // The group's level counts if it is stated, else the job's: the group's is never the wider one.
     const std::string& level = group.topology.required.empty() ? job.spec.topology.required : group.topology.required;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      if (held.contains(n) || !open[n]) continue;
+      if (held.contains(n)) continue;
+      const std::int64_t here = slots(job, nodes_[n], model, removable.nodes[n]);
+      if (here == 0 || !is_open(job, n)) continue;
       const std::string& wider = job.spec.topology.required;
       if (!wider.empty() && domain_of(nodes_[n].spec, wider).empty()) continue;
       const auto domain = level.empty() ? std::vector<std::string>() : domain_of(nodes_[n].spec, level);
-      if (level.empty() || !domain.empty()) tasks[domain] += slots(job, nodes_[n], model, removable.nodes[n]);
+      const bool counts = level.empty() || !domain.empty();
+      if (counts && (tasks[domain] += here) >= group.least()) return true;
     }
-    const bool enough =
-        std::any_of(tasks.begin(), tasks.end(), [&](const auto& one) { return one.second >= group.least(); });
-    if (enough && !over_quota(job, least_amounts(job, model))) return true;
   }
   return false;
 }
@@ -325,7 +330,8 @@ std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) cons
   const auto parent = jobs_.find(job.parent);
   const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
   const std::int64_t limit_ms = replica ? 0 : job.spec.time_limit_s * 1000;
-  for (const auto& [id, owner] : jobs_) {
+  for (const JobId id : holders_) {
+    const JobView& owner = jobs_.at(id);
     const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.reserved_start;
     if (id == job.id || owner.running || ends_before || job.priority > owner.priority) continue;
     held.insert(owner.held_nodes.begin(), owner.held_nodes.end());
@@ -344,12 +350,13 @@ std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) cons
 }
 
 void Checker::check_waiting(Timestamp now) {
+  const Removable nothing = nothing_removable();
   for (const auto& [id, job] : jobs_) {
     if (!answerable(job, now)) continue;
     const TaskGroup& group = job.spec.groups.front();
     count(group.least() > 1 ? "waiting gang checked" : "waiting job checked");
     if (group.request.is_share()) count("waiting share checked");
-    require(!fits(job, nothing_removable(), held_from(job, now)), "P6", text_of(id) + " waits though it would fit");
+    require(!fits(job, nothing, held_from(job, now)), "P6", text_of(id) + " waits though it would fit");
     check_claim(job, now);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/hash.h"
@@ -144,7 +145,7 @@ void Simulation::plan_maintenance(Random& apart) {
   }
   PlanMaintenance plan;
   plan.user = "operator";
-  plan.from = world_.now() + apart.between(-60, 1800) * kSecond;
+  plan.from = world_.clock() + apart.between(-60, 1800) * kSecond;
   plan.for_s = apart.between(30, 7200);
   if (apart.chance(100))
     plan.pool = apart.pick(config_.pools).name;
@@ -209,7 +210,57 @@ void Simulation::touch_a_node() {
   }
 }
 
+// Sets the wall clock, and sometimes confirms it: hours or years ahead, behind, a little off, or right again.
+void Simulation::set_the_clock(Random& apart) {
+  constexpr std::int64_t kYear = 365 * 24 * kHour;
+  const std::int64_t choices[] = {2 * kHour, 10 * kYear, -kHour, apart.between(-4000, 4000), 0};
+  world_.set_wall_clock(choices[apart.below(std::size(choices))]);
+  const std::int64_t offset_ms = world_.wall_offset_ms();
+  const bool confirms = offset_ms != 0 && offset_ms < 24 * kHour && apart.chance(300);
+  if (confirms) world_.send(ConfirmClock{offset_ms, "operator"});
+}
+
+// A server is started again under another name; what runs there goes on.
+void Simulation::rename_a_node(Random& apart) {
+  std::string& name = node_names_[apart.below(node_names_.size())];
+  if (!world_.fleet().node_in_contact(name)) return;
+  const std::string fresh = name.substr(0, name.find('_')) + "_" + std::to_string(steps_);
+  world_.fleet().rename_node(name, fresh, world_.now());
+  name = fresh;
+  world_.reconcile();
+}
+
+// Another machine registers with the GPUs of a node, as the copy of a virtual machine does. It has to be refused.
+void Simulation::copy_a_node(Random& apart) {
+  world_.reconcile();
+  const std::string& name = node_names_[apart.below(node_names_.size())];
+  const state::NodeState* owner = world_.durable().node_named(name);
+  if (owner == nullptr || owner->status == NodeStatus::kLost || owner->spec.gpus.empty()) return;
+  NodeSpec copy = world_.fleet().spec_of(name);
+  copy.name += "_copy";
+  copy.machine += "_copy";
+  world_.send(RegisterNode{copy});
+  world_.reconcile();
+}
+
+// Faults that have random numbers of their own, so that lives without them are as they were.
+void Simulation::break_apart() {
+  if (!shape_.policies) return;
+  if (Random apart(seed_ ^ (steps_ << 32U)); seed_ % 3 == 1 && apart.chance(200)) set_the_clock(apart);
+  if (Random apart(seed_ ^ (steps_ << 36U)); seed_ % 2 == 1 && apart.chance(100)) {
+    rename_a_node(apart);
+    if (apart.chance(500)) copy_a_node(apart);
+  }
+  const auto& running = world_.durable().running();
+  if (Random apart(seed_ ^ (steps_ << 40U)); seed_ % 2 == 0 && apart.chance(100) && !running.empty()) {
+    auto job = running.begin();
+    std::advance(job, static_cast<std::ptrdiff_t>(apart.below(running.size())));
+    world_.fleet().hang_supervisors(*job);
+  }
+}
+
 void Simulation::break_something() {
+  break_apart();
   const std::string& node = some_node();
   backend::FakeBackend& fleet = world_.fleet();
   switch (random_.below(12)) {
@@ -244,8 +295,22 @@ void Simulation::break_something() {
   }
 }
 
+// Sends the exit of a life that a running task does not have.
+void Simulation::forge_an_exit() {
+  Random apart(seed_ ^ (steps_ << 44U));
+  const auto& running = world_.durable().running();
+  if (!shape_.policies || running.empty() || !apart.chance(300)) return;
+  auto id = running.begin();
+  std::advance(id, static_cast<std::ptrdiff_t>(apart.below(running.size())));
+  const state::AttemptState& attempt = *world_.durable().job(*id)->attempt;
+  const auto task = static_cast<std::uint32_t>(apart.below(attempt.tasks.size()));
+  const std::uint32_t life = attempt.tasks[task].incarnation + 1;
+  world_.send(ReportTaskExited{{*id, attempt.number, task, life, ExitReason::kExited, 0, {}}});
+}
+
 // Sends commands that contradict the state. A refused command must change nothing.
 void Simulation::ask_nonsense() {
+  forge_an_exit();
   const JobId nobody(world_.durable().next_job_id().value() + random_.below(100));
   switch (random_.below(7)) {
     case 0:
@@ -324,7 +389,7 @@ void Simulation::check_now() {
   checked_at_ = world_.events();
   world_.reconcile();
   world_.compare_states();
-  checker_.check_from_scratch(world_.durable(), world_.meter(), world_.now(), true);
+  checker_.check_from_scratch(world_.durable(), world_.meter(), world_.clock(), true);
 }
 
 std::optional<std::string> Simulation::violation() const {
@@ -336,7 +401,7 @@ std::optional<std::string> Simulation::violation() const {
 
 bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if (job.is_parent()) return true;  // its children are checked instead
-  const auto explanation = explain::why(world_.working(), job.id, world_.now());
+  const auto explanation = explain::why(world_.working(), job.id, world_.clock());
   const Reason& reason = explanation.reason;
   if (is_never(reason.code)) return true;
   // The job that it waits for is checked itself.
@@ -373,13 +438,16 @@ void Simulation::heal_and_converge() {
     for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
   }
   world_.reconcile();
-  std::vector<JobId> services;
+  std::set<JobId> ended;  // what never ends by itself: services, and jobs whose supervisor hangs
   std::vector<JobId> held;
+  for (const auto& [key, execution] : world_.fleet().executions()) {
+    if (execution.hung && execution.phase == backend::Execution::Phase::kLive) ended.insert(key.job);
+  }
   world_.durable().jobs().for_each([&](const state::JobState& job) {
-    if (job.spec.kind == JobKind::kService) services.push_back(job.id);
+    if (job.spec.kind == JobKind::kService) ended.insert(job.id);
     if (job.held) held.push_back(job.id);
   });
-  for (const JobId job : services) world_.send(CancelJob{job, "ann"});
+  for (const JobId job : ended) world_.send(CancelJob{job, "ann"});
   for (const JobId job : held) world_.send(HoldJob{job, false, "ann"});
   world_.reconcile();
   // The work of each job is finite. Jobs that alternate on one GPU for months are ended by the checks below.
@@ -399,7 +467,7 @@ void Simulation::heal_and_converge() {
     } else if (job.nomination) {
       complain(name + " still waits for victims");
     } else if (!waits_for_a_reason(job)) {
-      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.now()).summary);
+      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.clock()).summary);
     }
   });
   if (world_.fleet().live_count() > 0) complain("something still runs on the fleet");

@@ -59,6 +59,11 @@ class Simulation {
   void move_a_job(JobId id, Random& apart);
   void touch_a_job();
   void plan_maintenance(Random& apart);
+  void set_the_clock(Random& apart);
+  void rename_a_node(Random& apart);
+  void copy_a_node(Random& apart);
+  void break_apart();
+  void forge_an_exit();
   void change_gpu_health(const std::string& node);
   void change_images(const std::string& node);
   bool has_cut_gpus() const { return shape_.policies && !shape_.exact && seed_ % 5 == 1; }

@@ -33,6 +33,7 @@ void Simulation::build_nodes() {
   for (std::uint32_t n = 0; n < count; ++n) {
     NodeSpec spec;
     spec.name = "n" + std::to_string(n);
+    spec.machine = "m" + std::to_string(n);
     spec.cuts_gpus = true;
     spec.cpu_milli = 64'000;
     spec.memory_mib = 256 * 1024;

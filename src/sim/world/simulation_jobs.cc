@@ -125,7 +125,7 @@ JobSpec Simulation::random_job() {
   if (!config_.topology_levels.empty() && random_.chance(100) && spec.topology.required != "node")
     spec.topology.preferred = spec.topology.required == "rack" || random_.chance(300) ? "node" : "rack";
   choose_for_affinity(spec);
-  if (random_.chance(50)) spec.earliest_start = world_.now() + random_.between(1, 600) * kSecondMs;
+  if (random_.chance(50)) spec.earliest_start = world_.clock() + random_.between(1, 600) * kSecondMs;
   if (random_.chance(100)) {
     if (const auto other = some_job()) {
       spec.dependencies.push_back({static_cast<DependencyKind>(random_.below(3)), *other});

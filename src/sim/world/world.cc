@@ -29,6 +29,19 @@ void World::breach(std::string what) {
   if (!violation_) violation_ = std::move(what);
 }
 
+Timestamp World::clock() { return clock_.read({now_.ms * 1000, (now_.ms + wall_ahead_ms_) * 1000}); }
+
+std::int64_t World::wall_offset_ms() {
+  clock();
+  return clock_.offset_ms();
+}
+
+// Returns when, in the time of the fleet, the control plane's clock may show that time. It may be too early where the
+// clock goes slower, so the caller has to look again.
+Timestamp World::due(Timestamp at) {
+  return at.is_never() ? at : now_ + std::max<std::int64_t>(at > clock() ? 1 : 0, at - clock());
+}
+
 std::uint64_t World::send(Command command) {
   inbox_.push_back({next_ticket_, std::move(command)});
   return next_ticket_++;
@@ -39,14 +52,14 @@ void World::reconcile() {
   for (int iterations = 0; iterations < kMostIterationsAtOnce; ++iterations) {
     iteration();
     fleet_.advance(now_);
-    if (!again_ && inbox_.empty() && !fleet_.has_reports() && wake_at_ > now_) return;
+    if (!again_ && inbox_.empty() && !fleet_.has_reports() && wake_at_ > clock()) return;
   }
   breach("P13: the loop does not come to rest at " + std::to_string(now_.ms) + " ms");
 }
 
 void World::advance_to(Timestamp when) {
   while (true) {
-    const Timestamp next = std::min(fleet_.next_due(), wake_at_);
+    const Timestamp next = std::min(fleet_.next_due(), due(wake_at_));
     if (next > when || violation_) break;
     now_ = std::max(now_, next);
     fleet_.advance(now_);
@@ -107,8 +120,10 @@ void World::iteration() {
   commands.reserve(letters.size());
   for (const Letter& letter : letters) commands.push_back(letter.command);
 
+  const Timestamp now = clock();
+  if (witness_ != nullptr) witness_->on_real_time(now_);
   control::Iteration iteration =
-      control::run_iteration(working_, now_, commands, memory_, sched::run_cycle, explain::find_move_target);
+      control::run_iteration(working_, now, commands, memory_, sched::run_cycle, explain::find_move_target);
   again_ = iteration.again;
   wake_at_ = iteration.wake_at;
   if (iteration.cycle_ran) last_plan_ = std::move(iteration.plan);
@@ -122,6 +137,9 @@ void World::iteration() {
     if (!append(iteration.records)) return restart();
     if (death == Death::kAfterAppend) return restart();
     make_durable(iteration.records);
+    for (const EventRecord& record : iteration.records) {
+      if (const auto* confirmed = std::get_if<ClockConfirmed>(&record.event)) clock_.confirm(confirmed->offset_ms);
+    }
   }
   std::vector<Effect> effects = control::effects_of(working_, iteration.records);
   if (death == Death::kAmongEffects) effects.resize(effects.size() / 2);
@@ -132,7 +150,7 @@ void World::iteration() {
     for (std::size_t i = 0; i < letters.size(); ++i) {
       if (letters[i].ticket != 0) witness_->on_answer({letters[i].ticket, iteration.replies[i]});
     }
-    witness_->on_iteration_end(durable_, now_, !again_ && wake_at_ > now_);
+    witness_->on_iteration_end(durable_, now, !again_ && wake_at_ > now);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/fake/fake_backend.h"
+#include "base/clock_discipline.h"
 #include "billing/meter.h"
 #include "control/handle.h"
 #include "control/iteration.h"
@@ -38,6 +39,8 @@ struct Answer {
 class Witness {
  public:
   virtual ~Witness() = default;
+  // Called at the begin of each iteration with the time that has really passed, whatever the wall clock says.
+  virtual void on_real_time(Timestamp) {}
   // `durable` is the state after the records.
   virtual void on_records(std::span<const EventRecord> records, const state::State& durable) = 0;
   virtual void on_effect(const Effect& effect, const state::State& durable) = 0;
@@ -55,7 +58,13 @@ class World {
   void audit_every_event() { audits_ = true; }
   std::uint64_t audited() const { return audited_; }  // audited events
 
-  Timestamp now() const { return now_; }
+  Timestamp now() const { return now_; }  // the time of the fleet, which is the boot clock of the control plane
+  // The time by which the control plane decides. It differs from now() only after the wall clock was set.
+  Timestamp clock();
+  // Sets the wall clock of the control plane, to so much ahead of now(). A process that restarts keeps its time.
+  void set_wall_clock(std::int64_t ahead_ms) { wall_ahead_ms_ = ahead_ms; }
+  // Returns how much the wall clock is ahead of clock().
+  std::int64_t wall_offset_ms();
   const state::State& durable() const { return durable_; }
   const billing::Meter& meter() const { return meter_; }  // the meter of the durable events
   // The working state, for explain, which changes it during a search and restores it.
@@ -90,6 +99,7 @@ class World {
     Command command;
   };
   void iteration();
+  Timestamp due(Timestamp at);
   bool append(std::span<const EventRecord> records);
   void make_durable(std::span<const EventRecord> records);
   void audit_after(const EventRecord& record);
@@ -106,6 +116,8 @@ class World {
   backend::FakeBackend fleet_;
   control::IterationMemory memory_;
   Timestamp now_{0};
+  ClockDiscipline clock_{{}, {}};
+  std::int64_t wall_ahead_ms_ = 0;
   Timestamp wake_at_ = Timestamp::never();
   bool again_ = true;
   std::vector<Letter> inbox_;
