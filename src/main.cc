@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/page/page.h"
 #include "base/large_pages.h"
 #include "cli/cli_main.h"
 #include "daemon/serve.h"
@@ -13,8 +14,8 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "supervise" && argc == 3 && argv[2][0] != '-') return berth::executor::supervise_main(argv[2]);
   if (command == "serve" || command == "dev" || command == "simulate") berth::take_large_pages();
-  if (command == "serve") return berth::daemon::serve_main(argc - 1, argv + 1);
-  if (command == "dev") return berth::daemon::dev_main(argc - 1, argv + 1);
+  if (command == "serve") return berth::daemon::serve_main(argc - 1, argv + 1, berth::api::built_page());
+  if (command == "dev") return berth::daemon::dev_main(argc - 1, argv + 1, berth::api::built_page());
   if (command == "verify") return berth::daemon::verify_main(argc - 1, argv + 1);
   if (command == "simulate") return berth::sim::simulate_main(std::vector<std::string_view>(argv + 2, argv + argc));
   return berth::cli::cli_main(argc, argv);

@@ -263,7 +263,9 @@ class Daemon::Impl {
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
-    auto server = http::Server::start(server_options, api::make_router(*service_), std::move(authenticator));
+    http::Router router = api::make_router(*service_);
+    if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
+    auto server = http::Server::start(server_options, std::move(router), std::move(authenticator));
     if (!server) return server.error();
     server_ = std::move(*server);
     url_ = server_->url();

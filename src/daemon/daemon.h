@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/page/page.h"
 #include "api/service.h"
 #include "base/result.h"
 #include "daemon/node_flags.h"
@@ -31,6 +32,7 @@ struct DaemonOptions {
   std::uint32_t fsync_delay_ms = 0;          // injected, for benchmarks
   std::uint32_t sample_gpus_ms = 10'000;     // how often the utilization of the GPUs is sampled
   std::vector<std::string> supervisor;       // empty: this program with `supervise`
+  const api::Page* page = nullptr;           // the web page; null: / is not served
 };
 
 class Daemon {

@@ -211,20 +211,21 @@ std::string default_data_dir() {
 
 }  // namespace
 
-int serve_main(int argc, const char* const* argv) {
+int serve_main(int argc, const char* const* argv, const api::Page& page) {
   CLI::App app(
       "Serve: keep the event log, decide, and run tasks on this machine.\n\nExamples:\n"
       "  berth serve --config cluster.yaml --data /var/lib/berth\n"
       "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n",
       "berth serve");
   Flags flags;
+  flags.daemon.page = &page;
   add_common_flags(app, flags);
   app.add_flag("--no-node", flags.daemon.no_node, "Control plane only: run no task on this machine");
   app.get_option("--data")->required();
   return with_parsed(app, argc, argv, [&] { return run(flags); });
 }
 
-int dev_main(int argc, const char* const* argv) {
+int dev_main(int argc, const char* const* argv, const api::Page& page) {
   CLI::App app(
       "Everything in one on this machine, with defaults and no file needed: one queue `default`, the GPUs found "
       "here.\n\n"
@@ -232,6 +233,7 @@ int dev_main(int argc, const char* const* argv) {
       "  berth dev --simulate-gpus 8xH100-SXM5-80GB --node-label disk=nvme --node-taint spot\n",
       "berth dev");
   Flags flags;
+  flags.daemon.page = &page;
   flags.daemon.port = 6380;
   add_common_flags(app, flags);
   return with_parsed(app, argc, argv, [&] {

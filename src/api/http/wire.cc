@@ -38,14 +38,22 @@ void append_header(std::string& text, std::string_view name, std::string_view va
   text += "\r\n";
 }
 
-void append_status(std::string& text, int status) {
+// Nothing is kept by caches but what says so itself.
+bool says_cache_control(const Response& response) {
+  for (const Header& header : response.headers) {
+    if (header.name == "Cache-Control") return true;
+  }
+  return false;
+}
+
+void append_status(std::string& text, int status, bool stored = false) {
   text += "HTTP/1.1 ";
   text += std::to_string(status);
   text += ' ';
   text += reason_phrase(status);
   text += "\r\n";
   append_header(text, "Date", date_now());
-  append_header(text, "Cache-Control", "no-store");
+  if (!stored) append_header(text, "Cache-Control", "no-store");
   append_header(text, "X-Content-Type-Options", "nosniff");
 }
 
@@ -71,7 +79,7 @@ bool can_be_sent(const Response& response) {
 
 std::string head_to_wire(const Response& response, const WireOptions& options) {
   std::string text;
-  append_status(text, response.status);
+  append_status(text, response.status, says_cache_control(response));
   if (may_have_body(response.status)) {
     append_header(text, "Content-Type", response.content_type);
     append_header(text, "Content-Length", std::to_string(response.body.size()));

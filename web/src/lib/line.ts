@@ -1,0 +1,21 @@
+// The line of a queue: by priority, then by age. The list of the API is sorted by priority only.
+
+import type { JobSummary } from './types';
+
+export function inLine(waiting: JobSummary[]): JobSummary[] {
+  return waiting.toSorted(
+    (a, b) =>
+      b.priority - a.priority ||
+      (a.waiting_since < b.waiting_since ? -1 : a.waiting_since > b.waiting_since ? 1 : a.id - b.id),
+  );
+}
+
+// For each place in the line, how many GPUs those before it ask for.
+export function gpusAhead(line: JobSummary[]): number[] {
+  let sum = 0;
+  return line.map((job) => {
+    const ahead = sum;
+    sum += job.gpus;
+    return ahead;
+  });
+}
