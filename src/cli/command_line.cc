@@ -246,12 +246,15 @@ void Declarations::declare_looking() {
   add_show(asking, why->show);
 
   auto logs = std::make_shared<LogsOptions>();
-  CLI::App& reading = command("Jobs", "logs", "Show a task's output", "berth logs -f 17 --task 1 --tail 20", logs);
+  CLI::App& reading =
+      command("Jobs", "logs", "Show what a task wrote to both its streams",
+              "berth logs 17\n  berth logs -f 17 --task 1 --tail 20\n  berth logs 17 --stream stderr", logs);
   reading.add_option("ID", logs->id, "the job's number")->required();
   reading.add_flag("-f,--follow", logs->follow, "go on until the job is over");
   number(reading.add_option("--task", logs->task, "which task (0)"), 0, kMost, "N");
   number(reading.add_option("--attempt", logs->attempt, "which attempt (the current or last)"), 1, kMost, "N");
-  reading.add_flag("--stderr", logs->error_stream, "standard error instead of output");
+  one_of(reading.add_option("--stream", logs->stream, "only this stream (both)"), {"stdout", "stderr"});
+  reading.add_flag("--stderr", logs->error_stream, "as --stream stderr");
   number(reading.add_option("--tail", logs->tail, "only the last so many lines"), 0, kMost, "N");
 }
 

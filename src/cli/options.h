@@ -72,9 +72,10 @@ struct MoveOptions {
 struct LogsOptions {
   std::string id;
   std::int64_t task = 0;
-  std::int64_t attempt = 0;  // 0: the current or last one
-  std::int64_t tail = -1;    // lines; -1: all
-  bool error_stream = false;
+  std::int64_t attempt = 0;   // 0: the current or last one
+  std::int64_t tail = -1;     // lines; -1: all
+  bool error_stream = false;  // --stderr: as --stream stderr
+  std::string stream;         // stdout, stderr; empty: both
   bool follow = false;
 };
 struct QueuesOptions {

@@ -408,15 +408,43 @@ TEST_CASE("logs: the parts in order, then no more") {
   };
   LogsOptions options;
   options.id = "7";
-  const auto outcome = outcome_of(options, {part("one\n", 0, false), part("two\n", 4, true), part("", 8, true)});
+  const auto outcome =
+      outcome_of(options, {part("one\n", 0, false), part("two\n", 4, true), part("", 8, true), part("", 0, true)});
   REQUIRE(outcome.code);
   CHECK(outcome.out == "one\ntwo\n");
   CHECK(outcome.requests[1].find("from=4") != std::string::npos);
   options.follow = true;
-  const auto followed = outcome_of(options, {part("a", 0, false), part("", 1, true),
-                                             ok(R"({"phase": "finished", "attempt": 2, "tasks_total": 1})")});
+  const auto followed =
+      outcome_of(options, {part("a", 0, false), part("", 1, true),
+                           ok(R"({"phase": "finished", "attempt": 2, "tasks_total": 1})"), part("", 0, true)});
   REQUIRE(followed.code);
   CHECK(followed.out == "a");
+}
+
+TEST_CASE("logs: what a failed job wrote to standard error is shown, too") {
+  const auto part = [](const std::string& bytes, std::int64_t from) {
+    return "HTTP/1.1 200 OK\r\nConnection: close\r\nberth-log-from: " + std::to_string(from) +
+           "\r\nberth-log-next: " + std::to_string(from + static_cast<std::int64_t>(bytes.size())) +
+           "\r\nberth-log-attempt: 2\r\nberth-log-complete: true\r\nContent-Length: " + std::to_string(bytes.size()) +
+           "\r\n\r\n" + bytes;
+  };
+  LogsOptions options;
+  options.id = "7";
+  const auto both = outcome_of(options, {part("", 0), part("oops\n", 0), part("", 5)});
+  REQUIRE(both.code);
+  CHECK(both.out.empty());
+  CHECK(both.err == "berth: standard error of task 0:\noops\n");
+  CHECK(both.requests[1].find("attempt=2") != std::string::npos);
+  CHECK(both.requests[1].find("stream=stderr") != std::string::npos);
+  const auto silent = outcome_of(options, {part("a", 0), part("", 1), part("", 0)});
+  CHECK(silent.out == "a");
+  CHECK(silent.err.empty());
+  options.stream = "stdout";
+  CHECK(outcome_of(options, {part("", 0)}).requests.size() == 1);
+  options.stream = "stderr";
+  const auto errors = outcome_of(options, {part("oops\n", 0), part("", 5)});
+  CHECK(errors.out == "oops\n");
+  CHECK(errors.err.empty());
 }
 
 TEST_CASE("queues: limits of users and the order by attained service are shown") {
