@@ -75,10 +75,6 @@ class Following {
   Session& session_;
 };
 
-}  // namespace
-
-namespace {
-
 // Shows one stream on the output. `attempt` is set to the attempt that was shown last.
 Result<int> show_stream(const LogsOptions& options, bool error_stream, std::int64_t& attempt, Session& session) {
   std::int64_t from = 0;
