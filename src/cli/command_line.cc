@@ -159,7 +159,17 @@ class Declarations {
   void job_action(const char* name, const char* says, const char* example, Options options) {
     auto kept = std::make_shared<Options>(options);
     CLI::App& sub = command("Jobs", name, says, example, kept);
-    sub.add_option("ID", kept->ids, "the jobs' numbers")->required();
+    sub.add_option("ID", kept->ids, "the jobs' numbers; or choose them by what follows");
+    add_selector(sub, kept->selector);
+  }
+  static void add_selector(CLI::App& sub, JobSelector& selector) {
+    sub.add_option("--queue", selector.queue, "all of this queue and those below it")->type_name("PATH");
+    sub.add_option("--user", selector.user, "all of this user")->type_name("NAME");
+    sub.add_flag("--me", selector.me, "all of yours");
+    one_of(sub.add_option("--phase", selector.phase, "all in this phase"), {"pending", "running", "stopping"});
+    sub.add_option("--name", selector.name, "all of this name")->type_name("NAME");
+    sub.add_option("--label", selector.label, "all with these labels, joined by commas")->type_name("KEY=VALUE");
+    sub.add_flag("-y,--yes", selector.confirmed, "do not ask");
   }
   void node_action(const char* name, NodeAction action, const char* says, const char* example) {
     auto kept = std::make_shared<NodeActionOptions>();
@@ -195,16 +205,22 @@ void Declarations::declare_jobs() {
   add_job(running, run->job);
   running.add_flag("-q,--quiet", run->quiet, "no lines about the job, only its output");
 
-  job_action("cancel", "Stop jobs for good", "berth cancel 17", JobActionOptions{JobAction::kCancel, {}});
+  job_action(
+      "cancel", "Stop jobs for good",
+      "berth cancel 17\n  berth cancel --me --phase pending\n  berth cancel --queue research --label run=7 --yes",
+      JobActionOptions{JobAction::kCancel, {}});
   job_action("hold", "Keep pending jobs from starting", "berth hold 17 18", JobActionOptions{JobAction::kHold, {}});
   job_action("release", "Let held jobs start", "berth release 17", JobActionOptions{JobAction::kRelease, {}});
 
   auto prioritize = std::make_shared<PrioritizeOptions>();
-  CLI::App& prioritizing =
-      command("Jobs", "prioritize", "Change a job's priority", "berth prioritize 17 800", prioritize);
-  prioritizing.add_option("ID", prioritize->id, "the job's number")->required();
-  decimal(prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first"), kLeastPriority, kMostPriority)
-      ->required();
+  CLI::App& prioritizing = command("Jobs", "prioritize", "Change a job's priority",
+                                   "berth prioritize 17 800\n  berth prioritize --user bob --to 800", prioritize);
+  prioritizing.add_option("ID", prioritize->id, "the job's number; or choose jobs by what follows");
+  decimal(prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first"), kLeastPriority,
+          kMostPriority);
+  number(prioritizing.add_option("--to", prioritize->priority, "the priority, where jobs are chosen"), kLeastPriority,
+         kMostPriority, "PRIORITY");
+  add_selector(prioritizing, prioritize->selector);
 
   auto move = std::make_shared<MoveOptions>();
   CLI::App& moving = command("Jobs", "move", "Move a running job to other nodes: it saves, leaves and starts there",
@@ -220,7 +236,9 @@ void Declarations::declare_jobs() {
 
 void Declarations::declare_looking() {
   auto jobs = std::make_shared<JobsOptions>();
-  CLI::App& listing = command("Jobs", "jobs", "List jobs", "berth jobs --queue research --phase pending --watch", jobs);
+  CLI::App& listing =
+      command("Jobs", "jobs", "List jobs",
+              "berth jobs --queue research --phase pending --watch\n  berth jobs --me --since 'yesterday 18:00'", jobs);
   add_show(listing, jobs->show);
   listing.add_option("--queue", jobs->queue, "of this queue and those below it")->type_name("PATH");
   listing.add_option("--user", jobs->user, "of this user")->type_name("NAME");
@@ -230,6 +248,11 @@ void Declarations::declare_looking() {
   listing.add_option("--node", jobs->node, "with a task on this node")->type_name("NODE");
   decimal(listing.add_option("--parent", jobs->parent, "of this service or array"))->type_name("ID");
   listing.add_flag("-a,--all", jobs->all, "finished ones too");
+  listing.add_flag("--me", jobs->me, "only yours");
+  listing.add_option("--label", jobs->label, "with these labels, joined by commas")->type_name("KEY=VALUE");
+  listing.add_option("--since", jobs->since, "also those that finished since then: yesterday, 2h ago")
+      ->type_name("TIME");
+  listing.add_option("--until", jobs->until, "only those submitted before then")->type_name("TIME");
   listing.add_option("--sort", jobs->sort, "id, submitted, priority, queue, user or gpus; with - for descending")
       ->type_name("KEY");
   number(listing.add_option("--limit", jobs->limit, "at most so many (1000)"), 1, 1'000'000, "N");
@@ -246,12 +269,15 @@ void Declarations::declare_looking() {
   add_show(asking, why->show);
 
   auto logs = std::make_shared<LogsOptions>();
-  CLI::App& reading = command("Jobs", "logs", "Show a task's output", "berth logs -f 17 --task 1 --tail 20", logs);
+  CLI::App& reading =
+      command("Jobs", "logs", "Show what a task wrote to both its streams",
+              "berth logs 17\n  berth logs -f 17 --task 1 --tail 20\n  berth logs 17 --stream stderr", logs);
   reading.add_option("ID", logs->id, "the job's number")->required();
   reading.add_flag("-f,--follow", logs->follow, "go on until the job is over");
   number(reading.add_option("--task", logs->task, "which task (0)"), 0, kMost, "N");
   number(reading.add_option("--attempt", logs->attempt, "which attempt (the current or last)"), 1, kMost, "N");
-  reading.add_flag("--stderr", logs->error_stream, "standard error instead of output");
+  one_of(reading.add_option("--stream", logs->stream, "only this stream (both)"), {"stdout", "stderr"});
+  reading.add_flag("--stderr", logs->error_stream, "as --stream stderr");
   number(reading.add_option("--tail", logs->tail, "only the last so many lines"), 0, kMost, "N");
 }
 
@@ -324,10 +350,12 @@ void Declarations::declare_cluster() {
            advice->show);
 
   auto usage = std::make_shared<UsageOptions>();
-  CLI::App& accounting = command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
-                                 "berth usage --from -24h --to now -o csv", usage);
-  accounting.add_option("--from", usage->from, "ISO 8601, a span before now as -24h, or now (default: the beginning)")
+  CLI::App& accounting =
+      command("Cluster", "usage", "GPU-seconds by queue, user and GPU model, within and borrowed",
+              "berth usage --from -24h --to now -o csv\n  berth usage --by user --from yesterday", usage);
+  accounting.add_option("--from", usage->from, "yesterday, 2h ago, -24h, ISO 8601 (default: the beginning)")
       ->type_name("TIME");
+  one_of(accounting.add_option("--by", usage->by, "one line for each of these"), {"queue", "user", "job"});
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
   add_format(accounting, usage->show.format, {"table", "wide", "json", "yaml", "csv"});
   add_watch(accounting, usage->show);
@@ -337,7 +365,7 @@ void Declarations::declare_cluster() {
       command("Cluster", "events", "What happened, event by event", "berth events -f --job 17", events);
   following.add_flag("-f,--follow", events->follow, "follow new events (with --from N, start at event N)");
   number(following.add_option("--from", events->from, "sequence number to begin with"), 0, kMost, "SEQ");
-  number(following.add_option("--limit", events->limit, "at most so many"), 1, kMost, "N");
+  number(following.add_option("--limit", events->limit, "at most so many; without --from the newest"), 1, kMost, "N");
   following.add_option("--kind", events->kind, "only this kind, as attempt-started")->type_name("KIND");
   following.add_option("--job", events->job, "only those of this job")->type_name("ID");
   add_format(following, events->format, kShort);

@@ -90,6 +90,9 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(logs.tail == 5);
   CHECK(parsed<JobActionOptions>({"hold", "1", "2"}).ids == Words{"1", "2"});
   CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
+  CHECK(parsed<JobActionOptions>({"cancel", "--me", "--label", "run=7", "-y"}).selector.confirmed);
+  CHECK(parsed<PrioritizeOptions>({"prioritize", "17", "800"}).priority == 800);
+  CHECK(parsed<PrioritizeOptions>({"prioritize", "--user", "bob", "--to", "800"}).priority == 800);
   const auto move = parsed<MoveOptions>({"move", "--off", "n1,n2", "--off", "n3", "7", "--lose-work", "-o", "json"});
   CHECK(move.id == "7");
   CHECK(move.off == Words{"n1", "n2", "n3"});
@@ -123,7 +126,7 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"advise", "--wach"}).find("did you mean --watch?") != std::string::npos);
   CHECK(refused({"jobs", "--", "x"}).find("only submit and run") != std::string::npos);
   CHECK(refused({"submit", "--"}).find("no command after --") != std::string::npos);
-  CHECK(refused({"cancel"}).find("ID is required") != std::string::npos);
+  CHECK(refused({"why"}).find("ID is required") != std::string::npos);
   CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);
   CHECK(refused({"prioritize", "1", "010"}).find("PRIORITY: '010' is not an integer") != std::string::npos);
   CHECK(refused({"prioritize", "1", "2000000000"}).find("give -1000000 to 1000000000") != std::string::npos);

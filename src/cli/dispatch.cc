@@ -58,6 +58,13 @@ int perform(const CommandLine& line) {
     session.width = size.ws_col;
     session.height = size.ws_row;
   }
+  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {
+    session.confirm = [](const std::string& question) {
+      std::cerr << question << " [y/N] " << std::flush;
+      std::string answer;
+      return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
+    };
+  }
   const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
   if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
   return code ? *code : fail(with_hint(code.error(), !server.token.empty()));

@@ -3,6 +3,7 @@
 // what they ask. Amounts, times and ids that need a reading of their own stay text here and are read by the command.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,7 +43,10 @@ struct RunOptions {
 struct JobsOptions {
   ShowOptions show;
   std::string queue, user, phase, kind, name, node, parent, sort;
-  bool all = false;  // finished ones too
+  std::string label;         // "team=vision,run=7"
+  std::string since, until;  // as parse_when takes them
+  bool me = false;           // of the token's subject
+  bool all = false;          // finished ones too
   std::int64_t limit = 1000;
 };
 struct JobViewOptions {
@@ -54,14 +58,23 @@ struct WhyOptions {
   std::string id;
 };
 
+// Which jobs an action is for, where none is named.
+struct JobSelector {
+  std::string queue, user, phase, label, name;
+  bool me = false;         // of the token's subject
+  bool confirmed = false;  // --yes
+  bool any() const { return me || !(queue + user + phase + label + name).empty(); }
+};
 enum class JobAction { kCancel, kHold, kRelease };
 struct JobActionOptions {
   JobAction action = JobAction::kCancel;
   std::vector<std::string> ids;
+  JobSelector selector = {};
 };
 struct PrioritizeOptions {
   std::string id;
-  std::int32_t priority = 0;
+  std::optional<std::int32_t> priority;
+  JobSelector selector = {};
 };
 struct MoveOptions {
   Format format = Format::kTable;
@@ -72,9 +85,10 @@ struct MoveOptions {
 struct LogsOptions {
   std::string id;
   std::int64_t task = 0;
-  std::int64_t attempt = 0;  // 0: the current or last one
-  std::int64_t tail = -1;    // lines; -1: all
-  bool error_stream = false;
+  std::int64_t attempt = 0;   // 0: the current or last one
+  std::int64_t tail = -1;     // lines; -1: all
+  bool error_stream = false;  // --stderr: as --stream stderr
+  std::string stream;         // stdout, stderr; empty: both
   bool follow = false;
 };
 struct QueuesOptions {
@@ -132,6 +146,7 @@ struct EventsOptions {
 struct UsageOptions {
   ShowOptions show;
   std::string from, to;
+  std::string by = {};  // queue, user or job; empty: by queue, user and GPU model
 };
 struct ApplyOptions {
   std::string file;

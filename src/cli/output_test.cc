@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <boost/json/parse.hpp>
+#include <cstdlib>
+#include <ctime>
 
 #include "cli/printable.h"
 #include "cli/when.h"
@@ -99,10 +101,38 @@ TEST_CASE("when: ISO times, spans before now, and nothing else") {
   CHECK(parse_when("-24h", now)->ms == now.ms - 86'400'000);
   CHECK(parse_when("-1h30m", now)->ms == now.ms - 5'400'000);
   CHECK(to_iso8601(*parse_when("2026-11-21T08:15:30Z", now)) == "2026-11-21T08:15:30.000Z");
-  for (const char* wrong : {"", "24h", "-24", "--1h", "yesterday", "never", "-90000000d", "2026-02-30"}) {
+  for (const char* wrong : {"", "24h", "-24", "--1h", "yester", "never", "25:00", "yesterday 8", "h ago", "in ",
+                            "3 moons ago", "-90000000d", "2026-02-30"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_when(wrong, now));
   }
+}
+
+TEST_CASE("when: words and times of day are of the reader's zone") {
+  const char* before = std::getenv("TZ");
+  const std::string zone = before == nullptr ? "" : before;
+  ::setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+  ::tzset();
+  const Timestamp now = *from_iso8601("2026-03-29T20:30:00Z");  // 22:30 in summer time, which began in the last night
+  const auto at = [&](const char* text) {
+    const auto time = parse_when(text, now);
+    return time ? to_iso8601(*time) : time.error().message;
+  };
+  CHECK(at("today") == "2026-03-28T23:00:00.000Z");
+  CHECK(at("yesterday 18:00") == "2026-03-28T17:00:00.000Z");
+  CHECK(at("08:15:30") == "2026-03-29T06:15:30.000Z");
+  CHECK(at("tomorrow") == "2026-03-29T22:00:00.000Z");
+  CHECK(at("2026-11-21 18:00") == "2026-11-21T17:00:00.000Z");
+  CHECK(at("2026-11-21") == "2026-11-21T00:00:00.000Z");
+  CHECK(at("2h ago") == "2026-03-29T18:30:00.000Z");
+  CHECK(at("3 days ago") == "2026-03-26T20:30:00.000Z");
+  CHECK(at("in 1 hour") == "2026-03-29T21:30:00.000Z");
+  CHECK(clock_text("2026-03-29T20:30:00.000Z") == "2026-03-29 22:30:00+02:00");
+  if (before == nullptr)
+    ::unsetenv("TZ");
+  else
+    ::setenv("TZ", zone.c_str(), 1);
+  ::tzset();
 }
 
 TEST_CASE("when: spans in two units") {

@@ -22,6 +22,8 @@ struct Session {
   bool terminal = false;  // `out` is one
   std::size_t width = 0;  // of the terminal; 0: nothing is cut
   std::size_t height = 0;
+  // Asks the user a question and returns true for yes; empty if there is no terminal to ask on.
+  std::function<bool(const std::string& question)> confirm = {};
 };
 
 // The JSON of a good answer; an error status is the Error that the server tells of.

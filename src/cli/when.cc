@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <optional>
+#include <utility>
 
 #include "model/document/quantity.h"
 
@@ -12,6 +15,87 @@ Timestamp clock_now() {
   return {std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
 }
 
+namespace {
+
+// The next word of the text, which it takes out.
+std::string_view take_word(std::string_view& rest) {
+  const std::string_view word = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  return word;
+}
+
+// "2h", "3 days", "90 minutes": in seconds.
+std::optional<std::int64_t> span_s(std::string_view text) {
+  if (const auto seconds = document::parse_duration_s(text)) return *seconds;
+  const std::string_view number = take_word(text);
+  const auto amount = document::parse_integer(number, 0, 1'000'000);
+  if (!amount) return std::nullopt;
+  if (text.ends_with('s')) text.remove_suffix(1);
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86'400}, {"week", 7 * 86'400}};
+  for (const auto& [unit, seconds] : kUnits) {
+    if (text == unit) return *amount * seconds;
+  }
+  return std::nullopt;
+}
+
+// "18:00" or "18:00:30": seconds since midnight.
+std::optional<int> time_of_day_s(std::string_view text) {
+  int total = 0;
+  int parts = 0;
+  for (const int most : {23, 59, 59}) {
+    if (text.empty() && parts >= 2) break;
+    const std::string_view part = text.substr(0, text.find(':'));
+    if (part.empty() || part.size() > 2 || part.find_first_not_of("0123456789") != std::string_view::npos)
+      return std::nullopt;
+    const int number = part.size() == 2 ? (part[0] - '0') * 10 + (part[1] - '0') : part[0] - '0';
+    if (number > most) return std::nullopt;
+    total = total * 60 + number;
+    ++parts;
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+  }
+  if (!text.empty() || parts < 2) return std::nullopt;
+  return parts == 2 ? total * 60 : total;
+}
+
+// So many days from the day of `now` in the reader's zone, at this time of day.
+Timestamp local_time(Timestamp now, int days, int second_of_day) {
+  const std::time_t seconds = now.ms / 1000;
+  std::tm day{};
+  ::localtime_r(&seconds, &day);
+  day.tm_mday += days;
+  day.tm_hour = second_of_day / 3600;
+  day.tm_min = second_of_day / 60 % 60;
+  day.tm_sec = second_of_day % 60;
+  day.tm_isdst = -1;
+  return Timestamp{std::int64_t{::mktime(&day)} * 1000};
+}
+
+// "yesterday 18:00", "18:00", "2026-11-21 18:00", in the reader's zone.
+std::optional<Timestamp> day_and_time(std::string_view text, Timestamp now) {
+  if (const auto second = time_of_day_s(text)) return local_time(now, 0, *second);
+  std::string_view rest = text;
+  const std::string_view word = take_word(rest);
+  const auto second = rest.empty() ? std::optional(0) : time_of_day_s(rest);
+  if (!second) return std::nullopt;
+  constexpr std::pair<std::string_view, int> kDays[] = {{"yesterday", -1}, {"today", 0}, {"tomorrow", 1}};
+  for (const auto& [day, days] : kDays) {
+    if (word == day) return local_time(now, days, *second);
+  }
+  const auto date = word.size() == 10 && !rest.empty() ? from_iso8601(word) : std::nullopt;
+  if (!date || date->is_never()) return std::nullopt;
+  const std::time_t midnight = date->ms / 1000;
+  std::tm day{};
+  ::gmtime_r(&midnight, &day);
+  day.tm_hour = *second / 3600;
+  day.tm_min = *second / 60 % 60;
+  day.tm_sec = *second % 60;
+  day.tm_isdst = -1;
+  return Timestamp{std::int64_t{::mktime(&day)} * 1000};
+}
+
+}  // namespace
+
 Result<Timestamp> parse_when(std::string_view text, Timestamp now) {
   if (text == "now") return now;
   if (text.starts_with('-')) {
@@ -20,11 +104,27 @@ Result<Timestamp> parse_when(std::string_view text, Timestamp now) {
   } else if (text.starts_with('+')) {
     const auto seconds = document::parse_duration_s(text.substr(1));
     if (seconds) return now + *seconds * 1000;
+  } else if (text.ends_with(" ago")) {
+    const auto seconds = span_s(text.substr(0, text.size() - 4));
+    if (seconds && *seconds <= now.ms / 1000) return Timestamp{now.ms - *seconds * 1000};
+  } else if (text.starts_with("in ")) {
+    if (const auto seconds = span_s(text.substr(3))) return now + *seconds * 1000;
   } else if (const auto time = from_iso8601(text); time && !time->is_never()) {
     return *time;
+  } else if (const auto local = day_and_time(text, now)) {
+    return *local;
   }
-  return invalid("'" + std::string(text.substr(0, 80)) +
-                 "' is not a time; give one such as 2026-11-21T08:15:30Z, 2026-11-21, -24h, +2h or now");
+  return invalid(
+      "'" + std::string(text.substr(0, 80)) +
+      "' is not a time; give one such as 2026-11-21T08:15:30Z, 2026-11-21, yesterday 18:00, 2h ago, -24h, +2h "
+      "or now");
+}
+
+Result<std::string> iso_when(const std::string& text, Timestamp now) {
+  if (text.empty()) return std::string();
+  const auto time = parse_when(text, now);
+  if (!time) return time.error();
+  return to_iso8601(*time);
 }
 
 std::string span_text(std::int64_t ms) {
@@ -43,7 +143,16 @@ std::string age_text(std::string_view iso, Timestamp now) {
 
 std::string clock_text(std::string_view iso) {
   if (iso.size() < 20 || iso[10] != 'T' || !iso.ends_with('Z')) return std::string(iso);
-  return std::string(iso.substr(0, 10)) + " " + std::string(iso.substr(11, 8)) + "Z";
+  const auto time = from_iso8601(iso);
+  if (!time) return std::string(iso);
+  const std::time_t seconds = time->ms / 1000;
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  char text[32];
+  const char* form = local.tm_gmtoff == 0 ? "%F %TZ" : "%F %T%z";
+  std::string shown(text, std::strftime(text, sizeof text, form, &local));
+  if (local.tm_gmtoff != 0) shown.insert(shown.size() - 2, ":");
+  return shown;
 }
 
 }  // namespace berth::cli

@@ -12,8 +12,15 @@ namespace berth::cli {
 
 Timestamp clock_now();
 
-// ISO 8601 ("2026-11-21", "2026-11-21T08:15:30Z"), "now", or a span before or after now: "-24h", "-90s", "+2h".
+// Reads a time as people write it:
+//
+// - ISO 8601, of UTC: "2026-11-21", "2026-11-21T08:15:30Z";
+// - "now", and a span before or after it: "-24h", "+2h", "2h ago", "3 days ago", "in 2h";
+// - in the zone of the reader: "18:00" (today), "today", "yesterday", "tomorrow", each alone (midnight) or with a time
+//   of day: "yesterday 18:00"; "2026-11-21 18:00".
 Result<Timestamp> parse_when(std::string_view text, Timestamp now);
+// The same time as ISO 8601; "" for "".
+Result<std::string> iso_when(const std::string& text, Timestamp now);
 
 // "0s", "42s", "3m12s", "2h05m", "3d04h": two units at most, nothing below a second.
 std::string span_text(std::int64_t ms);
@@ -21,7 +28,8 @@ std::string span_text(std::int64_t ms);
 // The span between an ISO time and now, or empty when there is no such time.
 std::string age_text(std::string_view iso, Timestamp now);
 
-// "2026-11-21 08:15:30Z", from an ISO time; the text itself where it is none.
+// An ISO time in the zone of the reader: "2026-11-21 08:15:30Z" in UTC, else "2026-11-21 09:15:30+01:00"; the text
+// itself where it is none.
 std::string clock_text(std::string_view iso);
 
 }  // namespace berth::cli

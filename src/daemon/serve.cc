@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -166,6 +167,7 @@ int run(Flags& flags) {
   const sigset_t signals = block_signals();
   spdlog::set_default_logger(spdlog::stderr_color_mt("berth"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  ::umask(077);  // the data directory keeps secrets of jobs; ranks set their own (executor/rank.cc)
   std::error_code ignored;
   flags.daemon.data_dir = std::filesystem::absolute(flags.daemon.data_dir, ignored).string();
   if (!flags.config_file.empty()) {

@@ -54,13 +54,38 @@ bool lock_it(int lock) {
   return true;
 }
 
+// Returns true if nothing is in the directory, or the log of a server is.
+bool is_of_a_server(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (std::filesystem::exists(path / "log.db", failure)) return true;
+  return std::filesystem::is_empty(path, failure) && !failure;
+}
+
+// Takes an existing directory from group and others: the log holds the environment of all jobs, with their secrets. A
+// directory with other files in it may be anything, so it is refused instead.
+Result<void> close_to_others(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return io_error(path.string(), "stat", errno);
+  const mode_t mode = status.st_mode & 07777U;
+  if ((mode & 0077U) == 0 || !S_ISDIR(status.st_mode)) return {};
+  const std::string open_to_others =
+      fmt::format("{} has mode {:04o}, and the log in it keeps secrets of jobs (env)", path.string(), mode);
+  if (!is_of_a_server(path))
+    return Error{ErrorCode::kDenied, open_to_others +
+                                         "; it has other files, so it is left as it is: chmod 700 it, or "
+                                         "name a directory of its own"};
+  if (::chmod(path.c_str(), 0700) != 0)
+    return Error{ErrorCode::kDenied, open_to_others + "; its owner has to chmod 700 it"};
+  return {};
+}
+
 Result<void> make_directory(const std::filesystem::path& path) {
   std::error_code failure;
   const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
   std::filesystem::create_directories(parent, failure);
   if (failure) return io_error(parent.string(), "make the directory", failure.value());
   if (::mkdir(path.c_str(), 0700) != 0) {
-    if (errno == EEXIST) return {};
+    if (errno == EEXIST) return close_to_others(path);
     return io_error(path.string(), "make the directory", errno);
   }
   return sync_directory(parent);

@@ -27,6 +27,36 @@ TEST_CASE("the data directory is made for its owner alone") {
   CHECK((status.st_mode & 0777U) == 0700U);
 }
 
+TEST_CASE("a data directory that was open to others is closed, if it is empty or has a log") {
+  const TemporaryDirectory directory;
+  const auto mode = [&] {
+    struct stat status {};
+    REQUIRE(::stat(directory.path().c_str(), &status) == 0);
+    return status.st_mode & 0777U;
+  };
+  std::filesystem::create_directory(directory.path());
+  ::chmod(directory.path().c_str(), 0755);
+  { const auto log = opened(directory.path()); }
+  CHECK(mode() == 0700U);
+  ::chmod(directory.path().c_str(), 0775);
+  { const auto log = opened(directory.path()); }
+  CHECK(mode() == 0700U);
+}
+
+TEST_CASE("a data directory that is open to others and has other files is refused") {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory.path());
+  std::filesystem::create_directory(directory.path() / "home");
+  ::chmod(directory.path().c_str(), 0755);
+  const auto log = SqliteLog::open(directory.path());
+  REQUIRE_FALSE(log);
+  CHECK(log.error().code == ErrorCode::kDenied);
+  CHECK(log.error().message.find("0755") != std::string::npos);
+  CHECK(log.error().message.find("chmod 700") != std::string::npos);
+  ::chmod(directory.path().c_str(), 0700);
+  CHECK(SqliteLog::open(directory.path()));
+}
+
 TEST_CASE("a second server on one data directory is refused, and told which process holds it") {
   const TemporaryDirectory directory;
   auto first = opened(directory.path());

@@ -37,7 +37,12 @@ bool matches(const JobFilter& filter, const JobState& job) {
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
   if (!filter.name.empty() && job.spec.name != filter.name) return false;
   if (filter.kind && job.spec.kind != *filter.kind) return false;
-  return !filter.parent || job.parent == *filter.parent;
+  if (filter.until && job.submitted >= *filter.until) return false;
+  const Labels& labels = job.spec.labels;
+  const bool has_labels = std::all_of(filter.labels.begin(), filter.labels.end(), [&](const auto& wanted) {
+    return std::find(labels.begin(), labels.end(), wanted) != labels.end();
+  });
+  return has_labels && (!filter.parent || job.parent == *filter.parent);
 }
 
 struct Key {
@@ -132,6 +137,10 @@ Result<void> add_finished(Service& service, const JobQuery& query, std::optional
     for (PastJob& row : *rows) {
       if (found.size() == room) {
         more = true;
+        break;
+      }
+      if (query.filter.since && row.finished < *query.filter.since) {
+        more = false;  // the history is in the order in which jobs finished
         break;
       }
       before = row.cursor;

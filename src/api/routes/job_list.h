@@ -26,6 +26,9 @@ struct JobFilter {
   std::optional<JobPhase> phase;
   std::optional<JobKind> kind;
   std::optional<JobId> parent;
+  Labels labels = {};                   // all of them
+  std::optional<Timestamp> since = {};  // finished not before it, or live
+  std::optional<Timestamp> until = {};  // submitted before it
 };
 
 // The last live job seen; or that the list is among the finished ones, before this history cursor.

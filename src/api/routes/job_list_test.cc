@@ -120,6 +120,33 @@ TEST_CASE("filters hold together") {
   CHECK_EQ(all_pages(jobs.service, "name=job&phase=pending").size(), 37);
 }
 
+TEST_CASE("jobs are chosen by labels and by the time in which they lived") {
+  FakeService service;
+  set_up_cluster(service);
+  const auto labelled = [&](Labels labels) {
+    SubmitJob job = waiting_job("a", "ann", 1);
+    job.spec.labels = std::move(labels);
+    REQUIRE(service.run(job));
+  };
+  const auto at = [&](std::int64_t hours) { service.now = Timestamp{1'700'000'000'000 + hours * 3'600'000}; };
+  labelled({{"run", "7"}, {"team", "x"}});
+  labelled({{"run", "7"}});
+  at(1);
+  REQUIRE(service.run(CancelJob{JobId(1), "op"}));
+  at(2);
+  labelled({});
+  CHECK_EQ(all_pages(service, "label=run%3D7"), std::vector<std::uint64_t>{2});
+  CHECK_EQ(all_pages(service, "label=run%3D7,team%3Dx&finished=true"), std::vector<std::uint64_t>{1});
+  CHECK_EQ(Client(service).get("/v1/jobs?label=run").status, 400);
+  const auto time = [](std::int64_t hours) { return to_iso8601(Timestamp{1'700'000'000'000 + hours * 3'600'000}); };
+  CHECK_EQ(all_pages(service, "since=" + time(0) + "&limit=1"), std::vector<std::uint64_t>{2, 3, 1});
+  CHECK_EQ(all_pages(service, "since=" + time(2)), std::vector<std::uint64_t>{2, 3});
+  CHECK_EQ(all_pages(service, "since=" + time(0) + "&until=" + time(2)), std::vector<std::uint64_t>{2, 1});
+  CHECK_EQ(Client(service).get("/v1/jobs?since=yesterday").status, 400);
+  const auto first = Client(service).json("/v1/jobs/2");
+  CHECK_EQ(first.at("labels").at("run"), "7");
+}
+
 TEST_CASE("a cursor belongs to its sorting") {
   Jobs jobs;
   const Client client(jobs.service);

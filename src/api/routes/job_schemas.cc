@@ -105,6 +105,10 @@ Schema summary() {
        {"waiting_since", time("Since when it has waited, or had waited before it started.")},
        {"started?", time("When its current or last attempt started.")},
        {"finished?", time("When it finished.")},
+       {"code?", integer("Once finished: its exit code.")},
+       {"elapsed_s?", integer("How long its last attempt ran, if that is over.")},
+       {"gpu_seconds", number("GPU time that it has used, all attempts together.")},
+       {"labels?", map("Its labels, if it has some.", text("A value."))},
        {"gpus", number("GPUs of all the tasks that it asks for.")},
        {"tasks_total", integer("The tasks that it asks for.")},
        {"size?", closed(object("Of an elastic gang that runs: what it has now.",
@@ -123,7 +127,7 @@ Schema summary() {
        {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
        {"checkpoint?", reference("Checkpoint")},
        {"stop?", reference("Stop")},
-       {"nodes", list("Where it runs.", text("A node."))}});
+       {"nodes", list("Where it runs; of a finished job where it ran last.", text("A node."))}});
 }
 
 Schema in_full() {

@@ -7,6 +7,7 @@
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/views.h"
+#include "state/attained_service.h"
 #include "state/within.h"
 
 namespace berth::api {
@@ -98,11 +99,15 @@ std::optional<ReasonCode> own_reason(const View& view, const JobState& job) {
   return std::nullopt;
 }
 
-// Where it runs, in the order of its tasks.
+// Where it runs, in the order of its tasks; of a finished job where it ran last.
 json::array nodes_view(const ShownJob& shown) {
   json::array nodes;
   std::set<NodeId> seen;
-  if (!shown.job.attempt) return nodes;
+  if (!shown.job.attempt) {
+    if (!shown.finished || shown.job.past.empty()) return nodes;
+    for (const auto& [node, gpus] : shown.job.past.back().gpus_on) nodes.emplace_back(shown.names.at(node).node);
+    return nodes;
+  }
   for (const state::TaskState& task : shown.job.attempt->tasks) {
     const NodeId id = task.placement.node;
     if (seen.insert(id).second) nodes.emplace_back(shown.names.at(id).node);
@@ -162,7 +167,18 @@ json::object identity(const ShownJob& shown) {
                     {"attempts", job.is_parent() ? 0 : job.attempts},
                     {"failures", job.failures}};
   if (shown.outcome) view["outcome"] = text(name_of(*shown.outcome));
-  if (shown.finished) view["finished"] = to_iso8601(*shown.finished);
+  if (shown.finished) {
+    view["finished"] = to_iso8601(*shown.finished);
+    view["code"] = shown.code;
+  }
+  view["gpu_seconds"] = from_millionths(shown.gpu_milli_ms);
+  if (!job.past.empty() && !job.attempt)
+    view["elapsed_s"] = std::max<std::int64_t>(0, job.past.back().ended - job.past.back().started) / 1000;
+  if (!job.spec.labels.empty()) {
+    json::object labels;
+    for (const auto& [key, value] : job.spec.labels) labels[key] = value;
+    view["labels"] = std::move(labels);
+  }
   if (const auto started = started_of(job)) view["started"] = to_iso8601(*started);
   if (shown.waits_for) view["reason"] = text(name_of(*shown.waits_for));
   if (job.attempt && job.is_elastic()) view["size"] = size_view(*job.attempt);
@@ -309,6 +325,8 @@ ShownJob show_job(const View& view, const JobState& job) {
           .children = job.is_parent() ? std::optional(children_of(state, job)) : std::nullopt,
           .outcome = {},
           .finished = {},
+          .code = 0,
+          .gpu_milli_ms = state::service_of(job, view.now),
           .estimate = state::estimate(state, job),
           .names = names_for(state, job)};
 }
@@ -338,6 +356,7 @@ ShownJob show_past_job(const State& state, PastJob past) {
   Names names = names_for(state, past.job);
   const std::optional<Children> children =
       past.job.is_parent() ? std::optional(children_of(state, past.job)) : std::nullopt;
+  const std::int64_t gpu_milli_ms = past.job.past_service;
   return {.job = std::move(past.job),
           .phase = JobPhase::kFinished,
           .within = {},
@@ -345,6 +364,8 @@ ShownJob show_past_job(const State& state, PastJob past) {
           .children = children,
           .outcome = past.outcome,
           .finished = past.finished,
+          .code = past.code,
+          .gpu_milli_ms = gpu_milli_ms,
           .estimate = {},
           .names = std::move(names)};
 }

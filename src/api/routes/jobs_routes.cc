@@ -1,5 +1,6 @@
 // Jobs: submit, list, look at, cancel, hold, release, reprioritise, move, explain; and checkpoints that a job reports.
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <limits>
 
@@ -74,10 +75,24 @@ std::optional<E> word_of(const Request& request, const std::string& name) {
   return enum_from_name<E>(text_of(request, name));
 }
 
+// Reads "team=vision,run=7".
+Result<Labels> labels_in(std::string_view text) {
+  Labels labels;
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const std::size_t equals = one.find('=');
+    if (equals == 0 || equals == std::string_view::npos)
+      return invalid("label: '" + std::string(one.substr(0, 80)) + "' is not KEY=VALUE");
+    labels.emplace_back(one.substr(0, equals), one.substr(equals + 1));
+  }
+  return labels;
+}
+
 Result<JobQuery> job_query_of(const Request& request) {
   JobQuery query;
   query.filter = {.queue = text_of(request, "queue"),
-                  .user = text_of(request, "user"),
+                  .user = flag_of(request, "mine") ? request.subject : text_of(request, "user"),
                   .name = text_of(request, "name"),
                   .node = text_of(request, "node"),
                   .phase = word_of<JobPhase>(request, "phase"),
@@ -86,6 +101,15 @@ Result<JobQuery> job_query_of(const Request& request) {
   const auto parent = integer_of(request, "parent", 0, 1, std::numeric_limits<std::int64_t>::max());
   if (!parent) return parent.error();
   if (parent.value() != 0) query.filter.parent = JobId(static_cast<std::uint64_t>(parent.value()));
+  auto labels = labels_in(text_of(request, "label"));
+  if (!labels) return labels.error();
+  query.filter.labels = std::move(*labels);
+  for (const auto& [name, bound] : {std::pair("since", &query.filter.since), std::pair("until", &query.filter.until)}) {
+    if (!request.query_value(name)) continue;
+    const auto time = time_of(request, name, {});
+    if (!time) return time.error();
+    *bound = *time;
+  }
   const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
   if (!limit) return limit.error();
   query.limit = static_cast<std::size_t>(limit.value());
@@ -94,7 +118,8 @@ Result<JobQuery> job_query_of(const Request& request) {
   query.sort = enum_from_name<JobSort>(query.descending ? sort.substr(1) : sort).value_or(JobSort::kId);
   const bool only_finished = query.filter.phase == JobPhase::kFinished;
   query.live = !only_finished;
-  query.finished = only_finished || (flag_of(request, "finished") && !query.filter.phase);
+  const bool also_finished = flag_of(request, "finished") || query.filter.since;
+  query.finished = only_finished || (also_finished && !query.filter.phase);
   if (const auto cursor = request.query_value("cursor")) {
     auto position = decode_cursor(*cursor, query.sort, query.descending);
     if (!position) return position.error();
@@ -401,6 +426,10 @@ std::vector<ParameterDoc> list_parameters() {
           query_parameter("node", "Only jobs that run, or ran, on this node."),
           one_of(query_parameter("phase", "Only jobs in this phase."), words<JobPhase>()),
           one_of(query_parameter("kind", "Only jobs of this kind."), words<JobKind>()),
+          query_parameter("label", "Only jobs with these labels: KEY=VALUE, several joined by commas."),
+          query_parameter("mine", "Only jobs of the token's subject.", ParameterType::kBoolean),
+          query_parameter("since", "Also jobs that finished at this time or later."),
+          query_parameter("until", "Only jobs that were submitted before this time."),
           query_parameter("parent", "Only the replicas or elements of this job.", ParameterType::kInteger),
           query_parameter("finished", "Also jobs that have finished, after the others, newest first.",
                           ParameterType::kBoolean),

@@ -45,7 +45,9 @@ struct ShownJob {
   std::optional<Children> children = {};     // of a service or array
   std::optional<Outcome> outcome;
   std::optional<Timestamp> finished;
-  state::Estimate estimate;  // of its run time, while it lives
+  std::int32_t code = 0;          // once finished: its exit code
+  std::int64_t gpu_milli_ms = 0;  // what it has used so far, all attempts together
+  state::Estimate estimate;       // of its run time, while it lives
   Names names;
   std::optional<JobGpuUtilization> gpu_utilization =
       {};  // of its attempt, as far as it was measured; only where one job is shown

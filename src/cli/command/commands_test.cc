@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <sstream>
 
@@ -334,6 +335,45 @@ TEST_CASE("move: says where it goes and until when, and asks with what it was gi
   CHECK(outcome_of(MoveOptions{{}, "7", {"n1", ""}, false}, {}).requests.empty());
 }
 
+TEST_CASE("cancel: jobs are chosen by what they are, counted, and cancelled only with --yes or an answer") {
+  const std::string page = R"({"items": [{"id": 3}, {"id": 5, "parent": 3}, {"id": 9}], "next_cursor": null})";
+  JobActionOptions options{JobAction::kCancel, {}};
+  options.selector.queue = "a/b";
+  options.selector.label = "run=7";
+  options.selector.me = true;
+  const auto refused = outcome_of(options, {ok(page)});
+  REQUIRE_FALSE(refused.code);
+  CHECK(refused.requests[0].find("GET /v1/jobs?queue=a%2Fb&mine=true&label=run%3D7&limit=1000 ") == 0);
+  CHECK(refused.code.error().message == "this would cancel 2 jobs (3, 9); add --yes");
+  options.selector.confirmed = true;
+  const auto done = outcome_of(options, {ok(page), ok("{}"), ok("{}")});
+  REQUIRE(done.code);
+  CHECK(done.out == "job 3 is being cancelled\njob 9 is being cancelled\n2 of 2 jobs\n");
+  options.ids = {"4"};
+  CHECK_FALSE(outcome_of(options, {}).code);
+  CHECK_FALSE(outcome_of(JobActionOptions{JobAction::kCancel, {}}, {}).code);
+  JobActionOptions hold{JobAction::kHold, {}};
+  hold.selector.user = "bob";
+  const auto none = outcome_of(hold, {ok(R"({"items": []})")});
+  REQUIRE_FALSE(none.code);
+  CHECK(none.requests[0].find("phase=pending") != std::string::npos);
+  CHECK(exit_code_of(none.code.error().code) == kNotFound);
+}
+
+TEST_CASE("prioritize: one job by its number, or all that are chosen") {
+  const auto one = outcome_of(PrioritizeOptions{"7", 800}, {ok("{}")});
+  REQUIRE(one.code);
+  CHECK(one.out == "job 7 has priority 800\n");
+  PrioritizeOptions many;
+  many.selector.user = "bob";
+  many.selector.confirmed = true;
+  CHECK_FALSE(outcome_of(many, {}).code);
+  many.priority = 900;
+  const auto done = outcome_of(many, {ok(R"({"items": [{"id": 3}]})"), ok("{}")});
+  REQUIRE(done.code);
+  CHECK(done.out == "job 3 has priority 900\n1 of 1 job\n");
+}
+
 TEST_CASE("drain: says when the node goes away, in seconds, or refuses a time without a unit") {
   const auto drained = outcome_of(NodeActionOptions{NodeAction::kDrain, {"n"}, false, "2m"}, {ok("{}")});
   REQUIRE(drained.code);
@@ -383,11 +423,65 @@ TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
   const auto outcome = outcome_of(UsageOptions{{}, "-24h", "now"}, {ok(kReport)});
   REQUIRE(outcome.code);
   CHECK(outcome.requests[0].find("/v1/usage?from=20") != std::string::npos);
-  CHECK(outcome.out.find("1500.000     0.000     1500.000        50.0%") != std::string::npos);
+  CHECK(outcome.out.find("1500.000     0.000     1500.000       0.42        50.0%") != std::string::npos);
   CHECK(outcome.out.find("simulated H100") != std::string::npos);
   CHECK(outcome.out.find("used in all") != std::string::npos);
   CHECK(outcome.out.find("idle") < outcome.out.find("capacity "));
   CHECK_FALSE(outcome_of(UsageOptions{{}, "soon", ""}, {}).code);
+}
+
+TEST_CASE("usage: one line for each queue, user or job") {
+  UsageOptions options;
+  options.by = "user";
+  const auto by_user = outcome_of(options, {ok(kReport)});
+  REQUIRE(by_user.code);
+  CHECK(by_user.out.find("=cmd") == std::string::npos);
+  CHECK(by_user.out.find("1500.000   500.250     2000.250") != std::string::npos);
+  options.by = "job";
+  options.from = "-24h";
+  const auto by_job = outcome_of(options, {ok(R"({"items": [
+      {"id": 1, "name": "a", "phase": "running", "gpu_seconds": 3600},
+      {"id": 2, "name": "b", "phase": "finished", "outcome": "failed", "gpu_seconds": 9000.5},
+      {"id": 3, "name": "c", "phase": "pending", "gpu_seconds": 0}], "next_cursor": null})")});
+  REQUIRE(by_job.code);
+  CHECK(by_job.requests[0].find("GET /v1/jobs?since=20") == 0);
+  CHECK(by_job.out.find("2.50\n") < by_job.out.find("1.00\n"));
+  CHECK(by_job.out.find(" c ") == std::string::npos);
+}
+
+TEST_CASE("events: with a limit and no start the newest, also of one kind") {
+  EventsOptions options;
+  options.limit = 2;
+  const auto event = [](int seq) {
+    return R"({"seq": )" + std::to_string(seq) + R"(, "time": "2026-11-21T08:15:30.250Z", "kind": "x"})";
+  };
+  const std::string cluster = R"({"seq": 9})";
+  const auto plain =
+      outcome_of(options, {ok(cluster), ok("{\"items\": [" + event(8) + ", " + event(9) + "], \"next_from\": 10}")});
+  REQUIRE(plain.code);
+  CHECK(plain.requests[1].find("GET /v1/events?from=8&") == 0);
+  options.kind = "x";
+  const auto filtered =
+      outcome_of(options, {ok(cluster), ok("{\"items\": [" + event(1) + ", " + event(3) + "], \"next_from\": 5}"),
+                           ok("{\"items\": [" + event(7) + "], \"next_from\": 10}")});
+  REQUIRE(filtered.code);
+  CHECK(filtered.requests[1].find("GET /v1/events?from=0&") == 0);
+  CHECK(filtered.out.substr(0, 1) == "3");
+  CHECK(std::count(filtered.out.begin(), filtered.out.end(), '\n') == 2);
+}
+
+TEST_CASE("jobs: finished ones by time, with exit code, nodes, elapsed and GPU-hours") {
+  JobsOptions options;
+  options.since = "2026-11-20";
+  options.label = "run=7";
+  options.show.format = Format::kWide;
+  const auto jobs = outcome_of(options, {ok(R"({"items": [{"id": 7, "phase": "finished", "outcome": "failed", "code": 3,
+      "elapsed_s": 5400, "gpu_seconds": 10800, "nodes": ["n1", "n2"], "labels": {"run": "7", "team": "x"}}]})")});
+  REQUIRE(jobs.code);
+  CHECK(jobs.requests[0].find("label=run%3D7&since=2026-11-20T00%3A00%3A00.000Z") != std::string::npos);
+  CHECK(jobs.out.find("NODES  EXIT  ELAPSED  GPU-HOURS") != std::string::npos);
+  CHECK(jobs.out.find("n1,n2     3    1h30m       3.00") != std::string::npos);
+  CHECK(jobs.out.find("run=7,team=x") != std::string::npos);
 }
 
 TEST_CASE("usage: CSV without formulas") {
@@ -408,15 +502,43 @@ TEST_CASE("logs: the parts in order, then no more") {
   };
   LogsOptions options;
   options.id = "7";
-  const auto outcome = outcome_of(options, {part("one\n", 0, false), part("two\n", 4, true), part("", 8, true)});
+  const auto outcome =
+      outcome_of(options, {part("one\n", 0, false), part("two\n", 4, true), part("", 8, true), part("", 0, true)});
   REQUIRE(outcome.code);
   CHECK(outcome.out == "one\ntwo\n");
   CHECK(outcome.requests[1].find("from=4") != std::string::npos);
   options.follow = true;
-  const auto followed = outcome_of(options, {part("a", 0, false), part("", 1, true),
-                                             ok(R"({"phase": "finished", "attempt": 2, "tasks_total": 1})")});
+  const auto followed =
+      outcome_of(options, {part("a", 0, false), part("", 1, true),
+                           ok(R"({"phase": "finished", "attempt": 2, "tasks_total": 1})"), part("", 0, true)});
   REQUIRE(followed.code);
   CHECK(followed.out == "a");
+}
+
+TEST_CASE("logs: what a failed job wrote to standard error is shown, too") {
+  const auto part = [](const std::string& bytes, std::int64_t from) {
+    return "HTTP/1.1 200 OK\r\nConnection: close\r\nberth-log-from: " + std::to_string(from) +
+           "\r\nberth-log-next: " + std::to_string(from + static_cast<std::int64_t>(bytes.size())) +
+           "\r\nberth-log-attempt: 2\r\nberth-log-complete: true\r\nContent-Length: " + std::to_string(bytes.size()) +
+           "\r\n\r\n" + bytes;
+  };
+  LogsOptions options;
+  options.id = "7";
+  const auto both = outcome_of(options, {part("", 0), part("oops\n", 0), part("", 5)});
+  REQUIRE(both.code);
+  CHECK(both.out.empty());
+  CHECK(both.err == "berth: standard error of task 0:\noops\n");
+  CHECK(both.requests[1].find("attempt=2") != std::string::npos);
+  CHECK(both.requests[1].find("stream=stderr") != std::string::npos);
+  const auto silent = outcome_of(options, {part("a", 0), part("", 1), part("", 0)});
+  CHECK(silent.out == "a");
+  CHECK(silent.err.empty());
+  options.stream = "stdout";
+  CHECK(outcome_of(options, {part("", 0)}).requests.size() == 1);
+  options.stream = "stderr";
+  const auto errors = outcome_of(options, {part("oops\n", 0), part("", 5)});
+  CHECK(errors.out == "oops\n");
+  CHECK(errors.err.empty());
 }
 
 TEST_CASE("queues: limits of users and the order by attained service are shown") {

@@ -1,4 +1,5 @@
 #include <boost/json/parse.hpp>
+#include <deque>
 
 #include "cli/command/commands.h"
 #include "cli/command/event_line.h"
@@ -59,10 +60,36 @@ Result<void> follow(const EventsOptions& options, std::int64_t from, std::int64_
   });
 }
 
+// Shows the newest events, as many as the limit says. With a filter all events have to be read for it, because the
+// server only goes forwards.
+Result<int> show_newest(const EventsOptions& options, Session& session) {
+  const auto cluster = get(session, "/v1/cluster");
+  if (!cluster) return cluster.error();
+  const std::int64_t last = integer(*cluster, "seq");
+  const bool filters = !options.kind.empty() || !options.job.empty();
+  std::int64_t from = filters ? 0 : std::max<std::int64_t>(1, last - options.limit + 1);
+  std::deque<std::string> newest;
+  while (from <= last) {
+    const auto page = get(session, path_of(options, from, false, kEventsPerPage));
+    if (!page) return page.error();
+    for (const Json& event : items(*page, "items")) {
+      newest.push_back(line_of(event, options.format));
+      if (newest.size() > static_cast<std::size_t>(options.limit)) newest.pop_front();
+    }
+    const std::int64_t next = integer(*page, "next_from");
+    if (next <= from) break;
+    from = next;
+  }
+  for (const std::string& line : newest) session.out << line;
+  return kOk;
+}
+
 }  // namespace
 
-// Without --from, following begins with what comes next, and listing with the first event.
+// Without --from, following begins with what comes next, and listing with the first event; with a limit it shows the
+// newest.
 Result<int> run(const EventsOptions& options, Session& session) {
+  if (!options.follow && options.from < 0 && options.limit > 0) return show_newest(options, session);
   std::int64_t from = std::max<std::int64_t>(options.from, 0);
   if (options.follow && options.from < 0) {
     const auto cluster = get(session, "/v1/cluster");

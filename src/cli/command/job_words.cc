@@ -24,6 +24,12 @@ std::string counted(const std::string& amount, const std::string& noun) {
   return amount + " " + noun + (amount == "1" ? "" : "s");
 }
 
+std::string gpu_hours_text(const Json& job) {
+  const auto hundredths = static_cast<std::int64_t>(number(job, "gpu_seconds") / 36 + 0.5);
+  const std::string decimals = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + std::string(2 - decimals.size(), '0') + decimals;
+}
+
 std::string stop_words(const Json& stopped) {
   std::string words = show(stopped, "cause");
   if (has(stopped, "preemptor")) words += ", for job " + show(stopped, "preemptor");

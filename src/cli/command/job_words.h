@@ -18,6 +18,9 @@ std::string in_state_for(const Json& job, Timestamp now);
 // "2 tasks", "1 task", "0.5 GPUs", "1 GPU".
 std::string counted(const std::string& amount, const std::string& noun);
 
+// The GPU-hours that the job has used, with two decimals.
+std::string gpu_hours_text(const Json& job);
+
 // Why an attempt was stopped, and for whom: "reclaim, for job 9".
 std::string stop_words(const Json& stopped);
 

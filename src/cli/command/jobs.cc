@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/json/object.hpp>
 
 #include "cli/command/commands.h"
 #include "cli/command/job_words.h"
@@ -13,12 +14,21 @@ constexpr std::int64_t kJobsPerPage = 1000;
 
 // Follows the cursor until `limit` jobs have come.
 Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session) {
+  const Timestamp now = clock_now();
+  const auto since = iso_when(options.since, now);
+  if (!since) return since.error();
+  const auto until = iso_when(options.until, now);
+  if (!until) return until.error();
   boost::json::array all;
   std::string cursor;
   do {
     const std::int64_t left = options.limit - static_cast<std::int64_t>(all.size());
     const auto page = get(session, query("/v1/jobs", {{"queue", options.queue},
                                                       {"user", options.user},
+                                                      {"mine", options.me ? "true" : ""},
+                                                      {"label", options.label},
+                                                      {"since", *since},
+                                                      {"until", *until},
                                                       {"phase", options.phase},
                                                       {"kind", options.kind},
                                                       {"name", options.name},
@@ -35,7 +45,25 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
   return all;
 }
 
-std::vector<Column> job_columns(bool wide) {
+bool shows_finished(const JobsOptions& options) {
+  return options.all || !options.since.empty() || options.phase == "finished";
+}
+
+// "run=7,team=vision"
+std::string labels_text(const Json& job) {
+  std::string text;
+  if (const auto* labels = at(job, "labels").if_object()) {
+    for (const auto& [key, value] : *labels) text += (text.empty() ? "" : ",") + std::string(key) + "=" + show(value);
+  }
+  return text;
+}
+
+std::string elapsed_text(const Json& job, Timestamp now) {
+  if (show(job, "phase") == "running" || show(job, "phase") == "stopping") return age_text(show(job, "started"), now);
+  return has(job, "elapsed_s") ? span_text(integer(job, "elapsed_s") * 1000) : "";
+}
+
+std::vector<Column> job_columns(bool wide, bool finished) {
   std::vector<Column> columns{{"ID", Align::kRight},
                               {"NAME", Align::kLeft, true},
                               {"QUEUE", Align::kLeft, true, true},
@@ -45,10 +73,14 @@ std::vector<Column> job_columns(bool wide) {
                               {"TASKS", Align::kRight},
                               {"GPUS", Align::kRight},
                               {"NODES", Align::kLeft, true}};
+  if (finished) {
+    for (const char* title : {"EXIT", "ELAPSED", "GPU-HOURS"}) columns.push_back({title, Align::kRight});
+  }
   if (wide) {
     for (const char* title : {"KIND", "CLASS"}) columns.push_back({title});
     for (const char* title : {"PRIORITY", "ATTEMPT", "FAILURES"}) columns.push_back({title, Align::kRight});
     for (const char* title : {"SUBMITTED", "STARTED"}) columns.push_back({title});
+    columns.push_back({"LABELS", Align::kLeft, true});
   }
   return columns;
 }
@@ -61,10 +93,11 @@ std::string of_asked(const Json& job, const char* now, const char* asked) {
 }
 
 std::string table(const boost::json::array& jobs, const JobsOptions& options, std::size_t width) {
-  if (jobs.empty()) return options.all ? "no jobs\n" : "no jobs (finished ones: --all)\n";
+  const bool finished = shows_finished(options);
+  if (jobs.empty()) return finished ? "no jobs\n" : "no jobs (finished ones: --all)\n";
   const bool wide = options.show.format == Format::kWide;
   const Timestamp now = clock_now();
-  Table table(job_columns(wide));
+  Table table(job_columns(wide, finished));
   for (const Json& job : jobs) {
     std::vector<std::string> cells{show(job, "id"),
                                    show(job, "name"),
@@ -75,10 +108,16 @@ std::string table(const boost::json::array& jobs, const JobsOptions& options, st
                                    of_asked(job, "tasks", "tasks_total"),
                                    of_asked(job, "gpus", "gpus"),
                                    joined(at(job, "nodes"), ",")};
+    if (finished) {
+      cells.push_back(show(job, "code"));
+      cells.push_back(elapsed_text(job, now));
+      cells.push_back(gpu_hours_text(job));
+    }
     if (wide) {
       for (const char* name : {"kind", "class", "priority", "attempt", "failures"}) cells.push_back(show(job, name));
       cells.push_back(clock_text(show(job, "submitted")));
       cells.push_back(clock_text(show(job, "started")));
+      cells.push_back(labels_text(job));
     }
     table.add(cells);
   }

@@ -14,11 +14,13 @@ constexpr int kMostSilentPolls = 100;  // so many polls without a server are wai
 
 class Following {
  public:
-  Following(const LogsOptions& options, std::int64_t from, Session& session)
+  Following(const LogsOptions& options, bool error_stream, std::int64_t from, Session& session)
       : options_(options),
-        source_{options.id, options.attempt, options.task, options.error_stream},
+        source_{options.id, options.attempt, options.task, error_stream},
         from_(from),
         session_(session) {}
+
+  std::int64_t attempt() const { return source_.attempt; }
 
   // One part further; false when there is no more.
   Result<bool> step() {
@@ -29,7 +31,10 @@ class Following {
     session_.out << part->bytes << std::flush;
     from_ = part->next;
     if (!part->bytes.empty()) return true;
-    if (!options_.follow) return false;
+    if (!options_.follow) {
+      if (part->attempt != 0) source_.attempt = part->attempt;
+      return false;
+    }
     if (part->attempt == 0 || part->complete) return look_beyond(part->attempt);
     source_.attempt = part->attempt;  // stay with it until it is over
     std::this_thread::sleep_for(kPause);
@@ -70,21 +75,20 @@ class Following {
   Session& session_;
 };
 
-}  // namespace
-
-Result<int> run(const LogsOptions& options, Session& session) {
+// Shows one stream on the output. `attempt` is set to the attempt that was shown last.
+Result<int> show_stream(const LogsOptions& options, bool error_stream, std::int64_t& attempt, Session& session) {
   std::int64_t from = 0;
   if (options.tail >= 0) {
-    const auto begin =
-        find_tail({options.id, options.attempt, options.task, options.error_stream}, options.tail, session);
+    const auto begin = find_tail({options.id, options.attempt, options.task, error_stream}, options.tail, session);
     if (!begin) return begin.error();
     from = *begin;
   }
-  Following following(options, from, session);
+  Following following(options, error_stream, from, session);
   bool was_there = options.tail >= 0;
   int silent = 0;
   while (session.out) {
     const auto goes_on = following.step();
+    attempt = following.attempt();
     if (goes_on && !*goes_on) return kOk;
     if (goes_on) {
       was_there = true;
@@ -99,6 +103,39 @@ Result<int> run(const LogsOptions& options, Session& session) {
     std::this_thread::sleep_for(kPause);
   }
   return kFailed;
+}
+
+// Shows standard error of the attempt, below a line that says so, on the error output. What cannot be read is left out:
+// the output has been shown.
+void show_errors(const LogsOptions& options, std::int64_t attempt, Session& session) {
+  const LogSource source{options.id, attempt, options.task, true};
+  std::int64_t from = 0;
+  if (options.tail >= 0) {
+    const auto begin = find_tail(source, options.tail, session);
+    if (!begin) return;
+    from = *begin;
+  }
+  for (bool first = true; session.err; first = false) {
+    const auto part = read_log(source, from, session);
+    if (!part || part->bytes.empty()) return;
+    if (first) session.err << "berth: standard error of task " << options.task << ":\n";
+    session.err << part->bytes << std::flush;
+    from = part->next;
+  }
+}
+
+}  // namespace
+
+// Both streams: standard output on the output, then standard error on the error output. While a job is followed, only
+// standard output can be shown in order, so standard error comes at its end.
+Result<int> run(const LogsOptions& options, Session& session) {
+  const bool one = options.error_stream || !options.stream.empty();
+  std::int64_t attempt = options.attempt;
+  const auto shown = show_stream(options, options.error_stream || options.stream == "stderr", attempt, session);
+  if (!shown || *shown != kOk || one) return shown;
+  session.out << std::flush;
+  show_errors(options, attempt, session);
+  return shown;
 }
 
 }  // namespace berth::cli

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <boost/json/array.hpp>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "cli/command/commands.h"
+#include "cli/command/job_words.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/when.h"
@@ -24,6 +28,14 @@ std::string seconds_text(GpuTime time) {
   return std::to_string(time / 1'000'000) + "." + std::string(3 - decimals.size(), '0') + decimals;
 }
 
+// Hours with two decimals, rounded.
+std::string hours_text(GpuTime time) {
+  constexpr GpuTime kHundredth = 36'000'000;
+  const GpuTime hundredths = (time + kHundredth / 2) / kHundredth;
+  const std::string decimals = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + std::string(2 - decimals.size(), '0') + decimals;
+}
+
 struct Split {
   GpuTime within = 0;
   GpuTime borrowed = 0;
@@ -32,11 +44,15 @@ struct Split {
 
 using Account = std::tuple<std::string, std::string, std::string>;  // queue, user, GPU model
 
-std::map<Account, Split> accounts_of(const Json& report) {
+// By queue, user and model, or by one of the first two alone.
+std::map<Account, Split> accounts_of(const Json& report, const std::string& by) {
   std::map<Account, Split> accounts;
   for (const Json& row : items(report, "items")) {
     const std::string model = (is_true(row, "simulated") ? "simulated " : "") + show(row, "gpu_model");
-    Split& split = accounts[{show(row, "queue"), show(row, "user"), model}];
+    const Account account = by.empty()      ? Account{show(row, "queue"), show(row, "user"), model}
+                            : by == "queue" ? Account{show(row, "queue"), " ", " "}
+                                            : Account{" ", show(row, "user"), " "};
+    Split& split = accounts[account];
     (show(row, "kind") == "borrowed" ? split.borrowed : split.within) += gpu_time(row, "gpu_milli_ms", "gpu_seconds");
   }
   return accounts;
@@ -57,30 +73,44 @@ std::string share_text(GpuTime part, GpuTime whole) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + "%";
 }
 
-std::string usage_table(const Json& report, std::size_t width) {
-  const auto accounts = accounts_of(report);
+// The columns that name an account: all three, or the one that the lines are summed by.
+std::vector<Column> account_columns(const std::string& by) {
+  const Column queue{"QUEUE", Align::kLeft, true, true};
+  const Column user{"USER", Align::kLeft, true};
+  if (by == "queue") return {queue};
+  if (by == "user") return {user};
+  return {queue, user, {"GPU MODEL", Align::kLeft, true}};
+}
+
+std::string usage_table(const Json& report, const std::string& by, std::size_t width) {
+  const auto accounts = accounts_of(report, by);
   const GpuTime capacity = gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds");
-  Table table({{"QUEUE", Align::kLeft, true, true},
-               {"USER", Align::kLeft, true},
-               {"GPU MODEL", Align::kLeft, true},
-               {"WITHIN", Align::kRight},
-               {"BORROWED", Align::kRight},
-               {"GPU-SECONDS", Align::kRight},
-               {"OF CAPACITY", Align::kRight}});
+  std::vector<Column> columns = account_columns(by);
+  const std::size_t names = columns.size();
+  for (const char* title : {"WITHIN", "BORROWED", "GPU-SECONDS", "GPU-HOURS", "OF CAPACITY"})
+    columns.push_back({title, Align::kRight});
+  Table table(std::move(columns));
+  const auto add = [&](std::vector<std::string> cells, std::optional<Split> split, GpuTime total) {
+    cells.resize(names, " ");
+    cells.push_back(split ? seconds_text(split->within) : " ");
+    cells.push_back(split ? seconds_text(split->borrowed) : " ");
+    cells.push_back(seconds_text(total));
+    cells.push_back(hours_text(total));
+    cells.push_back(share_text(total, capacity));
+    table.add(cells);
+  };
   for (const auto& [account, split] : accounts) {
     const auto& [queue, user, model] = account;
-    table.add({queue, user, model, seconds_text(split.within), seconds_text(split.borrowed),
-               seconds_text(split.total()), share_text(split.total(), capacity)});
+    add(by == "queue"  ? std::vector{queue}
+        : by == "user" ? std::vector{user}
+                       : std::vector{queue, user, model},
+        split, split.total());
   }
   const Split sum = sum_of(accounts);
-  table.add({"used in all", " ", " ", seconds_text(sum.within), seconds_text(sum.borrowed), seconds_text(sum.total()),
-             share_text(sum.total(), capacity)});
-  const auto whole = [&](const char* name, GpuTime time) {
-    table.add({name, " ", " ", " ", " ", seconds_text(time), share_text(time, capacity)});
-  };
-  whole("idle", gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds"));
-  whole("down", gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds"));
-  whole("capacity", capacity);
+  add({"used in all"}, sum, sum.total());
+  add({"idle"}, {}, gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds"));
+  add({"down"}, {}, gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds"));
+  add({"capacity"}, {}, capacity);
   const std::string mark = is_true(report, "simulated_gpus") ? " (simulated GPUs)" : "";
   return clock_text(show(report, "from")) + " to " + clock_text(show(report, "to")) + mark + "\n\n" + table.text(width);
 }
@@ -100,11 +130,41 @@ std::string usage_csv(const Json& report) {
   return csv;
 }
 
-Result<std::string> iso_of(const std::string& when, Timestamp now) {
-  if (when.empty()) return std::string();
-  const auto time = parse_when(when, now);
-  if (!time) return time.error();
-  return to_iso8601(*time);
+// The GPU time of each job of the window, from its first start to its end: a job that began before the window or goes
+// on after it is told whole. Most first.
+Result<std::string> usage_by_job(const UsageOptions& options, Session& session) {
+  const Timestamp now = clock_now();
+  const auto from = iso_when(options.from.empty() ? "1970-01-01" : options.from, now);
+  if (!from) return from.error();
+  const auto to = iso_when(options.to, now);
+  if (!to) return to.error();
+  boost::json::array jobs;
+  std::string cursor;
+  do {
+    const auto page =
+        get(session, query("/v1/jobs", {{"since", *from}, {"until", *to}, {"limit", "1000"}, {"cursor", cursor}}));
+    if (!page) return page.error();
+    for (const Json& job : items(*page, "items")) {
+      if (number(job, "gpu_seconds") > 0) jobs.push_back(job);
+    }
+    cursor = show(*page, "next_cursor");
+  } while (!cursor.empty());
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const Json& a, const Json& b) { return number(a, "gpu_seconds") > number(b, "gpu_seconds"); });
+  return formatted(jobs, options.show.format, [&] {
+    Table table({{"ID", Align::kRight},
+                 {"NAME", Align::kLeft, true},
+                 {"QUEUE", Align::kLeft, true, true},
+                 {"USER", Align::kLeft, true},
+                 {"STATE"},
+                 {"GPU-HOURS", Align::kRight}});
+    for (const Json& job : jobs) {
+      table.add({show(job, "id"), show(job, "name"), show(job, "queue"), show(job, "user"), state_words(job),
+                 gpu_hours_text(job)});
+    }
+    return table.empty() ? std::string("no job has used GPUs\n")
+                         : table.text(table_width(session, options.show.format));
+  });
 }
 
 }  // namespace
@@ -112,15 +172,17 @@ Result<std::string> iso_of(const std::string& when, Timestamp now) {
 Result<int> run(const UsageOptions& options, Session& session) {
   const Format format = options.show.format;
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    if (options.by == "job") return usage_by_job(options, session);
     const Timestamp now = clock_now();
-    const auto from = iso_of(options.from, now);
+    const auto from = iso_when(options.from, now);
     if (!from) return from.error();
-    const auto to = iso_of(options.to, now);
+    const auto to = iso_when(options.to, now);
     if (!to) return to.error();
     const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}}));
     if (!report) return report.error();
     return formatted(*report, format, [&] {
-      return format == Format::kCsv ? usage_csv(*report) : usage_table(*report, table_width(session, format));
+      return format == Format::kCsv ? usage_csv(*report)
+                                    : usage_table(*report, options.by, table_width(session, format));
     });
   });
 }
