@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/gpu_utilization.h"
 #include "model/reason.h"
+#include "model/why_answer.h"
 #include "state/state.h"
 
 namespace berth::api {
@@ -40,18 +41,6 @@ struct UsageReport {
   std::int64_t idle_gpu_milli_ms = 0;
   std::int64_t down_gpu_milli_ms = 0;
   std::int64_t capacity_gpu_milli_ms = 0;
-};
-
-struct Explained {
-  std::string code;  // of the reason
-  bool never = false;
-  std::string summary;
-  std::vector<std::string> details;
-  struct Change {
-    std::string kind;
-    std::string text;  // a whole sentence
-  };
-  std::vector<Change> changes;  // the smallest that would start it now
 };
 
 // Which idle nodes could go, and which further nodes would start jobs that wait, by kind of node.
@@ -156,7 +145,8 @@ class Service {
   // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
-  virtual Explained explain(JobId job) = 0;
+  // Why the job does not run, for a caller who sees all jobs.
+  virtual WhyAnswer explain(JobId job) = 0;
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   virtual AdviceReport advice() = 0;

@@ -264,8 +264,10 @@ void Declarations::declare_looking() {
   add_show(viewing, job->show);
 
   auto why = std::make_shared<WhyOptions>();
-  CLI::App& asking = command("Jobs", "why", "Say why a job waits, with the numbers", "berth why 17", why);
+  CLI::App& asking = command("Jobs", "why", "Say why a job waits, when it starts and what would help",
+                             "berth why 17, berth why 17 -v", why);
   asking.add_option("ID", why->id, "the job's number")->required();
+  asking.add_flag("-v,--verbose", why->verbose, "all remedies and the numbers behind the answer");
   add_show(asking, why->show);
 
   auto logs = std::make_shared<LogsOptions>();

@@ -56,6 +56,7 @@ struct JobViewOptions {
 struct WhyOptions {
   ShowOptions show;
   std::string id;
+  bool verbose = false;
 };
 
 // Which jobs an action is for, where none is named.

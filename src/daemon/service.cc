@@ -70,25 +70,12 @@ void DaemonService::read(const std::function<void(const api::View&)>& look) {
   });
 }
 
-api::Explained DaemonService::explain(JobId job) {
-  api::Explained explained;
+WhyAnswer DaemonService::explain(JobId job) {
+  WhyAnswer answer;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    const explain::Explanation explanation = explain::why(state, job, now(state));
-    explained.code = name_of(explanation.reason.code);
-    explained.never = is_never(explanation.reason.code);
-    explained.summary = explanation.summary;
-    explained.details = explanation.details;
-    for (const explain::Remedy& change : explanation.changes) {
-      explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
-    }
-    const state::JobState* live = state.job(job);
-    if (live == nullptr || live->attempt) return;
-    if (const auto limit = state::impossible_limit(state, live->queue, live->spec)) {
-      explained.never = true;
-      explained.details.insert(explained.details.begin(), "waiting cannot help: " + state::text_of(state, *limit));
-    }
+    answer = explain::why(state, job, now(state), explain::Viewer::sees_all()).answer;
   });
-  return explained;
+  return answer;
 }
 
 namespace {

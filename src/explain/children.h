@@ -5,18 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "base/timestamp.h"
-#include "state/state.h"
+#include "explain/words.h"
 
 namespace berth::explain {
 
-// Returns one sentence about a service or an array: "it runs through its replicas: 0 of 2 run; job 13 waits
-// (quota-max): queue a has ...". Only the first pending replica or element is explained.
-std::string explain_children(state::State& state, const state::JobState& parent, Timestamp now);
+// Returns the predicate for a service or an array: "runs 0 of 2 replicas. Job 13 waits for quota: ...". Only the first
+// pending replica or element is explained. `state` is that of `words`; it is changed and restored.
+std::string explain_children(state::State& state, const Words& words, const state::JobState& parent);
 
 // tasks_of_all returns " with 1 of 4 tasks", or "" if the gang runs with all its tasks. explain_growth returns why the
 // gang gets no more tasks now. Its list is empty if no task is missing.
 std::string tasks_of_all(const state::JobState& gang);
-std::vector<std::string> explain_growth(state::State& state, const state::JobState& gang, Timestamp now);
+std::vector<std::string> explain_growth(state::State& state, const Words& words, const state::JobState& gang);
 
 }  // namespace berth::explain

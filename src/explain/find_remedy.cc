@@ -74,7 +74,6 @@ bool WhatIf::starts(const Remedy& change, Reason* why) {
 // A result that was cut short may not be minimal, so it is not told.
 void WhatIf::tell(std::optional<Remedy> change) {
   if (!change || spent() || told_.size() >= effort_.changes) return;
-  change->text = text_of(state_, job_, *change);
   told_.push_back(std::move(*change));
 }
 

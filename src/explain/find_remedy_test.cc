@@ -19,7 +19,8 @@ TEST_CASE_FIXTURE(FleetFixture, "a held job would start if it were released") {
   const auto changes = explain::smallest_remedies(state, held, now);
   REQUIRE_EQ(changes.size(), 1);
   CHECK(changes[0].kind == RemedyKind::kRelease);
-  CHECK_EQ(explain::would_start(changes[0]), "it would start now if it were released");
+  const explain::Viewer everything = explain::Viewer::sees_all();
+  CHECK_EQ(explain::remedy_text({state, everything, now}, *state.job(held), changes[0]), "its hold were released");
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least priority that passes it is told") {
@@ -109,17 +110,21 @@ TEST_CASE_FIXTURE(FleetFixture, "the arithmetic of a share adds up to what the o
   CHECK_EQ(lines.back(), "1 of 2 queues of the cluster has a smaller dominant share per unit of weight");
 }
 
-TEST_CASE_FIXTURE(FleetFixture, "who is asked first, and by which criterion") {
+TEST_CASE_FIXTURE(FleetFixture, "a job is told its place in line, and by which criterion others go first") {
   QueueConfig a = queue("a");
   a.guaranteed.gpu_milli = 4000;
   command(ApplyConfig{config({a, queue("b")}), "op"});
   command(RegisterNode{node("n1", 8)});
   const JobId borrows = submit(job("b", 1, 1));
-  submit(job("a", 1, 1));
-  const auto lines = explain::explain_position(state, *state.job(borrows), now);
-  REQUIRE_EQ(lines.size(), 1);
-  CHECK_EQ(lines[0],
-           "1 job goes first: job 2 (queue a), queue a would stay within its guarantee, queue b would borrow");
+  const JobId within = submit(job("a", 1, 1));
+  const explain::Viewer everything = explain::Viewer::sees_all();
+  const explain::Words words(state, everything, now);
+  const auto line = explain::place_in_line(words, *state.job(borrows));
+  REQUIRE(line);
+  CHECK_EQ(line->number, 2);
+  CHECK_EQ(line->can_start_before, 1);
+  CHECK_EQ(line->text, "queue a goes first: that queue would stay within its guarantee, queue b would borrow");
+  CHECK_EQ(explain::place_in_line(words, *state.job(within)).value().number, 1);
 }
 
 TEST_CASE_FIXTURE(FleetFixture,
@@ -132,12 +137,13 @@ TEST_CASE_FIXTURE(FleetFixture,
   submit(job("b", 1, 2));
   const JobId head = submit(job("a", 1, 3));
   const JobId small = submit(job("a", 1, 1));
-  CHECK_EQ(explain::explain_position(state, *state.job(head), now),
-           std::vector<std::string>{"1 job goes first: job 1 (queue b), submitted earlier"});
-  CHECK_EQ(
-      explain::explain_position(state, *state.job(small), now),
-      std::vector<std::string>{"2 jobs go first; the first is job 1 (queue b), submitted earlier; in queue a job 2 "
-                               "goes first"});
+  const explain::Viewer everything = explain::Viewer::sees_all();
+  const explain::Words words(state, everything, now);
+  const std::string equal = "queue b stands equal, and its job goes first (submitted earlier)";
+  CHECK_EQ(explain::place_in_line(words, *state.job(head)).value().text, equal);
+  const auto line = explain::place_in_line(words, *state.job(small)).value();
+  CHECK_EQ(line.number, 3);
+  CHECK_EQ(line.text, equal + "; 1 job of its own queue goes first (submitted earlier)");
 }
 
 }  // namespace berth

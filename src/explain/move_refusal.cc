@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "explain/shortage.h"
+#include "explain/reason_text.h"
 #include "sched/resize/move_target.h"
 
 namespace berth::explain {
@@ -14,7 +14,8 @@ Result<std::vector<TaskPlacement>> find_move_target(state::State& state, JobId i
   if (target.places()) return *target.places();
   if (target.would_borrow()) return conflict(none + "it is within its guarantee and would borrow there");
   const Reason& why = target.why();
-  return conflict(none + sentence_with_what_is_short(state, *state.job(id), why) + " (" +
+  const Viewer viewer = Viewer::sees_all();  // a role that may move jobs of others sees them
+  return conflict(none + "there it " + reason_text({state, viewer, now}, *state.job(id), why) + " (" +
                   std::string(name_of(why.code)) + ")");
 }
 

@@ -57,9 +57,10 @@ Most most_of(const State& state, const TaskRequirements& ask) {
   return most;
 }
 
-// "a task needs 8 GPUs; no eligible node has more than 4"
-std::string too_much(std::size_t dim, std::int64_t asked, std::int64_t most, const std::string& kind = {}) {
-  return "a task needs " + counted(dim, asked) + kind + "; no eligible node has " +
+// "a task asks for 8 GPUs, and no node that it may use has more than 4"
+std::string too_much(const std::string& task, std::size_t dim, std::int64_t asked, std::int64_t most,
+                     const std::string& kind = {}) {
+  return task + " asks for " + counted(dim, asked) + kind + ", and no node that it may use has " +
          (most == 0 ? "any" : "more than " + amount_text(dim, most));
 }
 
@@ -69,25 +70,28 @@ std::string kind_of_gpus(const TaskRequest& request) {
   return models.empty() ? "" : " (" + models + ")";
 }
 
-std::string lacks_of_group(const State& state, const TaskRequirements& ask) {
+// `task`: "a task", "a task of group actors".
+std::string lacks_of_group(const State& state, const TaskRequirements& ask, const std::string& task) {
   const TaskRequest& request = ask.group.request;
   const Most most = most_of(state, ask);
   if (request.gpus > most.gpus) {
     const bool wants_cut = !request.mig_profile.empty();
     const std::string text =
-        wants_cut ? "a task needs 1 x " + request.mig_profile + "; no eligible node has a GPU cut into such instances"
-                  : too_much(kDimGpu, request.total_gpu_milli(), most.gpus * kMilli, kind_of_gpus(request));
+        wants_cut ? task + " asks for 1 x " + request.mig_profile +
+                        ", and no node that it may use has a GPU cut into such instances"
+                  : too_much(task, kDimGpu, request.total_gpu_milli(), most.gpus * kMilli, kind_of_gpus(request));
     const std::int64_t others = wants_cut ? most.uncut : most.cut;
     if (others == 0) return text;
     return text + " (" + counted(kDimGpu, others * kMilli) + (wants_cut ? " not cut)" : " cut into MIG instances)");
   }
-  if (request.cpu_milli > most.cpu_milli) return too_much(kDimCpu, request.cpu_milli, most.cpu_milli);
-  if (request.memory_mib > most.memory_mib) return too_much(kDimMemory, request.memory_mib, most.memory_mib);
-  if (most.slots == 0) return "no eligible node has all that a task needs at once";
+  if (request.cpu_milli > most.cpu_milli) return too_much(task, kDimCpu, request.cpu_milli, most.cpu_milli);
+  if (request.memory_mib > most.memory_mib) return too_much(task, kDimMemory, request.memory_mib, most.memory_mib);
+  if (most.slots == 0) return "no node that it may use has all that " + task + " asks for at once";
   const std::int64_t least = ask.group.least();
   if (most.slots >= least) return {};
-  return "room for " + std::to_string(most.slots) + " of " + std::to_string(least) + " tasks" +
-         (most.closed ? ", nodes that take no tasks now included" : "");
+  const std::string of_tasks = task == "a task" ? " tasks" : " tasks" + task.substr(std::string("a task").size());
+  return "all nodes that it may use" + std::string(most.closed ? ", those that take no tasks now included," : "") +
+         " have room for only " + std::to_string(most.slots) + " of its " + std::to_string(least) + of_tasks;
 }
 
 // What all groups need, and what the nodes have that one of them may use.
@@ -118,7 +122,8 @@ std::string lacks_of_all(const State& state, const std::vector<TaskRequirements>
   }
   for (const std::size_t dim : {kDimGpu, kDimCpu, kDimMemory}) {
     if (there[dim] >= asked[dim]) continue;
-    return "its groups need " + counted(dim, asked[dim]) + "; eligible nodes have " + amount_text(dim, there[dim]);
+    return "its groups ask for " + counted(dim, asked[dim]) + ", and all nodes that it may use have " +
+           amount_text(dim, there[dim]);
   }
   return {};
 }
@@ -133,7 +138,8 @@ std::string what_the_fleet_lacks(const State& state, const JobState& job, const 
   if (job.spec.groups.size() == 1 || reason.rule == PlaceRule::kGroup) {
     const auto group = static_cast<std::size_t>(reason.group);
     if (job.spec.groups.size() == 1 && !reason.wish.empty()) return {};  // the job must be within a domain
-    lacks = lacks_of_group(state, task_requirements(state, job, group, kAllModels));
+    const std::string task = job.spec.groups.size() == 1 ? "a task" : "a task of " + reason.wish;
+    lacks = lacks_of_group(state, task_requirements(state, job, group, kAllModels), task);
   } else {
     std::vector<TaskRequirements> asks;
     for (std::size_t g = 0; g < job.spec.groups.size(); ++g)
@@ -142,7 +148,7 @@ std::string what_the_fleet_lacks(const State& state, const JobState& job, const 
     const bool room_alone = reason.wish.empty() && job.spec.affinity.empty() && !job.spec.exclusive;
     if (lacks.empty() && room_alone) lacks = "each of its groups would have room alone, but not all of them at once";
   }
-  return lacks.empty() ? lacks : ": " + lacks;
+  return lacks;
 }
 
 }  // namespace berth::explain

@@ -8,7 +8,7 @@
 
 namespace berth::explain {
 
-// Returns the end of the sentence for `reason`, beginning with ": ", or "". It names the first of these that applies:
+// Returns a clause that says why `reason` is never-fits, or "". It names the first of these that applies:
 //
 // - a task requests more GPUs, CPUs or memory than any node has that it may use;
 // - only some of its tasks have room;

@@ -32,8 +32,6 @@ using state::State;
 
 constexpr std::size_t kMostNamed = 5;
 
-std::string job_text(JobId job) { return "job " + std::to_string(job.value()); }
-
 // The jobs that might be evicted for this one if nothing limited it.
 struct Claims {
   std::set<JobId> lower;                 // of its queue, of lower priority
@@ -191,12 +189,14 @@ std::string of_the_rate(const std::string& key, std::int64_t limit, std::int64_t
          (left <= 0 ? std::string("is used up") : "has " + std::to_string(left) + " left");
 }
 
-std::string of_the_limits(const State& state, const EvictDecision& unlimited, Timestamp now) {
+std::string of_the_limits(const Words& words, const EvictDecision& unlimited) {
+  const State& state = words.state();
+  const Timestamp now = words.now();
   const SchedulingConfig& rules = state.config().scheduling;
   if (const QueueId by = limiting_queue(state, unlimited, now); by.valid()) {
     const QueueState& queue = state.queue(by);
     const std::int64_t limit = queue.eviction.evictions_per_hour;
-    return of_the_rate("evictions_per_hour of queue " + queue.path, limit, queue.evictions.left(limit, now));
+    return of_the_rate("evictions_per_hour of " + words.queue(by), limit, queue.evictions.left(limit, now));
   }
   if (!hour_limits(state, now))
     return "scheduling.victims_per_cycle allows only " + std::to_string(rules.victims_per_cycle);
@@ -204,8 +204,9 @@ std::string of_the_limits(const State& state, const EvictDecision& unlimited, Ti
                      state.evictions().left(rules.evictions_per_hour, now));
 }
 
-// "min_runtime 2h of queue research and cooldown 1h"
-std::string of_their_minimum(const State& state, const std::vector<JobId>& not_yet_evictable) {
+// "min_runtime 2h of queue research and cooldown 1h, job 6 until 19:11:52 UTC"
+std::string of_their_minimum(const Words& words, const std::vector<JobId>& not_yet_evictable) {
+  const State& state = words.state();
   std::set<std::tuple<std::int64_t, bool, QueueId>> kinds;
   for (const JobId id : not_yet_evictable) {
     const LeastRun least = least_run(state, *state.job(id));
@@ -215,15 +216,21 @@ std::string of_their_minimum(const State& state, const std::vector<JobId>& not_y
   for (const auto& [seconds, after_eviction, queue] : kinds) {
     if (texts.size() == kMostNamed) break;
     texts.push_back((after_eviction ? "cooldown " : "min_runtime ") + document::duration_text(seconds) +
-                    (queue == state.root() ? "" : " of queue " + state.queue(queue).path));
+                    (queue == state.root() ? "" : " of " + words.queue(queue)));
   }
-  return listed(texts, [](const std::string& text) { return text; });
+  const auto ends = [&](JobId id) { return may_be_stopped_from(state, *state.job(id)); };
+  const auto first = std::min_element(not_yet_evictable.begin(), not_yet_evictable.end(),
+                                      [&](JobId a, JobId b) { return std::pair(ends(a), a) < std::pair(ends(b), b); });
+  return listed(texts, [](const std::string& text) { return text; }) + ", " +
+         (not_yet_evictable.size() == 1 ? "" : words.job(*first) + " ") + "until " + words.time(ends(*first));
 }
 
-// What keeps these jobs from being evicted: "2 jobs could be preempted for it, but ...".
-std::string why_not_evicted(State& state, const JobState& job, const Claims& claims, const EvictionFound& found,
-                            Timestamp now) {
-  const bool one = claims.whole() + static_cast<std::int64_t>(claims.grown.size()) == 1;
+// What keeps these jobs from being evicted: "2 jobs that borrow could be stopped for this one, but ...".
+std::string why_not_evicted(State& state, const Words& words, const JobState& job, const Claims& claims,
+                            const EvictionFound& found) {
+  const Timestamp now = words.now();
+  const std::int64_t all = claims.whole() + static_cast<std::int64_t>(claims.grown.size());
+  const bool one = all == 1;
   if (found.too_dear) {
     return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
            " of unsaved GPU time would be lost for each GPU gained (scheduling.preempt_max_loss)";
@@ -233,18 +240,19 @@ std::string why_not_evicted(State& state, const JobState& job, const Claims& cla
   if (const auto refused = refused_without(state, job, claims, true, now))
     return alone + (refused->code == ReasonCode::kWouldDelayReservation ? ", beside backfill reservations" : "");
   const auto of_them = [&](std::int64_t count, const char* singular, const char* plural) {
-    return one ? std::string("that one ") + singular
-               : std::to_string(count) + " of them " + (count == 1 ? singular : plural);
+    if (one) return std::string("that one ") + singular;
+    return (count == all ? std::string("they") : std::to_string(count) + " of them") + " " +
+           (count == 1 ? singular : plural);
   };
   if (claims.in_burst > 0 && refused_without(state, job, claims, false, now)) {
     return of_them(claims.in_burst, "is", "are") + " in a burst pool, where jobs are not reclaimed" +
            (one ? "" : ", and this job would not fit without the others");
   }
   if (const auto unlimited = found.left_out ? eviction_without_limits(state, job, now) : std::nullopt)
-    return of_the_limits(state, *unlimited, now);
+    return of_the_limits(words, *unlimited);
   if (!claims.not_yet_evictable.empty()) {
     return of_them(static_cast<std::int64_t>(claims.not_yet_evictable.size()), "is", "are") + " still protected by " +
-           of_their_minimum(state, claims.not_yet_evictable);
+           of_their_minimum(words, claims.not_yet_evictable);
   }
   if (job.has_given_way())
     return "this job was evicted before and now evicts only jobs that rank below it, without which it would not fit";
@@ -252,67 +260,106 @@ std::string why_not_evicted(State& state, const JobState& job, const Claims& cla
          (job.spec.exclusive ? ", against which whole nodes count" : "");
 }
 
-// "2 jobs could be preempted for it, 1 of them for having had more GPU time, and 1 job could be scaled down"
-std::string could_be_evicted(const Claims& claims) {
+// "2 jobs that borrow (6, 21) and 1 job of lower priority (8)"
+std::string whole_jobs_text(const Words& words, const Claims& claims) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::set<JobId>& jobs, const std::string& what) {
+    if (jobs.empty()) return;
+    std::vector<JobId> named;
+    std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(named), [&](JobId id) { return words.sees_job(id); });
+    const bool none = named.empty();
+    const std::size_t others = jobs.size() - named.size();
+    const std::size_t more = named.size() - std::min(named.size(), kMostNamed);
+    named.resize(named.size() - more);
+    std::string ids;
+    for (const JobId id : named) ids += (ids.empty() ? " (" : ", ") + std::to_string(id.value());
+    if (!none && more > 0) ids += " and " + std::to_string(more) + " more";
+    if (!none && others > 0) ids += " and " + std::to_string(others) + " of other queues";
+    const auto count = static_cast<std::int64_t>(jobs.size());
+    parts.push_back(counted(count, "job") +
+                    (!none        ? " "
+                     : count == 1 ? " of another queue "
+                                  : " of other queues ") +
+                    what + (none ? "" : ids + ")"));
+  };
+  const auto that = [](const std::set<JobId>& jobs, const std::string& one, const std::string& several) {
+    return "that " + (jobs.size() == 1 ? one : several);
+  };
+  add(claims.borrowed, that(claims.borrowed, "borrows", "borrow"));
+  add(claims.lower, "of lower priority");
+  add(claims.behind, that(claims.behind, "has", "have") + " had more GPU time");
+  return listed(parts, [](const std::string& part) { return part; });
+}
+
+// "2 jobs that borrow (6, 21) could be stopped for this one, and 1 job could be scaled down"
+std::string could_be_evicted(const Words& words, const Claims& claims) {
   const auto grown = static_cast<std::int64_t>(claims.grown.size());
-  std::string text;
-  if (claims.whole() > 0) {
-    text = counted(claims.whole(), "job") + " could be preempted for it";
-    if (!claims.behind.empty())
-      text += ", " + std::to_string(claims.behind.size()) + " of them for having had more GPU time";
+  const std::string whole = whole_jobs_text(words, claims);
+  if (grown == 0) return whole + " could be stopped for this one";
+  const std::string shrinking = counted(grown, "job") + " could be scaled down";
+  return whole.empty() ? shrinking + " for this one" : whole + " could be stopped for this one, and " + shrinking;
+}
+
+// "jobs 6 and 21 can be stopped for this one (reclaim), and job 8 scaled down to 2 tasks"
+std::string decision_text(const Words& words, const EvictDecision& decision, JobId futile_because_of) {
+  std::vector<JobId> leave;
+  std::vector<std::string> shrink;
+  for (std::size_t i = 0; i < decision.victims.size(); ++i) {
+    if (decision.keeps[i] == 0)
+      leave.push_back(decision.victims[i]);
+    else
+      shrink.push_back(words.job(decision.victims[i]) + " scaled down to " + counted(decision.keeps[i], "task"));
   }
-  if (grown == 0) return text;
-  return text + (text.empty() ? "" : ", and ") + counted(grown, "job") +
-         (text.empty() ? " could be scaled down for it" : " could be scaled down");
+  const std::string cause = " (" + std::string(name_of(decision.cause)) + ")";
+  std::string text = leave.empty() ? std::string() : words.jobs(leave, kMostNamed) + " can be stopped for this one";
+  const std::string shrinking = listed(shrink, [](const std::string& one) { return one; });
+  if (!shrink.empty()) text += leave.empty() ? shrinking + " can make room" : ", and " + shrinking;
+  text += cause;
+  if (!futile_because_of.valid()) return text;
+  const JobState& other = *words.state().job(futile_because_of);
+  return text + ", but " + words.job(other.id) + words.in_queue(other.queue) +
+         " is within its guarantee and would take the places at once";
+}
+
+std::string back_off_text(const Words& words, const JobState& job, Timestamp from) {
+  const std::string because = job.evicts_from == from
+                                  ? "its nomination was withdrawn " + counted(job.lost_nominations, "time")
+                                  : "its last attempt ended by itself soon after its start";
+  return "the job stops no other job before " + words.time_and_span(from) + ": " + because +
+         "; until then it starts only on idle GPUs";
 }
 
 }  // namespace
 
-std::vector<std::string> explain_preemption(State& state, const JobState& job, Timestamp now) {
+PreemptionText explain_preemption(State& state, const Words& words, const JobState& job) {
   const SchedulingConfig& rules = state.config().scheduling;
+  const Timestamp now = words.now();
   SearchStats work;
   const std::set<JobId> nobody;
   const VictimSearch search{state, now, nobody, eviction_budget(state, now, 0)};
   const bool may = may_evict_others(state, job, least_amounts(state, job.spec));
   state::Transaction transaction(state);
   const EvictionFound claim = may ? find_eviction(transaction, search, job, work) : EvictionFound();
-  if (const auto& decision = claim.decision) {
-    std::string line = "it can " + std::string(name_of(decision->cause)) + ": " +
-                       counted(static_cast<std::int64_t>(decision->victims.size()), "job") + " would be evicted:";
-    for (std::size_t i = 0; i < std::min(kMostNamed, decision->victims.size()); ++i) {
-      line += (i == 0 ? " " : ", ") + job_text(decision->victims[i]);
-      if (decision->keeps[i] > 0) line += " (scaled down to " + counted(decision->keeps[i], "task") + ")";
-    }
-    const JobId other = claim.conflict.futile_because_of;
-    if (!other.valid()) return {line};
-    return {line, "it does not: " + job_text(other) + " (queue " + state.queue(state.job(other)->queue).path +
-                      ") is within its guarantee and would reclaim the places immediately"};
-  }
-  std::vector<std::string> lines;
-  if (const Timestamp from = state::may_evict_from(job); may && from > now) {
-    const std::string because = job.evicts_from == from
-                                    ? "its nomination was withdrawn " + counted(job.lost_nominations, "time")
-                                    : "its last attempt ended by itself soon after its start";
-    return {"it evicts no job before " + to_iso8601(from) + ": " + because +
-            "; until then it starts only on idle GPUs"};
-  }
+  if (claim.decision) return {decision_text(words, *claim.decision, claim.conflict.futile_because_of), {}};
+  if (const Timestamp from = state::may_evict_from(job); may && from > now)
+    return {back_off_text(words, job, from), {}};
   const std::string no_room = no_room_within(state, job);
   const Claims claims = count_claims(state, job, now);
+  PreemptionText text;
   if (!rules.reclaim) {
-    lines.push_back("it cannot reclaim: scheduling.reclaim is false");
+    text.more.push_back("the job cannot reclaim: scheduling.reclaim is false");
   } else if (claims.borrowed.empty() && !claims.borrowed_growth) {
-    lines.push_back("it cannot reclaim: " +
-                    (!no_room.empty()    ? no_room
-                     : claims.some_leave ? "all jobs that borrow from its queues' guarantees are being evicted already"
-                                         : "no job borrows from its queues' guarantees"));
+    text.more.push_back("the job cannot reclaim: " +
+                        (!no_room.empty()    ? no_room
+                         : claims.some_leave ? "all jobs that borrow from its queues' guarantees are stopped already"
+                                             : "no job borrows from its queues' guarantees"));
   }
   if (may_burst(state, job) && rules.reclaim)
-    lines.push_back("jobs in burst pools are not reclaimed: a burst pool backs no guarantee");
-  if (!rules.preempt) lines.push_back("it cannot preempt: scheduling.preempt is false");
-  if (claims.whole() > 0 || !claims.grown.empty()) {
-    lines.push_back(could_be_evicted(claims) + ", but " + why_not_evicted(state, job, claims, claim, now));
-  }
-  return lines;
+    text.more.push_back("jobs in burst pools are not reclaimed: a burst pool backs no guarantee");
+  if (!rules.preempt) text.more.push_back("the job cannot preempt: scheduling.preempt is false");
+  if (claims.whole() > 0 || !claims.grown.empty())
+    text.in_short = could_be_evicted(words, claims) + ", but " + why_not_evicted(state, words, job, claims, claim);
+  return text;
 }
 
 }  // namespace berth::explain

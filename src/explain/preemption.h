@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "base/timestamp.h"
-#include "state/state.h"
+#include "explain/words.h"
 
 namespace berth::explain {
 
-// Returns one sentence for each fact. `state` is changed during the search and restored.
-std::vector<std::string> explain_preemption(state::State& state, const state::JobState& job, Timestamp now);
+struct PreemptionText {
+  std::string in_short;           // which jobs could be stopped for the job, and what prevents it; or ""
+  std::vector<std::string> more;  // why it cannot reclaim or preempt
+};
+
+// `state` is that of `words`; it is changed during the search and restored.
+PreemptionText explain_preemption(state::State& state, const Words& words, const state::JobState& job);
 
 }  // namespace berth::explain

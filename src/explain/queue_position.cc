@@ -1,6 +1,8 @@
 #include "explain/queue_position.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/checked.h"
 #include "explain/pending_reason.h"
@@ -23,7 +25,7 @@ using state::JobState;
 using state::QueueState;
 using state::State;
 
-constexpr std::size_t kMostAsked = 100;
+constexpr std::int64_t kMostAhead = 100;
 
 std::string percent(const Fraction& share) {
   if (share.infinite()) return "an unlimited part";
@@ -31,8 +33,6 @@ std::string percent(const Fraction& share) {
   const auto tenths = static_cast<std::int64_t>(Int128{share.numerator} * 1000 / share.denominator);
   return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " %";
 }
-
-std::string name(JobId job) { return "job " + std::to_string(job.value()); }
 
 // The first criterion of the order: 0 within its guarantee, 1 borrows, 2 borrows with weight 0.
 int standing(const State& state, QueueId queue, const JobState& job) {
@@ -45,67 +45,135 @@ std::string standing_text(int standing) {
   return standing == 1 ? "would borrow" : "would borrow with weight 0";
 }
 
-// Requires: `job` is the first of its side of the queue tree.
-std::string why_first(const State& state, Order& order, const Siblings& siblings, const JobState& first,
-                      const JobState& job) {
-  if (siblings.preemptor.valid() && siblings.victim.valid()) {
-    const int theirs = standing(state, siblings.victim, first);
-    const int ours = standing(state, siblings.preemptor, job);
-    if (theirs != ours) {
-      return queue_name(state, siblings.victim) + " " + standing_text(theirs) + ", " +
-             queue_name(state, siblings.preemptor) + " " + standing_text(ours);
-    }
-    const auto their_share = order.share(siblings.victim);
-    const auto our_share = order.share(siblings.preemptor);
-    if (their_share && our_share && !(*their_share == *our_share)) {
-      return queue_name(state, siblings.victim) + " uses " + percent(*their_share) +
-             " of the cluster per unit of weight, " + queue_name(state, siblings.preemptor) + " " + percent(*our_share);
-    }
-  }
-  if (first.priority != job.priority) {
-    return "priority " + std::to_string(first.priority) + " against " + std::to_string(job.priority);
-  }
+// Why a job in the same queue, or of a queue that stands equal, is tried first.
+std::string rank_text(const JobState& first, const JobState& job) {
+  if (first.priority != job.priority) return "higher priority";
   if (first.queue == job.queue && first.level != job.level)
-    return first.level == 0 ? "promoted after a long wait" : "has had less GPU time";
+    return first.level == 0 ? "promoted after a long wait" : "less GPU time so far";
   if (first.urgent && !job.urgent) return "deadline is near";
   if (first.urgent && first.spec.deadline != job.spec.deadline) return "deadline is nearer";
   return "submitted earlier";
 }
 
-// Why `first` goes before `job`. Queues are compared by the first job of each, and on the side of `job` that may be
-// another one: the head of its strict queue, or a job of another queue that goes first.
-std::string why_first(const State& state, Order order, const JobState& first, const JobState& job) {
-  const Siblings siblings = below_common_ancestor(state, job.queue, first.queue);
-  const auto own = siblings.preemptor.valid() ? order.first_of(siblings.preemptor) : std::nullopt;
-  if (!own || *own == job.id) return why_first(state, order, siblings, first, job);
-  return why_first(state, order, siblings, first, *state.job(*own)) + "; in " + queue_name(state, siblings.preemptor) +
-         " " + name(*own) + " goes first";
-}
+// Says why the jobs ahead go first: once for each queue that stands better than a queue of this job, and for the others
+// how many jobs there are of each rank.
+class WhoGoesFirst {
+ public:
+  WhoGoesFirst(const Words& words, const JobState& job, const Order& order)
+      : words_(words), state_(words.state()), job_(job), order_(order) {}
+
+  // `own` is the job of this side of the quota tree that is compared with `first`: the job, or one before it.
+  void add(const JobState& first) {
+    const Siblings siblings = below_common_ancestor(state_, job_.queue, first.queue);
+    if (!siblings.preemptor.valid() || !siblings.victim.valid()) return add_rank(first);
+    if (!compared_.insert(siblings.victim).second) return;
+    const auto head = order_.first_of(siblings.preemptor);
+    const JobState& own = head ? *state_.job(*head) : job_;
+    const int theirs = standing(state_, siblings.victim, first);
+    const int ours = standing(state_, siblings.preemptor, own);
+    if (theirs != ours) {
+      better_standing_[{siblings.preemptor, ours, theirs}].push_back(siblings.victim);
+      return;
+    }
+    const auto their_share = order_.share(siblings.victim);
+    const auto our_share = order_.share(siblings.preemptor);
+    if (their_share && our_share && !(*their_share == *our_share))
+      smaller_share_[siblings.preemptor].push_back(siblings.victim);
+    else
+      as_good_[words_.queue(siblings.victim)].insert(rank_text(first, own));
+  }
+
+  std::string text() {
+    std::vector<std::string> parts;
+    for (const auto& [own, queues] : better_standing_) parts.push_back(standing_part(own, queues));
+    for (const auto& [own, queues] : smaller_share_) parts.push_back(share_part(own, queues));
+    for (const auto& [queue, ranks] : as_good_) {
+      parts.push_back(
+          queue + " stands equal, and its job goes first (" +
+          listed(std::vector<std::string>(ranks.begin(), ranks.end()), [](const std::string& rank) { return rank; }) +
+          ")");
+    }
+    for (const auto& [rank, count] : ranks_) {
+      parts.push_back(counted(count, "job") + " of its own queue " + (count == 1 ? "goes" : "go") + " first (" + rank +
+                      ")");
+    }
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+    return text;
+  }
+
+ private:
+  struct OwnStanding {
+    QueueId queue;
+    int ours = 0;
+    int theirs = 0;
+    auto operator<=>(const OwnStanding&) const = default;
+  };
+
+  void add_rank(const JobState& first) { ++ranks_[rank_text(first, job_)]; }
+
+  // "queues a and b"; "other queues" where the viewer may not know them.
+  std::string names(const std::vector<QueueId>& queues) const {
+    std::vector<std::string> known;
+    for (const QueueId queue : queues) {
+      if (words_.viewer().knows(state_, queue)) known.push_back(state_.queue(queue).path);
+    }
+    const std::size_t hidden = queues.size() - known.size();
+    if (known.empty()) return hidden == 1 ? "another queue" : std::to_string(hidden) + " other queues";
+    const std::size_t more = known.size() - std::min(known.size(), kMostNamedQueues) + hidden;
+    known.resize(std::min(known.size(), kMostNamedQueues));
+    std::string text =
+        (known.size() == 1 ? "queue " : "queues ") + listed(known, [](const std::string& path) { return path; });
+    return more == 0 ? text : text + " and " + std::to_string(more) + " more";
+  }
+
+  std::string standing_part(const OwnStanding& own, const std::vector<QueueId>& queues) const {
+    return names(queues) + (queues.size() == 1 ? " goes first: that queue " : " go first: they ") +
+           (queues.size() == 1 || own.theirs > 0 ? standing_text(own.theirs)
+                                                 : std::string("would stay within their guarantees")) +
+           ", " + words_.queue(own.queue) + " " + standing_text(own.ours);
+  }
+
+  std::string share_part(QueueId own, const std::vector<QueueId>& queues) {
+    std::string shares;
+    for (const QueueId queue : queues) {
+      if (!words_.viewer().knows(state_, queue)) continue;
+      shares += (shares.empty() ? " (" : ", ") + percent(*order_.share(queue));
+    }
+    if (!shares.empty()) shares += ")";
+    return names(queues) +
+           (queues.size() == 1 ? " goes first: that queue uses less of its share"
+                               : " go first: they use less of their share") +
+           shares + " than " + words_.queue(own) + " (" + percent(*order_.share(own)) + ")";
+  }
+
+  static constexpr std::size_t kMostNamedQueues = 3;
+
+  const Words& words_;
+  const State& state_;
+  const JobState& job_;
+  Order order_;
+  std::set<QueueId> compared_;
+  std::map<OwnStanding, std::vector<QueueId>> better_standing_;
+  std::map<QueueId, std::vector<QueueId>> smaller_share_;
+  std::map<std::string, std::set<std::string>> as_good_;
+  std::map<std::string, std::int64_t> ranks_;
+};
 
 // Counts the jobs ahead that do not matter: a limit holds them back that is not the job's, or they can never start.
 class NoMatter {
  public:
   NoMatter(const State& state, const JobState& job, Timestamp now) : state_(state), job_(job), blocking_(state, now) {}
 
-  void count(const JobState& other) {
+  void add(const JobState& other) {
     if (is_held_back(other)) {
       ++held_back_;
     } else if (const auto code = blocking_(other); code && is_never(*code)) {
-      ++never_;
+      ++held_back_;
     }
   }
 
-  // ", of which 2 wait for quota elsewhere and 1 can never start"
-  std::string text(std::size_t asked) const {
-    std::vector<std::string> parts;
-    const auto add = [&](std::size_t count, const std::string& does) {
-      if (count > 0) parts.push_back((asked == 1 ? "" : std::to_string(count) + " ") + does);
-    };
-    add(held_back_, held_back_ == 1 ? "waits for quota elsewhere" : "wait for quota elsewhere");
-    add(never_, "can never start");
-    if (parts.empty()) return {};
-    return (asked == 1 ? ", which " : ", of which ") + listed(parts, [](const std::string& part) { return part; });
-  }
+  std::int64_t count() const { return held_back_; }
 
  private:
   bool is_held_back(const JobState& other) const {
@@ -119,33 +187,26 @@ class NoMatter {
   const State& state_;
   const JobState& job_;
   PendingReasons blocking_;
-  std::size_t held_back_ = 0;
-  std::size_t never_ = 0;
+  std::int64_t held_back_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::string> explain_position(const State& state, const JobState& job, Timestamp now) {
-  if (!job.in_pending || job.nomination || job.not_before > now) return {};  // it is not in line
-  Order order(state, now);
-  const auto first = order.first();
-  if (!first || *first == job.id) return {};
-  const Order before = order;
-  order.next();
-  std::size_t ahead = 1;
-  NoMatter no_matter(state, job, now);
-  no_matter.count(*state.job(*first));
+std::optional<WhyAnswer::Line> place_in_line(const Words& words, const JobState& job) {
+  const State& state = words.state();
+  if (!job.in_pending || job.nomination || job.not_before > words.now()) return std::nullopt;
+  Order order(state, words.now());
+  WhoGoesFirst who(words, job, order);
+  NoMatter no_matter(state, job, words.now());
+  std::int64_t ahead = 0;
   auto next = order.next();
-  while (next && *next != job.id && ahead < kMostAsked) {
+  for (; next && *next != job.id && ahead < kMostAhead; next = order.next()) {
+    const JobState& other = *state.job(*next);
     ++ahead;
-    no_matter.count(*state.job(*next));
-    next = order.next();
+    no_matter.add(other);
+    who.add(other);
   }
-  const JobState& other = *state.job(*first);
-  return {(next && *next == job.id ? std::to_string(ahead) : "at least " + std::to_string(ahead)) +
-          (ahead == 1 ? " job goes" : " jobs go") + " first" + no_matter.text(ahead) +
-          (ahead == 1 ? ": " : "; the first is ") + name(*first) + " (" + queue_name(state, other.queue) + "), " +
-          why_first(state, before, other, job)};
+  return WhyAnswer::Line{ahead + 1, !next || *next == job.id, ahead - no_matter.count(), who.text()};
 }
 
 namespace {

@@ -1,18 +1,21 @@
 #pragma once
-// Explains the part of the queues: which jobs are tried before a job and why, and the arithmetic of a queue's share.
+// Explains the part of the queues: how a job stands in line and why, and the arithmetic of a queue's share.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/timestamp.h"
+#include "explain/words.h"
+#include "model/why_answer.h"
 #include "state/state.h"
 
 namespace berth::explain {
 
-// Returns how many jobs are tried before this one, and why the first of them comes earlier. The cause is found at the
-// queue where the quota paths of both jobs part: within guarantee before borrowing, then share over weight, then
-// priority, then age.
-std::vector<std::string> explain_position(const state::State& state, const state::JobState& job, Timestamp now);
+// Returns the place of the job in line, and why the jobs ahead come earlier; nothing if the job is not in line. The
+// cause is found at the queue where the quota paths of two jobs part: within guarantee before borrowing, then share
+// over weight, then priority, then age.
+std::optional<WhyAnswer::Line> place_in_line(const Words& words, const state::JobState& job);
 
 // Returns the arithmetic of the queue's share, one line for each fact:
 //

@@ -77,25 +77,20 @@ void resize(TaskGroup& group, const Remedy& change) {
   }
 }
 
-std::string job_text(const State& state, JobId id) {
-  const JobState& job = *state.job(id);
-  return "job " + std::to_string(id.value()) + " (" + job.spec.name + ", queue " + state.queue(job.queue).path + ")";
-}
-
-std::string user_raise_text(const State& state, const Raise& raise) {
+std::string user_raise_text(const Words& words, const Raise& raise) {
   if (raise.dim == kDims) {
-    return queue_name(state, raise.queue) + " had max_jobs_per_user " + std::to_string(raise.to) + " instead of " +
+    return words.queue(raise.queue) + " had max_jobs_per_user " + std::to_string(raise.to) + " instead of " +
            std::to_string(raise.from);
   }
-  return queue_name(state, raise.queue) + " had max_gpus_per_user " + amount_text(raise.dim, raise.to) +
-         " instead of " + amount_text(raise.dim, raise.from);
+  return words.queue(raise.queue) + " had max_gpus_per_user " + amount_text(raise.dim, raise.to) + " instead of " +
+         amount_text(raise.dim, raise.from);
 }
 
-std::string raise_text(const State& state, const Raise& raise) {
-  if (raise.per_user) return user_raise_text(state, raise);
-  return queue_name(state, raise.queue) + (raise.lending ? " had lending_limit " : " had max ") +
-         quantity_text(state, raise.dim, raise.to) + " instead of " + amount_text(raise.dim, raise.from) + " (" +
-         amount_text(raise.dim, raise.to - raise.from) + " more)";
+std::string raise_text(const Words& words, const Raise& raise) {
+  if (raise.per_user) return user_raise_text(words, raise);
+  return words.queue(raise.queue) + (raise.lending ? " had lending_limit " : " had max ") +
+         quantity_text(words.state(), raise.dim, raise.to) + " instead of " + amount_text(raise.dim, raise.from) +
+         " (" + amount_text(raise.dim, raise.to - raise.from) + " more)";
 }
 
 // A port that no job can have: ports begin at 1.
@@ -105,22 +100,39 @@ std::string term_text(const JobSpec& spec, std::size_t at) {
   const bool near = at < spec.affinity.size();
   const AffinityTerm& term = near ? spec.affinity[at] : spec.anti_affinity[at - spec.affinity.size()];
   const std::string labels = listed(term.labels, [](const auto& label) { return label.first + "=" + label.second; });
-  return std::string("it did not have to be ") + (near ? "near " : "away from ") + labels + " within one " + term.level;
+  return std::string("the job did not have to be ") + (near ? "near " : "away from ") + labels + " within one " +
+         term.level;
+}
+
+// "job 1 (train, queue a) and 2 jobs of other queues"
+std::string victims_text(const Words& words, const std::vector<JobId>& victims) {
+  std::vector<std::string> names;
+  std::int64_t hidden = 0;
+  for (const JobId id : victims) {
+    if (words.sees_job(id))
+      names.push_back(words.job_in_full(id));
+    else
+      ++hidden;
+  }
+  if (hidden > 0) names.push_back(hidden == 1 ? "a job" : std::to_string(hidden) + " jobs");
+  return listed(names, [](const std::string& name) { return name; }) + (hidden == 0   ? ""
+                                                                        : hidden == 1 ? " of another queue"
+                                                                                      : " of other queues");
 }
 
 // "job 1 (train, queue a) and job 2 (web, queue b) left, and job 3 (sweep, queue a) scaled down by 3 of its 4 tasks"
-std::string leaving_text(const State& state, const Remedy& change) {
+std::string leaving_text(const Words& words, const Remedy& change) {
   std::string text;
-  if (!change.victims.empty()) text = listed(change.victims, [&](JobId id) { return job_text(state, id); }) + " left";
+  if (!change.victims.empty()) text = victims_text(words, change.victims) + " left";
   if (change.shrinks.empty()) return text;
   return text + (text.empty() ? "" : ", and ") + listed(change.shrinks, [&](const Shrink& shrink) {
-           return job_text(state, shrink.job) + " scaled down by " + std::to_string(shrink.tasks - shrink.keep) +
+           return words.job_in_full(shrink.job) + " scaled down by " + std::to_string(shrink.tasks - shrink.keep) +
                   " of its " + std::to_string(shrink.tasks) + " tasks";
          });
 }
 
-std::string beside_text(const State& state, const Remedy& change) {
-  return change.shrinks.empty() ? "" : ", and " + leaving_text(state, change);
+std::string beside_text(const Words& words, const Remedy& change) {
+  return change.shrinks.empty() ? "" : ", and " + leaving_text(words, change);
 }
 
 // An estimate longer than the time limit is refused, so the estimate has to change with it.
@@ -131,16 +143,8 @@ std::string time_limit_text(const JobSpec& spec, const Remedy& change) {
   return text + ", and its estimate too instead of " + document::duration_text(spec.estimate_s);
 }
 
-// Maintenance windows count that begin by then: jobs leave for them, or they are over.
-std::string wait_text(const State& state, const Remedy& change) {
-  const auto counts = [&](const auto& one) { return one.second.from <= change.at; };
-  const bool windows = std::any_of(state.maintenance().begin(), state.maintenance().end(), counts);
-  return "at " + to_iso8601(change.at) + " if time limits" +
-         (windows ? ", estimates and maintenance windows hold" : " and estimates hold");
-}
-
 std::string asked_text(std::size_t dim, const std::string& what, const Remedy& change) {
-  return "each task needed " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
+  return "each task asked for " + amount_text(dim, change.to) + what + " instead of " + amount_text(dim, change.from);
 }
 
 }  // namespace
@@ -226,41 +230,36 @@ void apply(Transaction& transaction, const State& state, const Remedy& change, T
   }
 }
 
-std::string would_start(const Remedy& change) {
-  const std::string text =
-      (change.kind == RemedyKind::kWait ? "it would start " : "it would start now if ") + change.text;
-  if (!change.taken_by.valid()) return text;
-  return text + ", but job " + std::to_string(change.taken_by.value()) + " goes first and would take its places";
-}
+namespace {
 
-std::string text_of(const State& state, const JobState& job, const Remedy& change) {
+std::string change_text(const Words& words, const JobState& job, const Remedy& change) {
   const std::string group =
       job.spec.groups.size() > 1 ? " in group " + job.spec.groups[change.group].name : std::string();
   switch (change.kind) {
     case RemedyKind::kRelease:
-      return "it were released";
+      return "its hold were released";
     case RemedyKind::kPriority:
       return "its priority were " + std::to_string(change.to) + " instead of " + std::to_string(change.from);
     case RemedyKind::kTimeLimit:
       return time_limit_text(job.spec, change);
     case RemedyKind::kWait:
-      return wait_text(state, change);
+      break;
     case RemedyKind::kUncordon:
-      return listed(change.nodes, [&](NodeId node) { return "node " + state.node(node).spec.name; }) +
+      return listed(change.nodes, [&](NodeId node) { return "node " + words.state().node(node).spec.name; }) +
              (change.nodes.size() == 1 ? " were" : " were all") + " uncordoned";
     case RemedyKind::kModel:
-      return "it could also run on " + change.name + group;
+      return "the job could also run on " + change.name + group;
     case RemedyKind::kPool:
-      return "it asked for pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
+      return "the job asked for pool " + change.name + " instead of " + job.spec.groups[change.group].pool + group;
     case RemedyKind::kTolerate:
-      return "it tolerated the taint " + change.name + group;
+      return "the job tolerated the taint " + change.name + group;
     case RemedyKind::kSelect:
-      return "it did not select nodes by the label " + change.name + group;
+      return "the job did not select nodes by the label " + change.name + group;
     case RemedyKind::kShareNodes:
-      return "it did not ask for whole nodes";
+      return "the job did not ask for whole nodes";
     case RemedyKind::kLevel:
-      if (change.name.empty()) return "it did not have to be within one " + job.spec.topology.required;
-      return "it had to be within one " + change.name + " instead of one " + job.spec.topology.required;
+      if (change.name.empty()) return "the job did not have to be within one " + job.spec.topology.required;
+      return "the job had to be within one " + change.name + " instead of one " + job.spec.topology.required;
     case RemedyKind::kGroupLevel: {
       const TaskGroup& one = job.spec.groups[change.group];
       const std::string had = "group " + one.name + " did not have to be within one " + one.topology.required;
@@ -270,35 +269,93 @@ std::string text_of(const State& state, const JobState& job, const Remedy& chang
       return "its NUMA policy were best-effort instead of " + std::string(name_of(job.spec.groups[change.group].numa)) +
              group;
     case RemedyKind::kNoImage:
-      return "it ran its command as a plain process, without an image" + group;
+      return "the job ran its command as a plain process, without an image" + group;
     case RemedyKind::kProfile:
-      return "it asked for profile " + change.name + " instead of " +
+      return "the job asked for profile " + change.name + " instead of " +
              job.spec.groups[change.group].request.mig_profile + group;
     case RemedyKind::kOtherPorts:
-      return change.from != 0 ? "it listened on another port than " + std::to_string(change.from)
-                              : "it listened on other ports than " + ports_text(job.spec.ports);
+      return change.from != 0 ? "the job listened on another port than " + std::to_string(change.from)
+                              : "the job listened on other ports than " + ports_text(job.spec.ports);
     case RemedyKind::kNoTerm:
       return term_text(job.spec, static_cast<std::size_t>(change.from));
     case RemedyKind::kGpus:
-      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(state, change);
+      return asked_text(kDimGpu, change.to == kMilli ? " GPU" : " GPUs", change) + group + beside_text(words, change);
     case RemedyKind::kTasks:
-      return "it had " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
-             beside_text(state, change);
+      return "the job had " + counted(change.to, "task") + " instead of " + std::to_string(change.from) + group +
+             beside_text(words, change);
     case RemedyKind::kCpus:
       return asked_text(kDimCpu, change.to == kMilli ? " CPU" : " CPUs", change) + group;
     case RemedyKind::kMemory:
       return asked_text(kDimMemory, " of memory", change) + group;
     case RemedyKind::kQuota:
-      return listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+      return listed(change.raises, [&](const Raise& raise) { return raise_text(words, raise); });
     case RemedyKind::kEvict: {
-      std::string text = leaving_text(state, change);
+      std::string text = leaving_text(words, change);
       if (!change.raises.empty()) {
-        text += ", and " + listed(change.raises, [&](const Raise& raise) { return raise_text(state, raise); });
+        text += ", and " + listed(change.raises, [&](const Raise& raise) { return raise_text(words, raise); });
       }
       return text;
     }
   }
   return {};
+}
+
+}  // namespace
+
+std::string remedy_text(const Words& words, const JobState& job, const Remedy& change) {
+  const std::string text = change_text(words, job, change);
+  if (!change.taken_by.valid()) return text;
+  return text + ", but " + words.job(change.taken_by) + " goes first and would take those places";
+}
+
+RemedyBy remedy_by(const Remedy& change) {
+  switch (change.kind) {
+    case RemedyKind::kUncordon:
+    case RemedyKind::kQuota:
+    case RemedyKind::kEvict:
+      return RemedyBy::kOperator;
+    case RemedyKind::kRelease:
+    case RemedyKind::kPriority:
+    case RemedyKind::kTimeLimit:
+    case RemedyKind::kWait:
+    case RemedyKind::kModel:
+    case RemedyKind::kPool:
+    case RemedyKind::kTolerate:
+    case RemedyKind::kSelect:
+    case RemedyKind::kShareNodes:
+    case RemedyKind::kLevel:
+    case RemedyKind::kGpus:
+    case RemedyKind::kTasks:
+    case RemedyKind::kCpus:
+    case RemedyKind::kMemory:
+    case RemedyKind::kGroupLevel:
+    case RemedyKind::kNoTerm:
+    case RemedyKind::kNuma:
+    case RemedyKind::kNoImage:
+    case RemedyKind::kProfile:
+    case RemedyKind::kOtherPorts:
+      return change.shrinks.empty() ? RemedyBy::kOwner : RemedyBy::kOperator;
+  }
+  return RemedyBy::kOwner;
+}
+
+// Maintenance windows count that begin by then: jobs leave for them, or they are over.
+WhyAnswer::Start start_of(const Words& words, const Remedy& wait) {
+  WhyAnswer::Start start;
+  start.at = wait.at;
+  const std::string when = words.time_and_span(wait.at);
+  if (wait.taken_by.valid()) {
+    start.bound = StartBound::kNotBefore;
+    start.text = "not before " + when + ", and " + words.job(wait.taken_by) + " will probably take those places";
+    return start;
+  }
+  const auto counts = [&](const auto& one) { return one.second.from <= wait.at; };
+  const auto& planned = words.state().maintenance();
+  const bool windows = std::any_of(planned.begin(), planned.end(), counts);
+  start.bound = StartBound::kProbably;
+  start.text = "probably at " + when + ", if time limits" +
+               (windows ? ", estimates and maintenance windows hold" : " and estimates hold");
+  return start;
 }
 
 }  // namespace berth::explain

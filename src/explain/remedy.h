@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/timestamp.h"
+#include "explain/words.h"
 #include "model/ids.h"
+#include "model/why_answer.h"
 #include "state/estimate.h"
 #include "state/state.h"
 #include "state/transaction.h"
@@ -79,9 +81,8 @@ struct Remedy {
   std::vector<Shrink> shrinks;
   std::vector<NodeId> nodes;
   Timestamp at;
-  JobId taken_by =
-      JobId::none();  // the job that is tried earlier and would take the freed places; none() if no such job was found
-  std::string text;   // completes "it would start now if ", or for kWait "it would start "
+  // The job that is tried earlier and would take the freed places; none() if no such job was found.
+  JobId taken_by = JobId::none();
 };
 
 // Returns a copy of the job with those changes of the remedy that concern the job.
@@ -98,11 +99,14 @@ Timestamp ends_by(const state::State& state, const state::RunningRow& row, Times
 // Returns when a gang that scales down has lost its last tasks at the latest; never() for all other jobs.
 Timestamp gives_back_by(const state::State& state, const state::RunningRow& row, Timestamp now);
 
-// Returns the sentence: "it would start now if node n3 were uncordoned, but job 7 is asked before it and would take its
-// places".
-std::string would_start(const Remedy& change);
+// Returns who can carry it out: the owner of the job changes the job, an operator the cluster.
+RemedyBy remedy_by(const Remedy& change);
 
-// Returns the text for Remedy::text.
-std::string text_of(const state::State& state, const state::JobState& job, const Remedy& change);
+// Returns what completes "the job would start now if": "node n3 were uncordoned, but job 7 goes first and would take
+// those places". Requires: the kind is not kWait.
+std::string remedy_text(const Words& words, const state::JobState& job, const Remedy& change);
+
+// Returns when a job starts that waits (kWait), as a time that others can delay or that is likely.
+WhyAnswer::Start start_of(const Words& words, const Remedy& wait);
 
 }  // namespace berth::explain

@@ -124,8 +124,14 @@ class FreeWhereItMayRun {
   std::vector<Usable> nodes_;
 };
 
-// "3 GPUs", "2 x 1g.10gb": the amount that the groups request, in MIG instances where all that request GPUs name the
-// same profile.
+// "3 free GPUs", "60 GiB of free memory"
+std::string free_text(std::size_t dim, std::int64_t amount) {
+  if (dim == kDimMemory) return amount_text(dim, amount) + " of free memory";
+  return amount_text(dim, amount) + (dim == kDimCpu ? " free CPU" : " free GPU") + (amount == kMilli ? "" : "s");
+}
+
+// "3 free GPUs", "2 x 1g.10gb": the amount that the groups request, in MIG instances where all that request GPUs name
+// the same profile.
 std::string requested_text(const JobState& job, Groups set, std::size_t dim, std::int64_t amount) {
   std::string profile;
   std::int64_t instances = 0;
@@ -133,11 +139,11 @@ std::string requested_text(const JobState& job, Groups set, std::size_t dim, std
     const TaskGroup& group = job.spec.groups[g];
     if (dim != kDimGpu || !is_in(set, g) || group.request.gpus == 0) continue;
     if (group.request.mig_profile.empty() || (instances > 0 && profile != group.request.mig_profile))
-      return counted(dim, amount);
+      return free_text(dim, amount);
     profile = group.request.mig_profile;
     instances += group.least();
   }
-  return instances == 0 ? counted(dim, amount) : std::to_string(instances) + " x " + profile;
+  return instances == 0 ? free_text(dim, amount) : std::to_string(instances) + " x " + profile;
 }
 
 // "group main", "groups main and side"
@@ -154,9 +160,8 @@ struct Shortage {
   std::size_t dim = 0;
   std::int64_t needed = 0;
   std::int64_t free = 0;       // on eligible nodes
-  std::int64_t too_small = 0;  // milli-GPUs that are free on nodes too small for its tasks
-  std::string groups;          // empty: all of the job
-  std::string needs;           // "needs 3 GPUs", "groups main and side need 4 CPUs"
+  std::int64_t too_small = 0;  // free on nodes too small for its tasks
+  std::string waits;           // "waits for 3 free GPUs", "waits: groups main and side need 4 free CPUs"
 };
 
 // The first of GPUs, CPUs and memory of which eligible nodes have too little free for the job, for one of its groups or
@@ -167,10 +172,9 @@ Shortage shortage_of(const State& state, const JobState& job) {
   const auto shortage = [&](const Room& room, std::size_t dim, Groups set) {
     const std::string groups = set == sets.front() ? std::string() : text_of(job, set);
     const bool several = groups.starts_with("groups ");
-    const std::string needs = groups + (groups.empty() ? "needs " : several ? " need " : " needs ");
-    return Shortage{dim,       room.asked,
-                    room.free, dim == kDimGpu ? room.too_small : 0,
-                    groups,    needs + requested_text(job, set, dim, room.asked)};
+    const std::string waits =
+        groups.empty() ? std::string("waits for ") : "waits: " + groups + (several ? " need " : " needs ");
+    return Shortage{dim, room.asked, room.free, room.too_small, waits + requested_text(job, set, dim, room.asked)};
   };
   for (const Groups set : sets) {
     for (const std::size_t dim : kDimsOfRoom) {
@@ -231,7 +235,7 @@ std::int64_t kept_by_trust_domains(const State& state, const JobState& job) {
   return own_tasks < ask.group.least() && own_tasks + others_tasks >= ask.group.least() ? others_milli : 0;
 }
 
-// The sentence of an exclusive job with too few idle nodes; empty if there are enough.
+// The predicate for an exclusive job with too few idle nodes; empty if there are enough.
 std::string too_few_whole_nodes(const State& state, const JobState& job) {
   if (!job.spec.exclusive) return {};
   const std::vector<TaskRequirements> asks = asks_of(state, job);
@@ -243,8 +247,20 @@ std::string too_few_whole_nodes(const State& state, const JobState& job) {
            });
   });
   if (idle >= asked) return {};
-  return "needs " + counted(asked, "whole node") + "; " + counted(idle, "eligible node") +
-         (idle == 1 ? " is idle" : " are idle");
+  return "waits for " + counted(asked, "idle node") + "; " + (idle == 0 ? "none" : std::to_string(idle)) +
+         (idle <= 1 ? " is" : " are") + " idle now";
+}
+
+// "; none is free now", "; 2 are free now where it may run": nodes that it may not use may have more.
+std::string free_now(const State& state, const Shortage& shortage) {
+  std::int64_t everywhere = 0;
+  for (const NodeState& node : state.nodes()) {
+    if (node.takes_tasks()) everywhere += free_of(node, shortage.dim, kAllModels);
+  }
+  const bool elsewhere = everywhere > shortage.free + shortage.too_small;
+  const bool one = shortage.free == 0 || is_one(shortage.dim, shortage.free);
+  return "; " + (shortage.free == 0 ? "none" : amount_text(shortage.dim, shortage.free)) +
+         (one ? " is free now" : " are free now") + (elsewhere ? " where it may run" : "");
 }
 
 }  // namespace
@@ -257,19 +273,18 @@ std::string counted(std::size_t dim, std::int64_t amount) {
   return amount_text(dim, amount) + what + (amount == kMilli ? "" : "s");
 }
 
-std::string sentence_with_what_is_short(const State& state, const JobState& job, Reason reason,
-                                        std::vector<std::string> notes) {
-  if (reason.code != ReasonCode::kInsufficientResources && reason.code != ReasonCode::kFragmented)
-    return sentence(state, reason) + in_parentheses(notes);
+std::string text_with_what_is_short(const Words& words, const JobState& job, const Reason& reason,
+                                    std::vector<std::string> notes) {
+  const State& state = words.state();
   const Shortage shortage = shortage_of(state, job);
-  const std::string text = shortage.needs + "; " + amount_text(shortage.dim, shortage.free) + " free on eligible nodes";
+  const std::string text = shortage.waits + free_now(state, shortage);
   if (shortage.free < shortage.needed) {
-    if (shortage.too_small > 0)
+    if (shortage.dim == kDimGpu && shortage.too_small > 0)
       notes.insert(notes.begin(), amount_text(kDimGpu, shortage.too_small) + " free on nodes too small");
     return text + in_parentheses(notes);
   }
   if (const std::string nodes = too_few_whole_nodes(state, job); !nodes.empty()) return nodes + in_parentheses(notes);
-  if (shortage.needed == 0) return sentence(state, reason) + in_parentheses(notes);
+  if (shortage.needed == 0) return "waits for " + counted(reason.dim, reason.asked) + in_parentheses(notes);
   if (const std::int64_t kept = kept_by_trust_domains(state, job); kept > 0) {
     return text + ", but " + (kept == shortage.free ? "" : amount_text(kDimGpu, kept) + " of them ") +
            "beside shares of another trust domain" + in_parentheses(notes);

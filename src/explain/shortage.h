@@ -12,16 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "base/timestamp.h"
+#include "explain/words.h"
 #include "model/reason.h"
-#include "state/state.h"
 
 namespace berth::explain {
 
-// Returns the sentence for `reason` (explain/why.h), completed by what is short, and at its end the notes in
-// parentheses.
-std::string sentence_with_what_is_short(const state::State& state, const state::JobState& job, Reason reason,
-                                        std::vector<std::string> notes = {});
+// Returns the predicate for a reason about room: "waits for 3 free GPUs; none is free now", with the notes in
+// parentheses at its end. Requires: the code of the reason is insufficient-resources or fragmented.
+std::string text_with_what_is_short(const Words& words, const state::JobState& job, const Reason& reason,
+                                    std::vector<std::string> notes = {});
 
 // counted returns an amount with its noun: "4 GPUs", "1 CPU", "64 GiB of memory". is_one returns true if a verb after
 // it is singular ("is").

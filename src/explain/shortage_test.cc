@@ -74,7 +74,7 @@ std::int64_t free_on(const State& state, const NodeState& node, const std::vecto
   return milli;
 }
 
-// "group g1 needs 4 CPUs; 3 free on eligible nodes" of the first that is short, or nothing.
+// "waits: group g1 needs 4 free CPUs; 3 are free now" of the first that is short, or nothing.
 std::string what_is_short(const State& state, const JobState& job) {
   for (const std::uint32_t set :
        job.spec.groups.size() == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{3, 1, 2}) {
@@ -103,9 +103,13 @@ std::string what_is_short(const State& state, const JobState& job) {
         tasks += one->least();
       }
       const bool instances = dim == kDimGpu && profiles.size() == 1 && !profiles.begin()->empty();
-      return (all ? "needs " : "group " + job.spec.groups[set - 1].name + " needs ") +
-             (instances ? std::to_string(tasks) + " x " + *profiles.begin() : explain::counted(dim, want)) + "; " +
-             explain::amount_text(dim, have) + " free on eligible nodes";
+      const std::string amount = explain::amount_text(dim, want);
+      const std::string free_of = dim == kDimMemory ? " of free memory" : dim == kDimCpu ? " free CPU" : " free GPU";
+      const std::string plural = dim == kDimMemory || explain::is_one(dim, want) ? "" : "s";
+      return (all ? "waits for " : "waits: group " + job.spec.groups[set - 1].name + " needs ") +
+             (instances ? std::to_string(tasks) + " x " + *profiles.begin() : amount + free_of + plural) + "; " +
+             (have == 0 ? "none" : explain::amount_text(dim, have)) +
+             (have == 0 || explain::is_one(dim, have) ? " is free now" : " are free now");
     }
   }
   return {};
@@ -125,6 +129,7 @@ bool fits_with_none(const State& state, JobState job, bool memory, bool cpu) {
 }  // namespace
 
 TEST_CASE("what is named as short is what is short, and nothing else is said where something is") {
+  const explain::Viewer everything = explain::Viewer::sees_all();
   std::int64_t in_all = 0;
   std::int64_t of_a_group = 0;
   std::int64_t beside = 0;
@@ -137,22 +142,22 @@ TEST_CASE("what is named as short is what is short, and nothing else is said whe
       const auto& groups = job.spec.groups;
       if (job.spec.exclusive || job.nomination) continue;
       if (std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return is_strict(one.numa); })) continue;
-      const explain::Explanation why = explain::why_briefly(fleet.state, job, fleet.now);
+      const explain::Cause why = explain::why_briefly(fleet.state, {fleet.state, everything, fleet.now}, job);
       if (why.reason.code != ReasonCode::kInsufficientResources && why.reason.code != ReasonCode::kFragmented) continue;
       const std::string expected = what_is_short(fleet.state, job);
-      CAPTURE(why.summary);
+      CAPTURE(why.text);
       CAPTURE(expected);
       if (!expected.empty()) {
-        REQUIRE(why.summary.starts_with(expected));
-        ++(expected.starts_with("group") ? of_a_group : in_all);
+        REQUIRE(why.text.starts_with(expected));
+        ++(expected.starts_with("waits: group") ? of_a_group : in_all);
         continue;
       }
-      REQUIRE(why.summary.find(" free on eligible nodes, but ") != std::string::npos);
+      REQUIRE(why.text.find(", but ") != std::string::npos);
       const bool wants_gpus =
           std::any_of(groups.begin(), groups.end(), [](const TaskGroup& one) { return one.request.gpus > 0; });
-      const std::string before = why.summary.substr(0, why.summary.find(" free on eligible nodes"));
+      const std::string before = why.text.substr(0, why.text.find(" free now"));
       REQUIRE_EQ(before.find(" GPU") != std::string::npos || before.find("g.") != std::string::npos, wants_gpus);
-      const auto says = [&](const std::string& what) { return why.summary.find(what) != std::string::npos; };
+      const auto says = [&](const std::string& what) { return why.text.find(what) != std::string::npos; };
       if (says("too little CPU and memory")) REQUIRE(fits_with_none(fleet.state, job, true, true));
       if (says("too little memory")) REQUIRE(fits_with_none(fleet.state, job, true, false));
       if (says("too little CPU ") && !says("CPU and memory")) REQUIRE(fits_with_none(fleet.state, job, false, true));

@@ -58,20 +58,6 @@ std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const
   return std::nullopt;
 }
 
-// "pool serving takes only inference jobs (this one is training)": the rule that closes the pool to the job, or
-// nothing.
-std::string pool_rule(const State& state, const JobState& job, const state::PoolState& pool) {
-  if (!pool.admits(job.spec.job_class)) {
-    const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
-    return "pool " + pool.name + " takes only " + classes + " jobs (this one is " +
-           std::string(name_of(job.spec.job_class)) + ")";
-  }
-  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
-  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
-  return "pool " + pool.name + " takes only jobs of " + (pool.queues.size() == 1 ? "queue " : "queues ") +
-         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; });
-}
-
 // The shape of the node if all its GPUs were healthy.
 state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
   shape.gpus = {};
@@ -198,30 +184,46 @@ std::vector<std::string> unavailable_notes(const State& state, const JobState& j
   return notes;
 }
 
-std::vector<std::string> pool_rules(const State& state, const JobState& job) {
+std::string pool_rule(const Words& words, const JobState& job, const state::PoolState& pool) {
+  const State& state = words.state();
+  if (!pool.admits(job.spec.job_class)) {
+    const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
+    return "takes only " + classes + " jobs (this one is " + std::string(name_of(job.spec.job_class)) + ")";
+  }
+  const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
+  if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};
+  const auto known = [&](QueueId queue) { return words.viewer().knows(state, queue); };
+  if (!std::all_of(pool.queues.begin(), pool.queues.end(), known)) return "takes only jobs of other queues";
+  return std::string("takes only jobs of ") + (pool.queues.size() == 1 ? "queue " : "queues ") +
+         listed(pool.queues, [&](QueueId queue) { return state.queue(queue).path; });
+}
+
+std::vector<std::string> pool_rules(const Words& words, const JobState& job) {
   std::set<std::uint32_t> with_nodes;
-  for (const state::NodeState& node : state.nodes()) with_nodes.insert(node.pool);
+  for (const state::NodeState& node : words.state().nodes()) with_nodes.insert(node.pool);
   std::vector<std::string> rules;
   for (const std::uint32_t index : with_nodes) {
-    std::string rule = pool_rule(state, job, state.pools()[index]);
-    if (!rule.empty()) rules.push_back(std::move(rule));
+    const state::PoolState& pool = words.state().pools()[index];
+    const std::string rule = pool_rule(words, job, pool);
+    if (!rule.empty()) rules.push_back("pool " + pool.name + " " + rule);
   }
   return rules;
 }
 
-std::string closed_pools(const State& state, const JobState& job, ReasonCode code) {
-  if (code != ReasonCode::kNoEligibleNode && code != ReasonCode::kNeverFits) return {};
+std::string closed_pools(const Words& words, const JobState& job, ReasonCode code) {
+  if (code != ReasonCode::kNeverFits) return {};
   std::string text;
-  for (const std::string& rule : pool_rules(state, job)) text += "; " + rule;
+  for (const std::string& rule : pool_rules(words, job)) text += "; " + rule;
   return text;
 }
 
-std::string maintenance_sentence(const State& state, const Reason& reason) {
+std::string maintenance_text(const Words& words, const Reason& reason) {
+  const State& state = words.state();
   const std::string node = "node " + state.node(reason.node).spec.name + " is under maintenance ";
   const std::string window = " (window " + window_of(state, reason.node, {reason.limit}, {reason.used}) + ")";
-  const std::string until = to_iso8601({reason.used});
+  const std::string until = words.time({reason.used});
   if (reason.limit <= state.asked_at().ms) return node + "until " + until + window;
-  return node + "from " + to_iso8601({reason.limit}) + " to " + until + window +
+  return node + "from " + words.time({reason.limit}) + " to " + until + window +
          ", and the job might still run then: it " +
          (reason.asked == 0 ? std::string("has no time_limit")
                             : "may run for " + document::duration_text(reason.asked));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "explain/words.h"
 #include "model/reason.h"
-#include "state/state.h"
 
 namespace berth::explain {
 
@@ -19,15 +19,18 @@ namespace berth::explain {
 // - nodes that run no containers.
 std::vector<std::string> unavailable_notes(const state::State& state, const state::JobState& job, ReasonCode code);
 
-// Returns the end of the sentence, "; " and the rule of each pool that excludes the job, or "".
-std::string closed_pools(const state::State& state, const state::JobState& job, ReasonCode code);
+// Returns the rule that closes the pool to the job, "takes only inference jobs (this one is training)", or "".
+std::string pool_rule(const Words& words, const state::JobState& job, const state::PoolState& pool);
 
 // Returns a sentence for each pool that has nodes and is closed to the job: "pool serving takes only inference jobs
 // (this one is training)".
-std::vector<std::string> pool_rules(const state::State& state, const state::JobState& job);
+std::vector<std::string> pool_rules(const Words& words, const state::JobState& job);
 
-// Returns the sentence for a maintenance reason: "node n1 is under maintenance from T to U (window firmware), and the
-// job might still run then: it has no time_limit".
-std::string maintenance_sentence(const state::State& state, const Reason& reason);
+// Returns the end of a sentence, "; " and the rule of each pool that excludes the job, or "".
+std::string closed_pools(const Words& words, const state::JobState& job, ReasonCode code);
+
+// Returns the clause for a maintenance reason: "node n1 is under maintenance from T to U (window firmware), and the job
+// might still run then: it has no time_limit".
+std::string maintenance_text(const Words& words, const Reason& reason);
 
 }  // namespace berth::explain

@@ -1,32 +1,38 @@
 #pragma once
-// Explains why a job does not run. The answer is computed from the state at each request.
+// Explains why a job does not run. The answer is a pure function of the state, the job, the time and the viewer: what
+// the viewer may not see is counted and not named. Nothing is remembered from earlier cycles.
 
 #include <string>
 #include <vector>
 
 #include "base/timestamp.h"
 #include "explain/find_remedy.h"
+#include "explain/words.h"
 #include "model/reason.h"
+#include "model/why_answer.h"
 #include "state/state.h"
 
 namespace berth::explain {
 
 struct Explanation {
-  JobId job;
-  Reason reason;                     // the constraint that blocks the job
-  std::string summary;               // one sentence with the numbers
-  std::vector<std::string> details;  // quota up to the root, what is free, jobs that are tried earlier, preemption
-  std::vector<Remedy> changes;       // the smallest changes with which it would start now
+  Reason reason;                 // the constraint that blocks the job
+  std::vector<Remedy> remedies;  // the smallest changes with which it would start now
+  WhyAnswer answer;              // the same and more in words, for the viewer
 };
 
 // Returns the full explanation of a live job. `state` is changed during the search and restored.
-Explanation why(state::State& state, JobId job, Timestamp now);
+Explanation why(state::State& state, JobId job, Timestamp now, const Viewer& viewer);
 
-// Returns only reason and summary, for a pending job.
-Explanation why_briefly(state::State& state, const state::JobState& job, Timestamp now);
+struct Cause {
+  Reason reason;
+  std::string text;  // a predicate: "waits for 3 free GPUs; none is free now"
+};
 
-// Returns one sentence for the reason, with names instead of ids.
-std::string sentence(const state::State& state, const Reason& reason);
+// Returns only the reason, for a pending job. `state` is that of `words`; it is changed and restored.
+Cause why_briefly(state::State& state, const Words& words, const state::JobState& job);
+
+// "Job 11 waits for 3 free GPUs; none is free now."
+std::string job_sentence(JobId job, const std::string& predicate);
 
 // amount_text returns an amount in the unit of its dimension: "8", "0.5", "64 GiB". dim_name returns the name of the
 // dimension: "gpus", "cpus", "memory", or a GPU model.

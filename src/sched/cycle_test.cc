@@ -109,12 +109,14 @@ TEST_CASE("a gang borrows idle guarantees and gives them back when the owner ret
   REQUIRE_EQ(plan.decisions.size(), 1);
   CHECK_EQ(std::get<EvictDecision>(plan.decisions[0]).victims, std::vector<JobId>{borrower});
   CHECK(cluster.state.job(borrower)->phase == JobPhase::kStopping);
-  CHECK(explain::why(cluster.state, owner, cluster.now).reason.code == ReasonCode::kWaitsForVictims);
+  CHECK(explain::why(cluster.state, owner, cluster.now, explain::Viewer::sees_all()).reason.code ==
+        ReasonCode::kWaitsForVictims);
   cluster.exit(borrower, 0);
   CHECK(cluster.state.job(borrower)->phase == JobPhase::kPending);
   cluster.cycle();
   CHECK(cluster.state.job(owner)->phase == JobPhase::kRunning);
-  CHECK(explain::why(cluster.state, borrower, cluster.now).reason.code == ReasonCode::kInsufficientResources);
+  CHECK(explain::why(cluster.state, borrower, cluster.now, explain::Viewer::sees_all()).reason.code ==
+        ReasonCode::kInsufficientResources);
   cluster.exit(owner, 0);
   CHECK_EQ(cluster.state.job(owner), nullptr);
   cluster.cycle();

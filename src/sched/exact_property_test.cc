@@ -511,17 +511,20 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
       const state::JobState* job = fleet.state.job(id);
       if (job == nullptr || job->attempt || job->nomination) continue;
       const auto changes = explain::smallest_remedies(fleet.state, id, fleet.now);
+      const explain::Viewer everything = explain::Viewer::sees_all();
       bool evicting = false;
       for (const Remedy& change : changes) {
         ++told[change.kind];
         evicting = evicting || change.kind == RemedyKind::kEvict;
-        if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + change.text);
+        const std::string text = std::string(name_of(change.kind)) + ": " +
+                                 explain::remedy_text({fleet.state, everything, fleet.now}, *job, change);
+        if (!exactly_can_start(fleet.state, fleet.imagine(id, change))) fleet.fault("does not start if " + text);
         for (const Remedy& less : weaker(change)) {
-          if (explain::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + change.text);
+          if (explain::starts_with(fleet.state, id, fleet.now, less)) fleet.fault("less is enough than " + text);
           const bool exact =
               fleet.judged_without_others(job->spec) && fleet.judged_without_others(explain::changed(*job, less).spec);
           if (exact && exactly_can_start(fleet.state, fleet.imagine(id, less)))
-            fleet.fault("exactly, less is enough than " + change.text);
+            fleet.fault("exactly, less is enough than " + text);
         }
       }
       Remedy everybody;

@@ -8,6 +8,13 @@
 namespace berth {
 namespace {
 
+// Returns what the headline says of the job: "waits for 6 free GPUs; 5 are free now" of "Job 4 waits for ... now.".
+std::string predicate_of(const WhyAnswer& answer) {
+  const std::string subject = "Job " + std::to_string(answer.job.value()) + " ";
+  CHECK(answer.headline.starts_with(subject));
+  return answer.headline.substr(subject.size(), answer.headline.size() - subject.size() - 1);
+}
+
 TEST_CASE("each group of a gang counts on the model it asks for, not all of them on one") {
   FleetFixture fleet;
   QueueConfig queue = FleetFixture::queue("a");
@@ -50,20 +57,19 @@ TEST_CASE("a gang of several groups is told what all of them lack, or which of t
     spec.groups[1].request.gpus = actors;
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    return explain::why(fleet.state, job, fleet.now).summary;
+    return predicate_of(explain::why(fleet.state, job, fleet.now, explain::Viewer::sees_all()).answer);
   };
   JobSpec small = FleetFixture::job("a", 1, 3);
   small.groups[0].request.gpu_models = {"A100"};
   fleet.submit(small);
   fleet.cycle();
-  CHECK_EQ(told(4, 2), "needs 6 GPUs; 5 free on eligible nodes");
-  CHECK_EQ(told(3, 2), "group actors needs 2 GPUs; 1 free on eligible nodes");
-  CHECK_EQ(told(4, 5),
-           "the fleet could not hold group actors even if empty: a task needs 5 GPUs (A100); no eligible node has more "
-           "than 4");
+  CHECK_EQ(told(4, 2), "waits for 6 free GPUs; 5 are free now");
+  CHECK_EQ(told(3, 2), "waits: group actors needs 2 free GPUs; 1 is free now where it may run");
+  CHECK_EQ(
+      told(4, 5),
+      "can never start: a task of group actors asks for 5 GPUs (A100), and no node that it may use has more than 4");
   CHECK_EQ(told(5, 2),
-           "the fleet could not hold group main even if empty: a task needs 5 GPUs (H100); no eligible node has more "
-           "than 4");
+           "can never start: a task of group main asks for 5 GPUs (H100), and no node that it may use has more than 4");
 }
 
 TEST_CASE("groups that an empty fleet holds one by one but not together are told never") {
@@ -77,19 +83,20 @@ TEST_CASE("groups that an empty fleet holds one by one but not together are told
   const auto told = [&](const JobSpec& spec) {
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    return explain::why(fleet.state, job, fleet.now).summary;
+    return predicate_of(explain::why(fleet.state, job, fleet.now, explain::Viewer::sees_all()).answer);
   };
-  const std::string never = "the fleet could not hold it even if empty";
+  const std::string never = "can never start: its groups ask for ";
   JobSpec of_cpu = pair;
   for (TaskGroup& group : of_cpu.groups) group.request.cpu_milli = 50'000;
-  CHECK_EQ(told(of_cpu), never + ": its groups need 150 CPUs; eligible nodes have 128");
+  CHECK_EQ(told(of_cpu), never + "150 CPUs, and all nodes that it may use have 128");
   JobSpec of_memory = pair;
   for (TaskGroup& group : of_memory.groups) group.request.memory_mib = 400 * 1024;
-  CHECK_EQ(told(of_memory), never + ": its groups need 1200 GiB of memory; eligible nodes have 1024 GiB");
+  CHECK_EQ(told(of_memory), never + "1200 GiB of memory, and all nodes that it may use have 1024 GiB");
   JobSpec within_node = pair;
   for (TaskGroup& group : within_node.groups) group.request.gpus = 2;
   within_node.topology.required = "node";
-  CHECK_EQ(told(within_node), "needs 6 GPUs within one node; no node could hold that, even if empty");
+  CHECK_EQ(told(within_node),
+           "can never start: it asks for 6 GPUs within one node, and no node could hold that, even if empty");
 }
 
 TEST_CASE("groups that no node holds beside each other are told never, and those that select by label by those nodes") {
@@ -109,7 +116,7 @@ TEST_CASE("groups that no node holds beside each other are told never, and those
     if (within) spec.topology.required = "node";
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    const auto verdict = explain::why(fleet.state, job, fleet.now);
+    const auto verdict = explain::why(fleet.state, job, fleet.now, explain::Viewer::sees_all());
     fleet.command(CancelJob{job, "op"});
     if (fleet.runs(job)) fleet.exit(job, 0);
     return name_of(verdict.reason.code);
@@ -156,7 +163,7 @@ TEST_CASE("two of three groups that never have room beside each other are enough
     spec.exclusive = !level.empty();
     const JobId job = fleet.submit(spec);
     fleet.cycle();
-    const auto verdict = explain::why(fleet.state, job, fleet.now);
+    const auto verdict = explain::why(fleet.state, job, fleet.now, explain::Viewer::sees_all());
     if (fleet.runs(job)) fleet.exit(job, 0);
     return name_of(verdict.reason.code);
   };
@@ -199,7 +206,7 @@ TEST_CASE("a job that waits for a cordoned node is told so in the first line") {
   fleet.command(CordonNode{"n1", true, false, "op"});
   const JobId job = fleet.submit(FleetFixture::job("a", 1, 4));
   fleet.cycle();
-  const auto told = explain::why(fleet.state, job, fleet.now).summary;
+  const auto told = explain::why(fleet.state, job, fleet.now, explain::Viewer::sees_all()).answer.headline;
   CHECK_MESSAGE(told.find("1 eligible node cordoned") != std::string::npos, told);
   fleet.command(CordonNode{"n1", false, false, "op"});
   fleet.cycle();

@@ -154,7 +154,7 @@ def run_says_why_it_waits_once_although_the_numbers_change(berth):
         berth("cancel", hog)
         berth.wait(hog, "finished")
     _, err = ran.communicate(timeout=60)
-    assert ran.returncode == 0 and err.count(" waits: ") == 1, err
+    assert ran.returncode == 0 and err.count(" waits for 8 free GPUs") == 1, err
 
 
 @check

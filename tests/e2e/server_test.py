@@ -231,15 +231,15 @@ def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
     job = server.ask("POST", "/v1/jobs", asks_for_the_node())["id"]
     wait_for(lambda: server.ask("GET", f"/v1/jobs/{job}")["phase"] == "finished")
     assert server.ask("GET", f"/v1/jobs/{job}")["outcome"] == "succeeded"
-    keeps_away = {"it would start now if it tolerated the taint spot": {"tolerations": []},
-                  "it would start now if it did not select nodes by the label disk": {"node_selector": {"disk": "slow"}},
-                  "it would start now if it asked for pool big instead of other": {"pool": "other"},
+    keeps_away = {"the job tolerated the taint spot": {"tolerations": []},
+                  "the job did not select nodes by the label disk": {"node_selector": {"disk": "slow"}},
+                  "the job asked for pool big instead of other": {"pool": "other"},
                   "pool big takes only jobs of queue a": {"queue": "b"}}
     for said, change in keeps_away.items():
         waits = server.ask("POST", "/v1/jobs", asks_for_the_node(**change))["id"]
         why = server.ask("GET", f"/v1/jobs/{waits}/why")
         assert why["phase"] == "pending" and why["code"] == "no-eligible-node", why
-        assert said in why["details"] + [one["text"] for one in why["changes"]], why
+        assert said in why["details"] + [one["text"] for one in why["remedies"]], why
     assert not any("--node" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
     discard(server)
 

@@ -110,13 +110,18 @@ class FakeService : public Service {
     ++looks;
     look(View{state, now, {}, [this] { return gpu_utilization; }});
   }
-  Explained explain(JobId) override {
+  WhyAnswer explain(JobId job) override {
     ++looks;
-    return {"insufficient-resources",
-            false,
-            "needs 8 GPUs, 4 are free",
-            {"4 of 8 free on n1"},
-            {{"gpus", "it would start now if each task asked 4 GPUs instead of 8"}}};
+    WhyAnswer answer;
+    answer.job = job;
+    answer.code = ReasonCode::kInsufficientResources;
+    answer.headline = "Job 2 waits for 8 free GPUs; 4 are free now.";
+    answer.quota = "fine: queue b/nlp uses 0 of its guaranteed 8 GPUs";
+    answer.line = WhyAnswer::Line{3, true, 1, "queue a goes first: that queue would stay within its guarantee"};
+    answer.start = WhyAnswer::Start{StartBound::kProbably, now + 60'000, "probably at 00:01:00 UTC (in 60 s)"};
+    answer.remedies = {{"gpus", RemedyBy::kOwner, false, "each task asked for 4 GPUs instead of 8"}};
+    answer.details = {"4 of 8 free on n1"};
+    return answer;
   }
   CapacityReport capacity(std::int64_t idle_for_s) override {
     ++looks;

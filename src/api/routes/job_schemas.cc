@@ -186,17 +186,34 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["JobChanged"] = object("A command about a job that was taken.",
                                  {{"id", integer("The job.")}, {"unchanged", boolean("It already was as asked.")}});
   schemas["Explanation"] =
-      object("Why a job waits.",
+      object("Why a job waits, in words with numbers.",
              {{"id", integer("The job.")},
               {"phase", word_of<JobPhase>("Where in its life it is.")},
               {"code", word_of<ReasonCode>("What blocks it.")},
               {"never", boolean("Waiting cannot help.")},
-              {"summary", text("One sentence, with the numbers.")},
-              {"details", list("What else matters.", text("A sentence."))},
-              {"changes", list("The smallest changes that would start it now.", reference("StartingChange"))}});
-  schemas["StartingChange"] = object("A change that was tried: with it the job would start, with less it would not.",
-                                     {{"kind", text("What it changes, such as quota, evict, gpus or wait.")},
-                                      {"text", text("One sentence, with the numbers.")}});
+              {"headline", text("The answer, in one or two sentences.")},
+              {"quota", text("How the guarantee of its queue stands; empty where the headline is about quota.")},
+              {"line?", reference("PlaceInLine")},
+              {"start?", reference("StartTime")},
+              {"preemption", text("Which jobs could be stopped for it, and what prevents that; or empty.")},
+              {"remedies", list("The smallest changes that would start it now.", reference("Remedy"))},
+              {"details", list("What else matters.", text("A fact."))}});
+  schemas["PlaceInLine"] =
+      object("The place of the job among all pending jobs.",
+             {{"number", integer("1: it is tried first.")},
+              {"exact", boolean("If false, the number is at least this.")},
+              {"can_start_before", integer("So many of the jobs ahead are not held back by a limit of their own.")},
+              {"text", text("Who goes first and why.")}});
+  schemas["StartTime"] =
+      object("What is known of when the job starts.",
+             {{"bound", word_of<StartBound>("How the time is meant; others can delay a time that is not-before.")},
+              {"at?", time("The time.")},
+              {"text", text("The same in words.")}});
+  schemas["Remedy"] = object("A change that was tried: with it the job would start now, with less it would not.",
+                             {{"kind", text("What it changes, such as quota, evict, gpus or pool.")},
+                              {"by", word_of<RemedyBy>("Who can make it.")},
+                              {"taken", boolean("A job that goes first would take what it frees.")},
+                              {"text", text("It completes: the job would start now if ...")}});
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
   schemas["JobMove"] = closed(object(

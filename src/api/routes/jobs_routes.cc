@@ -192,15 +192,37 @@ void get_job(Service& service, const Request& request, const Responder& responde
   responder.send(json_answer(job_in_full(*shown)));
 }
 
-// Answers with `what` as the reason for a job that no constraint holds back, because it waits no more.
-json::object not_waiting(JobId id, JobPhase phase, const std::string& what) {
-  return {{"id", id.value()},
-          {"phase", json::string(name_of(phase))},
-          {"code", json::string(name_of(ReasonCode::kNone))},
-          {"never", false},
-          {"summary", what},
-          {"details", json::array()},
-          {"changes", json::array()}};
+json::object line_view(const WhyAnswer::Line& line) {
+  return {
+      {"number", line.number}, {"exact", line.exact}, {"can_start_before", line.can_start_before}, {"text", line.text}};
+}
+
+json::object start_view(const WhyAnswer::Start& start) {
+  json::object view{{"bound", json::string(name_of(start.bound))}, {"text", start.text}};
+  if (start.at) view["at"] = to_iso8601(*start.at);
+  return view;
+}
+
+json::object why_view(const WhyAnswer& answer, JobPhase phase) {
+  json::object view{{"id", answer.job.value()},
+                    {"phase", json::string(name_of(phase))},
+                    {"code", json::string(name_of(answer.code))},
+                    {"never", answer.never},
+                    {"headline", answer.headline},
+                    {"quota", answer.quota},
+                    {"preemption", answer.preemption},
+                    {"details", json::array(answer.details.begin(), answer.details.end())}};
+  if (answer.line) view["line"] = line_view(*answer.line);
+  if (answer.start) view["start"] = start_view(*answer.start);
+  json::array remedies;
+  for (const WhyAnswer::Remedy& remedy : answer.remedies) {
+    remedies.push_back(json::object{{"kind", remedy.kind},
+                                    {"by", json::string(name_of(remedy.by))},
+                                    {"taken", remedy.taken},
+                                    {"text", remedy.text}});
+  }
+  view["remedies"] = std::move(remedies);
+  return view;
 }
 
 void explain_job(Service& service, const Request& request, const Responder& responder) {
@@ -219,19 +241,14 @@ void explain_job(Service& service, const Request& request, const Responder& resp
       responder.fail(past.error());
       return;
     }
-    responder.send(json_answer(not_waiting(id.value(), JobPhase::kFinished,
-                                           "the job is over: " + std::string(name_of(past.value().outcome)))));
+    WhyAnswer over;
+    over.job = id.value();
+    over.headline =
+        "Job " + std::to_string(over.job.value()) + " is over: " + std::string(name_of(past.value().outcome)) + ".";
+    responder.send(json_answer(why_view(over, JobPhase::kFinished)));
     return;
   }
-  const Explained explained = service.explain(id.value());
-  json::object body = not_waiting(id.value(), *phase, explained.summary);
-  body["code"] = explained.code;
-  body["never"] = explained.never;
-  body["details"] = json::array(explained.details.begin(), explained.details.end());
-  for (const Explained::Change& change : explained.changes) {
-    body["changes"].as_array().push_back(json::object{{"kind", change.kind}, {"text", change.text}});
-  }
-  responder.send(json_answer(body));
+  responder.send(json_answer(why_view(service.explain(id.value()), *phase)));
 }
 
 // --- commands ---

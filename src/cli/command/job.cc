@@ -301,7 +301,7 @@ Result<std::string> waiting_for(const Json& job, Session& session) {
   if (show(job, "phase") != "pending") return std::string();
   const auto why = get(session, "/v1/jobs/" + show(job, "id") + "/why");
   if (!why) return why.error();
-  return "\n  waits: " + printable(show(*why, "summary")) + "\n";
+  return "\n  " + printable(show(*why, "headline")) + "\n";
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void Attached::say_state(const Json& job) {
   std::string kind;  // what is said again only when it changes: the numbers in a reason always do
   if (phase == "pending") {
     const auto why = get(session_, "/v1/jobs/" + id_ + "/why");
-    now = "job " + id_ + " waits" + (why ? ": " + show(*why, "summary") : "");
+    now = why ? show(*why, "headline") : "job " + id_ + " waits";
     kind = why ? "waits " + show(*why, "code") : said_;
   } else if (phase == "running") {
     // An array or a service has no attempt and no output of its own.

@@ -67,7 +67,7 @@ TEST_CASE_FIXTURE(BlockedFleet,
   cycle();
   for (const JobId id : {longer, unknown}) {
     CHECK_FALSE(runs(id));
-    const Reason reason = explain::why(state, id, now).reason;
+    const Reason reason = explain::why(state, id, now, explain::Viewer::sees_all()).reason;
     CHECK(reason.code == ReasonCode::kWouldDelayReservation);
     CHECK(reason.job == large);
     CHECK_EQ(reason.limit, state.job(large)->reservation->start.ms);
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(BlockedFleet,
                   "a time limit that ends before the held start would start it now, one second more would not") {
   const JobId unknown = submit(job("a", 1, 1));
   cycle();
-  const auto changes = explain::why(state, unknown, now).changes;
+  const auto changes = explain::why(state, unknown, now, explain::Viewer::sees_all()).remedies;
   const auto found = std::find_if(changes.begin(), changes.end(), [](const explain::Remedy& change) {
     return change.kind == explain::RemedyKind::kTimeLimit;
   });

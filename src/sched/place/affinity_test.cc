@@ -54,7 +54,9 @@ struct Shop : FleetFixture {
     return id;
   }
   std::string place(const JobSpec& spec) { return nodes_of(started(spec)); }
-  std::string why(JobId id) { return std::string(name_of(explain::why(state, id, now).reason.code)); }
+  std::string why(JobId id) {
+    return std::string(name_of(explain::why(state, id, now, explain::Viewer::sees_all()).reason.code));
+  }
 };
 
 TEST_CASE("who has to be near a job waits until it runs, and goes where it runs") {
@@ -225,7 +227,7 @@ TEST_CASE("each group may have a level of its own, within the job's") {
   gang.groups.back().request.gpus = 0;
   const JobId second = fleet.started(gang);  // two nodes are free, not in one rack
   CHECK_EQ(fleet.nodes_of(second), "waits");
-  const auto why = explain::why(fleet.state, second, fleet.now).reason;
+  const auto why = explain::why(fleet.state, second, fleet.now, explain::Viewer::sees_all()).reason;
   CHECK(why.code == ReasonCode::kTopology);
   CHECK(why.rule == PlaceRule::kGroup);
 }

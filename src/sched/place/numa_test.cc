@@ -62,15 +62,12 @@ TEST_CASE_FIXTURE(NumaFleet, "single-numa-node waits where idle GPUs are in two 
   CHECK(gpus_of(other) == Gpus{4, 5, 6});
   const JobId waits = start(asking(1, 2, NumaPolicy::kSingleNumaNode));
   CHECK_FALSE(runs(waits));
-  const explain::Explanation why = explain::why(state, waits, now);
+  const explain::Explanation why = explain::why(state, waits, now, explain::Viewer::sees_all());
   CHECK(why.reason.code == ReasonCode::kNuma);
-  CHECK_EQ(why.summary, "2 GPUs free on 1 eligible node, but not in one NUMA domain");
+  CHECK_EQ(why.answer.headline, "Job 3 waits: 2 GPUs are free on 1 node that it may use, but not in one NUMA domain.");
   bool told = false;
-  for (const explain::Remedy& change : why.changes) {
-    told = told || explain::would_start(change) ==
-                       "it would start now if its NUMA policy were best-effort instead of "
-                       "single-numa-node";
-  }
+  for (const WhyAnswer::Remedy& remedy : why.answer.remedies)
+    told = told || remedy.text == "its NUMA policy were best-effort instead of single-numa-node";
   CHECK(told);
   const JobId anyhow = start(asking(1, 2, NumaPolicy::kNone));
   CHECK(gpus_of(anyhow) == Gpus{3, 7});
@@ -97,7 +94,7 @@ TEST_CASE_FIXTURE(NumaFleet, "a GPU that fails does not let a restricted task ac
   command(ReportGpuHealth{"n1", 2, false, "worn"});
   const JobId waits = start(asking(1, 2, NumaPolicy::kRestricted));
   CHECK_FALSE(runs(waits));
-  CHECK(explain::why(state, waits, now).reason.code == ReasonCode::kNeverFits);
+  CHECK(explain::why(state, waits, now, explain::Viewer::sees_all()).reason.code == ReasonCode::kNeverFits);
   command(ReportGpuHealth{"n1", 0, true, "mended"});
   cycle();
   CHECK(runs(waits));
@@ -107,14 +104,15 @@ TEST_CASE_FIXTURE(NumaFleet, "what no domain of any node could hold never starts
   command(ApplyConfig{config({queue("a")}), "op"});
   command(RegisterNode{node_with("n1", {0, 0, 0, 0, 1, 1, 1, 1})});
   const JobId never = start(asking(1, 5, NumaPolicy::kSingleNumaNode));
-  const explain::Explanation why = explain::why(state, never, now);
+  const explain::Explanation why = explain::why(state, never, now, explain::Viewer::sees_all());
   CHECK(why.reason.code == ReasonCode::kNeverFits);
-  CHECK_EQ(why.summary, "the fleet could not hold it under its NUMA policy, even if empty");
+  CHECK_EQ(why.answer.headline,
+           "Job 1 can never start: the fleet could not hold it under its NUMA policy, even if empty.");
   JobSpec whole = asking(1, 2, NumaPolicy::kSingleNumaNode);
   whole.exclusive = true;  // it would get all eight
-  CHECK(explain::why(state, start(whole), now).reason.code == ReasonCode::kNeverFits);
+  CHECK(explain::why(state, start(whole), now, explain::Viewer::sees_all()).reason.code == ReasonCode::kNeverFits);
   whole.groups.front().request.gpus = 1;
-  CHECK(explain::why(state, start(whole), now).reason.code == ReasonCode::kNeverFits);
+  CHECK(explain::why(state, start(whole), now, explain::Viewer::sees_all()).reason.code == ReasonCode::kNeverFits);
   command(RegisterNode{node_with("n2", {1, 1, 1, 1, 1, 1})});
   cycle();
   CHECK(runs(never));

@@ -93,18 +93,18 @@ TEST_CASE("the domain that comes closest is told, with what is free there and wh
   const JobId last = fleet.submit(fleet.within("node", 2, 2));
   fleet.cycle();
   CHECK_EQ(fleet.nodes_of(last), "waits");
-  const auto explanation = explain::why(fleet.state, last, fleet.now);
-  CHECK_EQ(explanation.summary, "needs 4 GPUs; 3 free on eligible nodes");
+  const auto explanation = explain::why(fleet.state, last, fleet.now, explain::Viewer::sees_all());
+  CHECK_EQ(explanation.answer.headline, "Job 4 waits for 4 free GPUs; 3 are free now.");
   fleet.add("e1", {"b2", "r4"}, 3);
   fleet.cycle();
-  const auto again = explain::why(fleet.state, last, fleet.now);
+  const auto again = explain::why(fleet.state, last, fleet.now, explain::Viewer::sees_all());
   CHECK(again.reason.code == ReasonCode::kTopology);
-  CHECK_EQ(again.summary,
-           "needs 4 GPUs within one node; e1 comes closest: 3 free, 2 of them in pieces that its tasks can use");
-  REQUIRE_FALSE(again.changes.empty());
-  CHECK(std::any_of(again.changes.begin(), again.changes.end(), [](const explain::Remedy& change) {
-    return change.kind == explain::RemedyKind::kLevel && change.name.empty() &&
-           change.text == "it did not have to be within one node";
+  CHECK_EQ(again.answer.headline,
+           "Job 4 waits for 4 GPUs within one node; e1 comes closest: 3 free, 2 of them in pieces that its tasks can "
+           "use.");
+  const auto& remedies = again.answer.remedies;
+  CHECK(std::any_of(remedies.begin(), remedies.end(), [](const WhyAnswer::Remedy& remedy) {
+    return remedy.kind == "level" && remedy.text == "the job did not have to be within one node";
   }));
 }
 
@@ -114,9 +114,10 @@ TEST_CASE("what no domain could hold were it empty is never, though the fleet co
   fleet.add("c1", {"b1", "r2"});
   const JobId id = fleet.submit(fleet.within("rack", 2, 8));
   fleet.cycle();
-  const auto explanation = explain::why(fleet.state, id, fleet.now);
+  const auto explanation = explain::why(fleet.state, id, fleet.now, explain::Viewer::sees_all());
   CHECK(explanation.reason.code == ReasonCode::kNeverFits);
-  CHECK_EQ(explanation.summary, "needs 16 GPUs within one rack; no rack could hold that, even if empty");
+  CHECK_EQ(explanation.answer.headline,
+           "Job 1 can never start: it asks for 16 GPUs within one rack, and no rack could hold that, even if empty.");
 }
 
 TEST_CASE("a gang that may grow takes more only inside its domain") {

@@ -142,9 +142,9 @@ TEST_CASE_FIXTURE(ServedFleet, "the line is by level, then by arrival; the level
   const JobId third = submit(saving(8));
   leave(first);
   CHECK(runs(second));
-  const auto details = explain::why(state, first, now).details;
-  CHECK(std::any_of(details.begin(), details.end(),
-                    [](const std::string& line) { return line.find("has had less GPU time") != std::string::npos; }));
+  const auto line = explain::why(state, first, now, explain::Viewer::sees_all()).answer.line;
+  REQUIRE(line);
+  CHECK(line->text.find("less GPU time so far") != std::string::npos);
   exit(second, 0);
   cycle();
   CHECK(runs(third));

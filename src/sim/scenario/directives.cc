@@ -58,7 +58,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "maintenance list"},
     {.verb = "run", .names = "TIME", .fewest = 1, .most = 1},
     {.verb = "restart", .flags = "from-checkpoint"},
-    {.verb = "why", .names = "NAME", .fewest = 1, .most = 1, .flags = "details"},
+    {.verb = "why", .names = "NAME", .fewest = 1, .most = 1, .flags = "short details", .options = "viewer"},
     {.verb = "capacity", .options = "idle-for"},
     {.verb = "advise"},
     {.verb = "share", .names = "QUEUE", .fewest = 1, .most = 1},

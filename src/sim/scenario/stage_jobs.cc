@@ -312,14 +312,24 @@ Stage::Done Stage::why(const Line& line) {
   const auto job = job_named(line.names.front());
   if (!job) return job.error();
   if (world_.durable().job(*job) == nullptr) return invalid(line.names.front() + " is finished");
-  const explain::Explanation explanation = explain::why(world_.working(), *job, world_.now());
-  const std::string reason =
-      std::string(name_of(explanation.reason.code)) + (is_never(explanation.reason.code) ? " (never): " : ": ");
-  say((world_.durable().job(*job)->attempt ? "" : reason) + explanation.summary);
-  if (line.has("details")) {
-    for (const std::string& detail : explanation.details) say("  " + detail);
-    for (const explain::Remedy& change : explanation.changes) say("  " + explain::would_start(change));
+  explain::Viewer viewer = explain::Viewer::sees_all();
+  if (const std::string* name = line.option("viewer")) {
+    const state::QueueState* queue = world_.durable().queue_at(*name);
+    if (queue == nullptr) return invalid("there is no queue " + *name);
+    viewer = explain::Viewer::sees_below(queue->id);
   }
+  const WhyAnswer answer = explain::why(world_.working(), *job, world_.now(), viewer).answer;
+  if (line.has("short") || line.has("details")) {
+    const std::string text = text_of(answer, line.has("details"));
+    for (std::size_t from = 0; from < text.size();) {
+      const std::size_t end = text.find('\n', from);
+      say(text.substr(from, end - from));
+      from = end + 1;
+    }
+    return {};
+  }
+  const std::string code = std::string(name_of(answer.code)) + (answer.never ? " (never): " : ": ");
+  say((world_.durable().job(*job)->attempt ? "" : code) + answer.headline);
   return {};
 }
 

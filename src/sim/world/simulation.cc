@@ -401,7 +401,7 @@ std::optional<std::string> Simulation::violation() const {
 
 bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if (job.is_parent()) return true;  // its children are checked instead
-  const auto explanation = explain::why(world_.working(), job.id, world_.clock());
+  const auto explanation = explain::why(world_.working(), job.id, world_.clock(), explain::Viewer::sees_all());
   const Reason& reason = explanation.reason;
   if (is_never(reason.code)) return true;
   // The job that it waits for is checked itself.
@@ -467,7 +467,8 @@ void Simulation::heal_and_converge() {
     } else if (job.nomination) {
       complain(name + " still waits for victims");
     } else if (!waits_for_a_reason(job)) {
-      complain(name + " waits: " + explain::why(world_.working(), job.id, world_.clock()).summary);
+      complain(name + " waits: " +
+               explain::why(world_.working(), job.id, world_.clock(), explain::Viewer::sees_all()).answer.headline);
     }
   });
   if (world_.fleet().live_count() > 0) complain("something still runs on the fleet");

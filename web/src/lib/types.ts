@@ -94,9 +94,13 @@ export interface Explanation {
   phase: Phase;
   code: string;
   never: boolean;
-  summary: string;
+  headline: string;
+  quota: string;
+  line?: { number: number; exact: boolean; can_start_before: number; text: string };
+  start?: { bound: string; at?: string; text: string };
+  preemption: string;
+  remedies: { kind: string; by: string; taken: boolean; text: string }[];
   details: string[];
-  changes: { kind: string; text: string }[];
 }
 
 export interface Amounts {

@@ -1,0 +1,118 @@
+#include "explain/eligibility.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "explain/text_list.h"
+#include "explain/unavailable.h"
+
+namespace berth::explain {
+
+namespace {
+
+using state::JobState;
+using state::NodeState;
+using state::State;
+using NodeList = std::vector<const NodeState*>;
+using NodeLabel = std::pair<std::string, std::string>;
+
+constexpr std::size_t kMostListed = 4;
+
+// "a, b and c"; of a longer list the first few "and 3 more".
+std::string some_of(const std::set<std::string>& all) {
+  std::vector<std::string> names(all.begin(), all.end());
+  if (names.size() <= kMostListed) return listed(names, [](const std::string& name) { return name; });
+  const std::size_t more = names.size() - kMostListed;
+  names.resize(kMostListed);
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text + " and " + std::to_string(more) + " more";
+}
+
+bool has_label(const NodeState& node, const NodeLabel& label) {
+  const auto& labels = node.spec.labels;
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+std::string label_text(const NodeLabel& label) {
+  return label.second.empty() ? label.first : label.first + "=" + label.second;
+}
+
+// The first label that none of the nodes has, with the values that they have instead; or that none has all of them.
+std::string missing_label(const TaskGroup& group, const NodeList& nodes, const std::string& where) {
+  for (const auto& label : group.node_selector) {
+    const auto has = [&](const NodeState* node) { return has_label(*node, label); };
+    if (std::any_of(nodes.begin(), nodes.end(), has)) continue;
+    std::set<std::string> values;
+    for (const NodeState* node : nodes) {
+      for (const auto& [key, value] : node->spec.labels) {
+        if (key == label.first && !value.empty()) values.insert(value);
+      }
+    }
+    return "no node" + where + " has the label " + label_text(label) +
+           (values.empty() ? "" : " (" + label.first + " is " + some_of(values) + " there)");
+  }
+  return "no node" + where + " has all the labels " +
+         listed(group.node_selector, [](const auto& label) { return label_text(label); });
+}
+
+// The taints that keep the group off these nodes.
+std::string untolerated(const TaskGroup& group, const NodeList& nodes) {
+  std::set<std::string> keys;
+  for (const NodeState* node : nodes) {
+    for (const Taint& taint : node->spec.taints) {
+      if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
+        keys.insert(taint.key);
+    }
+  }
+  const std::string which = nodes.size() == 1 ? "the one node that it could use has"
+                                              : "the " + std::to_string(nodes.size()) + " nodes that it could use have";
+  return which + (keys.size() == 1 ? " the taint " : " taints ") + some_of(keys) + ", which it does not tolerate";
+}
+
+bool tolerates_all(const TaskGroup& group, const NodeState& node) {
+  return std::all_of(node.spec.taints.begin(), node.spec.taints.end(), [&](const Taint& taint) {
+    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
+  });
+}
+
+std::string of_pool(const Words& words, const JobState& job, const std::string& name, bool has_nodes) {
+  const auto& pools = words.state().pools();
+  const auto pool = std::find_if(pools.begin(), pools.end(), [&](const auto& one) { return one.name == name; });
+  if (pool == pools.end()) return "there is no pool " + name;
+  const std::string rule = pool_rule(words, job, *pool);
+  if (has_nodes) return "pool " + name + " " + rule;
+  return "pool " + name + " has no nodes" + (rule.empty() ? "" : ", and " + rule);
+}
+
+}  // namespace
+
+std::string no_eligible_node(const Words& words, const JobState& job, std::size_t index) {
+  const State& state = words.state();
+  const TaskGroup& group = job.spec.groups[index];
+  NodeList all;
+  for (const NodeState& node : state.nodes()) {
+    if (group.pool.empty() || state.pools()[node.pool].name == group.pool) all.push_back(&node);
+  }
+  NodeList left = all;
+  std::erase_if(left, [&](const NodeState* node) { return !state.may_use(job.queue, job.spec.job_class, node->pool); });
+  if (left.empty() && !group.pool.empty()) return of_pool(words, job, group.pool, !all.empty());
+  if (left.empty()) {
+    const auto rules = pool_rules(words, job);
+    return "no pool with nodes is open to it: " + listed(rules, [](const std::string& rule) { return rule; });
+  }
+  const std::string where = group.pool.empty() ? "" : " of pool " + group.pool;
+  NodeList labelled = left;
+  std::erase_if(labelled, [&](const NodeState* node) {
+    return !std::all_of(group.node_selector.begin(), group.node_selector.end(),
+                        [&](const auto& label) { return has_label(*node, label); });
+  });
+  if (labelled.empty()) return missing_label(group, left, where);
+  NodeList tolerated = labelled;
+  std::erase_if(tolerated, [&](const NodeState* node) { return !tolerates_all(group, *node); });
+  if (tolerated.empty()) return untolerated(group, labelled);
+  return "none of the nodes" + where + " runs containers for its image";
+}
+
+}  // namespace berth::explain
