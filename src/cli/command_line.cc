@@ -11,7 +11,7 @@
 
 #include "cli/job_flags.h"
 #include "model/document/quantity.h"
-#include "model/document/reading.h"
+#include "model/nearest.h"
 #include "model/priority.h"
 
 namespace berth::cli {
@@ -457,7 +457,7 @@ void Declarations::declare_elsewhere() {
 }
 
 std::string hint(const std::string& wrong, const std::vector<std::string>& names) {
-  const auto near = document::nearest(wrong, std::vector<std::string_view>(names.begin(), names.end()));
+  const auto near = nearest(wrong, std::vector<std::string_view>(names.begin(), names.end()));
   return near ? "; did you mean " + std::string(*near) + "?" : "";
 }
 

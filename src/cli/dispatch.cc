@@ -21,8 +21,13 @@
 namespace berth::cli {
 namespace {
 
+// A file with several mistakes has a line for each.
 int fail(const Error& error) {
-  std::cerr << "berth: " << printable(error.message) << "\n";
+  for (std::size_t begin = 0; begin <= error.message.size();) {
+    const std::size_t end = std::min(error.message.find('\n', begin), error.message.size());
+    std::cerr << "berth: " << printable(error.message.substr(begin, end - begin)) << "\n";
+    begin = end + 1;
+  }
   return exit_code_of(error.code);
 }
 
