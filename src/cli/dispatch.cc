@@ -41,7 +41,8 @@ winsize terminal_size() {
 // Commands that can do without a server must not fail for want of a token file.
 bool needs_server(const Command& command) {
   if (const auto* done = std::get_if<CheckpointDoneOptions>(&command)) return !done->job.empty();
-  return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<VersionOptions>(command);
+  return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<CheckOptions>(command) &&
+         !std::holds_alternative<VersionOptions>(command);
 }
 
 // A denied request without a token is told what is missing.

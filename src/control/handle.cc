@@ -230,6 +230,8 @@ Result<void> check_mig(const State& state, const ClusterConfig& config) {
 }
 
 Result<Reply> on(Batch& batch, const ApplyConfig& command) {
+  if (command.if_version.value_or(batch.state().config_version()) != batch.state().config_version())
+    return Reply{.job = {}, .stale = true, .version = batch.state().config_version()};
   if (auto ok = validate(command.config); !ok) return ok.error();
   if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
   if (auto ok = check_levels(batch.state(), command.config); !ok) return ok.error();

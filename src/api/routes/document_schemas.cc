@@ -239,7 +239,8 @@ void add_document_schemas(boost::json::object& schemas) {
                                                              {"yaml", text("The same as a YAML document.")}});
   schemas["ConfigApplied"] = object("A configuration that was taken.",
                                     {{"version", integer("Its version.")}, {"unchanged", boolean("It was in force.")}});
-  schemas["ConfigDiff"] = object("What would change.", {{"changes", list("By path.", text("A change."))}});
+  schemas["ConfigDiff"] = object("What would change.", {{"version", integer("The version in force.")},
+                                                        {"changes", list("By path.", text("A change."))}});
 }
 
 }  // namespace berth::api

@@ -23,7 +23,8 @@ Result<std::string> config_body(const std::string& file) {
 Result<int> run(const ApplyOptions& options, Session& session) {
   const auto body = config_body(options.file);
   if (!body) return body.error();
-  const auto answer = answer_of(session.server.put("/v1/config", *body));
+  const std::string tag = options.if_version < 0 ? "" : "\"" + std::to_string(options.if_version) + "\"";
+  const auto answer = answer_of(session.server.put("/v1/config", *body, tag));
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
@@ -46,6 +47,9 @@ Result<int> run(const DiffOptions& options, Session& session) {
   session.out << formatted(*answer, options.format, [&] {
     std::string text;
     for (const Json& change : items(*answer, "changes")) text += printable(show(change)) + "\n";
+    if (!text.empty() && has(*answer, "version"))
+      text += "version " + show(*answer, "version") + " is in force; berth apply --if-version " +
+              show(*answer, "version") + " changes no other\n";
     return text;
   });
   return items(*answer, "changes").empty() ? kOk : kFailed;
