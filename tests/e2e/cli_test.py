@@ -381,6 +381,39 @@ def configuration_is_compared_and_applied(berth):
 
 
 @check
+def a_difference_says_whom_it_meets_and_that_apply_would_refuse_it(berth):
+    path = os.path.join(berth.directory, "less.yaml")
+    job = berth.submit("--queue", "a", "--gpus", "3", "--", "sleep", "600")
+    berth.wait(job, "running")
+
+    def change(old, new):
+        text = berth("config")
+        assert old in text, text
+        with open(path, "w") as file:
+            file.write(text.replace(old, new, 1))
+        return berth("diff", "-f", path, code=1)
+
+    lowered = change("gpus: 4", "gpus: 2")
+    assert f"queue a: job {job} would no longer be guaranteed" in lowered, lowered
+    assert "would refuse" not in lowered
+    told = berth.json_of("diff", "-f", path, code=1)
+    assert told["consequences"] == [{"queue": "a", "become_borrowed": [int(job)], "become_guaranteed": [], "above_max": False}], told
+    assert "refusal" not in told
+    berth("apply", "-f", path, "--if-version", str(told["version"]))
+    raised = change("gpus: 2", "gpus: 4")
+    assert f"queue a: job {job} would become guaranteed" in raised, raised
+    berth("apply", "-f", path)
+    capped = change("gpus: 4\n", "gpus: 1\n    max:\n      gpus: 2\n")
+    assert "queue a: more runs than the new max" in capped, capped
+    gone = change("  a:\n", "  z:\n")
+    refusal = "queue 'a' still has jobs; let them end or cancel them before removing it"
+    assert f"apply would refuse it: {refusal}" in gone, gone
+    berth("apply", "-f", path, code=4)
+    berth("cancel", job)
+    berth.wait(job, "finished")
+
+
+@check
 def of_two_operators_who_change_one_version_the_second_is_told(berth):
     path = os.path.join(berth.directory, "mine.yaml")
 

@@ -6,6 +6,7 @@
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/route_groups.h"
+#include "control/config_change.h"
 #include "model/document/quantity.h"
 
 namespace berth::api {
@@ -91,16 +92,41 @@ void put_config(Service& service, const Request& request, const Responder& respo
       });
 }
 
+json::array ids_of(const std::vector<JobId>& jobs) {
+  json::array ids;
+  for (const JobId id : jobs) ids.emplace_back(id.value());
+  return ids;
+}
+
+void add_consequences(const state::State& state, const control::ConfigConsequences& all, json::object& document) {
+  if (all.refusal) document["refusal"] = all.refusal->message;
+  json::array queues;
+  for (const control::QueueConsequence& one : all.queues) {
+    queues.push_back(json::object{{"queue", state.queue(one.queue).path},
+                                  {"become_borrowed", ids_of(one.borrowed)},
+                                  {"become_guaranteed", ids_of(one.guaranteed)},
+                                  {"above_max", one.above_max}});
+  }
+  document["consequences"] = std::move(queues);
+}
+
 void diff_config(Service& service, const Request& request, const Responder& responder) {
   auto config = decode_config(request);
   if (!config) {
     responder.fail(config.error());
     return;
   }
-  const ConfigInForce in_force = config_in_force(service);
+  ConfigInForce in_force;
+  json::object document;
+  service.read([&](const View& view) {
+    in_force = {view.state.config(), view.state.config_version()};
+    add_consequences(view.state, control::consequences_of(view.state, *config), document);
+  });
   json::array changes;
   for (const std::string& line : config_changes(in_force.config, *config)) changes.emplace_back(line);
-  responder.send(versioned({{"version", in_force.version}, {"changes", std::move(changes)}}, in_force.version));
+  document["version"] = in_force.version;
+  document["changes"] = std::move(changes);
+  responder.send(versioned(document, in_force.version));
 }
 
 }  // namespace
