@@ -11,7 +11,7 @@
 
 #include "cli/job_flags.h"
 #include "model/document/quantity.h"
-#include "model/document/reading.h"
+#include "model/nearest.h"
 #include "model/priority.h"
 
 namespace berth::cli {
@@ -375,11 +375,14 @@ void Declarations::declare_cluster() {
 
 void Declarations::declare_others() {
   auto apply = std::make_shared<ApplyOptions>();
-  CLI::App& applying =
-      command("Configuration", "apply", "Put a configuration into force", "berth apply -f cluster.yaml", apply);
+  CLI::App& applying = command("Configuration", "apply", "Put a configuration into force",
+                               "berth apply -f cluster.yaml\n  berth apply -f cluster.yaml --if-version 3", apply);
   applying.add_option("-f,--file", apply->file, "configuration document; - is standard input")
       ->required()
       ->type_name("FILE");
+  number(applying.add_option("--if-version", apply->if_version,
+                             "only if this version is still in force, as `berth diff` showed it (else exit 4)"),
+         0, kMost, "N");
   add_format(applying, apply->format, kShort);
 
   auto diff = std::make_shared<DiffOptions>();
@@ -390,6 +393,16 @@ void Declarations::declare_others() {
       ->required()
       ->type_name("FILE");
   add_format(comparing, diff->format, kShort);
+
+  auto check = std::make_shared<CheckOptions>();
+  CLI::App& checking = command(
+      "Configuration", "check", "All mistakes of configuration and job files, without a server (exit 2: some)",
+      "berth check cluster.yaml\n  berth check cluster.yaml job.yaml    (also: does the cluster have what the job "
+      "names?)\n  berth check -o json cluster.yaml | jq '.items[].mistakes'",
+      check);
+  checking.add_option("FILE", check->files, "documents, YAML or JSON; - is standard input")->required();
+  one_of(checking.add_option("--kind", check->kind, "what the files are (as their keys say)"), {"config", "job"});
+  add_format(checking, check->format, kShort);
 
   auto config = std::make_shared<ConfigOptions>();
   add_format(command("Configuration", "config", "The configuration in force", "berth config > cluster.yaml", config),
@@ -487,7 +500,7 @@ void Declarations::declare_elsewhere() {
 }
 
 std::string hint(const std::string& wrong, const std::vector<std::string>& names) {
-  const auto near = document::nearest(wrong, std::vector<std::string_view>(names.begin(), names.end()));
+  const auto near = nearest(wrong, std::vector<std::string_view>(names.begin(), names.end()));
   return near ? "; did you mean " + std::string(*near) + "?" : "";
 }
 

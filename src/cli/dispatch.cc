@@ -21,8 +21,13 @@
 namespace berth::cli {
 namespace {
 
+// A file with several mistakes has a line for each.
 int fail(const Error& error) {
-  std::cerr << "berth: " << printable(error.message) << "\n";
+  for (std::size_t begin = 0; begin <= error.message.size();) {
+    const std::size_t end = std::min(error.message.find('\n', begin), error.message.size());
+    std::cerr << "berth: " << printable(error.message.substr(begin, end - begin)) << "\n";
+    begin = end + 1;
+  }
   return exit_code_of(error.code);
 }
 
@@ -36,7 +41,8 @@ winsize terminal_size() {
 // Commands that can do without a server must not fail for want of a token file.
 bool needs_server(const Command& command) {
   if (const auto* done = std::get_if<CheckpointDoneOptions>(&command)) return !done->job.empty();
-  return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<VersionOptions>(command);
+  return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<CheckOptions>(command) &&
+         !std::holds_alternative<VersionOptions>(command);
 }
 
 // A denied request without a token is told what is missing.

@@ -151,10 +151,17 @@ struct UsageOptions {
 };
 struct ApplyOptions {
   std::string file;
+  std::int64_t if_version = -1;  // -1: whatever version is in force
   Format format = Format::kTable;
 };
 struct DiffOptions {
   std::string file;
+  Format format = Format::kTable;
+};
+// Documents to check without a server.
+struct CheckOptions {
+  std::vector<std::string> files;
+  std::string kind;  // config or job; empty: as the keys of each file say
   Format format = Format::kTable;
 };
 struct ConfigOptions {
@@ -181,7 +188,7 @@ struct CompletionOptions {
 using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                              PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
                              NodeActionOptions, MaintenanceOptions, ClockOptions, CapacityOptions, AdviseOptions,
-                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, ConfigOptions,
+                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
                              CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

@@ -13,6 +13,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/config_change.h"
 #include "control/drain.h"
 #include "control/maintenance.h"
 #include "control/move.h"
@@ -229,12 +230,22 @@ Result<void> check_mig(const State& state, const ClusterConfig& config) {
   return {};
 }
 
+}  // namespace
+
+Result<void> check_config_change(const State& state, const ClusterConfig& config) {
+  if (auto ok = check_change(state, config); !ok) return ok.error();
+  if (auto ok = check_levels(state, config); !ok) return ok.error();
+  if (auto ok = check_ids(state, config); !ok) return ok.error();
+  return check_mig(state, config);
+}
+
+namespace {
+
 Result<Reply> on(Batch& batch, const ApplyConfig& command) {
+  if (command.if_version.value_or(batch.state().config_version()) != batch.state().config_version())
+    return Reply{.job = {}, .stale = true, .version = batch.state().config_version()};
   if (auto ok = validate(command.config); !ok) return ok.error();
-  if (auto ok = check_change(batch.state(), command.config); !ok) return ok.error();
-  if (auto ok = check_levels(batch.state(), command.config); !ok) return ok.error();
-  if (auto ok = check_ids(batch.state(), command.config); !ok) return ok.error();
-  if (auto ok = check_mig(batch.state(), command.config); !ok) return ok.error();
+  if (auto ok = check_config_change(batch.state(), command.config); !ok) return ok.error();
   if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }

@@ -31,6 +31,7 @@ struct Reply {
   bool repeated = false;   // the idempotency key was used before, or a service is unchanged: `job` is the earlier one
   bool updated = false;    // the submission gave an existing service a new version
   bool unchanged = false;  // the state was already as the command wants it
+  bool stale = false;      // configurations: another version is in force than if_version; nothing changes
   std::uint64_t version = 0;               // configurations: the version that is in force
   std::string name = {};                   // maintenance windows: the name of the window
   std::vector<std::string> to = {};        // moved jobs: the nodes on which the job starts again

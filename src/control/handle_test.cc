@@ -46,6 +46,24 @@ TEST_CASE("trust domains keep their ids for ever, and a configuration that would
   CHECK(apply(state, first));  // names that were used before need no new ids
 }
 
+TEST_CASE("a configuration that was made from another version than that in force changes nothing") {
+  state::State state;
+  REQUIRE(apply(state, default_cluster_config()));
+  ClusterConfig changed = default_cluster_config();
+  changed.name = "changed";
+  Batch batch(state, Timestamp{2000});
+  const auto stale = handle(batch, ApplyConfig{changed, "op", 7});
+  REQUIRE(stale);
+  CHECK(stale->stale);
+  CHECK_EQ(stale->version, 1);
+  CHECK(batch.records().empty());
+  const auto applied = handle(batch, ApplyConfig{changed, "op", 1});
+  REQUIRE(applied);
+  CHECK_FALSE(applied->stale);
+  CHECK_EQ(applied->version, 2);
+  CHECK_EQ(state.config().name, "changed");
+}
+
 TEST_CASE("a configuration that would bring more queues than there can ever be is refused") {
   state::State state;
   int generation = 0;

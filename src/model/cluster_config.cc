@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "model/mig.h"
 #include "model/name.h"
+#include "model/nearest.h"
 #include "model/priority.h"
 #include "model/resources.h"
 
@@ -21,6 +22,7 @@ constexpr std::int64_t kMaxServiceThresholdS = 31'536'000'000;  // 1000 GPU-year
 constexpr std::size_t kMaxQueues = 20'000;
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
 constexpr std::int64_t kYearS = 31'536'000;
+constexpr std::size_t kMostHints = 50;
 
 std::string name_rule(std::string_view what, std::string_view name) {
   return std::string(what) + " '" + std::string(name.substr(0, 80)) + "' is not a name: " + std::string(kNameRule);
@@ -55,231 +57,287 @@ std::string shown(std::string_view dim, std::int64_t amount) {
   return text;
 }
 
-Result<void> check_amounts(const std::string& where, const ResourceAmounts& amounts,
-                           const std::set<std::string>& models) {
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+// Goes through a configuration and collects the rules that it breaks.
+class ConfigCheck {
+ public:
+  explicit ConfigCheck(const ClusterConfig& config) : config_(config) {}
+
+  std::vector<ConfigMistake> run() {
+    if (!well_formed_name(config_.name)) tell(name_rule("cluster", config_.name));
+    check_models();
+    check_priority_classes();
+    check_queues();
+    check_pools();
+    check_topology();
+    check_isolation();
+    check_scheduling();
+    return std::move(mistakes_);
+  }
+
+ private:
+  void tell(std::string message, ConfigPart against = ConfigPart::kItself) {
+    mistakes_.push_back({std::move(message), against});
+  }
+  // Returns "; did you mean 'H100'?" for a name that is nearly one of `known`, else nothing. The first mistakes alone
+  // get a hint, because a long document with nothing but wrong names would keep the server busy.
+  template <class Names>
+  std::string hint(const std::string& name, const Names& known) const {
+    if (mistakes_.size() >= kMostHints) return {};
+    std::vector<std::string_view> names;
+    for (const auto& one : known) names.push_back(one);
+    const auto meant = nearest(name, names);
+    return meant ? "; did you mean '" + std::string(*meant) + "'?" : "";
+  }
+
+  void check_models();
+  void check_model(const std::string& where, const GpuModelConfig& model);
+  void check_priority_classes();
+  void check_queues();
+  bool check_path(const QueueConfig& queue);
+  void check_queue(const QueueConfig& queue);
+  void check_amounts(const std::string& where, const ResourceAmounts& amounts);
+  void check_guarantee(const std::string& where, const QueueConfig& queue);
+  void check_attained_service(const std::string& where, const AttainedServiceConfig& order);
+  void check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms);
+  void check_children_sums();
+  void check_pools();
+  void check_topology();
+  void check_isolation();
+  void check_scheduling();
+
+  const ClusterConfig& config_;
+  std::vector<ConfigMistake> mistakes_;
+  std::set<std::string_view> models_;
+  std::map<std::string, const QueueConfig*> by_path_;
+  std::set<std::string_view> queues_;  // its keys
+};
+
+void ConfigCheck::check_amounts(const std::string& where, const ResourceAmounts& amounts) {
   for (const auto& [name, amount] : stated_amounts(amounts)) {
-    if (amount < 0) return invalid(where + "." + name + " is negative; give 0 or more");
-    if (amount > kMaxAmount)
-      return invalid(where + "." + name + " is too large; the most is " + shown(name, kMaxAmount));
+    if (amount < 0) tell(where + "." + name + " is negative; give 0 or more");
+    if (amount > kMaxAmount) tell(where + "." + name + " is too large; the most is " + shown(name, kMaxAmount));
   }
   for (const auto& [model, milli] : amounts.model_gpu_milli) {
-    if (!models.contains(model))
-      return invalid(where + ".gpus." + model + ": no such GPU model; list it under gpu_models");
+    if (models_.contains(model)) continue;
+    const std::string meant = hint(model, models_);
+    tell(where + ".gpus." + model + ": no such GPU model" + (meant.empty() ? "; list it under gpu_models" : meant),
+         ConfigPart::kGpuModels);
   }
-  return {};
 }
 
-Result<std::set<std::string>> check_models(const ClusterConfig& config) {
-  std::set<std::string> models;
-  if (config.gpu_models.size() > kMaxGpuModels) {
-    return invalid("gpu_models lists " + std::to_string(config.gpu_models.size()) + " models; the most is " +
-                   std::to_string(kMaxGpuModels));
+void ConfigCheck::check_model(const std::string& where, const GpuModelConfig& model) {
+  if (model.weight_permille < 1 || model.weight_permille > 1'000'000)
+    tell(where + ": weight must be between 0.001 and 1000");
+  if (model.memory_mib < 0 || model.memory_mib > kMaxAmount) tell(where + ": memory must be 0 or more MiB");
+  for (const auto& [key, watts] : {std::pair("watts", model.watts), std::pair("idle_watts", model.idle_watts)}) {
+    if (watts < 0 || watts > kMostWatts)
+      tell(where + ": " + key + " must be between 0 (not known) and " + std::to_string(kMostWatts));
   }
-  for (const auto& model : config.gpu_models) {
-    if (!well_formed_name(model.name)) return invalid(name_rule("gpu model", model.name));
-    if (!models.insert(model.name).second) return invalid("gpu model '" + model.name + "' is listed twice");
-    if (model.weight_permille < 1 || model.weight_permille > 1'000'000) {
-      return invalid("gpu model '" + model.name + "': weight must be between 0.001 and 1000");
-    }
-    if (model.memory_mib < 0 || model.memory_mib > kMaxAmount) {
-      return invalid("gpu model '" + model.name + "': memory must be 0 or more MiB");
-    }
-    for (const auto& [key, watts] : {std::pair("watts", model.watts), std::pair("idle_watts", model.idle_watts)}) {
-      if (watts < 0 || watts > kMostWatts) {
-        return invalid("gpu model '" + model.name + "': " + key + " must be between 0 (not known) and " +
-                       std::to_string(kMostWatts));
-      }
-    }
-    if (!model.mig.empty() && mig_geometry(model.mig) == nullptr) {
-      return invalid("gpu model '" + model.name + "': no MIG geometry '" + model.mig.substr(0, 80) +
-                     "' is known; give one of " + known_mig_geometries());
-    }
-    if (model.idle_watts > model.watts) {
-      return invalid("gpu model '" + model.name + "': idle_watts is above its watts; an idle GPU draws no more");
-    }
+  if (!model.mig.empty() && mig_geometry(model.mig) == nullptr) {
+    tell(where + ": no MIG geometry '" + model.mig.substr(0, 80) + "' is known; give one of " + known_mig_geometries());
   }
-  return models;
+  if (model.idle_watts > model.watts) tell(where + ": idle_watts is above its watts; an idle GPU draws no more");
 }
 
-Result<void> check_priority_classes(const ClusterConfig& config) {
+void ConfigCheck::check_models() {
+  if (config_.gpu_models.size() > kMaxGpuModels) {
+    tell("gpu_models lists " + std::to_string(config_.gpu_models.size()) + " models; the most is " +
+         std::to_string(kMaxGpuModels));
+  }
+  for (const auto& model : config_.gpu_models) {
+    const std::string where = "gpu model '" + model.name + "'";
+    if (!well_formed_name(model.name)) tell(name_rule("gpu model", model.name));
+    if (!models_.insert(model.name).second) tell(where + " is listed twice");
+    check_model(where, model);
+  }
+}
+
+void ConfigCheck::check_priority_classes() {
   std::set<std::string> names;
   int defaults = 0;
-  for (const auto& one : config.priority_classes) {
-    if (!well_formed_name(one.name)) return invalid(name_rule("priority class", one.name));
-    if (!names.insert(one.name).second) return invalid("priority class '" + one.name + "' is listed twice");
+  for (const auto& one : config_.priority_classes) {
+    if (!well_formed_name(one.name)) tell(name_rule("priority class", one.name));
+    if (!names.insert(one.name).second) tell("priority class '" + one.name + "' is listed twice");
     if (one.value < kLeastPriority || one.value > kMostPriority) {
-      return invalid("priority class '" + one.name + "': value must be between " + std::to_string(kLeastPriority) +
-                     " and " + std::to_string(kMostPriority));
+      tell("priority class '" + one.name + "': value must be between " + std::to_string(kLeastPriority) + " and " +
+           std::to_string(kMostPriority));
     }
-    if (one.global_default && ++defaults > 1)
-      return invalid("more than one priority class is the global default; keep one");
+    if (one.global_default && ++defaults == 2) tell("more than one priority class is the global default; keep one");
   }
-  return {};
 }
 
-Result<void> check_attained_service(const std::string& where, const AttainedServiceConfig& order) {
+void ConfigCheck::check_attained_service(const std::string& where, const AttainedServiceConfig& order) {
   const std::string path = where + ".attained_service.";
   const auto& thresholds = order.thresholds_gpu_s;
   if (thresholds.empty() || thresholds.size() > kMaxServiceThresholds) {
-    return invalid(path + "thresholds must be 1 to " + std::to_string(kMaxServiceThresholds) + " GPU times");
+    tell(path + "thresholds must be 1 to " + std::to_string(kMaxServiceThresholds) + " GPU times");
+  } else if (thresholds.front() <= 0 || thresholds.back() > kMaxServiceThresholdS ||
+             std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>()) != thresholds.end()) {
+    tell(path + "thresholds must rise, from more than 0 to 1000 GPU-years");
   }
-  if (thresholds.front() <= 0 || thresholds.back() > kMaxServiceThresholdS ||
-      std::adjacent_find(thresholds.begin(), thresholds.end(), std::greater_equal<>()) != thresholds.end()) {
-    return invalid(path + "thresholds must rise, from more than 0 to 1000 GPU-years");
-  }
-  if (order.promote_after_s < 0 || order.promote_after_s > kYearS) {
-    return invalid(path + "promote_after must be between 0 and one year");
-  }
-  return {};
+  if (order.promote_after_s < 0 || order.promote_after_s > kYearS)
+    tell(path + "promote_after must be between 0 and one year");
 }
 
-Result<void> check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms) {
+void ConfigCheck::check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms) {
   for (const auto& [key, seconds] : {std::pair("min_runtime", terms.min_runtime_s),
                                      std::pair("cooldown", terms.cooldown_s), std::pair("grace", terms.grace_s)}) {
     if (seconds && (*seconds < 0 || *seconds > kYearS))
-      return invalid(where + ".eviction." + key + " must be between 0s and 365d");
+      tell(where + ".eviction." + key + " must be between 0s and 365d");
   }
   if (terms.evictions_per_hour < 0 || terms.evictions_per_hour > kMostEvictionsPerHour) {
-    return invalid(where + ".eviction.evictions_per_hour must be between 0 (no limit) and " +
-                   std::to_string(kMostEvictionsPerHour));
+    tell(where + ".eviction.evictions_per_hour must be between 0 (no limit) and " +
+         std::to_string(kMostEvictionsPerHour));
   }
-  return {};
 }
 
-Result<void> check_queue(const QueueConfig& queue, const std::set<std::string>& models) {
-  const std::string where = "queue '" + queue.path + "'";
+// Returns false if the path is no path of names; the queue is then not looked at further.
+bool ConfigCheck::check_path(const QueueConfig& queue) {
   std::size_t depth = 0;
   std::size_t begin = 0;
   while (true) {
     const std::size_t end = queue.path.find('/', begin);
     const std::string_view part =
         std::string_view(queue.path).substr(begin, end == std::string::npos ? end : end - begin);
-    if (!well_formed_name(part)) return invalid(name_rule("queue", queue.path.empty() ? "" : part));
-    if (++depth > kMaxQueueDepth) {
-      return invalid(where.substr(0, 100) + " is more than " + std::to_string(kMaxQueueDepth) + " levels deep");
+    if (!well_formed_name(part)) {
+      tell(name_rule("queue", queue.path.empty() ? "" : part), ConfigPart::kQueues);
+      return false;
     }
-    if (end == std::string::npos) break;
+    if (++depth > kMaxQueueDepth) {
+      tell(("queue '" + queue.path + "'").substr(0, 100) + " is more than " + std::to_string(kMaxQueueDepth) +
+           " levels deep");
+      return false;
+    }
+    if (end == std::string::npos) return true;
     begin = end + 1;
   }
-  if (queue.weight < 0 || queue.weight > 1'000'000) return invalid(where + ": weight must be between 0 and 1000000");
-  if (!queue.trust_domain.empty() && !well_formed_name(queue.trust_domain)) {
-    return invalid(name_rule("trust domain", queue.trust_domain));
-  }
-  if (auto ok = check_amounts(where + ".guaranteed", queue.guaranteed, models); !ok) return ok;
-  if (auto ok = check_amounts(where + ".max", queue.max, models); !ok) return ok;
-  if (auto ok = check_amounts(where + ".lending_limit", queue.lending_limit, models); !ok) return ok;
-  for (const auto& [key, limit] : {std::pair("max_jobs_per_user", queue.max_jobs_per_user),
-                                   std::pair("max_gpus_per_user", queue.max_gpu_milli_per_user),
-                                   std::pair("max_submitted_per_user", queue.max_submitted_per_user)}) {
-    if (limit && (*limit < 0 || *limit > kMaxAmount)) return invalid(where + "." + key + " must be 0 or more");
-  }
-  if (queue.attained_service) {
-    if (auto ok = check_attained_service(where, *queue.attained_service); !ok) return ok;
-  }
-  if (auto ok = check_eviction_terms(where, queue.eviction); !ok) return ok;
-  if (queue.guarantee_decay_s < 0 || queue.guarantee_decay_s > kYearS) {
-    return invalid(where + ".guarantee_decay must be between 1 second and one year");
-  }
-  if (queue.guarantee_decay_s > 0 && stated_amounts(queue.guaranteed).empty()) {
-    return invalid(where + ".guarantee_decay: the queue states no guarantee that it could lose");
-  }
+}
+
+void ConfigCheck::check_guarantee(const std::string& where, const QueueConfig& queue) {
+  if (queue.guarantee_decay_s < 0 || queue.guarantee_decay_s > kYearS)
+    tell(where + ".guarantee_decay must be between 1 second and one year");
+  if (queue.guarantee_decay_s > 0 && stated_amounts(queue.guaranteed).empty())
+    tell(where + ".guarantee_decay: the queue states no guarantee that it could lose");
   for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
     const auto ceiling = amount_named(queue.max, dim);
     if (ceiling && amount > *ceiling) {
-      return invalid(where + ": guaranteed " + dim + " " + shown(dim, amount) + " is above its max " +
-                     shown(dim, *ceiling));
+      tell(where + ": guaranteed " + dim + " " + shown(dim, amount) + " is above its max " + shown(dim, *ceiling));
     }
   }
-  return {};
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+void ConfigCheck::check_queue(const QueueConfig& queue) {
+  const std::string where = "queue '" + queue.path + "'";
+  if (queue.weight < 0 || queue.weight > 1'000'000) tell(where + ": weight must be between 0 and 1000000");
+  if (!queue.trust_domain.empty() && !well_formed_name(queue.trust_domain))
+    tell(name_rule("trust domain", queue.trust_domain), ConfigPart::kQueues);
+  check_amounts(where + ".guaranteed", queue.guaranteed);
+  check_amounts(where + ".max", queue.max);
+  check_amounts(where + ".lending_limit", queue.lending_limit);
+  for (const auto& [key, limit] : {std::pair("max_jobs_per_user", queue.max_jobs_per_user),
+                                   std::pair("max_gpus_per_user", queue.max_gpu_milli_per_user),
+                                   std::pair("max_submitted_per_user", queue.max_submitted_per_user)}) {
+    if (limit && (*limit < 0 || *limit > kMaxAmount)) tell(where + "." + key + " must be 0 or more");
+  }
+  if (queue.attained_service) check_attained_service(where, *queue.attained_service);
+  check_eviction_terms(where, queue.eviction);
+  check_guarantee(where, queue);
 }
 
-Result<void> check_children_sums(const ClusterConfig& config,
-                                 const std::map<std::string, const QueueConfig*>& by_path) {
+void ConfigCheck::check_children_sums() {
   std::map<std::string, std::map<std::string, std::int64_t>> sums;
-  for (const auto& queue : config.queues) {
-    for (const auto& [dim, amount] : stated_amounts(queue.guaranteed)) {
-      auto& sum = sums[parent_of(queue.path)][dim];
-      sum = checked_add(sum, amount);
+  for (const auto& [path, queue] : by_path_) {
+    for (const auto& [dim, amount] : stated_amounts(queue->guaranteed)) {
+      auto& sum = sums[parent_of(path)][dim];
+      sum = checked_add(sum, std::clamp<std::int64_t>(amount, 0, kMaxAmount));
     }
   }
   for (const auto& [parent, dims] : sums) {
-    if (parent.empty()) continue;  // the guarantee of the root is the fleet itself
+    const auto above = by_path_.find(parent);
+    if (above == by_path_.end()) continue;  // the guarantee of the root is the fleet itself
     for (const auto& [dim, sum] : dims) {
-      const auto own = amount_named(by_path.at(parent)->guaranteed, dim);
-      if (!own && !stated_amounts(by_path.at(parent)->guaranteed).empty()) {
-        return invalid("queue '" + parent + "': its children guarantee " + dim + " " + shown(dim, sum) +
-                       " but it states no guarantee for " + dim + " itself; state at least that much");
-      }
-      if (sum > own.value_or(0)) {
-        return invalid("queue '" + parent + "': guarantees of its children sum to " + dim + " " + shown(dim, sum) +
-                       ", above its own " + shown(dim, own.value_or(0)) + "; raise it or lower theirs");
+      const auto own = amount_named(above->second->guaranteed, dim);
+      if (!own && !stated_amounts(above->second->guaranteed).empty()) {
+        tell("queue '" + parent + "': its children guarantee " + dim + " " + shown(dim, sum) +
+                 " but it states no guarantee for " + dim + " itself; state at least that much",
+             ConfigPart::kQueues);
+      } else if (sum > own.value_or(0)) {
+        tell("queue '" + parent + "': guarantees of its children sum to " + dim + " " + shown(dim, sum) +
+                 ", above its own " + shown(dim, own.value_or(0)) + "; raise it or lower theirs",
+             ConfigPart::kQueues);
       }
     }
   }
-  return {};
 }
 
-Result<void> check_queues(const ClusterConfig& config, const std::set<std::string>& models) {
-  if (config.queues.empty()) return invalid("queues is empty; at least one queue is needed to submit to");
-  if (config.queues.size() > kMaxQueues) return invalid("more than " + std::to_string(kMaxQueues) + " queues");
-  std::map<std::string, const QueueConfig*> by_path;
-  for (const auto& queue : config.queues) {
-    if (auto ok = check_queue(queue, models); !ok) return ok;
-    if (!by_path.emplace(queue.path, &queue).second) return invalid("queue '" + queue.path + "' is listed twice");
+void ConfigCheck::check_queues() {
+  if (config_.queues.empty()) tell("queues is empty; at least one queue is needed to submit to", ConfigPart::kQueues);
+  if (config_.queues.size() > kMaxQueues) return tell("more than " + std::to_string(kMaxQueues) + " queues");
+  for (const auto& queue : config_.queues) {
+    if (!check_path(queue)) continue;
+    check_queue(queue);
+    queues_.insert(queue.path);
+    if (!by_path_.emplace(queue.path, &queue).second) tell("queue '" + queue.path + "' is listed twice");
     const std::string parent = parent_of(queue.path);
-    if (!parent.empty() && !by_path.contains(parent)) {
-      return invalid("queue '" + queue.path + "': its parent '" + parent + "' is not listed before it");
-    }
-    if (!parent.empty() && by_path.at(parent)->attained_service) {
-      return invalid("queue '" + parent +
-                     "'.attained_service orders the jobs of one queue; this one has queues below it");
+    if (parent.empty()) continue;
+    const auto above = by_path_.find(parent);
+    if (above == by_path_.end()) {
+      tell("queue '" + queue.path + "': its parent '" + parent + "' is not listed before it", ConfigPart::kQueues);
+    } else if (above->second->attained_service) {
+      tell("queue '" + parent + "'.attained_service orders the jobs of one queue; this one has queues below it");
     }
   }
-  return check_children_sums(config, by_path);
+  check_children_sums();
 }
 
-Result<void> check_pools(const ClusterConfig& config) {
+void ConfigCheck::check_pools() {
   std::set<std::string> names;
-  std::set<std::string> queues;
-  for (const auto& queue : config.queues) queues.insert(queue.path);
-  for (const auto& pool : config.pools) {
-    if (!well_formed_name(pool.name)) return invalid(name_rule("pool", pool.name));
-    if (!names.insert(pool.name).second) return invalid("pool '" + pool.name + "' is listed twice");
+  for (const auto& pool : config_.pools) {
+    if (!well_formed_name(pool.name)) tell(name_rule("pool", pool.name));
+    const std::string where = "pool '" + pool.name + "'";
+    if (!names.insert(pool.name).second) tell(where + " is listed twice");
     std::set<std::string> open_to;
     for (const auto& queue : pool.queues) {
-      if (!queues.contains(queue))
-        return invalid("pool '" + pool.name + "': no such queue '" + queue.substr(0, 200) + "'");
-      if (!open_to.insert(queue).second)
-        return invalid("pool '" + pool.name + "': queue '" + queue + "' is listed twice; keep one");
+      if (!queues_.contains(queue))
+        tell(where + ": no such queue '" + queue.substr(0, 200) + "'" + hint(queue, queues_), ConfigPart::kQueues);
+      if (!open_to.insert(queue).second) tell(where + ": queue '" + queue + "' is listed twice; keep one");
     }
     if (std::set<JobClass>(pool.classes.begin(), pool.classes.end()).size() != pool.classes.size())
-      return invalid("pool '" + pool.name + "': a class is listed twice; keep one");
+      tell(where + ": a class is listed twice; keep one");
   }
+}
+
+void ConfigCheck::check_topology() {
   std::set<std::string> levels;
-  for (const auto& level : config.topology_levels) {
-    if (!well_formed_name(level)) return invalid(name_rule("topology level", level));
-    if (level == "node") return invalid("topology level 'node' is always there; leave it out");
-    if (!levels.insert(level).second) return invalid("topology level '" + level + "' is listed twice");
+  for (const auto& level : config_.topology_levels) {
+    if (!well_formed_name(level)) tell(name_rule("topology level", level));
+    if (level == "node") tell("topology level 'node' is always there; leave it out");
+    if (!levels.insert(level).second) tell("topology level '" + level + "' is listed twice");
   }
-  for (const auto& pool : config.pools) {
-    if (pool.trust_domain_isolation.empty() || pool.trust_domain_isolation == "node" ||
-        levels.contains(pool.trust_domain_isolation))
-      continue;
+}
+
+// The level of a pool's trust domain isolation must be one of the topology, or `node`.
+void ConfigCheck::check_isolation() {
+  const auto& levels = config_.topology_levels;
+  for (const auto& pool : config_.pools) {
+    const std::string& level = pool.trust_domain_isolation;
+    if (level.empty() || level == "node" || std::find(levels.begin(), levels.end(), level) != levels.end()) continue;
     std::string known;
-    for (const auto& level : config.topology_levels) known += level + ", ";
-    return invalid("pool '" + pool.name + "': trust_domain_isolation: there is no topology level '" +
-                   pool.trust_domain_isolation.substr(0, 80) + "'; known are " + known + "node");
+    for (const auto& one : levels) known += one + ", ";
+    tell("pool '" + pool.name + "': trust_domain_isolation: there is no topology level '" + level.substr(0, 80) +
+             "'; known are " + known + "node",
+         ConfigPart::kTopology);
   }
-  return {};
 }
 
 // Checks the scheduling keys. The messages use the names of the keys in the document.
-Result<void> check_scheduling(const SchedulingConfig& scheduling) {
+void ConfigCheck::check_scheduling() {
+  const SchedulingConfig& scheduling = config_.scheduling;
   const std::pair<const char*, std::int64_t> times[] = {{"min_runtime", scheduling.min_runtime_s},
                                                         {"grace", scheduling.default_grace_s},
                                                         {"usage_half_life", scheduling.usage_half_life_s},
@@ -290,8 +348,7 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
                                                         {"preempt_max_loss", scheduling.preempt_max_loss_s},
                                                         {"backfill_after", scheduling.backfill_after_s}};
   for (const auto& [key, seconds] : times) {
-    if (seconds < 0 || seconds > kYearS)
-      return invalid("scheduling." + std::string(key) + " must be between 0s and 365d");
+    if (seconds < 0 || seconds > kYearS) tell("scheduling." + std::string(key) + " must be between 0s and 365d");
   }
   struct Number {
     const char* key;
@@ -309,11 +366,9 @@ Result<void> check_scheduling(const SchedulingConfig& scheduling) {
       {"victims_per_cycle", scheduling.victims_per_cycle, 1'000'000, ""}};
   for (const Number& one : numbers) {
     if (one.number < 0 || one.number > one.most) {
-      return invalid("scheduling." + std::string(one.key) + " must be between 0" + one.zero + " and " +
-                     std::to_string(one.most));
+      tell("scheduling." + std::string(one.key) + " must be between 0" + one.zero + " and " + std::to_string(one.most));
     }
   }
-  return {};
 }
 
 }  // namespace
@@ -328,14 +383,12 @@ ClusterConfig default_cluster_config() {
   return config;
 }
 
+std::vector<ConfigMistake> mistakes_in(const ClusterConfig& config) { return ConfigCheck(config).run(); }
+
 Result<void> validate(const ClusterConfig& config) {
-  if (!well_formed_name(config.name)) return invalid(name_rule("cluster", config.name));
-  auto models = check_models(config);
-  if (!models) return models.error();
-  if (auto ok = check_priority_classes(config); !ok) return ok;
-  if (auto ok = check_queues(config, *models); !ok) return ok;
-  if (auto ok = check_pools(config); !ok) return ok;
-  return check_scheduling(config.scheduling);
+  const auto mistakes = mistakes_in(config);
+  if (mistakes.empty()) return {};
+  return invalid(mistakes.front().message);
 }
 
 }  // namespace berth

@@ -224,9 +224,20 @@ struct ClusterConfig {
 // classes of R55, and no GPU models.
 ClusterConfig default_cluster_config();
 
+// What a rule compares an object with, besides itself.
+enum class ConfigPart { kItself, kGpuModels, kQueues, kTopology };
+
+// A rule that a configuration breaks.
+struct ConfigMistake {
+  std::string message;  // names the object first, such as "queue 'a'"; then what is wrong, and what would be right
+  ConfigPart against = ConfigPart::kItself;
+};
+
 // Checks the configuration as a whole: unique and well-formed names, parents present, the guarantees of children within
-// their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. The error names the object and
-// what would be right.
+// their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. Returns every rule that is broken.
+std::vector<ConfigMistake> mistakes_in(const ClusterConfig& config);
+
+// The error is the first of mistakes_in().
 Result<void> validate(const ClusterConfig& config);
 
 }  // namespace berth

@@ -17,6 +17,9 @@ namespace berth {
 struct ApplyConfig {
   ClusterConfig config;
   std::string user;
+  // The version that must be in force; absent: any. So that of two operators who change the same version, the second
+  // is told, and does not undo what the first has done.
+  std::optional<std::uint64_t> if_version = {};
 };
 struct SubmitJob {
   JobSpec spec;

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import time
 import traceback
+import urllib.error
+import urllib.request
 
-from server import Server, berth_binary, fresh_directory
+from server import Problem, Server, berth_binary, fresh_directory
 
 CONFIG = """
 cluster: test
@@ -49,14 +51,18 @@ class Cli:
         return subprocess.Popen([berth_binary(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 cwd=self.directory, env={**self.environment, **more.pop("env", {})}, **more)
 
-    def __call__(self, *words, code=0, env=None, text=None):
+    def __call__(self, *words, code=0, env=None, text=None, errors=1):
         ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, cwd=self.directory, input=text,
                              env={**self.environment, **(env or {})}, timeout=120)
         expected = code if isinstance(code, tuple) else (code,)
         assert ran.returncode in expected, f"berth {' '.join(words)}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
         if ran.returncode >= 2:
-            assert ran.stderr.startswith("berth: ") and ran.stderr.count("\n") == 1, ran.stderr
+            lines = ran.stderr.splitlines()
+            assert all(line.startswith("berth: ") for line in lines) and len(lines) == errors, ran.stderr
         return ran.stdout
+
+    def json_of(self, *words, **more):
+        return json.loads(self(words[0], "-o", "json", *words[1:], **more))
 
     def json(self, *words):
         return json.loads(self(words[0], "-o", "json", *words[1:]))
@@ -372,6 +378,111 @@ def configuration_is_compared_and_applied(berth):
     berth("apply", "-f", path, code=2)
     berth("diff", "-f", path, code=2)
     berth("diff", "-f", "/nonexistent.yaml", code=3)
+
+
+@check
+def a_difference_says_whom_it_meets_and_that_apply_would_refuse_it(berth):
+    path = os.path.join(berth.directory, "less.yaml")
+    job = berth.submit("--queue", "a", "--gpus", "3", "--", "sleep", "600")
+    berth.wait(job, "running")
+
+    def change(old, new):
+        text = berth("config")
+        assert old in text, text
+        with open(path, "w") as file:
+            file.write(text.replace(old, new, 1))
+        return berth("diff", "-f", path, code=1)
+
+    lowered = change("gpus: 4", "gpus: 2")
+    assert f"queue a: job {job} would no longer be guaranteed" in lowered, lowered
+    assert "would refuse" not in lowered
+    told = berth.json_of("diff", "-f", path, code=1)
+    assert told["consequences"] == [{"queue": "a", "become_borrowed": [int(job)], "become_guaranteed": [], "above_max": False}], told
+    assert "refusal" not in told
+    berth("apply", "-f", path, "--if-version", str(told["version"]))
+    raised = change("gpus: 2", "gpus: 4")
+    assert f"queue a: job {job} would become guaranteed" in raised, raised
+    berth("apply", "-f", path)
+    capped = change("gpus: 4\n", "gpus: 1\n    max:\n      gpus: 2\n")
+    assert "queue a: more runs than the new max" in capped, capped
+    gone = change("  a:\n", "  z:\n")
+    refusal = "queue 'a' still has jobs; let them end or cancel them before removing it"
+    assert f"apply would refuse it: {refusal}" in gone, gone
+    berth("apply", "-f", path, code=4)
+    berth("cancel", job)
+    berth.wait(job, "finished")
+
+
+@check
+def of_two_operators_who_change_one_version_the_second_is_told(berth):
+    path = os.path.join(berth.directory, "mine.yaml")
+
+    def change(name):
+        with open(path, "w") as file:
+            file.write(berth("config").replace("  b:\n", f"  {name}: {{weight: 2}}\n  b:\n", 1))
+
+    change("mine")
+    seen = berth.json_of("diff", "-f", path, code=1)["version"]
+    assert f"version {seen} is in force" in berth("diff", "-f", path, code=1)
+    change("theirs")
+    assert berth.json("apply", "-f", path, "--if-version", str(seen))["version"] == seen + 1
+    change("mine")
+    berth("apply", "-f", path, "--if-version", str(seen), code=4)
+    assert "mine" not in berth("config")
+    token = open(os.path.join(berth.server.data, "token")).read().strip()
+
+    def put(match):
+        request = urllib.request.Request(f"http://127.0.0.1:{berth.server.port}/v1/config", open(path, "rb").read(), method="PUT",
+                                         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/yaml", "If-Match": match})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return reply.status, reply.headers["ETag"], None
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.headers["ETag"], json.load(refused)
+
+    status, etag, problem = put(f'"{seen}"')
+    assert (status, etag, problem["code"]) == (412, f'"{seen + 1}"', "precondition-failed"), problem
+    assert f"version {seen + 1} of the configuration is in force, not {seen}" in problem["detail"]
+    assert put("3")[0] == put('W/"3"')[0] == put('""')[0] == 400
+    assert put(f'"{seen + 1}"')[:2] == (200, f'"{seen + 2}"')
+    assert put("*")[0] == 200
+    berth("apply", "-f", path, "--if-version", str(seen + 2))
+
+
+@check
+def files_are_checked_without_a_server_and_all_mistakes_told(berth):
+    def write(name, text):
+        with open(os.path.join(berth.directory, name), "w") as file:
+            file.write(text)
+
+    nowhere = {"BERTH_SERVER": "http://127.0.0.1:1", "BERTH_TOKEN_FILE": "/nonexistent"}
+    write("good.yaml", CONFIG)
+    write("job.yaml", "queue: a\ngpus: 1\ngpu_models: [H100-SXM5-80GB]\ncommand: x\n")
+    assert berth("check", "good.yaml", "job.yaml", env=nowhere) == (
+        "good.yaml: a configuration with 2 queues, no mistakes\njob.yaml: a job, no mistakes\n")
+    write("bad.yaml", "queues:\n  a: {max: {gpus: -3}, wieght: 2}\nscheduling: {reclaim: yes}\n")
+    said = berth("check", "bad.yaml", code=2, env=nowhere)
+    lines = ["bad.yaml:2:19: queues.a.max.gpus: -3 is negative; give 0 or more",
+             "bad.yaml:2:24: queues.a: there is no key 'wieght'; did you mean 'weight'?",
+             "bad.yaml:3:23: scheduling.reclaim: 'yes' is neither true nor false; write true"]
+    assert said.splitlines() == lines, said
+    berth("apply", "-f", "bad.yaml", code=2, errors=3)
+    berth("submit", "-f", "bad.yaml", code=2, errors=2)
+    write("worse.yaml", "queue: aa\ngpus: 1\npriority: traning\ngpu_models: [H100-SMX5-80GB]\ncommand: x\n")
+    told = json.loads(berth("check", "-o", "json", "good.yaml", "worse.yaml", code=2, env=nowhere))["items"]
+    assert [file["kind"] for file in told] == ["config", "job"] and told[0]["mistakes"] == []
+    assert [(one["line"], one["path"]) for one in told[1]["mistakes"]] == [(1, "queue"), (3, "priority"), (4, "gpu_models")]
+    assert "did you mean 'H100-SXM5-80GB'?" in told[1]["mistakes"][2]["message"]
+    berth("check", "worse.yaml", env=nowhere)  # without a configuration its names are not known
+    write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
+    assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
+    assert "a job, no mistakes" in berth("check", "-", "--kind", "job", text="command: x\n", env=nowhere)
+    berth("check", "/nonexistent.yaml", code=3, env=nowhere)
+    try:
+        berth.server.ask("PUT", "/v1/config", {"queues": {"a": {"weight": -1, "max": {"gpus": "x"}}}})
+        raise AssertionError("two mistakes were taken")
+    except Problem as refused:
+        assert refused.status == 400 and len(json.loads(refused.body)["mistakes"]) == 2, refused
 
 
 @check

@@ -1,5 +1,6 @@
 #include "api/http/problem.h"
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -30,6 +31,21 @@ int status_of(ErrorCode code) {
   return 500;
 }
 
+namespace {
+
+// A document with several mistakes is refused with one line for each.
+boost::json::array lines_of(std::string_view text) {
+  boost::json::array lines;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return lines;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 Response problem(int status, std::string_view code, std::string_view detail) {
   boost::json::object document;
   document["type"] = "urn:berth:problem:" + std::string(code);
@@ -37,6 +53,7 @@ Response problem(int status, std::string_view code, std::string_view detail) {
   document["status"] = status;
   document["detail"] = detail;
   document["code"] = code;
+  if (detail.find('\n') != std::string_view::npos) document["mistakes"] = lines_of(detail);
   return {.status = status,
           .content_type = "application/problem+json",
           .headers = {},

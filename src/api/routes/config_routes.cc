@@ -1,10 +1,13 @@
 // The cluster's configuration: what is in force, a new one, and what a new one would change.
 
 #include <boost/json/array.hpp>
+#include <limits>
 
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/route_groups.h"
+#include "control/config_change.h"
+#include "model/document/quantity.h"
 
 namespace berth::api {
 namespace {
@@ -15,6 +18,7 @@ using http::Method;
 using http::Request;
 using http::Responder;
 
+constexpr std::int64_t kMostVersions = std::numeric_limits<std::int64_t>::max();
 const std::vector<std::string> kDocumentTypes = {"application/json", "application/yaml"};
 
 struct ConfigInForce {
@@ -28,11 +32,40 @@ ConfigInForce config_in_force(Service& service) {
   return in_force;
 }
 
+// The entity tag of a configuration is its version in quotes.
+std::string etag_of(std::uint64_t version) { return "\"" + std::to_string(version) + "\""; }
+
+http::Response versioned(const json::object& document, std::uint64_t version) {
+  http::Response response = json_answer(document);
+  response.headers.push_back({"ETag", etag_of(version)});
+  return response;
+}
+
 void get_config(Service& service, const Responder& responder) {
   const ConfigInForce in_force = config_in_force(service);
-  responder.send(json_answer(json::object{{"version", in_force.version},
-                                          {"config", config_document(in_force.config)},
-                                          {"yaml", config_yaml(in_force.config)}}));
+  const json::object document{{"version", in_force.version},
+                              {"config", config_document(in_force.config)},
+                              {"yaml", config_yaml(in_force.config)}};
+  responder.send(versioned(document, in_force.version));
+}
+
+// Returns the version that If-Match names, or nothing if any will do.
+Result<std::optional<std::uint64_t>> version_to_match(const Request& request) {
+  const std::string_view tag = request.header("if-match");
+  if (tag.empty() || tag == "*") return std::optional<std::uint64_t>();
+  const bool quoted = tag.size() > 2 && tag.front() == '"' && tag.back() == '"';
+  const auto version = document::parse_integer(quoted ? tag.substr(1, tag.size() - 2) : "", 0, kMostVersions);
+  if (!version) return invalid("If-Match: give the ETag of a configuration, which is its version in quotes: \"3\"");
+  return std::optional(static_cast<std::uint64_t>(*version));
+}
+
+http::Response stale_answer(std::uint64_t expected, std::uint64_t in_force) {
+  http::Response response =
+      http::problem(412, "precondition-failed",
+                    "version " + std::to_string(in_force) + " of the configuration is in force, not " +
+                        std::to_string(expected) + ": it was changed in between; compare again before you apply");
+  response.headers.push_back({"ETag", etag_of(in_force)});
+  return response;
 }
 
 void put_config(Service& service, const Request& request, const Responder& responder) {
@@ -41,14 +74,40 @@ void put_config(Service& service, const Request& request, const Responder& respo
     responder.fail(config.error());
     return;
   }
-  service.submit(ApplyConfig{std::move(*config), request.subject}, [responder](const Result<control::Reply>& reply) {
-    if (!reply) {
-      responder.fail(reply.error());
-      return;
-    }
-    responder.send(
-        json_answer(json::object{{"version", reply.value().version}, {"unchanged", reply.value().unchanged}}));
-  });
+  const auto version = version_to_match(request);
+  if (!version) {
+    responder.fail(version.error());
+    return;
+  }
+  service.submit(
+      ApplyConfig{std::move(*config), request.subject, *version},
+      [responder, expected = version->value_or(0)](const Result<control::Reply>& reply) {
+        if (!reply) {
+          responder.fail(reply.error());
+        } else if (reply->stale) {
+          responder.send(stale_answer(expected, reply->version));
+        } else {
+          responder.send(versioned({{"version", reply->version}, {"unchanged", reply->unchanged}}, reply->version));
+        }
+      });
+}
+
+json::array ids_of(const std::vector<JobId>& jobs) {
+  json::array ids;
+  for (const JobId id : jobs) ids.emplace_back(id.value());
+  return ids;
+}
+
+void add_consequences(const state::State& state, const control::ConfigConsequences& all, json::object& document) {
+  if (all.refusal) document["refusal"] = all.refusal->message;
+  json::array queues;
+  for (const control::QueueConsequence& one : all.queues) {
+    queues.push_back(json::object{{"queue", state.queue(one.queue).path},
+                                  {"become_borrowed", ids_of(one.borrowed)},
+                                  {"become_guaranteed", ids_of(one.guaranteed)},
+                                  {"above_max", one.above_max}});
+  }
+  document["consequences"] = std::move(queues);
 }
 
 void diff_config(Service& service, const Request& request, const Responder& responder) {
@@ -57,9 +116,17 @@ void diff_config(Service& service, const Request& request, const Responder& resp
     responder.fail(config.error());
     return;
   }
+  ConfigInForce in_force;
+  json::object document;
+  service.read([&](const View& view) {
+    in_force = {view.state.config(), view.state.config_version()};
+    add_consequences(view.state, control::consequences_of(view.state, *config), document);
+  });
   json::array changes;
-  for (const std::string& line : config_changes(config_in_force(service).config, *config)) changes.emplace_back(line);
-  responder.send(json_answer(json::object{{"changes", std::move(changes)}}));
+  for (const std::string& line : config_changes(in_force.config, *config)) changes.emplace_back(line);
+  document["version"] = in_force.version;
+  document["changes"] = std::move(changes);
+  responder.send(versioned(document, in_force.version));
 }
 
 }  // namespace
@@ -82,10 +149,15 @@ void add_config_routes(http::Router& router, Service& service) {
                .summary = "Puts a configuration in force, as a whole.",
                .responses = {{.status = 200, .description = "It is in force.", .schema = "ConfigApplied"},
                              {.status = 400, .description = "The document is malformed or breaks a rule."},
-                             {.status = 409, .description = "Jobs live in queues that it would take away."}},
+                             {.status = 409, .description = "Jobs live in queues that it would take away."},
+                             {.status = 412, .description = "Another version than that of If-Match is in force."}},
                .description = "The document is that of docs/configuration.md. Applying the configuration that "
                               "is in force changes nothing.",
                .tags = {"config"},
+               .parameters = {http::header_parameter(
+                   "If-Match",
+                   "The ETag of the configuration that this one was made from, which is its version in quotes. If "
+                   "another one is in force, nothing changes.")},
                .request_schema = "ConfigDocument",
                .request_types = kDocumentTypes},
        .handler = [&service](const Request& request, const Responder& to) { put_config(service, request, to); }});

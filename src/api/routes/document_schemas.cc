@@ -239,7 +239,17 @@ void add_document_schemas(boost::json::object& schemas) {
                                                              {"yaml", text("The same as a YAML document.")}});
   schemas["ConfigApplied"] = object("A configuration that was taken.",
                                     {{"version", integer("Its version.")}, {"unchanged", boolean("It was in force.")}});
-  schemas["ConfigDiff"] = object("What would change.", {{"changes", list("By path.", text("A change."))}});
+  schemas["ConfigDiff"] =
+      object("What would change.", {{"version", integer("The version in force.")},
+                                    {"changes", list("By path.", text("A change."))},
+                                    {"refusal?", text("Why applying it would be refused; absent: it would not.")},
+                                    {"consequences", list("By queue.", reference("ConfigConsequence"))}});
+  schemas["ConfigConsequence"] = object(
+      "What changes for the jobs in a queue and below it.",
+      {{"queue", text("Its path.")},
+       {"become_borrowed", list("Running jobs that the guarantee would no longer cover.", integer("A job."))},
+       {"become_guaranteed", list("Running jobs that the guarantee would then cover.", integer("A job."))},
+       {"above_max", boolean("More runs there than the new max; nothing starts until enough of it has ended.")}});
 }
 
 }  // namespace berth::api

@@ -94,8 +94,9 @@ struct Client::Connection {
 
   void prepare(std::string_view path);
   std::vector<std::string> headers() const;
+  // `header`: one more, such as "Idempotency-Key: x", or empty.
   Result<Reply> call(const char* method, std::string_view path, std::optional<std::string_view> body,
-                     std::string_view idempotency_key);
+                     const std::string& header);
   CURLcode follow(std::string_view path, const StreamOptions& stream, const std::string& last_id, StreamRun& run);
   Error failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const;
   int status() const;
@@ -149,11 +150,11 @@ Error Client::Connection::failure(CURLcode code, std::string_view method, std::c
 }
 
 Result<Reply> Client::Connection::call(const char* method, std::string_view path, std::optional<std::string_view> body,
-                                       std::string_view idempotency_key) {
+                                       const std::string& header) {
   prepare(path);
   auto lines = headers();
   if (body) lines.push_back("Content-Type: application/json");
-  if (!idempotency_key.empty()) lines.push_back("Idempotency-Key: " + std::string(idempotency_key));
+  if (!header.empty()) lines.push_back(header);
   const HeaderList list = header_list(lines);
   Reply reply;
   set(CURLOPT_HTTPHEADER, list.get());
@@ -181,11 +182,13 @@ Result<Reply> Client::get(std::string_view path) { return connection_->call("GET
 
 Result<Reply> Client::post(std::string_view path, std::string_view json, std::string_view idempotency_key) {
   const auto body = json.empty() ? std::nullopt : std::optional(json);
-  return connection_->call("POST", path, body, idempotency_key);
+  const std::string key(idempotency_key);
+  return connection_->call("POST", path, body, key.empty() ? "" : "Idempotency-Key: " + key);
 }
 
-Result<Reply> Client::put(std::string_view path, std::string_view json) {
-  return connection_->call("PUT", path, json, {});
+Result<Reply> Client::put(std::string_view path, std::string_view json, std::string_view if_match) {
+  const std::string tag(if_match);
+  return connection_->call("PUT", path, json, tag.empty() ? "" : "If-Match: " + tag);
 }
 
 Result<Reply> Client::del(std::string_view path) { return connection_->call("DELETE", path, std::nullopt, {}); }
@@ -273,6 +276,7 @@ Error error_of(const Reply& reply) {
       error.code = ErrorCode::kNotFound;
       break;
     case 409:
+    case 412:
       error.code = ErrorCode::kConflict;
       break;
     case 401:

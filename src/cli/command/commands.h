@@ -26,6 +26,7 @@ Result<int> run(const EventsOptions& options, Session& session);
 Result<int> run(const UsageOptions& options, Session& session);
 Result<int> run(const ApplyOptions& options, Session& session);
 Result<int> run(const DiffOptions& options, Session& session);
+Result<int> run(const CheckOptions& options, Session& session);
 Result<int> run(const ConfigOptions& options, Session& session);
 Result<int> run(const CheckpointDoneOptions& options, Session& session);
 Result<int> run(const SnapshotOptions& options, Session& session);

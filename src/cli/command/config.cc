@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/command/commands.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
@@ -18,12 +20,35 @@ Result<std::string> config_body(const std::string& file) {
   return document::to_json_text(*tree);
 }
 
+// "jobs 3, 7 and 2 more", or nothing.
+std::string jobs_text(const Json& one, std::string_view name) {
+  constexpr std::size_t kMostShown = 10;
+  const auto& jobs = items(one, name);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(jobs.size(), kMostShown); ++i) text += (i == 0 ? "" : ", ") + show(jobs[i]);
+  if (jobs.size() > kMostShown) text += " and " + std::to_string(jobs.size() - kMostShown) + " more";
+  return text.empty() ? text : (jobs.size() == 1 ? "job " : "jobs ") + text;
+}
+
+std::string consequence_text(const Json& one) {
+  const std::string queue = "queue " + printable(show(one, "queue")) + ": ";
+  std::string text;
+  if (const std::string jobs = jobs_text(one, "become_borrowed"); !jobs.empty())
+    text += queue + jobs + " would no longer be guaranteed; other queues may reclaim what they borrow then\n";
+  if (const std::string jobs = jobs_text(one, "become_guaranteed"); !jobs.empty())
+    text += queue + jobs + " would become guaranteed\n";
+  if (is_true(one, "above_max"))
+    text += queue + "more runs than the new max; no job is stopped, and none starts until enough have ended\n";
+  return text;
+}
+
 }  // namespace
 
 Result<int> run(const ApplyOptions& options, Session& session) {
   const auto body = config_body(options.file);
   if (!body) return body.error();
-  const auto answer = answer_of(session.server.put("/v1/config", *body));
+  const std::string tag = options.if_version < 0 ? "" : "\"" + std::to_string(options.if_version) + "\"";
+  const auto answer = answer_of(session.server.put("/v1/config", *body, tag));
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
@@ -46,6 +71,11 @@ Result<int> run(const DiffOptions& options, Session& session) {
   session.out << formatted(*answer, options.format, [&] {
     std::string text;
     for (const Json& change : items(*answer, "changes")) text += printable(show(change)) + "\n";
+    for (const Json& one : items(*answer, "consequences")) text += consequence_text(one);
+    if (has(*answer, "refusal")) text += "apply would refuse it: " + printable(show(*answer, "refusal")) + "\n";
+    if (!text.empty() && has(*answer, "version"))
+      text += "version " + show(*answer, "version") + " is in force; berth apply --if-version " +
+              show(*answer, "version") + " changes no other\n";
     return text;
   });
   return items(*answer, "changes").empty() ? kOk : kFailed;

@@ -13,9 +13,11 @@
 
 namespace berth::document {
 
-// Returns the configuration in `text`, checked by validate(). An error reads FILE:LINE:COLUMN: PATH: what is wrong;
-// what would be right.
+// Returns the configuration in `text`, which keeps all rules of mistakes_in(). An error has a line for each mistake,
+// FILE:LINE:COLUMN: PATH: what is wrong; what would be right.
 Result<ClusterConfig> read_config(std::string_view text, std::string_view file);
+// The same from a tree, with each mistake by itself.
+Checked<ClusterConfig> check_config(const Node& document);
 
 // Returns the document that reads back as `config`. Keys with default values are left out.
 Node config_node(const ClusterConfig& config);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 
 namespace berth::document {
@@ -236,9 +238,9 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:22: queues.a.policy: 'strickt' is none of best-effort, strict; did you mean 'strict'?"},
       {deep, "cluster.yaml:1:416: nested more than 64 levels deep"},
       {"scheduling: {reclaim: no}\n",
-       "cluster.yaml:1:23: scheduling.reclaim: 'no' is not a yes or no; give true or false"},
+       "cluster.yaml:1:23: scheduling.reclaim: 'no' is neither true nor false; write false"},
       {"scheduling: {reclaim: \"true\"}\n",
-       "cluster.yaml:1:23: scheduling.reclaim: 'true' is not a yes or no; give true or false"},
+       "cluster.yaml:1:23: scheduling.reclaim: \"true\" is a string; write true without quotes"},
       {"scheduling: {grace: 30}\n",
        "cluster.yaml:1:21: scheduling.grace: '30' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m"},
       {"scheduling: {grace: 367d}\n", "cluster.yaml:1:14: scheduling.grace must be between 0s and 365d"},
@@ -262,16 +264,16 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:28: gpu_models.H100.watts: '70.5' is not an integer; give decimal digits alone, without leading "
        "zeros"},
       {"gpu_models: {H100: {watts: 70, idle_watts: 71}}\n",
-       "cluster.yaml:1:14: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
+       "cluster.yaml:1:32: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
       {"gpu_models: {H100: {idle_watts: 7}}\n",
-       "cluster.yaml:1:14: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
+       "cluster.yaml:1:21: gpu model 'H100': idle_watts is above its watts; an idle GPU draws no more"},
       {"gpu_models: {H100: {weight: 0}}\n",
-       "cluster.yaml:1:14: gpu model 'H100': weight must be between 0.001 and 1000"},
+       "cluster.yaml:1:21: gpu model 'H100': weight must be between 0.001 and 1000"},
       {"gpu_models: {H100: {weight: .nan}}\n",
        "cluster.yaml:1:29: gpu_models.H100.weight: '.nan' is not an amount; give a number such as 8 or 0.5"},
-      {"pools: [{queues: [a]}]\n", "cluster.yaml:1:9: pools[0]: a pool needs a name"},
+      {"pools: [{burst: true}]\n", "cluster.yaml:1:9: pools[0]: a pool needs a name"},
       {"pools: [{name: a}, {name: a}]\n", "cluster.yaml:1:20: pools[1]: pool 'a' is listed twice; keep one"},
-      {"pools: [{name: a, queues: [zz]}]\nqueues: {a: {}}\n", "cluster.yaml:1:9: pool 'a': no such queue 'zz'"},
+      {"pools: [{name: a, queues: [zz]}]\nqueues: {a: {}}\n", "cluster.yaml:1:28: pool 'a': no such queue 'zz'"},
       {"pools: [{name: a, queues: [b, b]}]\nqueues: {b: {}}\n",
        "cluster.yaml:1:9: pool 'a': queue 'b' is listed twice; keep one"},
       {"queues: {a: {guaranteed: {gpus: 1}, guarantee_decay: 0s}}\n",
@@ -304,6 +306,60 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
     CAPTURE(row.first);
     CHECK_EQ(config_refusal(row.first), row.second);
   }
+}
+
+TEST_CASE("all mistakes of a configuration are told at once, in the order of the text") {
+  CHECK_EQ(config_refusal(R"(gpu_models: {H100-SXM5: {wieght: 1}, A100: {watts: 0}}
+pools:
+  - {name: default, queues: [reserch, research]}
+  - {name: big, burst: yes, queues: [adds]}
+queues:
+  research:
+    guaranteed: {gpus: 8, gpus.H100-SMX5: 4}
+    max: {gpus: 4}
+    weight: -1
+  ads: {max: {cpus: -1}}
+  old: {guaranteed: {gpus: 9}, max: {gpus: 8}}
+scheduling: {grace: 30, reclaim: on}
+)"),
+           "cluster.yaml:1:26: gpu_models.H100-SXM5: there is no key 'wieght'; did you mean 'weight'?\n"
+           "cluster.yaml:1:52: gpu_models.A100.watts: 0 is out of range; give 1 to 100000\n"
+           "cluster.yaml:4:24: pools[1].burst: 'yes' is neither true nor false; write true\n"
+           "cluster.yaml:9:13: queues.research.weight: -1 is out of range; give 0 to 1000000\n"
+           "cluster.yaml:10:21: queues.ads.max.cpus: -1 is negative; give 0 or more\n"
+           "cluster.yaml:11:22: queue 'old': guaranteed gpus 9 is above its max 8\n"
+           "cluster.yaml:12:21: scheduling.grace: '30' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m\n"
+           "cluster.yaml:12:34: scheduling.reclaim: 'on' is neither true nor false; write true");
+}
+
+TEST_CASE("what names a GPU model or a queue that is nearly there gets it as a hint, and every rule its own line") {
+  CHECK_EQ(config_refusal(R"(gpu_models: {H100-SXM5: {}}
+pools: [{name: default, queues: [reserch, adds, zz]}]
+queues: {research: {max: {gpus.H100-SMX5: 4, gpus.B200: 4}}, ads: {}}
+)"),
+           "cluster.yaml:2:34: pool 'default': no such queue 'reserch'; did you mean 'research'?\n"
+           "cluster.yaml:2:43: pool 'default': no such queue 'adds'; did you mean 'ads'?\n"
+           "cluster.yaml:2:49: pool 'default': no such queue 'zz'\n"
+           "cluster.yaml:3:27: queue 'research'.max.gpus.H100-SMX5: no such GPU model; did you mean 'H100-SXM5'?\n"
+           "cluster.yaml:3:46: queue 'research'.max.gpus.B200: no such GPU model; list it under gpu_models");
+}
+
+TEST_CASE("what follows from a mistake is not told as another one") {
+  CHECK_EQ(config_refusal("gpu_modles: {H100: {}}\nqueues: {a: {max: {gpus.H100: 1}}}\n"),
+           "cluster.yaml:1:1: there is no key 'gpu_modles'; did you mean 'gpu_models'?");
+  CHECK_EQ(config_refusal("quues: {a: {}}\npools: [{name: p, queues: [a]}]\n#queues:\n"),
+           "cluster.yaml:1:1: there is no key 'quues'; did you mean 'queues'?");
+  CHECK_EQ(config_refusal("queues: {a: {guaranteed: {gpus: 4}, max: {gpus: x}}}\n"),
+           "cluster.yaml:1:49: queues.a.max.gpus: 'x' is not an amount; give a number such as 8 or 0.5");
+  CHECK_EQ(config_refusal("pools: [{name: ../x}]\n").find('\n'), std::string::npos);
+}
+
+TEST_CASE("of a text with mistakes without end the first are told, each in one line") {
+  std::string text = "queues:\n";
+  for (int i = 0; i < 2000; ++i) text += "  q" + std::to_string(i) + ": {\"wei\\nght\": 1}\n";
+  const std::string said = config_refusal(text);
+  CHECK_EQ(std::count(said.begin(), said.end(), '\n') + 1, static_cast<std::ptrdiff_t>(kMostMistakes));
+  CHECK_NE(said.find("there is no key 'wei ght'"), std::string::npos);
 }
 
 TEST_CASE("terms of eviction are times from 0 to a year and a rate, also where no document was read") {

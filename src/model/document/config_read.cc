@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "model/document/config_document.h"
 #include "model/document/reading.h"
@@ -14,10 +15,19 @@ namespace {
 constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::string_view kModelPrefix = "gpus.";
 
-// Places: the positions of the objects that validate() names, by the words at the beginning of its messages.
+// Places: the positions of the objects that mistakes_in() names, by the words at the beginning of its messages; and
+// which of them could not be read without a mistake. A rule about those is not told, since it could follow from that.
 class Places {
  public:
   void note(const std::string& words, Position at) { places_.emplace(words, at); }
+  void doubt(const std::string& words) { doubtful_.push_back(words); }
+  void doubt(ConfigPart part) { parts_.insert(part); }
+
+  bool doubtful(const ConfigMistake& mistake) const {
+    if (parts_.contains(mistake.against)) return true;
+    return std::any_of(doubtful_.begin(), doubtful_.end(),
+                       [&](const std::string& words) { return mistake.message.starts_with(words); });
+  }
 
   // Returns the position of the longest words with which the message begins; 1:1 if there are none.
   Position of(std::string_view message) const {
@@ -34,6 +44,8 @@ class Places {
 
  private:
   std::map<std::string, Position> places_;
+  std::vector<std::string> doubtful_;
+  std::set<ConfigPart> parts_;
 };
 
 class ConfigReader {
@@ -42,17 +54,33 @@ class ConfigReader {
 
   void read(const Value& document) {
     document.map({
-        {"cluster", [this](const Value& value) { config_.name = value.name(); }},
-        {"gpu_models", [this](const Value& value) { read_gpu_models(value); }},
+        {"cluster", [this](const Value& value) { watch(value, "cluster '", [&] { config_.name = value.name(); }); }},
+        {"gpu_models",
+         [this](const Value& value) { watch(value, ConfigPart::kGpuModels, [&] { read_gpu_models(value); }); }},
         {"pools", [this](const Value& value) { read_pools(value); }},
-        {"topology", [this](const Value& value) { read_topology(value); }},
+        {"topology",
+         [this](const Value& value) { watch(value, ConfigPart::kTopology, [&] { read_topology(value); }); }},
         {"priority_classes", [this](const Value& value) { read_priority_classes(value); }},
-        {"queues", [this](const Value& value) { read_queues(value, ""); }},
+        {"queues", [this](const Value& value) { watch(value, ConfigPart::kQueues, [&] { read_queues(value, ""); }); }},
         {"scheduling", [this](const Value& value) { read_scheduling(value); }},
     });
+    // A key at the top that is not known may be one of the parts, mistyped.
+    const auto& mistakes = document.reading().mistakes();
+    if (std::any_of(mistakes.begin(), mistakes.end(), [](const Mistake& one) { return one.path.empty(); })) {
+      for (const ConfigPart part : {ConfigPart::kGpuModels, ConfigPart::kQueues, ConfigPart::kTopology})
+        places_.doubt(part);
+    }
   }
 
  private:
+  // Calls `read`. If it finds mistakes, what `doubtful` names is not judged by further rules.
+  template <class Doubtful, class Read>
+  void watch(const Value& value, const Doubtful& doubtful, Read&& read) {
+    const std::size_t before = value.reading().mistakes().size();
+    read();
+    if (value.reading().mistakes().size() > before) places_.doubt(doubtful);
+  }
+
   void read_gpu_models(const Value& value) {
     places_.note("gpu_models", value.node().at);
     config_.gpu_models.clear();
@@ -60,13 +88,17 @@ class ConfigReader {
       GpuModelConfig model;
       model.name = read_key_as_name(entry, body);
       places_.note("gpu model '" + model.name + "'", entry.at);
-      body.map({
-          {"weight", [&](const Value& v) { model.weight_permille = v.milli(); }},
-          {"memory", [&](const Value& v) { read_model_memory(v, model); }},
-          {"watts", [&](const Value& v) { model.watts = v.integer(1, kMostWatts); }},
-          {"idle_watts", [&](const Value& v) { model.idle_watts = v.integer(0, kMostWatts); }},
-          {"mig", [&](const Value& v) { model.mig = v.string(); }},
+      watch(body, "gpu model '" + model.name + "'", [&] {
+        body.map({
+            {"weight", [&](const Value& v) { model.weight_permille = v.milli(); }},
+            {"memory", [&](const Value& v) { read_model_memory(v, model); }},
+            {"watts", [&](const Value& v) { model.watts = v.integer(1, kMostWatts); }},
+            {"idle_watts", [&](const Value& v) { model.idle_watts = v.integer(0, kMostWatts); }},
+            {"mig", [&](const Value& v) { model.mig = v.string(); }},
+        });
       });
+      for (const Entry& key : body.node().entries)
+        places_.note("gpu model '" + model.name + "': " + key.key + " ", key.at);
       config_.gpu_models.push_back(std::move(model));
     });
   }
@@ -80,6 +112,7 @@ class ConfigReader {
     config_.pools.clear();
     value.each_item([this](const Value& body) {
       PoolConfig pool;
+      const std::size_t before = body.reading().mistakes().size();
       body.map({
           {"name", [&](const Value& v) { pool.name = v.name(); }},
           {"queues", [&](const Value& v) { read_open_to(v, pool); }},
@@ -87,14 +120,24 @@ class ConfigReader {
           {"classes", [&](const Value& v) { read_classes(v, pool); }},
           {"burst", [&](const Value& v) { pool.burst = v.boolean(); }},
       });
-      if (pool.name.empty()) body.refuse("a pool needs a name");
-      places_.note("pool '" + pool.name + "'", body.node().at);
+      if (body.node().find("name") == nullptr) body.refuse("a pool needs a name");
+      if (body.reading().mistakes().size() > before) places_.doubt("pool '" + pool.name + "'");
+      note_pool(pool.name, body.node());
       const auto same = [&](const PoolConfig& one) { return one.name == pool.name; };
       if (std::any_of(config_.pools.begin(), config_.pools.end(), same)) {
         body.refuse("pool '" + pool.name + "' is listed twice; keep one");
+        places_.doubt("pool '" + pool.name + "' is listed twice");
       }
       config_.pools.push_back(std::move(pool));
     });
+  }
+
+  void note_pool(const std::string& name, const Node& body) {
+    const std::string words = "pool '" + name + "'";
+    places_.note(words, body.at);
+    const Node* queues = body.find("queues");
+    if (queues == nullptr) return;
+    for (const Node& item : queues->items) places_.note(words + ": no such queue '" + item.text + "'", item.at);
   }
 
   static void read_open_to(const Value& value, PoolConfig& pool) {
@@ -114,6 +157,7 @@ class ConfigReader {
       const std::string name = level.name();
       if (std::find(levels.begin(), levels.end(), name) != levels.end()) {
         level.refuse("level '" + name + "' is listed twice; keep one");
+        places_.doubt("topology level '" + name + "' is listed twice");
       }
       places_.note("topology level '" + name + "'", level.node().at);
       levels.push_back(name);
@@ -161,6 +205,7 @@ class ConfigReader {
     queue.path = parent.empty() ? name : parent + "/" + name;
     places_.note("queue '" + queue.path + "'", entry.at);
     const Node* below = nullptr;
+    const std::size_t before = body.reading().mistakes().size();
     if (body.node().kind != NodeKind::kNull) {
       body.map({
           {"guaranteed", [&](const Value& v) { read_amounts(v, queue.guaranteed, queue.path, "guaranteed"); }},
@@ -179,6 +224,7 @@ class ConfigReader {
       });
     }
     const std::string path = queue.path;
+    if (body.reading().mistakes().size() > before) places_.doubt("queue '" + path + "'");
     config_.queues.push_back(std::move(queue));
     if (below != nullptr) read_queues(Value(body.reading(), *below, body.path()), path);
   }
@@ -228,7 +274,7 @@ class ConfigReader {
     std::sort(amounts.model_gpu_milli.begin(), amounts.model_gpu_milli.end());
     note_amounts(value, queue, what);
   }
-  // Notes the position of an amount under three names, because three rules of validate() name it differently.
+  // Notes the position of an amount under three names, because three rules of mistakes_in() name it differently.
   void note_amounts(const Value& value, const std::string& queue, const std::string& what) {
     const std::string of_queue = "queue '" + queue + "'";
     for (const Entry& entry : value.node().entries) {
@@ -270,8 +316,8 @@ class ConfigReader {
 
   static std::string read_key_as_name(const Entry& entry, const Value& body) {
     if (!well_formed_name(entry.key)) {
-      body.reading().refuse(
-          entry.at, body.path() + ": '" + entry.key.substr(0, 80) + "' is not a name; " + std::string(kNameRule));
+      body.reading().refuse(entry.at, body.path(),
+                            "'" + entry.key.substr(0, 80) + "' is not a name; " + std::string(kNameRule));
     }
     return entry.key;
   }
@@ -282,21 +328,24 @@ class ConfigReader {
 
 }  // namespace
 
-Result<ClusterConfig> read_config(std::string_view text, std::string_view file) {
-  const auto tree = parse(text, file);
-  if (!tree) return tree.error();
+Checked<ClusterConfig> check_config(const Node& document) {
   // Keys that the document leaves out are as in the default configuration; queues have no default.
   ClusterConfig config = default_cluster_config();
   config.queues.clear();
-  Reading reading(file);
+  Reading reading;
   Places places;
-  ConfigReader(config, places).read(Value(reading, *tree, ""));
-  if (reading.error()) return *reading.error();
-  if (const auto ok = validate(config); !ok) {
-    const std::string& message = ok.error().message;
-    return Error{ok.error().code, place(file, places.of(message)) + message};
+  ConfigReader(config, places).read(Value(reading, document, ""));
+  for (const ConfigMistake& mistake : mistakes_in(config)) {
+    if (!places.doubtful(mistake)) reading.tell(places.of(mistake.message), "", mistake.message);
   }
-  return config;
+  if (!reading.mistakes().empty()) return {std::nullopt, reading.take_mistakes()};
+  return {std::move(config)};
+}
+
+Result<ClusterConfig> read_config(std::string_view text, std::string_view file) {
+  const auto tree = parse(text, file);
+  if (!tree) return tree.error();
+  return result_of(file, check_config(*tree));
 }
 
 }  // namespace berth::document

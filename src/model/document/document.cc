@@ -187,6 +187,16 @@ std::string place(std::string_view file, Position at) {
   return text + ": ";
 }
 
+std::string mistake_line(std::string_view file, const Mistake& mistake) {
+  return place(file, mistake.at) + (mistake.path.empty() ? "" : mistake.path + ": ") + mistake.message;
+}
+
+Error error_of(std::string_view file, const std::vector<Mistake>& mistakes) {
+  std::string text;
+  for (const Mistake& one : mistakes) text += (text.empty() ? "" : "\n") + mistake_line(file, one);
+  return invalid(std::move(text));
+}
+
 Node map_node() {
   Node node;
   node.kind = NodeKind::kMap;

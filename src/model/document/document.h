@@ -8,8 +8,10 @@
 // Values are written through the same tree: build it and print it as YAML or as JSON.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -44,6 +46,33 @@ struct Node {
   Node& set(std::string_view key, Node value);
 };
 
+// One mistake in a document.
+struct Mistake {
+  Position at;
+  std::string path;     // of the value, such as queues.research.max.gpus; empty: the message names what is meant
+  std::string message;  // what is wrong; what would be right
+};
+inline constexpr std::size_t kMostMistakes = 50;  // that are told of one document
+
+// Returns "FILE:LINE:COLUMN: PATH: MESSAGE".
+std::string mistake_line(std::string_view file, const Mistake& mistake);
+
+// What a document says, or all its mistakes in the order of the text.
+template <class T>
+struct Checked {
+  std::optional<T> value;
+  std::vector<Mistake> mistakes = {};
+};
+
+// Returns an error with one line for each mistake. Requires at least one.
+Error error_of(std::string_view file, const std::vector<Mistake>& mistakes);
+
+template <class T>
+Result<T> result_of(std::string_view file, Checked<T> checked) {
+  if (!checked.value) return error_of(file, checked.mistakes);
+  return std::move(*checked.value);
+}
+
 struct Entry {
   std::string key;
   Position at;
@@ -53,6 +82,8 @@ struct Entry {
 // Returns the only document in `text`. An error reads FILE:LINE:COLUMN: what is wrong; what would be right. Its code is
 // kTooLarge above kMaxBytes, else kInvalid.
 Result<Node> parse(std::string_view text, std::string_view file);
+// The same for a text within kMaxBytes. What is no YAML or JSON has one mistake, because the rest cannot be told apart.
+Checked<Node> check_syntax(std::string_view text);
 
 // Returns "FILE:LINE:COLUMN: ", the beginning of every message about a place in a document.
 std::string place(std::string_view file, Position at);

@@ -113,12 +113,20 @@ TEST_CASE("what two readers could understand differently is refused, with its pl
       {"null: 2\n", "f.yaml:1:1: a key must be a name"},
       {"{\"" + std::string(1'001, 'k') + "\": 2}",
        "f.yaml:1:2: this key has 1001 bytes; YAML has room for 1000 as it is printed"},
-      {"a: [1\n", "f.yaml:2:1: this is not YAML or JSON: end of sequence flow not found"},
+      {"a: [1\n", "f.yaml:2:1: the [ of the list that begins in line 1 has no closing ] before this"},
       {"a: 'x\n", "f.yaml:1:4: a string begins here and has no closing quote"},
       {"a: 'x''\n", "f.yaml:1:4: a string begins here and has no closing quote"},
       {"a: \"x\\\"\nb: 1\n", "f.yaml:1:4: a string begins here and has no closing quote"},
-      {"a: 'x", "f.yaml:1:6: this is not YAML or JSON: illegal EOF in scalar"},
-      {"a: b: c\n", "f.yaml:1:5: this is not YAML or JSON: illegal map value"},
+      {"a: {b: 1\nc: 2\n", "f.yaml:2:2: the { of the map that begins in line 1 has no closing } before this"},
+      {"q:\n  a: 1\n b: 2\n",
+       "f.yaml:3:2: this does not go on with the map that begins in line 1; write KEY: VALUE, indented as its other "
+       "keys"},
+      {"q:\n  - a\n  b: 1\n",
+       "f.yaml:3:3: this does not go on with the map that begins in line 1; write KEY: VALUE, indented as its other "
+       "keys"},
+      {"a: 'x", "f.yaml:1:6: a string has no closing quote before the end of the text"},
+      {"a: b: c\n",
+       "f.yaml:1:5: a second ': ' in one line, or a key in the wrong place; put a text with a colon in quotes"},
       {"{\"a\": \"\\ud83d\"}", "f.yaml:1:14: this is not YAML or JSON: invalid unicode: 55357"},
   };
   for (const auto& row : rows) {

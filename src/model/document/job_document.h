@@ -17,10 +17,13 @@ inline constexpr std::int64_t kDefaultCpuMilli = 1000;  // without GPUs; with th
 inline constexpr std::int64_t kDefaultMemoryMib = 512;  // without GPUs
 inline constexpr std::int64_t kDefaultMemoryMibPerGpu = 1024;
 
-// Returns the job in `text`. An error reads FILE:LINE:COLUMN: PATH: what is wrong; what would be right.
+// Returns the job in `text`. An error has a line for each mistake, FILE:LINE:COLUMN: PATH: what is
+// wrong; what would be right.
 Result<JobSpec> read_job(std::string_view text, std::string_view file);
 // The same from a tree: parse a file, set() what the flags state, then read.
 Result<JobSpec> read_job(const Node& document, std::string_view file);
+// The same, with each mistake by itself.
+Checked<JobSpec> check_job(const Node& document);
 
 // Sets the CPUs and memory of `request` that were not stated. A share of a GPU counts as one GPU.
 void fill_request(TaskRequest& request, bool cpus_stated, bool memory_stated);

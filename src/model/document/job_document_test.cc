@@ -191,7 +191,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"time_limit: 60\n", "job.yaml:1:13: time_limit: '60' is not a time; give one such as 90s, 10m, 2h, 3d or 1h30m"},
       {"kind: gangs\n",
        "job.yaml:1:7: kind: 'gangs' is none of gang, service, array, interactive; did you mean 'gang'?"},
-      {"hold: yes\n", "job.yaml:1:7: hold: 'yes' is not a yes or no; give true or false"},
+      {"hold: yes\n", "job.yaml:1:7: hold: 'yes' is neither true nor false; write true"},
       {"retries: -1\n", "job.yaml:1:10: retries: -1 is out of range; give 0 to 1000"},
       {"checkpoint: {signal: SIGKILL}\n",
        "job.yaml:1:22: checkpoint.signal: 'SIGKILL' is not a signal that a process can catch; give one such as SIGTERM "
@@ -221,7 +221,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"affinity: [{labels: {app: x}, weight: 3}]\n",
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
       {"anti_affinity: [{required: 1}]\n",
-       "job.yaml:1:28: anti_affinity[0].required: '1' is not a yes or no; give true or false"},
+       "job.yaml:1:28: anti_affinity[0].required: '1' is neither true nor false; write true"},
       {"launch: per-gpu\n", "job.yaml:1:9: launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out"},
       {"groups: [{gpus: 1, launch: per-gpu}, {launch: per-gpu}]\n",
        "job.yaml:1:47: groups[1].launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out"},
@@ -244,6 +244,21 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
     CAPTURE(row.first);
     CHECK_EQ(job_refusal(row.first), row.second);
   }
+}
+
+TEST_CASE("all mistakes of a job are told at once, without those that follow from others") {
+  CHECK_EQ(job_refusal(R"(queue: a
+groups:
+  - {name: w, tasks: 0, min_tasks: 2, gpus: x, gpu_models: [H100]}
+  - {name: v, tasks: 1, min_tasks: 2}
+hold: maybe
+time_limt: 2h
+)"),
+           "job.yaml:3:22: groups[0].tasks: 0 is out of range; give 1 to 65536\n"
+           "job.yaml:3:45: groups[0].gpus: 'x' is not an amount; give a number such as 8 or 0.5\n"
+           "job.yaml:4:36: groups[1].min_tasks: 2 is more than tasks 1; give at most that\n"
+           "job.yaml:5:7: hold: 'maybe' is neither true nor false; give one of them\n"
+           "job.yaml:6:1: there is no key 'time_limt'; did you mean 'time_limit'?");
 }
 
 TEST_CASE("labels, terms and the levels of groups") {

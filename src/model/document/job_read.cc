@@ -14,6 +14,7 @@ struct Draft {
   JobSpec& job;
   TaskGroup group = {};
   std::map<std::string_view, Position> stated = {};
+  bool sound = true;  // no mistake in the keys of the group
   const Node* groups = nullptr;
 
   const Position* at(std::string_view path) const {
@@ -49,25 +50,28 @@ void add_keys(std::string_view prefix, Draft& draft, std::vector<Key>& keys) {
   }
 }
 
-// What must hold between the keys of a task group; and what follows from those that are not stated.
+// What follows from the keys of a task group that are not stated; and what must hold between its keys. After a mistake
+// the second is not looked at: a key that could not be read has its default.
 TaskGroup finish_group(Draft& draft, const Value& value) {
   TaskGroup& group = draft.group;
-  const auto refuse = [&](const Position& at, const std::string& message) {
-    value.reading().refuse(at, (value.path().empty() ? "" : value.path() + ".") + message);
+  const auto refuse = [&](const Position& at, std::string_view key, const std::string& message) {
+    value.reading().refuse(at, (value.path().empty() ? "" : value.path() + ".") + std::string(key), message);
   };
+  fill_request(group.request, draft.at("groups[].cpus") != nullptr, draft.at("groups[].memory") != nullptr);
+  if (!draft.sound) return std::move(group);
   const Position* min_tasks = draft.at("groups[].min_tasks");
   if (min_tasks != nullptr && group.min_count > group.count) {
-    refuse(*min_tasks, "min_tasks: " + std::to_string(group.min_count) + " is more than tasks " +
-                           std::to_string(group.count) + "; give at most that");
+    refuse(
+        *min_tasks, "min_tasks",
+        std::to_string(group.min_count) + " is more than tasks " + std::to_string(group.count) + "; give at most that");
   }
   const bool no_gpus = group.request.gpus == 0 && group.request.mig_profile.empty();
   const Position* gpu_models = draft.at("groups[].gpu_models");
   if (gpu_models != nullptr && !group.request.gpu_models.empty() && no_gpus)
-    refuse(*gpu_models, "gpu_models: no GPUs are asked for; give gpus, or leave it out");
+    refuse(*gpu_models, "gpu_models", "no GPUs are asked for; give gpus, or leave it out");
   const Position* launch = draft.at("groups[].launch");
   if (launch != nullptr && group.launch == Launch::kPerGpu && no_gpus)
-    refuse(*launch, "launch: per-gpu, but no GPUs are asked for; give gpus, or leave it out");
-  fill_request(group.request, draft.at("groups[].cpus") != nullptr, draft.at("groups[].memory") != nullptr);
+    refuse(*launch, "launch", "per-gpu, but no GPUs are asked for; give gpus, or leave it out");
   return std::move(group);
 }
 
@@ -76,7 +80,9 @@ void read_groups(const Value& value, JobSpec& spec) {
     Draft draft{.job = spec};
     std::vector<Key> keys;
     add_keys(kGroupKeys, draft, keys);
+    const std::size_t before = item.reading().mistakes().size();
     item.map(keys);
+    draft.sound = item.reading().mistakes().size() == before;
     spec.groups.push_back(finish_group(draft, item));
   });
 }
@@ -89,18 +95,19 @@ void fill_request(TaskRequest& request, bool cpus_stated, bool memory_stated) {
   if (!memory_stated) request.memory_mib = gpus > 0 ? gpus * kDefaultMemoryMibPerGpu : kDefaultMemoryMib;
 }
 
-Result<JobSpec> read_job(const Node& document, std::string_view file) {
+Checked<JobSpec> check_job(const Node& document) {
   JobSpec spec;
-  Reading reading(file);
+  Reading reading;
   const Value top(reading, document, "");
   Draft draft{.job = spec};
   std::vector<Key> keys;
   add_keys("", draft, keys);
   add_keys(kGroupKeys, draft, keys);
   top.map(keys);
+  draft.sound = reading.mistakes().empty();
   if (spec.deadline && spec.earliest_start && *spec.deadline <= *spec.earliest_start)
-    reading.refuse(*draft.at("deadline"),
-                   "deadline: the job may not start before that; give a deadline after its earliest_start");
+    reading.refuse(*draft.at("deadline"), "deadline",
+                   "the job may not start before that; give a deadline after its earliest_start");
   if (draft.groups != nullptr) {
     const Value value(reading, *draft.groups, "groups");
     if (draft.states_group()) value.refuse("the job also has fields of a task group beside it; move them into a group");
@@ -108,9 +115,11 @@ Result<JobSpec> read_job(const Node& document, std::string_view file) {
   } else {
     spec.groups.push_back(finish_group(draft, top));
   }
-  if (reading.error()) return *reading.error();
-  return spec;
+  if (!reading.mistakes().empty()) return {std::nullopt, reading.take_mistakes()};
+  return {std::move(spec)};
 }
+
+Result<JobSpec> read_job(const Node& document, std::string_view file) { return result_of(file, check_job(document)); }
 
 Result<JobSpec> read_job(std::string_view text, std::string_view file) {
   const auto tree = parse(text, file);

@@ -30,6 +30,8 @@ class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(std::string_view text) : text_(text) {}
   Node take() { return std::move(root_); }
+  // The innermost list or map that has not ended; null outside of all.
+  const Node* innermost() const { return open_.empty() ? nullptr : &open_.back().node; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (started_) {
@@ -255,10 +257,26 @@ void check_bytes(std::string_view text) {
   }
 }
 
-Node build(const std::string& text) {
+// What yaml-cpp says is wrong, in words that name the place and what would be right.
+std::string syntax_message(const std::string& says, const Node* innermost) {
+  const std::string line = innermost == nullptr ? "" : " that begins in line " + std::to_string(innermost->at.line);
+  if (says == YAML::ErrorMsg::END_OF_MAP)
+    return "this does not go on with the map" + line + "; write KEY: VALUE, indented as its other keys";
+  if (says == YAML::ErrorMsg::END_OF_SEQ)
+    return "this does not go on with the list" + line + "; write - VALUE, indented as its other items";
+  if (says == YAML::ErrorMsg::END_OF_MAP_FLOW) return "the { of the map" + line + " has no closing } before this";
+  if (says == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "the [ of the list" + line + " has no closing ] before this";
+  if (says == YAML::ErrorMsg::FLOW_END) return "a ] or } that closes nothing; leave it out";
+  if (says == YAML::ErrorMsg::MAP_VALUE)
+    return "a second ': ' in one line, or a key in the wrong place; put a text with a colon in quotes";
+  if (says == YAML::ErrorMsg::BLOCK_ENTRY) return "a list cannot begin here; put its first - on a line of its own";
+  if (says == YAML::ErrorMsg::EOF_IN_SCALAR) return "a string has no closing quote before the end of the text";
+  return "this is not YAML or JSON: " + says;
+}
+
+Node build(const std::string& text, TreeBuilder& builder) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
-  TreeBuilder builder(text);
   if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
   return builder.take();
 }
@@ -270,16 +288,22 @@ Result<Node> parse(std::string_view text, std::string_view file) {
     return Error{ErrorCode::kTooLarge,
                  std::string(file) + ": " + std::to_string(text.size()) + " bytes; a document has at most 1 MiB"};
   }
+  return result_of(file, check_syntax(text));
+}
+
+Checked<Node> check_syntax(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::string plain = looks_like_json(text) ? joined_surrogates(spaces_for_tabs(text)) : std::string(text);
+  TreeBuilder builder(plain);
   try {
     check_bytes(text);
-    Node root = build(looks_like_json(text) ? joined_surrogates(spaces_for_tabs(text)) : std::string(text));
+    Node root = build(plain, builder);
     if (root.kind == NodeKind::kNull) root.at = {1, 1};
-    return root;
+    return {std::move(root)};
   } catch (const Refusal& refusal) {
-    return invalid(place(file, refusal.at) + refusal.message);
+    return {std::nullopt, {{refusal.at, "", refusal.message}}};
   } catch (const YAML::Exception& error) {
-    return invalid(place(file, position_of(error.mark)) + "this is not YAML or JSON: " + error.msg);
+    return {std::nullopt, {{position_of(error.mark), "", syntax_message(error.msg, builder.innermost())}}};
   }
 }
 

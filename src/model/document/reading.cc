@@ -1,11 +1,11 @@
 #include "model/document/reading.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "model/document/quantity.h"
 #include "model/document/renamed.h"
 #include "model/name.h"
+#include "model/nearest.h"
 
 namespace berth::document {
 namespace {
@@ -30,42 +30,34 @@ std::string joined(std::span<const std::string_view> words) {
   return text;
 }
 
-// Levenshtein's distance, one row at a time.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0U : 1U);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
-    }
-  }
-  return row.back();
+// A key may hold the end of a line; a mistake must not, since each is told in one line.
+std::string one_line_of(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 }  // namespace
 
-std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kLongest = 64;  // longer words are not typing errors
-  if (word.size() > kLongest) return std::nullopt;
-  std::optional<std::string_view> best;
-  std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
-  for (const std::string_view one : known) {
-    const std::size_t distance = edit_distance(word, one);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = one;
-    }
-  }
-  return best;
+void Reading::refuse(Position at, std::string path, std::string message) {
+  const auto same = [&](const Mistake& one) {
+    if (at.line == 0) return one.path == path;  // a tree that was built has no lines
+    return one.at.line == at.line && one.at.column == at.column;
+  };
+  if (std::none_of(mistakes_.begin(), mistakes_.end(), same)) tell(at, std::move(path), std::move(message));
 }
 
-void Value::refuse(const std::string& message) const {
-  reading_->refuse(node_->at, (path_.empty() ? "" : path_ + ": ") + message);
+void Reading::tell(Position at, std::string path, std::string message) {
+  if (!full()) mistakes_.push_back({at, one_line_of(std::move(path)), one_line_of(std::move(message))});
 }
+
+std::vector<Mistake> Reading::take_mistakes() {
+  std::stable_sort(mistakes_.begin(), mistakes_.end(), [](const Mistake& a, const Mistake& b) {
+    return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
+  });
+  return std::exchange(mistakes_, {});
+}
+
+void Value::refuse(const std::string& message) const { reading_->refuse(node_->at, path_, message); }
 
 bool Value::expect(NodeKind kind, std::string_view what) const {
   if (node_->kind == kind) return true;
@@ -84,13 +76,12 @@ void Value::map(const std::vector<Key>& keys, const std::function<bool(const Ent
     if (other(entry, value)) return;
     std::vector<std::string_view> names;
     for (const Key& one : keys) names.push_back(one.name);
-    const std::string what = (path_.empty() ? "" : path_ + ": ");
     const std::string word = "'" + entry.key.substr(0, 80) + "'";
     if (const auto now = renamed(entry.key, names))
-      return reading_->refuse(entry.at, what + word + " is now '" + std::string(*now) + "'");
+      return reading_->refuse(entry.at, path_, word + " is now '" + std::string(*now) + "'");
     const auto meant = nearest(entry.key, names);
-    reading_->refuse(entry.at,
-                     what + "there is no key " + word + "; " +
+    reading_->refuse(entry.at, path_,
+                     "there is no key " + word + "; " +
                          (meant ? "did you mean '" + std::string(*meant) + "'?" : "known are " + joined(names)));
   });
 }
@@ -98,14 +89,14 @@ void Value::map(const std::vector<Key>& keys, const std::function<bool(const Ent
 void Value::each_entry(const std::function<void(const Entry&, const Value&)>& visit) const {
   if (!expect(NodeKind::kMap, "a map (key: value)")) return;
   for (const Entry& entry : node_->entries) {
-    if (reading_->error()) return;
+    if (reading_->full()) return;
     visit(entry, Value(*reading_, entry.value, (path_.empty() ? "" : path_ + ".") + entry.key.substr(0, 80)));
   }
 }
 
 void Value::each_item(const std::function<void(const Value&)>& visit) const {
   if (!expect(NodeKind::kList, "a list")) return;
-  for (std::size_t i = 0; i < node_->items.size() && !reading_->error(); ++i) {
+  for (std::size_t i = 0; i < node_->items.size() && !reading_->full(); ++i) {
     visit(Value(*reading_, node_->items[i], path_ + "[" + std::to_string(i) + "]"));
   }
 }
@@ -117,7 +108,7 @@ std::string Value::string() const {
 
 std::string Value::name() const {
   std::string text = string();
-  if (!reading_->error() && !well_formed_name(text)) {
+  if (!well_formed_name(text)) {
     refuse("'" + text.substr(0, 80) + "' is not a name; " + std::string(kNameRule));
   }
   return text;
@@ -125,10 +116,17 @@ std::string Value::name() const {
 
 bool Value::boolean() const {
   if (!expect(NodeKind::kScalar, "true or false")) return false;
-  if (node_->quoted || (node_->text != "true" && node_->text != "false")) {
-    refuse("'" + node_->text.substr(0, 80) + "' is not a yes or no; give true or false");
+  const std::string& text = node_->text;
+  const bool known = text == "true" || text == "false";
+  if (node_->quoted && known) {
+    refuse("\"" + text + "\" is a string; write " + text + " without quotes");
+  } else if (!known) {
+    const bool on = text == "yes" || text == "on" || text == "1";
+    const bool off = text == "no" || text == "off" || text == "0";
+    const std::string right = on ? "write true" : off ? "write false" : "give one of them";
+    refuse("'" + text.substr(0, 80) + "' is neither true nor false; " + right);
   }
-  return node_->text == "true";
+  return text == "true";
 }
 
 template <class T>

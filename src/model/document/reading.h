@@ -1,7 +1,7 @@
 #pragma once
-// Reading a document into values. A Value is a node with its path and the Reading that it belongs to. The Reading keeps
-// the first error and its place, and after it all reads return defaults. So code that reads a document is a table of
-// keys without checks. Check Reading::error() once, at the end.
+// Reading a document into values. A Value is a node with its path and the Reading that it belongs to. The Reading
+// collects the mistakes, and a value that is one reads as its default. So code that reads a document is a table of keys
+// without checks. Look at Reading::mistakes() once, at the end.
 
 #include <cstdint>
 #include <functional>
@@ -21,17 +21,17 @@ namespace berth::document {
 
 class Reading {
  public:
-  explicit Reading(std::string_view file) : file_(file) {}
-
-  const std::optional<Error>& error() const { return error_; }
-  const std::string& file() const { return file_; }
-  void refuse(Position at, const std::string& message) {
-    if (!error_) error_ = invalid(place(file_, at) + message);
-  }
+  // Collects a mistake. Of those at one place the first counts, because the others follow from it.
+  void refuse(Position at, std::string path, std::string message);
+  // The same for a mistake that follows from no other. Both collect at most kMostMistakes.
+  void tell(Position at, std::string path, std::string message);
+  bool full() const { return mistakes_.size() >= kMostMistakes; }
+  const std::vector<Mistake>& mistakes() const { return mistakes_; }
+  // Returns them in the order of the text, and leaves none.
+  std::vector<Mistake> take_mistakes();
 
  private:
-  std::string file_;
-  std::optional<Error> error_;
+  std::vector<Mistake> mistakes_;
 };
 
 class Value;
@@ -73,7 +73,7 @@ class Value {
   template <NamedEnum E>
   E word() const {
     const auto found = enum_from_name<E>(string());
-    if (!found && !reading_->error()) refuse_word(EnumNames<E>::kNames);
+    if (!found) refuse_word(EnumNames<E>::kNames);
     return found.value_or(E{});
   }
 
@@ -87,8 +87,5 @@ class Value {
   const Node* node_;
   std::string path_;
 };
-
-// Returns the word among `known` that `word` probably stands for, or nothing. At most a third of the letters differ.
-std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace berth::document

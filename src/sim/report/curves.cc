@@ -1,5 +1,6 @@
 #include "sim/report/curves.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -35,12 +36,22 @@ double four_digits(double value) {
   return std::round(value * scale) / scale;
 }
 
-RunCurves curves_of(const RunResult& run, int stretches) {
+std::int64_t drawn_end_ms(const RunResult& run) {
+  constexpr std::int64_t kLeastDrainMs = 3'600'000;
+  if (run.jobs.empty()) return run.end_ms;
+  const auto [first, last] =
+      std::minmax_element(run.jobs.begin(), run.jobs.end(),
+                          [](const JobOutcome& a, const JobOutcome& b) { return a.submit_ms < b.submit_ms; });
+  const std::int64_t drain_ms = std::max((last->submit_ms - first->submit_ms) / 4, kLeastDrainMs);
+  return std::min(run.end_ms, last->submit_ms + drain_ms);
+}
+
+RunCurves curves_of(const RunResult& run, int stretches, std::int64_t end_ms) {
   const auto over_fleet = [&](const std::function<double(const FleetSample&)>& value) {
-    return curve_over_time<FleetSample>(run.fleet, run.end_ms, value, stretches);
+    return curve_over_time<FleetSample>(run.fleet, end_ms, value, stretches);
   };
   const auto over_fairness = [&](const std::function<double(const FairnessSample&)>& value) {
-    return curve_over_time<FairnessSample>(run.fairness, run.end_ms, value, stretches);
+    return curve_over_time<FairnessSample>(run.fairness, end_ms, value, stretches);
   };
   const auto over_load = [&](const std::function<std::int64_t(const ArrivalSample&)>& value) {
     return curve_over_load(run.arrivals, run.capacity_gpu_milli, value);

@@ -10,6 +10,7 @@
 #include "sim/measure/distribution.h"
 #include "sim/measure/run_measures.h"
 #include "sim/measure/step.h"
+#include "sim/report/curves.h"
 
 namespace berth::sim {
 namespace {
@@ -181,6 +182,7 @@ GanttImage gantt_image(const RunResult& run) {
     image.start_ms = std::min(image.start_ms, bar.start_ms);
     image.end_ms = std::max(image.end_ms, bar.end_ms);
   }
+  if (!run.jobs.empty()) image.end_ms = std::clamp(drawn_end_ms(run), image.start_ms + 1, image.end_ms);
   image.rows = static_cast<int>(std::min<std::size_t>(kGanttRows, image.nodes));
   image.columns = static_cast<int>(std::min<std::int64_t>(kGanttColumns, image.end_ms - image.start_ms));
   const QueueColours colours = colour_queues(run);

@@ -21,7 +21,7 @@ json::array points(const Curve& curve) {
 }
 
 json::object curves_object(const RunResult& run) {
-  const RunCurves curves = curves_of(run, kCurvePoints);
+  const RunCurves curves = curves_of(run, kCurvePoints, drawn_end_ms(run));
   return {{"allocation", points(curves.allocation)},
           {"fragmentation", points(curves.fragmentation)},
           {"wait", points(curves.wait_s)},

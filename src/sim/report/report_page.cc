@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/report/escape.h"
+#include "sim/report/headline.h"
 #include "sim/report/page_data.h"
 #include "sim/report/page_files.h"
 #include "sim/report/summary.h"
@@ -113,18 +114,14 @@ std::string policy_table(const std::vector<MeasuredRun>& runs, const std::vector
   return html += "</tbody></table></div>";
 }
 
-// Better, worse or neither shown, by the interval and by which way is better.
-std::string_view judgement(const Comparison& comparison) {
-  if (!comparison.like_with_like() || comparison.metric->better == Better::kNeither) return "same";
-  if (!comparison.difference.differs_from_zero() || comparison.difference.half_width == 0) return "same";
-  const bool lower = comparison.difference.mean < 0;
-  return lower == (comparison.metric->better == Better::kLower) ? "better" : "worse";
-}
-
-std::string comparison_cell(const Comparison& comparison) {
+// `baseline`: the mean of the measure under the first policy.
+std::string comparison_cell(const Comparison& comparison, double baseline) {
   const MetricUnit unit = comparison.metric->unit;
-  std::string html = "<td class=\"" + std::string(judgement(comparison)) + "\">" +
-                     html_text(format_difference(comparison.difference.mean, unit));
+  std::string html =
+      "<td class=\"" + judgement(comparison) + "\">" + html_text(format_difference(comparison.difference.mean, unit));
+  const std::string change =
+      unit == MetricUnit::kPercent ? "" : relative_change(baseline + comparison.difference.mean, baseline);
+  if (!change.empty()) html += "<span class=\"change\">" + html_text(change) + "</span>";
   if (!comparison.like_with_like()) html += "<sup>†</sup>";
   if (comparison.difference.half_width) {
     const std::string half = format_difference(*comparison.difference.half_width, unit);
@@ -134,15 +131,17 @@ std::string comparison_cell(const Comparison& comparison) {
 }
 
 // The row of one measure over the policies; empty where no policy differs from the baseline at all.
-std::string comparison_row(const std::vector<Comparison>& comparisons, const std::vector<std::string>& policies,
-                           const Metric& metric) {
+std::string comparison_row(const std::vector<MeasuredRun>& runs, const std::vector<Comparison>& comparisons,
+                           const std::vector<std::string>& policies, const Metric& metric) {
+  std::vector<double> baseline;
+  for (const auto& [seed, value] : values_by_seed(runs, policies_of(runs).front(), metric)) baseline.push_back(value);
   std::string html = element("<tr><th scope=\"row\">", std::string(metric.label), "</th>");
   bool any = false;
   for (const std::string& policy : policies) {
     const auto found = std::find_if(comparisons.begin(), comparisons.end(), [&](const Comparison& comparison) {
       return comparison.policy == policy && comparison.metric == &metric;
     });
-    html += found == comparisons.end() ? "<td class=\"none\">–</td>" : comparison_cell(*found);
+    html += found == comparisons.end() ? "<td class=\"none\">–</td>" : comparison_cell(*found, estimate(baseline).mean);
     any = any || (found != comparisons.end() && found->difference.mean != 0);
   }
   return any ? html + "</tr>" : std::string();
@@ -167,19 +166,18 @@ std::string comparison_section(const std::vector<MeasuredRun>& runs, const std::
   const std::vector<std::string> others(policies.begin() + 1, policies.end());
   std::string html = element("<section><h2>Against ", policies.front(), "</h2>");
   html +=
-      "<p class=\"note\">Differences seed by seed, with the 95 % interval of their mean (Student's t); of percentages "
-      "in points. <span "
-      "class=\"better\">Green</span> is better, <span class=\"worse\">red</span> is worse; grey: the interval holds 0, "
-      "so "
-      "these runs show no difference, or there is none because one seed was run or the seed changes "
-      "nothing.</p>";
+      "<p class=\"note\">Differences seed by seed, in percent of the first policy, and with the 95 % interval of their "
+      "mean (Student's t); of percentages in points. <span class=\"better\">Green</span> is better, <span "
+      "class=\"worse\">red</span> is worse; grey: the interval holds 0, so these runs show no difference, or the seed "
+      "changes nothing. With one seed there is no interval: the colour then says which way these runs differ, and "
+      "another seed may differ the other way.</p>";
   if (const std::string blind = policies_blind_to_seeds(runs); !blind.empty()) {
     html += "<p class=\"note\">The seed changed nothing for " + html_text(blind) +
             ": one trace was run several times, and that says nothing about another.</p>";
   }
   html += "<div class=\"scroll\"><table class=\"figures\">";
   html += policy_head(others, 1) + "<tbody>";
-  for (const Metric& metric : metrics()) html += comparison_row(comparisons, others, metric);
+  for (const Metric& metric : metrics()) html += comparison_row(runs, comparisons, others, metric);
   return html += "</tbody></table></div>" + unlike_jobs_note(comparisons) + "</section>";
 }
 
@@ -236,9 +234,16 @@ std::string group_table(const std::vector<MeasuredRun>& runs, const std::vector<
   if (names.size() < 2 && !sizes) return {};
   std::string html = "<h3>By " + std::string(title) + "</h3><div class=\"scroll\"><table class=\"figures\">" +
                      policy_head(policies) + "<tbody>";
+  const std::vector<LongerWait> longer = longer_waits(runs);
   for (const std::string& name : names) {
     html += element("<tr><th scope=\"row\">", name, "</th>");
     for (const std::string& policy : policies) {
+      const auto waits_longer = std::find_if(longer.begin(), longer.end(), [&](const LongerWait& one) {
+        return one.policy == policy && one.kind == title && one.group == name;
+      });
+      const std::string mark = waits_longer == longer.end()
+                                   ? ""
+                                   : " ▲ " + relative_change(waits_longer->wait_s, waits_longer->baseline_wait_s);
       const auto wait =
           group_estimate(runs, policy, groups_of, name, [](const GroupMeasures& g) { return g.wait_s.mean; });
       const auto slow =
@@ -250,7 +255,8 @@ std::string group_table(const std::vector<MeasuredRun>& runs, const std::vector<
       } else {
         const auto slowest =
             group_estimate(runs, policy, groups_of, name, [](const GroupMeasures& g) { return g.slowdown.p99; });
-        html += "<td>" + html_text(format_value(wait.mean, MetricUnit::kSeconds)) + "<span class=\"ci\">× " +
+        html += (mark.empty() ? "<td>" : "<td class=\"worse\">") +
+                html_text(format_value(wait.mean, MetricUnit::kSeconds) + mark) + "<span class=\"ci\">× " +
                 html_text(format_value(slow.mean, MetricUnit::kRatio)) + " / " +
                 html_text(format_value(slowest.mean, MetricUnit::kRatio)) +
                 (left_text.empty() ? "" : " · " + left_text) + "</span></td>";
@@ -267,7 +273,9 @@ std::string group_section(const std::vector<MeasuredRun>& runs, const std::vecto
   if (!any_completed) return {};
   return "<section><h2>Who waits</h2><p class=\"note\">Mean waiting time of the jobs that completed; after it their "
          "slowdown (completion time over useful run), the median and the 99th percentile; and how many were left "
-         "waiting or running at the end, if any. At most 16 groups, the largest; summary.json has all.</p>" +
+         "waiting or running at the end, if any. ▲: it waits at least "
+         "a quarter and a minute longer than with the first policy, all jobs counted that were let in. At most 16 "
+         "groups, the largest; summary.json has all.</p>" +
          group_table(
              runs, policies, "size", [](const RunMeasures& run) -> const auto& { return run.by_size; }) +
          group_table(
@@ -330,7 +338,8 @@ max-min share, never above its demand; in percent of the fleet.</dd>
 <dt>Jain's index</dt><dd>of usage over entitlement, queues with demand only; 1 is perfectly fair.</dd>
 <dt>Guarantees violated</dt><dd>seconds, summed over queues, with usage below min(guarantee, demand).</dd>
 <dt>Intervals</dt><dd>± is the 95 % confidence interval of the mean over seeds (Student's t).</dd>
-<dt>Curves</dt><dd>over time: 400 equal stretches, each its time-weighted mean; over load: one point per percent; distributions:
+<dt>Curves</dt><dd>over time: 400 equal stretches, each its time-weighted mean, until a quarter of the time of arrivals after
+the last arrival (the run may go on; the tables and summary.json hold all of it); over load: one point per percent; distributions:
 201 percentiles. At most 12 seeds per policy are drawn; the tables hold all.</dd>
 <dt>Gantt</dt><dd>first seed of each policy; at most 64 rows of neighbouring nodes and 240 columns; a cell has the colour of the
 queue that holds most of it, stronger the fuller it is.</dd>
@@ -371,7 +380,7 @@ std::string report_page(const ReportInput& input, const std::vector<MeasuredRun>
       "form-action 'none'\"><meta name=\"color-scheme\" content=\"light dark\">";
   html += element("<title>", input.title.empty() ? "berth simulate" : input.title, "</title><style>");
   html.append(report_style()).append("</style></head><body><main>");
-  html += header_html(input, runs.size(), policies.size());
+  html += header_html(input, runs.size(), policies.size()) + headline_section(runs);
   html +=
       "<section id=\"charts\"><h2>Curves</h2><noscript>The curves need JavaScript; the tables do not.</noscript>"
       "<div id=\"legend\"></div><div id=\"grid\"></div></section>";

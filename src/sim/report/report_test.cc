@@ -13,8 +13,10 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "sim/report/curves.h"
 #include "sim/report/downsample.h"
 #include "sim/report/escape.h"
+#include "sim/report/headline.h"
 #include "sim/report/page_data.h"
 #include "sim/report/report_page.h"
 #include "sim/report/summary.h"
@@ -367,6 +369,75 @@ TEST_CASE("seeds that change nothing are no evidence: that is said, and nothing 
   CHECK(summary.at("policies").at(1).at("seed_changes_nothing") == false);
   CHECK(report_page({}, measure_runs(seeing)).find("<td class=\"better\">") != std::string::npos);
   CHECK(policies_blind_to_seeds(measure_runs({blind[0], blind[2]})).empty());  // one seed: nothing was repeated
+}
+
+// A job of some GPUs that was submitted at 0 and waited so long for an hour's run.
+JobOutcome waited(std::int64_t gpus, std::int64_t wait_h) {
+  JobOutcome job = ended("j", JobEnd::kCompleted, gpus * 1000);
+  job.useful_ms = kHourMs;
+  job.finish_ms = job.useful_ms + wait_h * kHourMs;
+  return job;
+}
+
+TEST_CASE("the page begins with four tiles and the worst news, and one seed has percent and colour too") {
+  RunResult slow = small_run("slow", {waited(1, 20), waited(1, 20), waited(1, 20), waited(32, 18)});
+  RunResult fast = small_run("fast", {waited(1, 2), waited(1, 2), waited(1, 2), waited(32, 40)});
+  for (RunResult* run : {&slow, &fast}) run->end_ms = 100 * kHourMs;
+  const std::vector<RunResult> runs = {slow, fast};
+  const auto measured = measure_runs(runs);
+  const std::vector<LongerWait> longer = longer_waits(measured);
+  REQUIRE_EQ(longer.size(), 1);
+  CHECK_EQ(longer[0].group, "9-64 GPUs");
+  CHECK_EQ(longer[0].policy, "fast");
+  CHECK_EQ(longer[0].wait_s, 40 * 3600);
+  CHECK_EQ(longer[0].baseline_wait_s, 18 * 3600);
+
+  const std::string page = report_page({}, measured);
+  const std::size_t headline = page.find("<section id=\"headline\">");
+  REQUIRE(headline != std::string::npos);
+  CHECK(headline < page.find("<section id=\"charts\">"));
+  const std::string top = page.substr(headline, page.find("<section id=\"charts\">") - headline);
+  std::size_t tiles = 0;
+  for (std::size_t at = top.find("\"tile\""); at != std::string::npos; at = top.find("\"tile\"", at + 1)) ++tiles;
+  CHECK(tiles <= 4);
+  CHECK(top.find("class=\"better\">-41 %") != std::string::npos);  // 19.5 h in the mean, then 11.5 h
+  CHECK(top.find("<b>9-64 GPUs</b> wait 40.00 h instead of 18.00 h (+122 %)") != std::string::npos);
+  CHECK(page.find("▲ +122 %") != std::string::npos);
+  const std::vector<RunResult> alone = {slow};
+  CHECK(longer_waits(measure_runs(alone)).empty());
+  CHECK(report_page({}, measure_runs(alone)).find("The worst news") == std::string::npos);
+}
+
+TEST_CASE("what is a little more or a little longer is no bad news, and what is equal is no change") {
+  const RunResult first = small_run("first", {waited(1, 20), waited(32, 18)});
+  const RunResult second = small_run("second", {waited(1, 24), waited(32, 18)});
+  const std::vector<RunResult> runs = {first, second};
+  const auto measured = measure_runs(runs);
+  CHECK(longer_waits(measured).empty());
+  CHECK(report_page({}, measured).find("No size, queue or class of jobs waits a quarter longer than with first.") !=
+        std::string::npos);
+  CHECK_EQ(relative_change(3, 3), "");
+  CHECK_EQ(relative_change(3, 0), "");
+  CHECK_EQ(relative_change(3.1, 3), "+3.3 %");
+  CHECK_EQ(relative_change(0, 3), "-100 %");
+}
+
+TEST_CASE("the axes of time end a quarter of the arrivals after the last arrival, summary.json does not") {
+  RunResult run = small_run("p", {waited(1, 1), waited(1, 1)});
+  run.jobs[1].submit_ms = 100 * kHourMs;
+  run.end_ms = 1000 * kHourMs;
+  CHECK_EQ(drawn_end_ms(run), 125 * kHourMs);
+  run.end_ms = 110 * kHourMs;
+  CHECK_EQ(drawn_end_ms(run), 110 * kHourMs);
+  run.end_ms = 1000 * kHourMs;
+  FleetSample sample;
+  sample.capacity_gpu_milli = 8000;
+  run.fleet = {sample};
+  CHECK(curves_of(run, 400, drawn_end_ms(run)).utilization.back().first < 125);
+  const std::vector<RunResult> runs = {run};
+  const json::value summary = json::parse(summary_json({}, measure_runs(runs)));
+  const json::array& over_time = summary.at("runs").at(0).at("over_time").at("utilization_pct").as_array();
+  CHECK(over_time.back().at(0).to_number<double>() > 900 * 3600);
 }
 
 TEST_CASE("summary.json has what happened over time and over load, as short series") {

@@ -115,7 +115,7 @@ json::object run_object(const MeasuredRun& run) {
   object["by_size"] = groups_array(run.measures.by_size);
   object["by_queue"] = groups_array(run.measures.by_queue);
   object["by_class"] = groups_array(run.measures.by_class);
-  const RunCurves curves = curves_of(*run.result, kSummaryStretches);
+  const RunCurves curves = curves_of(*run.result, kSummaryStretches, run.result->end_ms);
   object["over_time"] = over_time(curves);
   object["over_load"] = over_load(curves);
   return object;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "model/document/reading.h"
 #include "model/document/renamed.h"
+#include "model/nearest.h"
 #include "sim/scenario/words.h"
 
 namespace berth::sim {
@@ -121,8 +121,8 @@ Error no_such(const std::string& first, const std::string& two, std::span<const 
     all.emplace_back(one.verb);
     if (one.verb.starts_with(first + " ")) begin_so.emplace_back(one.verb);
   }
-  auto meant = document::nearest(two, verbs);
-  if (!meant) meant = document::nearest(first, verbs);
+  auto meant = nearest(two, verbs);
+  if (!meant) meant = nearest(first, verbs);
   return invalid("no " + std::string(kind) + " " + shown(first) +
                  (meant ? "; did you mean '" + std::string(*meant) + "'?"
                         : "; known are " + list_of(begin_so.empty() ? all : begin_so)));
@@ -137,8 +137,8 @@ std::string instead_of(std::string_view word, const Directive& directive) {
   if (const auto now = document::renamed(word, words_in(directive.options)))
     return "; it is now '" + std::string(*now) + "='";
   std::string meant;
-  if (const auto near = document::nearest(word, words_in(directive.flags))) meant = *near;
-  if (const auto near = document::nearest(word, words_in(directive.options)); near && (meant.empty() || *near == word))
+  if (const auto near = nearest(word, words_in(directive.flags))) meant = *near;
+  if (const auto near = nearest(word, words_in(directive.options)); near && (meant.empty() || *near == word))
     meant = std::string(*near) + "=";
   if (!meant.empty()) return "; did you mean '" + meant + "'?";
   std::vector<std::string> all;

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "model/document/quantity.h"
-#include "model/document/reading.h"
 #include "model/image.h"
 #include "model/name.h"
+#include "model/nearest.h"
 #include "model/priority.h"
 #include "model/resources.h"
 
@@ -39,7 +39,7 @@ std::vector<std::string> split(std::string_view text, char at) {
 std::string none_of(std::string_view word, std::span<const std::string_view> known) {
   std::string all;
   for (const std::string_view one : known) all += (all.empty() ? "" : ", ") + std::string(one);
-  const auto meant = document::nearest(word, known);
+  const auto meant = nearest(word, known);
   return shown(word) + " is none of " + all + (meant ? "; did you mean '" + std::string(*meant) + "'?" : "");
 }
 

@@ -1,0 +1,175 @@
+// Reads configuration and job documents as `berth apply` and `berth submit` would, without a server, and shows every
+// mistake. Where a configuration is among the files, the names in the jobs are looked up in it.
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "cli/command/commands.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/printable.h"
+#include "model/document/config_document.h"
+#include "model/document/job_document.h"
+#include "model/nearest.h"
+
+namespace berth::cli {
+namespace {
+
+using document::Mistake;
+
+struct CheckedFile {
+  std::string name;
+  std::string kind;  // config or job; empty: it is neither, because its syntax is wrong
+  document::Node tree = {};
+  std::optional<ClusterConfig> config = {};
+  std::optional<JobSpec> job = {};
+  std::vector<Mistake> mistakes = {};
+};
+
+// How many keys at the top of the document the reader did not know, or all of them if it is no map.
+std::size_t unknown_keys(const document::Node& tree, const std::vector<Mistake>& mistakes) {
+  std::size_t count = tree.kind == document::NodeKind::kMap ? 0 : 1;
+  for (const document::Entry& entry : tree.entries) {
+    for (const Mistake& one : mistakes)
+      count += one.path.empty() && one.at.line == entry.at.line && one.at.column == entry.at.column ? 1U : 0U;
+  }
+  return count;
+}
+
+// Reads the document as what it is. If nothing is said, that is what knows more of its keys.
+Result<CheckedFile> check_file(const std::string& name, const std::string& kind) {
+  const auto text = read_file(name, document::kMaxBytes);
+  if (!text) return text.error();
+  CheckedFile file{name, kind};
+  auto syntax = document::check_syntax(*text);
+  if (!syntax.value) {
+    file.mistakes = std::move(syntax.mistakes);
+    return file;
+  }
+  file.tree = std::move(*syntax.value);
+  auto config = document::check_config(file.tree);
+  auto job = document::check_job(file.tree);
+  if (kind.empty()) {
+    const bool is_job = unknown_keys(file.tree, job.mistakes) < unknown_keys(file.tree, config.mistakes);
+    file.kind = is_job ? "job" : "config";
+  }
+  if (file.kind == "job") {
+    file.job = std::move(job.value);
+    file.mistakes = std::move(job.mistakes);
+  } else {
+    file.config = std::move(config.value);
+    file.mistakes = std::move(config.mistakes);
+  }
+  return file;
+}
+
+// Looks up the names of one job in a configuration.
+class Lookup {
+ public:
+  Lookup(const ClusterConfig& config, CheckedFile& file) : file_(file) {
+    for (const QueueConfig& one : config.queues) queues_.push_back(one.path);
+    for (const GpuModelConfig& one : config.gpu_models) models_.push_back(one.name);
+    for (const PoolConfig& one : config.pools) pools_.push_back(one.name);
+    for (const PriorityClassConfig& one : config.priority_classes) classes_.push_back(one.name);
+  }
+
+  void run() {
+    look_up_queue();
+    expect(file_.tree, "priority", "", "priority class", classes_);
+    look_up_group(file_.tree, "");
+    const document::Node* groups = file_.tree.find("groups");
+    for (std::size_t i = 0; groups != nullptr && i < groups->items.size(); ++i)
+      look_up_group(groups->items[i], "groups[" + std::to_string(i) + "].");
+  }
+
+ private:
+  using Names = std::vector<std::string_view>;
+
+  void expect_value(const document::Node& value, std::string path, const std::string& what, const Names& names) {
+    if (std::find(names.begin(), names.end(), value.text) != names.end()) return;
+    const auto meant = nearest(value.text, names);
+    file_.mistakes.push_back({value.at, std::move(path),
+                              "no such " + what + " '" + value.text.substr(0, 80) + "' in the configuration" +
+                                  (meant ? "; did you mean '" + std::string(*meant) + "'?" : "")});
+  }
+  void expect(const document::Node& map, std::string_view key, const std::string& where, const std::string& what,
+              const Names& names) {
+    const document::Node* value = map.find(key);
+    if (value == nullptr) return;
+    const std::string path = where + std::string(key);
+    if (value->kind == document::NodeKind::kScalar) expect_value(*value, path, what, names);
+    for (const document::Node& item : value->items) expect_value(item, path, what, names);
+  }
+  void look_up_group(const document::Node& group, const std::string& where) {
+    expect(group, "pool", where, "pool", pools_);
+    expect(group, "gpu_models", where, "GPU model", models_);
+  }
+  void look_up_queue() {
+    expect(file_.tree, "queue", "", "queue", queues_);
+    const document::Node* queue = file_.tree.find("queue");
+    if (queue == nullptr) return;
+    for (const std::string_view path : queues_) {
+      if (!path.starts_with(queue->text + "/")) continue;
+      return file_.mistakes.push_back(
+          {queue->at, "queue",
+           "'" + queue->text + "' has queues below it; give one of those, such as '" + std::string(path) + "'"});
+    }
+  }
+
+  CheckedFile& file_;
+  Names queues_, models_, pools_, classes_;
+};
+
+std::string count_of(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string check_table(const std::vector<CheckedFile>& files) {
+  std::string text;
+  for (const CheckedFile& file : files) {
+    for (const Mistake& one : file.mistakes) text += printable(document::mistake_line(file.name, one)) + "\n";
+    if (!file.mistakes.empty()) continue;
+    const std::string what =
+        file.config ? "a configuration with " + count_of(file.config->queues.size(), "queue") : "a job";
+    text += printable(file.name) + ": " + what + ", no mistakes\n";
+  }
+  return text;
+}
+
+Json check_json(const std::vector<CheckedFile>& files) {
+  boost::json::array all;
+  for (const CheckedFile& file : files) {
+    boost::json::array mistakes;
+    for (const Mistake& one : file.mistakes) {
+      mistakes.push_back(boost::json::object{
+          {"line", one.at.line}, {"column", one.at.column}, {"path", one.path}, {"message", one.message}});
+    }
+    all.push_back(boost::json::object{{"file", file.name},
+                                      {"kind", file.kind.empty() ? Json() : Json(file.kind)},
+                                      {"mistakes", std::move(mistakes)}});
+  }
+  return boost::json::object{{"items", std::move(all)}};
+}
+
+}  // namespace
+
+Result<int> run(const CheckOptions& options, Session& session) {
+  std::vector<CheckedFile> files;
+  for (const std::string& name : options.files) {
+    auto file = check_file(name, options.kind);
+    if (!file) return file.error();
+    files.push_back(std::move(*file));
+  }
+  const auto config = std::find_if(files.begin(), files.end(), [](const CheckedFile& one) { return one.config; });
+  std::size_t mistakes = 0;
+  for (CheckedFile& file : files) {
+    if (config != files.end() && file.job) Lookup(*config->config, file).run();
+    mistakes += file.mistakes.size();
+  }
+  session.out << formatted(check_json(files), options.format, [&] { return check_table(files); });
+  if (mistakes == 0) return kOk;
+  return invalid(count_of(mistakes, "mistake") + " in " + count_of(files.size(), "file"));
+}
+
+}  // namespace berth::cli

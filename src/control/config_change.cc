@@ -1,0 +1,110 @@
+#include "control/config_change.h"
+
+#include <algorithm>
+#include <map>
+
+namespace berth::control {
+
+namespace {
+
+using state::BorrowedKey;
+using state::Charge;
+using state::JobState;
+using state::QueueState;
+using state::State;
+
+QuotaAmounts resolved(const State& state, const ResourceAmounts& named) {
+  QuotaAmounts amounts;
+  if (named.gpu_milli) amounts.state(kDimGpu, *named.gpu_milli);
+  if (named.cpu_milli) amounts.state(kDimCpu, *named.cpu_milli);
+  if (named.memory_mib) amounts.state(kDimMemory, *named.memory_mib);
+  for (const auto& [model, milli] : named.model_gpu_milli) {
+    if (const auto id = state.gpu_model_named(model)) amounts.state(dim_of(*id), milli);  // no job has another one
+  }
+  return amounts;
+}
+
+// A queue that is there, with its new guarantee and the charges in it and below it.
+struct Recount {
+  QueueConsequence change;
+  QuotaAmounts guaranteed;
+  std::vector<BorrowedKey> charges = {};
+};
+
+using Recounts = std::map<QueueId, Recount>;
+
+// Notes each charge of each running job at those of its queues whose guarantee changes.
+void note_charges(const State& state, Recounts& recounts) {
+  for (const JobId id : state.running()) {
+    const JobState& job = *state.job(id);
+    for (QueueId q = job.queue; q != state.root(); q = state.queue(q).parent) {
+      const auto found = recounts.find(q);
+      if (found == recounts.end()) continue;
+      for (std::uint32_t c = 0; c < job.attempt->charges.size(); ++c) {
+        const Charge& charge = job.attempt->charges[c];
+        if (!charge.burst) found->second.charges.push_back({charge.order, id, c});
+      }
+    }
+  }
+}
+
+void sort_once(std::vector<JobId>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+}
+
+// Counts the charges of a queue again: first those within its guarantee, then those beyond it, in start order.
+void count_again(const State& state, Recount& recount) {
+  const std::uint64_t bit = std::uint64_t{1} << state.queue(recount.change.queue).depth;
+  std::sort(recount.charges.begin(), recount.charges.end());
+  Amounts used;
+  for (const bool within : {true, false}) {
+    for (const BorrowedKey& key : recount.charges) {
+      const Charge& charge = state.job(key.job)->attempt->charges[key.charge];
+      if (((charge.within & bit) != 0) != within) continue;
+      const bool fits = inside_guarantee(used, charge.amounts, recount.guaranteed);
+      if (fits) used += charge.amounts;
+      if (within && !fits) recount.change.borrowed.push_back(key.job);
+      if (!within && fits) recount.change.guaranteed.push_back(key.job);
+    }
+  }
+  sort_once(recount.change.borrowed);
+  sort_once(recount.change.guaranteed);
+}
+
+bool is_above(const QueueState& queue, const QuotaAmounts& max) {
+  for (std::size_t d = 0; d < kDims; ++d) {
+    if (max.states(d) && max.amounts[d] < queue.max[d] && queue.usage[d] > max.amounts[d]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ConfigConsequences consequences_of(const State& state, const ClusterConfig& config) {
+  ConfigConsequences all;
+  if (auto ok = check_config_change(state, config); !ok) all.refusal = ok.error();
+  Recounts recounts;
+  for (const QueueConfig& one : config.queues) {
+    const QueueState* queue = state.queue_at(one.path);
+    if (queue == nullptr) continue;
+    const QuotaAmounts guaranteed = resolved(state, one.guaranteed);
+    if (!(guaranteed == queue->configured)) recounts[queue->id] = {{queue->id}, guaranteed};
+  }
+  note_charges(state, recounts);
+  for (const QueueConfig& one : config.queues) {
+    const QueueState* queue = state.queue_at(one.path);
+    if (queue == nullptr) continue;
+    QueueConsequence change{queue->id};
+    if (const auto found = recounts.find(queue->id); found != recounts.end()) {
+      count_again(state, found->second);
+      change = std::move(found->second.change);
+    }
+    change.above_max = is_above(*queue, resolved(state, one.max));
+    if (!change.borrowed.empty() || !change.guaranteed.empty() || change.above_max)
+      all.queues.push_back(std::move(change));
+  }
+  return all;
+}
+
+}  // namespace berth::control
