@@ -180,7 +180,7 @@ Schema eviction() {
 }
 
 Schema queue_settings() {
-  return closed(object("A queue; null: without any limit.",
+  return closed(object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
                        {{"guaranteed?", quota("What it always gets back.")},
                         {"max?", quota("What it never exceeds.")},
                         {"lending_limit?", quota("What of its guarantee others may use.")},
@@ -271,7 +271,7 @@ Schema config() {
 void add_document_schemas(boost::json::object& schemas) {
   schemas["TaskGroupDocument"] = task_group();
   schemas["JobDocument"] = job();
-  schemas["QueueDocument"] = nullable(queue_settings());
+  schemas["QueueDocument"] = queue_settings();
   schemas["ConfigDocument"] = config();
   schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
                                                              {"config", reference("ConfigDocument")},
