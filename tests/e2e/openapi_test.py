@@ -1,40 +1,16 @@
 """The API of a real server against its own document: the document is valid OpenAPI, each operation is called as the
 document says, every answer is what its schema says, and a followed stream of events has neither gap nor repeat.
 
-Needs openapi-spec-validator and jsonschema, which are installed into build/openapi-venv the first time."""
+Needs packages of PyPI: pypi.py."""
 import http.client
 import json
-import os
 import shutil
-import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-VENV = os.path.join(ROOT, "build", "openapi-venv")
-PACKAGES = ["openapi-spec-validator", "jsonschema"]
+import pypi
 
-
-def enter_venv():
-    """Goes on under a Python that has the packages."""
-    python = os.path.join(VENV, "bin", "python")
-    if os.path.realpath(sys.prefix) == os.path.realpath(VENV):
-        return
-    if not os.path.exists(os.path.join(VENV, "complete")):
-        shutil.rmtree(VENV, ignore_errors=True)
-        steps = [[sys.executable, "-m", "venv", VENV], [python, "-m", "pip", "-q", "install", *PACKAGES]]
-        for step in steps:
-            done = subprocess.run(step, capture_output=True, text=True, timeout=300)
-            if done.returncode != 0:
-                last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-                print(f"SKIPPED: {' '.join(PACKAGES)} cannot be installed: {last}")
-                sys.exit(77)
-        open(os.path.join(VENV, "complete"), "w").close()
-    os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:]])
-
-
-CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": None}}}}
+CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": {}}}}}
 JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
 WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
 QUICK = {"name": "quick", "queue": "b/nlp", "cpus": "0.1", "command": "echo hello"}
@@ -226,16 +202,15 @@ def wait_for_finished(server):
 
 
 def main():
-    enter_venv()
+    pypi.enter()
     from openapi_spec_validator import validate
-    sys.path.insert(0, HERE)
     from server import Server, fresh_directory
     directory = fresh_directory()
     server = Server(directory)
     if not server.start():
         raise SystemExit("the server does not start:\n" + server.tail())
     try:
-        text = json.loads(ask(server, "GET", "/openapi.json")[2])
+        text = json.loads(ask(server, "GET", "/openapi.json", token=False)[2])
         try:
             validate(text)
             check(True, "")

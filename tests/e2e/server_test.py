@@ -361,17 +361,18 @@ def a_log_is_followed_over_a_restart_and_into_the_next_attempt():
     discard(server)
 
 
-def everything_but_health_wants_the_token():
+def everything_but_health_and_the_document_wants_the_token():
     server = started("token")
     assert oct(os.stat(os.path.join(server.data, "token")).st_mode & 0o777) == "0o600"
     server.token = "0" * 64
-    for path in ("/v1/jobs", "/v1/snapshot", "/openapi.json", "/v1/events"):
+    for path in ("/v1/jobs", "/v1/snapshot", "/metrics", "/v1/events"):
         try:
             server.ask("GET", path)
             raise AssertionError(path + " was served without the token")
         except Problem as problem:
             assert problem.status == 401, problem
     assert server.ask("GET", "/healthz")["status"] == "ok"
+    assert server.ask("GET", "/openapi.json")["info"]["title"] == "berth"
     discard(server)
 
 

@@ -5,6 +5,7 @@
 
 #include "api/http/screen.h"
 #include "api/http/url.h"
+#include "base/timestamp.h"
 #include "model/document/renamed.h"
 
 namespace berth::http {
@@ -93,17 +94,25 @@ std::optional<Response> check_body_headers(const Route& route, const Request& re
   return std::nullopt;
 }
 
+std::optional<std::int64_t> integer_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 bool has_type(std::string_view value, ParameterType type) {
   switch (type) {
     case ParameterType::kString:
       return true;
     case ParameterType::kBoolean:
       return value == "true" || value == "false";
-    case ParameterType::kInteger: {
-      std::int64_t number = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-      return error == std::errc() && end == value.data() + value.size();
+    case ParameterType::kTime: {
+      const auto time = from_iso8601(value);
+      return time && !time->is_never();
     }
+    case ParameterType::kInteger:
+      return integer_in(value).has_value();
   }
   return false;
 }
@@ -114,6 +123,8 @@ const char* type_phrase(ParameterType type) {
       return "a text";
     case ParameterType::kBoolean:
       return "true or false";
+    case ParameterType::kTime:
+      return "a time such as 2026-11-21T08:15:30Z or a date such as 2026-11-21";
     case ParameterType::kInteger:
       return "a 64-bit integer";
   }
@@ -121,8 +132,18 @@ const char* type_phrase(ParameterType type) {
 }
 
 std::optional<Response> check_value(const ParameterDoc& parameter, const std::string& value) {
+  const std::string has_to_be = "the query parameter " + parameter.name + " has to be ";
   if (!has_type(value, parameter.type)) {
-    return bad_request("the query parameter " + parameter.name + " has to be " + type_phrase(parameter.type));
+    const char* code = parameter.type == ParameterType::kTime ? "invalid" : "bad-request";
+    return problem(400, code, has_to_be + type_phrase(parameter.type));
+  }
+  if (parameter.type == ParameterType::kInteger) {
+    const std::int64_t number = *integer_in(value);
+    if (number < parameter.low || number > parameter.high) {
+      return problem(
+          400, "invalid",
+          has_to_be + "an integer between " + std::to_string(parameter.low) + " and " + std::to_string(parameter.high));
+    }
   }
   const auto& values = parameter.values;
   if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end()) {

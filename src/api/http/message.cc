@@ -18,13 +18,15 @@ const char* name_of(Method method) {
       return "DELETE";
     case Method::kOptions:
       return "OPTIONS";
+    case Method::kTrace:
+      return "TRACE";
   }
   return "?";
 }
 
 std::optional<Method> method_named(std::string_view name) {
-  for (const Method method :
-       {Method::kGet, Method::kHead, Method::kPost, Method::kPut, Method::kPatch, Method::kDelete, Method::kOptions}) {
+  for (const Method method : {Method::kGet, Method::kHead, Method::kPost, Method::kPut, Method::kPatch, Method::kDelete,
+                              Method::kOptions, Method::kTrace}) {
     if (name == name_of(method)) return method;
   }
   return std::nullopt;

@@ -11,7 +11,7 @@
 
 namespace berth::http {
 
-enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions };
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kTrace };
 
 const char* name_of(Method method);
 std::optional<Method> method_named(std::string_view name);

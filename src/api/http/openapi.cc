@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <limits>
 
 #include "base/check.h"
 
@@ -36,12 +37,26 @@ const char* type_name(ParameterType type) {
       return "integer";
     case ParameterType::kBoolean:
       return "boolean";
+    case ParameterType::kTime:
+      return "string";
   }
   return "?";
 }
 
+json::object time_or_date() {
+  return {{"anyOf", json::array{json::object{{"type", "string"}, {"format", "date-time"}},
+                                json::object{{"type", "string"}, {"format", "date"}}}}};
+}
+
 json::object schema_of(const ParameterDoc& parameter) {
+  if (parameter.type == ParameterType::kTime) return time_or_date();
   json::object schema{{"type", type_name(parameter.type)}};
+  if (parameter.type == ParameterType::kInteger) {
+    schema["format"] = "int64";
+    if (parameter.low != std::numeric_limits<std::int64_t>::min()) schema["minimum"] = parameter.low;
+    if (parameter.high != std::numeric_limits<std::int64_t>::max()) schema["maximum"] = parameter.high;
+  }
+  if (!parameter.pattern.empty()) schema["pattern"] = parameter.pattern;
   if (!parameter.values.empty()) {
     json::array values;
     for (const std::string& value : parameter.values) values.emplace_back(value);
@@ -65,25 +80,40 @@ json::object problem_response(std::string_view description) {
   return {{"description", description}, {"content", content_of("application/problem+json", reference_to("Problem"))}};
 }
 
-json::object stream_content() {
-  json::object content = content_of("text/event-stream", {{"type", "string"}});
-  content["application/x-ndjson"] = json::object{{"schema", json::object{{"type", "string"}}}};
+// OpenAPI 3.0 has no word for a stream: the schema is that of one item, of which a stream has any number. The page
+// stands first, because generators of clients take the first content that they can read.
+json::object stream_content(const ResponseDoc& response, const std::string& item) {
+  const auto text = [](const std::string& description) {
+    return json::object{{"type", "string"}, {"description", description}};
+  };
+  json::object message{{"type", "object"},
+                       {"description", "One message of the stream."},
+                       {"required", json::array{"id", "event", "data"}},
+                       {"properties", json::object{{"id", text("For Last-Event-ID.")},
+                                                   {"event", text("Its kind.")},
+                                                   {"data", text("JSON after the schema " + item + ".")}}}};
+  json::object content = content_of(response.content_type, reference_to(response.schema));
+  content["text/event-stream"] = json::object{{"schema", std::move(message)}};
+  content["application/x-ndjson"] = json::object{{"schema", reference_to(item)}};
   return content;
 }
 
-json::object document_of(const ResponseDoc& response, bool streams) {
+// Bytes and texts that are not JSON.
+json::object plain_content(const std::string& content_type) {
+  json::object schema{{"type", "string"}};
+  if (content_type == "application/octet-stream") schema["format"] = "binary";
+  return content_of(content_type, std::move(schema));
+}
+
+json::object document_of(const ResponseDoc& response, const std::string& streamed) {
   if (response.status >= 400) return problem_response(response.description);
   json::object document{{"description", response.description}};
-  if (streams) {
-    json::object content = stream_content();
-    if (!response.schema.empty()) {
-      content[response.content_type] = json::object{{"schema", reference_to(response.schema)}};
-    }
-    document["content"] = std::move(content);
+  if (!streamed.empty()) {
+    document["content"] = stream_content(response, streamed);
   } else if (!response.schema.empty()) {
     document["content"] = content_of(response.content_type, reference_to(response.schema));
   } else if (response.content_type != "application/json") {
-    document["content"] = content_of(response.content_type, {{"type", "string"}});
+    document["content"] = plain_content(response.content_type);
   }
   return document;
 }
@@ -91,7 +121,7 @@ json::object document_of(const ResponseDoc& response, bool streams) {
 json::object responses_of(const Route& route) {
   json::object responses;
   for (const ResponseDoc& response : route.doc.responses) {
-    responses[std::to_string(response.status)] = document_of(response, route.doc.streams);
+    responses[std::to_string(response.status)] = document_of(response, route.doc.streamed_schema);
   }
   if (route.access == Access::kToken && !responses.contains("401")) {
     responses["401"] = problem_response("The bearer token is missing or unknown.");
@@ -145,6 +175,7 @@ json::object problem_schema() {
 
 void check_schemas_exist(const Route& route, const json::object& schemas) {
   BERTH_CHECK(route.doc.request_schema.empty() || schemas.contains(route.doc.request_schema));
+  BERTH_CHECK(route.doc.streamed_schema.empty() || schemas.contains(route.doc.streamed_schema));
   for (const ResponseDoc& response : route.doc.responses) {
     BERTH_CHECK(response.schema.empty() || schemas.contains(response.schema));
   }

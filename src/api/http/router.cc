@@ -87,14 +87,24 @@ ParameterDoc query_parameter(std::string name, std::string description, Paramete
       .place = ParameterPlace::kQuery, .name = std::move(name), .description = std::move(description), .type = type};
 }
 
-ParameterDoc header_parameter(std::string name, std::string description) {
-  return {.place = ParameterPlace::kHeader, .name = std::move(name), .description = std::move(description)};
+ParameterDoc integer_parameter(std::string name, std::string description, std::int64_t low, std::int64_t high) {
+  ParameterDoc parameter = query_parameter(std::move(name), std::move(description), ParameterType::kInteger);
+  parameter.low = low;
+  parameter.high = high;
+  return parameter;
+}
+
+ParameterDoc header_parameter(std::string name, std::string description, std::string pattern) {
+  return {.place = ParameterPlace::kHeader,
+          .name = std::move(name),
+          .description = std::move(description),
+          .pattern = std::move(pattern)};
 }
 
 std::string documentation_flaw(const Route& route, const std::vector<Route>& others) {
   if (route.pattern.empty() || route.pattern.front() != '/') return "the pattern does not begin with a slash";
-  if (route.method == Method::kHead || route.method == Method::kOptions)
-    return "HEAD and OPTIONS follow from the table";
+  if (route.method == Method::kHead || route.method == Method::kOptions || route.method == Method::kTrace)
+    return "HEAD and OPTIONS follow from the table, and TRACE is not served";
   if (!route.handler) return "there is no handler";
   if (route.doc.operation_id.text.empty()) return "the operation id is empty";
   if (route.doc.summary.text.empty()) return "the summary is empty";

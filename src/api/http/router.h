@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ namespace berth::http {
 using Handler = std::function<void(const Request&, Responder)>;
 
 enum class ParameterPlace : std::uint8_t { kPath, kQuery, kHeader };
-enum class ParameterType : std::uint8_t { kString, kInteger, kBoolean };
+enum class ParameterType : std::uint8_t { kString, kInteger, kBoolean, kTime };
 
 struct ParameterDoc {
   ParameterPlace place;
@@ -31,11 +32,18 @@ struct ParameterDoc {
   bool required = false;                 // path parameters always are
   bool repeated = false;                 // a query parameter that may be given several times
   std::vector<std::string> values = {};  // the allowed values; empty for any
+  // Of an integer: the least and the most that is taken.
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  std::string pattern =
+      {};  // of a text: an ECMAScript regular expression for the document; the handler checks the text
 };
 
 ParameterDoc path_parameter(std::string name, std::string description);
 ParameterDoc query_parameter(std::string name, std::string description, ParameterType type = ParameterType::kString);
-ParameterDoc header_parameter(std::string name, std::string description);
+// An integer of the query, within [low, high].
+ParameterDoc integer_parameter(std::string name, std::string description, std::int64_t low, std::int64_t high);
+ParameterDoc header_parameter(std::string name, std::string description, std::string pattern);
 
 struct ResponseDoc {
   int status;
@@ -60,7 +68,9 @@ struct RouteDoc {
   std::vector<ParameterDoc> parameters = {};
   std::string request_schema = {};  // a name among the schemas; empty if the route takes no body
   std::vector<std::string> request_types = {"application/json"};  // what the body may be
-  bool streams = false;                                           // answers as server-sent events or NDJSON, by Accept
+  // A name among the schemas: what each item of the stream is with which the route answers as server-sent events or
+  // NDJSON, by Accept. Empty if it does not stream.
+  std::string streamed_schema = {};
 };
 
 enum class Access : std::uint8_t { kToken, kPublic };

@@ -35,7 +35,8 @@ Router sample_router() {
   state.values = {"pending", "running"};
   state.repeated = true;
   router.add(route(Method::kGet, "/v1/jobs", "listJobs",
-                   {query_parameter("limit", "At most so many.", ParameterType::kInteger), state}));
+                   {integer_parameter("limit", "At most so many.", 1, 1000),
+                    query_parameter("since", "Not before.", ParameterType::kTime), state}));
   Route submit = route(Method::kPost, "/v1/jobs", "submitJob");
   submit.doc.request_schema = "Job";
   submit.doc.responses = {{.status = 201, .description = "Taken.", .schema = "Job"},
@@ -45,7 +46,8 @@ Router sample_router() {
   health.access = Access::kPublic;
   router.add(health);
   Route events = route(Method::kGet, "/v1/events", "events");
-  events.doc.streams = true;
+  events.doc.responses = {{.status = 200, .description = "A page.", .schema = "Job"}};
+  events.doc.streamed_schema = "Job";
   router.add(events);
   return router;
 }
@@ -118,6 +120,8 @@ TEST_CASE("admit: each refusal has its status") {
   CHECK(status_of_answer(ask("OPTIONS", "*")) == 204);
   CHECK(status_of_answer(ask("GET", "/nowhere")) == 404);
   CHECK(status_of_answer(ask("PUT", "/v1/jobs/7")) == 405);
+  CHECK(status_of_answer(ask("TRACE", "/v1/jobs/7")) == 405);
+  CHECK(status_of_answer(ask("TRACE", "/nowhere")) == 404);
   CHECK(status_of_answer(ask("BREW", "/v1/jobs/7")) == 501);
   CHECK(status_of_answer(ask("CONNECT", "x:443")) == 501);
   CHECK(status_of_answer(ask("GET", "*")) == 400);
@@ -126,7 +130,14 @@ TEST_CASE("admit: each refusal has its status") {
   CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=%ff")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=five")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=99999999999999999999")) == 400);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=0")) == 400);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=1000")) == 200);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=1001")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?limit=1&limit=2")) == 400);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?since=2026-11-21")) == 200);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?since=2026-11-21T08:15:30.123456%2B00:00")) == 200);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?since=yesterday")) == 400);
+  CHECK(status_of_answer(ask("GET", "/v1/jobs?since=never")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?state=gone")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?colour=red")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs", {json}, true)) == 400);
@@ -193,9 +204,20 @@ TEST_CASE("openapi: the document has each route once, as it is served") {
         "#/components/schemas/Problem");
   CHECK(document.at_pointer("/paths/~1health/get/security").as_array().empty());
   CHECK(document.at_pointer("/paths/~1v1~1jobs~1{id}/get/parameters/0/required").as_bool());
-  CHECK(document.at_pointer("/paths/~1v1~1events/get/responses/200/content").as_object().contains("text/event-stream"));
+  const auto& limit = document.at_pointer("/paths/~1v1~1jobs/get/parameters/0/schema").as_object();
+  CHECK(limit.at("minimum").as_int64() == 1);
+  CHECK(limit.at("maximum").as_int64() == 1000);
   CHECK(document.at_pointer("/components/schemas").as_object().contains("Problem"));
   CHECK(document.at_pointer("/components/securitySchemes/bearer/scheme").as_string() == "bearer");
+}
+
+TEST_CASE("openapi: a route that streams has its page first, and the schema of an item of the stream") {
+  const auto document =
+      openapi_document("berth", "0.1.0", sample_router().routes(), {{"Job", boost::json::object{{"type", "object"}}}});
+  const auto& content = document.at_pointer("/paths/~1v1~1events/get/responses/200/content").as_object();
+  CHECK(content.begin()->key() == "application/json");
+  CHECK(content.at("text/event-stream").at_pointer("/schema/properties/data/type").as_string() == "string");
+  CHECK(content.at("application/x-ndjson").at_pointer("/schema/$ref").as_string() == "#/components/schemas/Job");
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ Router test_router(Desk& desk) {
     stream.send({.id = "0", .data = "{\"resumed_after\":\"" + request.last_event_id + "\"}"});
     desk.keep(stream);
   });
-  events.doc.streams = true;
+  events.doc.streamed_schema = "Event";
   router.add(events);
   return router;
 }

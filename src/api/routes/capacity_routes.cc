@@ -52,16 +52,12 @@ json::object kind_view(const CapacityReport::Kind& kind) {
 }
 
 void get_capacity(Service& service, const Request& request, const Responder& responder) {
-  const auto idle_for_s = integer_of(request, "idle_for_s", kDefaultIdleForS, 0, kMostIdleForS);
-  if (!idle_for_s) {
-    responder.fail(idle_for_s.error());
-    return;
-  }
-  const CapacityReport report = service.capacity(idle_for_s.value());
+  const std::int64_t idle_for_s = integer_of(request, "idle_for_s", kDefaultIdleForS);
+  const CapacityReport report = service.capacity(idle_for_s);
   json::array kinds;
   for (const CapacityReport::Kind& kind : report.kinds) kinds.push_back(kind_view(kind));
   responder.send(json_answer(json::object{{"time", to_iso8601(report.time)},
-                                          {"idle_for_s", idle_for_s.value()},
+                                          {"idle_for_s", idle_for_s},
                                           {"items", std::move(kinds)},
                                           {"complete", report.complete},
                                           {"seq", report.seq}}));
@@ -82,10 +78,8 @@ void add_capacity_routes(http::Router& router, Service& service) {
                .description = "All idle nodes with kept_for nothing could go together. What is wanted of each kind "
                               "was tried by itself: kinds are alternatives.",
                .tags = {"nodes"},
-               .parameters = {http::query_parameter("idle_for_s",
-                                                    "A node that is idle for fewer seconds stays; 600 if absent, at "
-                                                    "most 366 days.",
-                                                    http::ParameterType::kInteger)}},
+               .parameters = {http::integer_parameter(
+                   "idle_for_s", "A node that is idle for fewer seconds stays; 600 if absent.", 0, kMostIdleForS)}},
        .handler = [&service](const Request& request, const Responder& to) { get_capacity(service, request, to); }});
 }
 

@@ -17,6 +17,8 @@ using http::Method;
 using http::Request;
 using http::Responder;
 
+constexpr std::int64_t kMostOffsetMs = std::numeric_limits<std::int64_t>::max() / 2000;
+
 boost::json::object clock_view(const ClockFacts& clock) {
   return {{"time", to_iso8601(clock.time)},
           {"wall_time", to_iso8601(clock.time + clock.wall_offset_ms)},
@@ -34,14 +36,8 @@ Result<void> check_confirmable(const ClockFacts& clock, std::int64_t offset_ms) 
 }
 
 void confirm(Service& service, const Request& request, const Responder& responder) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 2000;
-  const auto offset = integer_of(request, "offset_ms", 0, -kMost, kMost);
-  if (!offset) {
-    responder.fail(offset.error());
-    return;
-  }
   const ClockFacts clock = service.facts().clock;
-  if (const auto confirmable = check_confirmable(clock, *offset); !confirmable) {
+  if (const auto confirmable = check_confirmable(clock, integer_of(request, "offset_ms", 0)); !confirmable) {
     responder.fail(confirmable.error());
     return;
   }
@@ -78,8 +74,8 @@ void add_clock_routes(http::Router& router, Service& service) {
                                     {.status = 409, .description = "It is followed already, or has another offset."}},
                       .description = "Time limits, bills and retention count the time between as time that has passed.",
                       .tags = {"cluster"},
-                      .parameters = {http::query_parameter("offset_ms", "The offset that is confirmed, as read.",
-                                                           http::ParameterType::kInteger)}},
+                      .parameters = {http::integer_parameter("offset_ms", "The offset that is confirmed, as read.",
+                                                             -kMostOffsetMs, kMostOffsetMs)}},
               .handler = [&service](const Request& request, const Responder& to) { confirm(service, request, to); }});
 }
 

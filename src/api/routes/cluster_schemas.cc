@@ -2,6 +2,7 @@
 
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
+#include "control/validate.h"
 #include "model/advice.h"
 #include "model/cluster_config.h"
 #include "model/event.h"
@@ -260,7 +261,7 @@ Schema window_request() {
                         {"labels?", map("All nodes with these labels.", text("A value."))},
                         {"pool?", text("All nodes of this pool.")},
                         {"from?", time("When it begins; now if absent.")},
-                        {"for_s", integer("How long it lasts, in seconds.")},
+                        {"for_s", integer("How long it lasts, in seconds.", 1, control::kMaxSeconds)},
                         {"reason?", text("What it is for.")}}));
 }
 

@@ -1,6 +1,8 @@
 // Schemas of the documents that users write: docs/jobs.md and docs/configuration.md say what they mean. What reads them
 // is model/document.
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "api/routes/schema.h"
@@ -8,22 +10,45 @@
 #include "model/cluster_config.h"
 #include "model/document/job_keys.h"
 #include "model/job.h"
+#include "model/priority.h"
 
 namespace berth::api {
 namespace {
 
 using namespace schema;
 
+constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
+
+// What quantity.cc and name.cc read.
+constexpr const char* kAmount = "^(0|[1-9][0-9]*)([.][0-9]{1,3})?$";
+constexpr const char* kSize = "^(0|(0|[1-9][0-9]*)([.][0-9]{1,3})?[KMGTPE]iB?)$";
+constexpr const char* kDuration =
+    "^(0|[0-9]+d([0-9]+h)?([0-9]+m)?([0-9]+s)?|[0-9]+h([0-9]+m)?([0-9]+s)?|[0-9]+m([0-9]+s)?|[0-9]+s)$";
+constexpr const char* kName = "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$";
+
+Schema name(std::string_view description) { return matching(description, kName); }
+
+Schema not_negative(Schema number) {
+  number["minimum"] = 0;
+  return number;
+}
+
+Schema not_empty(Schema list) {
+  list["minItems"] = 1;
+  return list;
+}
+
 Schema amount(std::string_view description) {
-  return either(description, {number("As a number."), text("As a text, such as \"0.5\".")});
+  return either(description, {not_negative(number("In steps of a thousandth.")),
+                              matching("The same as a text, such as \"0.5\".", kAmount)});
 }
 
 Schema memory(std::string_view description) {
-  return either(description, {text("With a binary unit, such as 64GiB."), integer("0 needs no unit.")});
+  return either(description, {matching("With a binary unit, such as 64GiB.", kSize), integer("No unit.", 0, 0)});
 }
 
 Schema duration(std::string_view description) {
-  return either(description, {text("Such as 90s, 10m, 2h or 3d."), integer("0 needs no unit.")});
+  return either(description, {matching("Such as 90s, 10m, 2h or 3d.", kDuration), integer("No unit.", 0, 0)});
 }
 
 Schema words(std::string_view description) {
@@ -35,13 +60,20 @@ Schema values(std::string_view description) {
 }
 
 Schema job_ids(std::string_view description) {
-  return either(description, {integer("A job."), list("Several.", integer("A job."))});
+  const Schema id = integer("A job.", 1, std::numeric_limits<std::int64_t>::max());
+  return either(description, {id, list("Several.", id)});
 }
 
 Schema within(Schema integer, const document::KeyForm& form) {
   integer["minimum"] = form.low;
   integer["maximum"] = form.high;
   return integer;
+}
+
+Schema sized(Schema text, const document::KeyForm& form) {
+  if (form.low > 0) text["minLength"] = form.low;
+  if (form.high > 0) text["maxLength"] = form.high;  // of bytes, so never fewer than of characters
+  return text;
 }
 
 Schema terms(std::string_view description) {
@@ -65,7 +97,7 @@ Schema of_key(const document::JobKey& key) {
   const std::string says = document::description_of(key);
   switch (key.form.kind) {
     case KeyKind::kText:
-      return text(says);
+      return sized(text(says), key.form);
     case KeyKind::kInteger:
       return within(integer(says), key.form);
     case KeyKind::kAmount:
@@ -73,7 +105,7 @@ Schema of_key(const document::JobKey& key) {
     case KeyKind::kBytes:
       return memory(says);
     case KeyKind::kDuration:
-      return text(says + " Such as 90s, 10m, 2h or 3d.");
+      return matching(says + " Such as 90s, 10m, 2h or 3d.", kDuration);
     case KeyKind::kTime:
       return time(says);
     case KeyKind::kBool:
@@ -126,7 +158,7 @@ Schema quota(std::string_view description) {
   Schema schema =
       object(description,
              {{"gpus?", amount("GPUs of any model.")}, {"cpus?", amount("Cores.")}, {"memory?", memory("Memory.")}});
-  schema["additionalProperties"] = amount("GPUs of the model with this name.");
+  schema["additionalProperties"] = amount("gpus.MODEL: GPUs of this model.");
   return schema;
 }
 
@@ -143,23 +175,24 @@ Schema eviction() {
        {"cooldown?", duration("Nor one that was evicted before it has run so long.")},
        {"grace?", duration("Time to save a checkpoint, of jobs that name none.")},
        {"evictions_per_hour?", integer("Jobs below it that reclaim and preemption stop within an hour, at most; 0: no "
-                                       "limit but those above it.")}}));
+                                       "limit but those above it.",
+                                       0, kMostEvictionsPerHour)}}));
 }
 
 Schema queue_settings() {
-  return closed(object("A queue; null: without any limit.",
+  return closed(object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
                        {{"guaranteed?", quota("What it always gets back.")},
                         {"max?", quota("What it never exceeds.")},
                         {"lending_limit?", quota("What of its guarantee others may use.")},
-                        {"weight?", integer("Its share of the surplus; 1 if absent.")},
-                        {"trust_domain?", text("The parent's if absent.")},
+                        {"weight?", integer("Its share of the surplus; 1 if absent.", 0, 1'000'000)},
+                        {"trust_domain?", name("The parent's if absent.")},
                         {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
                         {"attained_service?", closed(attained_service())},
                         {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
                         {"eviction?", eviction()},
-                        {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.")},
+                        {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
-                        {"max_submitted_per_user?", integer("Jobs of one user below it, at most.")},
+                        {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
                         {"queues?", map("The queues below it, by name.", reference("QueueDocument"))}}));
 }
 
@@ -169,9 +202,9 @@ Schema scheduling() {
       {{"min_runtime?", duration("Nobody is evicted before it has run so "
                                  "long.")},
        {"grace?", duration("Time to save before the kill.")},
-       {"backfill_reservations?", integer("Blocked jobs per pool that get a backfill reservation.")},
+       {"backfill_reservations?", integer("Blocked jobs per pool that get a backfill reservation.", 0, 1000)},
        {"backfill_after?", duration("So long a job has waited before it gets a reservation by estimates.")},
-       {"victims_per_cycle?", integer("Evictions in one cycle, at most.")},
+       {"victims_per_cycle?", integer("Evictions in one cycle, at most.", 0, 1'000'000)},
        {"reclaim?", boolean("Borrowed GPUs are taken back.")},
        {"preempt?", boolean("Higher priority displaces lower.")},
        {"usage_half_life?", duration("Half of past usage is forgotten in the "
@@ -183,48 +216,54 @@ Schema scheduling() {
        {"energy?", boolean("Of the GPU models that a job accepts, those come first of which the least watts go "
                            "into the same work; false if absent.")},
        {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "
-                                        "which the alarm is raised; 0: never.")},
-       {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.")},
+                                        "which the alarm is raised; 0: never.",
+                                        0, 100)},
+       {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.", 0, 1000)},
        {"flap_window?", duration("The window.")},
        {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
        {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "
-                                       "limit.")},
+                                       "limit.",
+                                       0, kMostEvictionsPerHour)},
        {"consolidations_per_hour?", integer("Jobs that are moved within an hour so that others fit, at most; 0: nobody "
-                                            "is.")},
+                                            "is.",
+                                            0, kMostEvictionsPerHour)},
        {"preempt_max_loss?", duration("Unsaved GPU time lost per GPU that a preemption gains, at most; 0: no "
                                       "limit.")},
        {"max_unreachable_percent?",
         integer("With so many percent of the nodes silent at once none is given up; 0: each by "
-                "itself.")},
+                "itself.",
+                0, 100)},
        {"resize_interval?", duration("A gang grows no sooner than this after its size "
                                      "last changed.")}}));
 }
 
+Schema priority_value(std::string_view description) { return integer(description, kLeastPriority, kMostPriority); }
+
 Schema config() {
   const Schema model = closed(object("A GPU model.", {{"weight?", amount("GPU-equivalents per GPU; 1 if absent.")},
                                                       {"memory?", memory("Memory of one.")},
-                                                      {"watts?", integer("Of one that somebody has.")},
-                                                      {"idle_watts?", integer("Of one that nobody has.")},
+                                                      {"watts?", integer("Of one that is allocated.", 1, kMostWatts)},
+                                                      {"idle_watts?", integer("Of one that is not.", 0, kMostWatts)},
                                                       {"mig?", text("How its GPUs are cut, such as h100-80gb.")}}));
   const Schema pool = closed(
       object("A pool of nodes.",
-             {{"name", text("Its name.")},
-              {"queues?", words("Only these subtrees may use it.")},
-              {"classes?", list("Only jobs of these classes may use it; not empty.", word_of<JobClass>("A class."))},
+             {{"name", name("Its name.")},
+              {"queues?", words("Only these subtrees may use it; not empty.")},
+              {"classes?", not_empty(list("Only jobs of these classes may use it.", word_of<JobClass>("A class.")))},
               {"burst?", boolean("It backs no guarantee: whatever runs there is borrowed.")},
               {"trust_domain_isolation?",
-               text("Within one domain of this topology level, or node, it runs one trust domain.")}}));
-  const Schema priority = closed(object("A priority class.", {{"value", integer("More goes first.")},
+               name("Within one domain of this topology level, or node, it runs one trust domain.")}}));
+  const Schema priority = closed(object("A priority class.", {{"value", priority_value("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
-  return closed(object(
-      "The cluster as its operators write it (docs/configuration.md).",
-      {{"cluster?", text("Its name.")},
-       {"gpu_models?", map("GPU models, by name.", model)},
-       {"pools?", list("Pools of nodes.", pool)},
-       {"topology?", list("Levels above the node, outermost first.", text("A level."))},
-       {"priority_classes?", map("Priority classes, by name.", either("A class.", {integer("Its value."), priority}))},
-       {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
-       {"scheduling?", scheduling()}}));
+  return closed(object("The cluster as its operators write it (docs/configuration.md).",
+                       {{"cluster?", name("Its name.")},
+                        {"gpu_models?", map("GPU models, by name.", model)},
+                        {"pools?", list("Pools of nodes.", pool)},
+                        {"topology?", list("Levels above the node, outermost first.", name("A level."))},
+                        {"priority_classes?", map("Priority classes, by name.",
+                                                  either("A class.", {priority_value("Its value."), priority}))},
+                        {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
+                        {"scheduling?", scheduling()}}));
 }
 
 }  // namespace
@@ -232,7 +271,7 @@ Schema config() {
 void add_document_schemas(boost::json::object& schemas) {
   schemas["TaskGroupDocument"] = task_group();
   schemas["JobDocument"] = job();
-  schemas["QueueDocument"] = nullable(queue_settings());
+  schemas["QueueDocument"] = queue_settings();
   schemas["ConfigDocument"] = config();
   schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
                                                              {"config", reference("ConfigDocument")},

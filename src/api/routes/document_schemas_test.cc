@@ -44,4 +44,12 @@ TEST_CASE("at the top of a job document a name that is the job's is not the grou
   CHECK(members.at("retries").at("maximum").as_int64() == kMaxRetries);
 }
 
+// Generators of clients make no class of a schema that may be null, and then lose all that refers to it.
+TEST_CASE("no schema that has a name may be null") {
+  for (const auto& one : all_schemas()) {
+    CAPTURE(std::string(one.key()));
+    CHECK_FALSE(one.value().as_object().contains("nullable"));
+  }
+}
+
 }  // namespace berth::api

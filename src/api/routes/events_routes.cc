@@ -16,6 +16,7 @@ namespace {
 
 namespace json = boost::json;
 using http::Access;
+using http::integer_parameter;
 using http::Method;
 using http::ParameterType;
 using http::query_parameter;
@@ -41,16 +42,13 @@ Result<Seq> start_of(const Request& request) {
     }
     return last + 1;
   }
-  const auto from = integer_of(request, "from", 1, 0, std::numeric_limits<std::int64_t>::max() - 1);
-  if (!from) return from.error();
-  return static_cast<Seq>(std::max<std::int64_t>(from.value(), 1));
+  return static_cast<Seq>(std::max<std::int64_t>(integer_of(request, "from", 1), 1));
 }
 
-Result<EventFilter> filter_of(const Request& request) {
-  const auto job = integer_of(request, "job", 0, 1, std::numeric_limits<std::int64_t>::max());
-  if (!job) return job.error();
+EventFilter filter_of(const Request& request) {
   EventFilter filter{.kind = text_of(request, "kind"), .job = {}};
-  if (job.value() != 0) filter.job = JobId(static_cast<std::uint64_t>(job.value()));
+  const std::int64_t job = integer_of(request, "job", 0);
+  if (job != 0) filter.job = JobId(static_cast<std::uint64_t>(job));
   return filter;
 }
 
@@ -103,21 +101,19 @@ void stream_events(Service& service, const Request& request, const Responder& re
 }
 
 void get_events(Service& service, const Request& request, const Responder& responder) {
-  auto filter = filter_of(request);
   const auto from = start_of(request);
-  const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
-  for (const Error* error :
-       {filter ? nullptr : &filter.error(), from ? nullptr : &from.error(), limit ? nullptr : &limit.error()}) {
-    if (error == nullptr) continue;
-    responder.fail(*error);
+  if (!from) {
+    responder.fail(from.error());
     return;
   }
+  EventFilter filter = filter_of(request);
   if (const auto beyond = refuse_beyond_end(service, request, *from)) {
     responder.send(*beyond);
   } else if (wants_stream(request)) {
-    stream_events(service, request, responder, std::move(*filter), from.value());
+    stream_events(service, request, responder, std::move(filter), *from);
   } else {
-    responder.send(list_events(service, *filter, from.value(), static_cast<std::size_t>(limit.value())));
+    const std::int64_t limit = integer_of(request, "limit", kDefaultLimit);
+    responder.send(list_events(service, filter, *from, static_cast<std::size_t>(limit)));
   }
 }
 
@@ -131,6 +127,7 @@ std::vector<std::string> kind_names(std::index_sequence<I...>) {
 std::vector<std::string> event_kinds() { return kind_names(std::make_index_sequence<std::variant_size_v<Event>>()); }
 
 void add_event_routes(http::Router& router, Service& service) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   http::ParameterDoc kind = query_parameter("kind", "Only events of this kind.");
   kind.values = event_kinds();
   router.add(
@@ -150,16 +147,15 @@ void add_event_routes(http::Router& router, Service& service) {
                               "goes on behind it; with Accept: application/x-ndjson each line is one event. A reader "
                               "that is too slow is disconnected.",
                .tags = {"events"},
-               .parameters = {query_parameter("from", "The first sequence number; 1 if absent.",
-                                              ParameterType::kInteger),
+               .parameters = {integer_parameter("from", "The first sequence number; 1 if absent.", 0, kMost - 1),
                               limit_parameter(), kind,
-                              query_parameter("job", "Only events about this job.", ParameterType::kInteger),
+                              integer_parameter("job", "Only events about this job.", 1, kMost),
                               query_parameter("follow", "true: a stream. Asking for text/event-stream is the same.",
                                               ParameterType::kBoolean),
                               http::header_parameter("Last-Event-ID",
-                                                     "The last event seen; a stream goes on behind "
-                                                     "it.")},
-               .streams = true},
+                                                     "The last event seen; a stream goes on behind it.",
+                                                     "^[0-9]{1,18}$")},
+               .streamed_schema = "Event"},
        .handler = [&service](const Request& request, const Responder& to) { get_events(service, request, to); }});
 }
 

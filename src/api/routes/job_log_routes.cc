@@ -9,8 +9,8 @@ namespace berth::api {
 namespace {
 
 using http::Access;
+using http::integer_parameter;
 using http::Method;
-using http::ParameterType;
 using http::query_parameter;
 using http::Request;
 using http::Responder;
@@ -28,23 +28,14 @@ struct LogQuery {
 };
 
 Result<LogQuery> log_query_of(const Request& request) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto job = job_id_of(request);
   if (!job) return job.error();
-  const auto attempt = integer_of(request, "attempt", 0, 1, std::numeric_limits<std::int32_t>::max());
-  if (!attempt) return attempt.error();
-  const auto task = integer_of(request, "task", 0, 0, std::numeric_limits<std::int32_t>::max());
-  if (!task) return task.error();
-  const auto from = integer_of(request, "from", 0, -kMost, kMost);
-  if (!from) return from.error();
-  const auto limit = integer_of(request, "limit", kDefaultLogBytes, 1, kMaxLogBytes);
-  if (!limit) return limit.error();
   return LogQuery{.job = job.value(),
-                  .attempt = static_cast<std::uint32_t>(attempt.value()),
-                  .task = static_cast<std::uint32_t>(task.value()),
+                  .attempt = static_cast<std::uint32_t>(integer_of(request, "attempt", 0)),
+                  .task = static_cast<std::uint32_t>(integer_of(request, "task", 0)),
                   .error_stream = text_of(request, "stream") == "stderr",
-                  .from = from.value(),
-                  .limit = limit.value()};
+                  .from = integer_of(request, "from", 0),
+                  .limit = integer_of(request, "limit", kDefaultLogBytes)};
 }
 
 std::uint32_t last_attempt(const state::JobState& job) {
@@ -132,6 +123,8 @@ void get_log(Service& service, const Request& request, const Responder& responde
 void add_job_log_routes(http::Router& router, Service& service) {
   http::ParameterDoc stream = query_parameter("stream", "Which output; stdout if absent.");
   stream.values = {"stdout", "stderr"};
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMost32 = std::numeric_limits<std::int32_t>::max();
   router.add(
       {.method = Method::kGet,
        .pattern = "/v1/jobs/{id}/logs",
@@ -148,15 +141,12 @@ void add_job_log_routes(http::Router& router, Service& service) {
                              {.status = 404, .description = "There is no such job, attempt or task."}},
                .description = "To follow a log ask again from Berth-Log-Next until Berth-Log-Complete is true.",
                .tags = {"jobs"},
-               .parameters = {job_parameter(),
-                              query_parameter("attempt", "Which attempt, from 1; the current or last one if absent.",
-                                              ParameterType::kInteger),
-                              query_parameter("task", "Which task, from 0; 0 if absent.", ParameterType::kInteger),
-                              stream,
-                              query_parameter("from", "First byte; a negative one counts from the end.",
-                                              ParameterType::kInteger),
-                              query_parameter("limit", "At most so many bytes, up to 1048576; 65536 if absent.",
-                                              ParameterType::kInteger)}},
+               .parameters =
+                   {job_parameter(),
+                    integer_parameter("attempt", "Which attempt; the current or last one if absent.", 1, kMost32),
+                    integer_parameter("task", "Which task; 0 if absent.", 0, kMost32), stream,
+                    integer_parameter("from", "First byte; a negative one counts from the end.", -kMost, kMost),
+                    integer_parameter("limit", "At most so many bytes; 65536 if absent.", 1, kMaxLogBytes)}},
        .handler = [&service](const Request& request, const Responder& to) { get_log(service, request, to); }});
 }
 

@@ -1,10 +1,13 @@
 // Schemas of jobs and what is asked of them; the objects are made in job_view.cc.
 
+#include <limits>
+
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
 #include "model/estimate.h"
 #include "model/event.h"
 #include "model/job.h"
+#include "model/priority.h"
 #include "model/reason.h"
 
 namespace berth::api {
@@ -85,6 +88,12 @@ Schema attempt() {
                  {"checkpoint_step", integer("The step up to which it had saved its work; 0: none.")},
                  {"gpus_on", list("What it held.", object("GPUs of a node.", {{"node", text("The node.")},
                                                                               {"gpus", integer("How many.")}}))}});
+}
+
+Schema signal_number() {
+  Schema number = integer("Its number; not SIGKILL (9) or SIGSTOP (19).", 1, 64);
+  number["not"] = boost::json::object{{"enum", boost::json::array{9, 19}}};
+  return number;
 }
 
 Schema summary() {
@@ -215,7 +224,7 @@ void add_job_schemas(boost::json::object& schemas) {
                               {"taken", boolean("A job that goes first would take what it frees.")},
                               {"text", text("It completes: the job would start now if ...")}});
   schemas["PriorityChange"] =
-      closed(object("Another priority.", {{"priority", integer("-1000000 to 1000000000; more goes first.")}}));
+      closed(object("Another priority.", {{"priority", integer("More goes first.", kLeastPriority, kMostPriority)}}));
   schemas["JobMove"] = closed(object(
       "Where a job is not to be.",
       {{"off?",
@@ -226,10 +235,11 @@ void add_job_schemas(boost::json::object& schemas) {
                                 {"unchanged", boolean("It was moving by such an order.")},
                                 {"moves_to", list("The nodes on which it starts again.", text("A node's name."))},
                                 {"deadline", time("What of it still runs then is killed.")}});
-  schemas["JobSignal"] =
-      closed(object("A signal.", {{"signal", integer("Its number, 1 to 64; not SIGKILL or SIGSTOP.")}}));
-  schemas["CheckpointReport"] = closed(object("Saved work.", {{"attempt", integer("The attempt that saved, from 1.")},
-                                                              {"step", integer("Up to this step; it only grows.")}}));
+  schemas["JobSignal"] = closed(object("A signal.", {{"signal", signal_number()}}));
+  schemas["CheckpointReport"] = closed(
+      object("Saved work.",
+             {{"attempt", integer("The attempt that saved.", 1, std::numeric_limits<std::int32_t>::max())},
+              {"step", integer("Up to this step; it only grows.", 0, std::numeric_limits<std::int64_t>::max())}}));
 }
 
 }  // namespace berth::api

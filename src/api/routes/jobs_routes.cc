@@ -98,21 +98,15 @@ Result<JobQuery> job_query_of(const Request& request) {
                   .phase = word_of<JobPhase>(request, "phase"),
                   .kind = word_of<JobKind>(request, "kind"),
                   .parent = {}};
-  const auto parent = integer_of(request, "parent", 0, 1, std::numeric_limits<std::int64_t>::max());
-  if (!parent) return parent.error();
-  if (parent.value() != 0) query.filter.parent = JobId(static_cast<std::uint64_t>(parent.value()));
+  const std::int64_t parent = integer_of(request, "parent", 0);
+  if (parent != 0) query.filter.parent = JobId(static_cast<std::uint64_t>(parent));
   auto labels = labels_in(text_of(request, "label"));
   if (!labels) return labels.error();
   query.filter.labels = std::move(*labels);
   for (const auto& [name, bound] : {std::pair("since", &query.filter.since), std::pair("until", &query.filter.until)}) {
-    if (!request.query_value(name)) continue;
-    const auto time = time_of(request, name, {});
-    if (!time) return time.error();
-    *bound = *time;
+    if (request.query_value(name)) *bound = time_of(request, name, {});
   }
-  const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit) return limit.error();
-  query.limit = static_cast<std::size_t>(limit.value());
+  query.limit = static_cast<std::size_t>(integer_of(request, "limit", kDefaultLimit));
   std::string sort = request.query_value("sort").value_or("id");
   query.descending = sort.front() == '-';
   query.sort = enum_from_name<JobSort>(query.descending ? sort.substr(1) : sort).value_or(JobSort::kId);
@@ -445,9 +439,10 @@ std::vector<ParameterDoc> list_parameters() {
           one_of(query_parameter("kind", "Only jobs of this kind."), words<JobKind>()),
           query_parameter("label", "Only jobs with these labels: KEY=VALUE, several joined by commas."),
           query_parameter("mine", "Only jobs of the token's subject.", ParameterType::kBoolean),
-          query_parameter("since", "Also jobs that finished at this time or later."),
-          query_parameter("until", "Only jobs that were submitted before this time."),
-          query_parameter("parent", "Only the replicas or elements of this job.", ParameterType::kInteger),
+          query_parameter("since", "Also jobs that finished at this time or later.", ParameterType::kTime),
+          query_parameter("until", "Only jobs that were submitted before this time.", ParameterType::kTime),
+          http::integer_parameter("parent", "Only the replicas or elements of this job.", 1,
+                                  std::numeric_limits<std::int64_t>::max()),
           query_parameter("finished", "Also jobs that have finished, after the others, newest first.",
                           ParameterType::kBoolean),
           one_of(query_parameter("sort", "The order of the live jobs; - before it turns it round."), sortings()),
@@ -478,7 +473,8 @@ void add_submit(http::Router& router, Service& service) {
                               "same document may be sent again and stays one job, for seven days.",
                .tags = {"jobs"},
                .parameters = {http::header_parameter(
-                   "Idempotency-Key", "At most 255 visible ASCII characters; the same key of a user is the same job.")},
+                   "Idempotency-Key", "Visible ASCII characters; the same key of a user is the same job.",
+                   "^[!-~]{1,255}$")},
                .request_schema = "JobDocument",
                .request_types = {"application/json", "application/yaml"}},
        .handler = [&service](const Request& request, const Responder& to) { submit_job(service, request, to); }});

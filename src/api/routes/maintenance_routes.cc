@@ -35,6 +35,12 @@ struct WindowRequest {
   }
 };
 
+http::ParameterDoc window_parameter() {
+  http::ParameterDoc parameter = http::path_parameter("name", "The window's name.");
+  parameter.pattern = kPathText;
+  return parameter;
+}
+
 void list_windows(Service& service, const Responder& responder) {
   json::array items;
   Seq seq = 0;
@@ -121,7 +127,7 @@ void add_maintenance_routes(http::Router& router, Service& service) {
                       .responses = {{.status = 200, .description = "Done.", .schema = "MaintenanceChanged"},
                                     {.status = 404, .description = "There is no such window."}},
                       .tags = {"nodes"},
-                      .parameters = {http::path_parameter("name", "The window's name.")}},
+                      .parameters = {window_parameter()}},
               .handler = [&service](const Request& request, const Responder& to) {
                 submit(service, CancelMaintenance{request.path_params.at("name"), request.subject}, 200, to);
               }});

@@ -40,15 +40,9 @@ NodePage nodes_after(const View& view, const std::string& after, std::size_t lim
 }
 
 void list_nodes(Service& service, const Request& request, const Responder& responder) {
-  const auto limit = integer_of(request, "limit", kMaxNodes, 1, kMaxNodes);
-  if (!limit) {
-    responder.fail(limit.error());
-    return;
-  }
+  const auto limit = static_cast<std::size_t>(integer_of(request, "limit", kMaxNodes));
   NodePage page;
-  service.read([&](const View& view) {
-    page = nodes_after(view, text_of(request, "cursor"), static_cast<std::size_t>(limit.value()));
-  });
+  service.read([&](const View& view) { page = nodes_after(view, text_of(request, "cursor"), limit); });
   json::array items;
   for (const ShownNode& node : page.nodes) items.push_back(node_view(node));
   std::optional<std::string> next;
@@ -124,11 +118,11 @@ const NodeAction kActions[] = {
 };
 
 // A drain may say when the node goes away, and whether jobs may lose their work or all may finish.
-Command command_of(const NodeAction& action, const Request& request, std::int64_t gone_in_s, std::int64_t deadline_s) {
+Command command_of(const NodeAction& action, const Request& request) {
   Command command = action.command(request.path_params.at("name"), request.subject);
   if (auto* cordon = std::get_if<CordonNode>(&command)) {
-    cordon->gone_in_s = gone_in_s;
-    cordon->deadline_s = deadline_s;
+    cordon->gone_in_s = integer_of(request, "gone_in_s", 0);
+    cordon->deadline_s = integer_of(request, "deadline_s", 0);
     cordon->lose_work = flag_of(request, "lose_work");
     cordon->when_idle = flag_of(request, "when_idle");
   }
@@ -136,18 +130,18 @@ Command command_of(const NodeAction& action, const Request& request, std::int64_
 }
 
 void add_action(http::Router& router, Service& service, const NodeAction& action) {
-  std::vector<http::ParameterDoc> parameters{http::path_parameter("name", "The node's name.")};
+  std::vector<http::ParameterDoc> parameters{node_parameter()};
   if (std::string_view(action.name) == "drain") {
-    parameters.push_back(http::query_parameter("gone_in_s",
-                                               "The node goes away in so many seconds: what runs there has no longer "
-                                               "to save; absent: it stays.",
-                                               http::ParameterType::kInteger));
+    parameters.push_back(http::integer_parameter("gone_in_s",
+                                                 "The node goes away in so many seconds: what runs there has no longer "
+                                                 "to save; absent: it stays.",
+                                                 1, control::kMaxSeconds));
     parameters.push_back(http::query_parameter("lose_work",
                                                "Jobs that do not save when they are asked to leave are asked, too.",
                                                http::ParameterType::kBoolean));
-    parameters.push_back(http::query_parameter("deadline_s",
-                                               "What still runs in so many seconds is asked to leave one grace before.",
-                                               http::ParameterType::kInteger));
+    parameters.push_back(
+        http::integer_parameter("deadline_s", "What still runs in so many seconds is asked to leave one grace before.",
+                                1, control::kMaxSeconds));
     parameters.push_back(http::query_parameter("when_idle", "No job is asked to leave: all run to their end.",
                                                http::ParameterType::kBoolean));
   }
@@ -162,26 +156,15 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                       .tags = {"nodes"},
                       .parameters = parameters},
               .handler = [&service, action](const Request& request, const Responder& to) {
-                const auto gone_in = integer_of(request, "gone_in_s", 0, 1, control::kMaxSeconds);
-                if (!gone_in) {
-                  to.fail(gone_in.error());
-                  return;
-                }
-                const auto deadline = integer_of(request, "deadline_s", 0, 1, control::kMaxSeconds);
-                if (!deadline) {
-                  to.fail(deadline.error());
-                  return;
-                }
-                command_node(service, command_of(action, request, *gone_in, *deadline), request.path_params.at("name"),
-                             to);
+                command_node(service, command_of(action, request), request.path_params.at("name"), to);
               }});
 }
 
 }  // namespace
 
 void add_node_routes(http::Router& router, Service& service) {
-  http::ParameterDoc limit = limit_parameter();
-  limit.description = "At most so many items; all if absent.";
+  const http::ParameterDoc limit =
+      http::integer_parameter("limit", "At most so many items; all if absent.", 1, kMaxNodes);
   router.add(
       {.method = Method::kGet,
        .pattern = "/v1/nodes",
@@ -202,7 +185,7 @@ void add_node_routes(http::Router& router, Service& service) {
                       .responses = {{.status = 200, .description = "The node.", .schema = "Node"},
                                     {.status = 404, .description = "There is no such node."}},
                       .tags = {"nodes"},
-                      .parameters = {http::path_parameter("name", "The node's name.")}},
+                      .parameters = {node_parameter()}},
               .handler = [&service](const Request& request, const Responder& to) { get_node(service, request, to); }});
   for (const NodeAction& action : kActions) add_action(router, service, action);
 }

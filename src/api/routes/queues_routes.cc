@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 
 #include "api/routes/json_text.h"
+#include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
 
@@ -68,7 +69,7 @@ void add_queue_routes(http::Router& router, Service& service) {
                .responses = {{.status = 200, .description = "The queue.", .schema = "Queue"},
                              {.status = 404, .description = "There is no such queue."}},
                .tags = {"queues"},
-               .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
+               .parameters = {queue_parameter()}},
        .handler = [&service](const Request& request, const Responder& to) { get_queue(service, request, to); }});
   router.add(
       {.method = Method::kGet,
@@ -82,7 +83,7 @@ void add_queue_routes(http::Router& router, Service& service) {
                .description = "Usage over the cluster by resource, the dominant one over the weight; guarantees, "
                               "what is lent, kept back and borrowed; and where it stands among its siblings.",
                .tags = {"queues"},
-               .parameters = {http::path_parameter("path", "The queue's path, its slashes written as %2F.")}},
+               .parameters = {queue_parameter()}},
        .handler = [&service](const Request& request, const Responder& to) { get_share(service, request, to); }});
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/http/json_decode.h"
 #include "api/routes/json_text.h"
+#include "base/check.h"
 
 namespace berth::api {
 namespace {
@@ -30,20 +31,19 @@ Result<JobId> job_id_of(const http::Request& request) {
   return JobId(*number);
 }
 
-Result<std::int64_t> integer_of(const http::Request& request, const std::string& name, std::int64_t fallback,
-                                std::int64_t low, std::int64_t high) {
+std::int64_t integer_of(const http::Request& request, const std::string& name, std::int64_t fallback) {
   const auto text = request.query_value(name);
   if (!text) return fallback;
   const auto number = parse<std::int64_t>(*text);
-  if (!number || *number < low || *number > high) return invalid(name + between(low, high));
+  BERTH_CHECK(number.has_value());
   return *number;
 }
 
-Result<Timestamp> time_of(const http::Request& request, const std::string& name, Timestamp fallback) {
+Timestamp time_of(const http::Request& request, const std::string& name, Timestamp fallback) {
   const auto text = request.query_value(name);
   if (!text) return fallback;
   const auto time = from_iso8601(*text);
-  if (!time) return invalid(name + " must be a time such as 2026-11-21T08:15:30Z or a date such as 2026-11-21");
+  BERTH_CHECK(time.has_value());
   return *time;
 }
 
@@ -75,11 +75,27 @@ Result<void> refuse_rest(const json::object& object) {
   return invalid("unknown member '" + std::string(object.begin()->key()).substr(0, 80) + "'");
 }
 
-http::ParameterDoc job_parameter() { return http::path_parameter("id", "The job's id."); }
+http::ParameterDoc job_parameter() {
+  http::ParameterDoc parameter = http::path_parameter("id", "The job's id.");
+  parameter.type = http::ParameterType::kInteger;
+  parameter.low = 1;
+  return parameter;
+}
+
+http::ParameterDoc node_parameter() {
+  http::ParameterDoc parameter = http::path_parameter("name", "The node's name.");
+  parameter.pattern = kPathText;
+  return parameter;
+}
+
+http::ParameterDoc queue_parameter() {
+  http::ParameterDoc parameter = http::path_parameter("path", "The queue's path, its slashes written as %2F.");
+  parameter.pattern = kPathText;
+  return parameter;
+}
 
 http::ParameterDoc limit_parameter() {
-  return http::query_parameter("limit", "At most so many items, 1 to 1000; 100 if absent.",
-                               http::ParameterType::kInteger);
+  return http::integer_parameter("limit", "At most so many items; 100 if absent.", 1, kMaxLimit);
 }
 
 http::ParameterDoc cursor_parameter() {

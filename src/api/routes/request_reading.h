@@ -14,15 +14,16 @@
 
 namespace berth::api {
 
+// What a path parameter may be made of: anything else is no path (http/url.h).
+inline constexpr const char* kPathText = "^[^\\u0000-\\u001f\\u007f]+$";
 inline constexpr std::int64_t kDefaultLimit = 100;
 inline constexpr std::int64_t kMaxLimit = 1000;
 
 // The {id} of the path.
 Result<JobId> job_id_of(const http::Request& request);
-// An integer query parameter within [low, high].
-Result<std::int64_t> integer_of(const http::Request& request, const std::string& name, std::int64_t fallback,
-                                std::int64_t low, std::int64_t high);
-Result<Timestamp> time_of(const http::Request& request, const std::string& name, Timestamp fallback);
+// A query parameter that is documented as an integer or a time: the router has let pass only what its document says.
+std::int64_t integer_of(const http::Request& request, const std::string& name, std::int64_t fallback);
+Timestamp time_of(const http::Request& request, const std::string& name, Timestamp fallback);
 bool flag_of(const http::Request& request, const std::string& name);
 std::string text_of(const http::Request& request, const std::string& name);
 
@@ -35,6 +36,8 @@ Result<std::int64_t> take_integer(boost::json::object& object, const std::string
 Result<void> refuse_rest(const boost::json::object& object);
 
 http::ParameterDoc job_parameter();
+http::ParameterDoc node_parameter();
+http::ParameterDoc queue_parameter();
 http::ParameterDoc limit_parameter();
 http::ParameterDoc cursor_parameter();
 

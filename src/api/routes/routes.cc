@@ -21,7 +21,7 @@ void add_document_route(http::Router& router, Service& service) {
   const auto document = std::make_shared<std::string>();
   router.add({.method = Method::kGet,
               .pattern = "/openapi.json",
-              .access = Access::kToken,
+              .access = Access::kPublic,
               .doc = {.operation_id = "getOpenApi",
                       .summary = "This document.",
                       .responses = {{.status = 200, .description = "OpenAPI 3.0.", .schema = "OpenApi"}},

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <set>
 #include <tuple>
 
@@ -19,7 +20,7 @@ namespace json = boost::json;
 constexpr const char* kJob = R"({"name":"train","queue":"a","tasks":2,"gpus":2,"command":["python3","train.py"]})";
 constexpr const char* kBigJob = R"({"name":"big","queue":"b/nlp","user":"bob","gpus":8,"command":["run"]})";
 constexpr const char* kConfig = R"({"gpu_models":{"H100":{"memory":"80GiB"}},"queues":{"a":{"weight":2},)"
-                                R"("b":{"max":{"gpus":7.5},"queues":{"nlp":null}}}})";
+                                R"("b":{"max":{"gpus":7.5},"queues":{"nlp":{}}}}})";
 
 // Ids 1: runs in a; 2: waits in b/nlp, held; 3: finished.
 struct World {
@@ -59,7 +60,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
   static const std::vector<std::pair<std::string, Ask>> calls = {
       {"getHealth", {.target = "/healthz", .user = ""}},
       {"getReadiness", {.target = "/readyz", .user = ""}},
-      {"getOpenApi", {.target = "/openapi.json"}},
+      {"getOpenApi", {.target = "/openapi.json", .user = ""}},
       {"getMetrics", {.target = "/metrics"}},
       {"getCluster", {.target = "/v1/cluster"}},
       {"getClock", {.target = "/v1/clock"}},
@@ -171,6 +172,69 @@ TEST_CASE("what looks at the state, the log or files does not run on an I/O thre
   }
   for (const char* read : {"getSnapshot", "getAdvice", "getCapacity", "getMetrics", "listJobs"}) {
     CHECK(threads.at(read) == http::Threads::kLongReads);
+  }
+}
+
+TEST_CASE("an integer of a query is taken within what the document says, and refused beside it") {
+  World world;
+  const Client client(world.service);
+  std::size_t tried = 0;
+  const auto document = client.json("/openapi.json");
+  for (const auto& [path, methods] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : methods.as_object()) {
+      const auto* parameters = operation.as_object().if_contains("parameters");
+      for (const auto& parameter : parameters == nullptr ? json::array{} : parameters->as_array()) {
+        const auto& schema = parameter.at("schema").as_object();
+        if (parameter.at("in") != "query" || !schema.contains("minimum")) continue;
+        const auto status_with = [&](const std::string& value) {
+          std::string target(path);
+          for (const auto& [name, one] : {std::pair{"{id}", "1"}, {"{name}", "n1"}}) {
+            if (const auto at = target.find(name); at != std::string::npos) target.replace(at, std::strlen(name), one);
+          }
+          target += "?" + std::string(parameter.at("name").as_string()) + "=" + value;
+          CAPTURE(target);
+          return client.call({.method = method == "get" ? "GET" : "POST", .target = target}).status;
+        };
+        const auto bound = [&](const char* name) { return schema.at(name).to_number<std::int64_t>(); };
+        CAPTURE(path);
+        CAPTURE(parameter.at("name").as_string());
+        CHECK_EQ(status_with(std::to_string(bound("minimum") - 1)), 400);
+        CHECK_NE(status_with(std::to_string(bound("minimum"))), 400);
+        ++tried;
+        if (!schema.contains("maximum")) continue;
+        CHECK_EQ(status_with(std::to_string(bound("maximum") + 1)), 400);
+        CHECK_NE(status_with(std::to_string(bound("maximum"))), 400);
+      }
+    }
+  }
+  CHECK_GE(tried, 12);
+}
+
+TEST_CASE("a number of a body is taken within what its schema says, and refused beside it") {
+  World world;
+  const Client client(world.service);
+  const auto document = client.json("/openapi.json");
+  struct Case {
+    const char* method;
+    const char* target;
+    const char* schema;
+    const char* member;
+    const char* rest;
+  };
+  for (const Case& one : {Case{"POST", "/v1/maintenance", "MaintenanceRequest", "for_s", R"("nodes":["n1"],)"},
+                          Case{"PUT", "/v1/jobs/2/priority", "PriorityChange", "priority", ""},
+                          Case{"POST", "/v1/jobs/1/signal", "JobSignal", "signal", ""},
+                          Case{"POST", "/v1/jobs/1/checkpoint", "CheckpointReport", "attempt", R"("step":130,)"}}) {
+    CAPTURE(one.target);
+    const auto& schema = document.at("components").at("schemas").at(one.schema).at("properties").at(one.member);
+    const auto status_with = [&](std::int64_t number) {
+      const std::string body = std::string("{") + one.rest + "\"" + one.member + "\":" + std::to_string(number) + "}";
+      return client.call({.method = one.method, .target = one.target, .body = body}).status;
+    };
+    CHECK_EQ(status_with(schema.at("minimum").to_number<std::int64_t>() - 1), 400);
+    CHECK_NE(status_with(schema.at("minimum").to_number<std::int64_t>()), 400);
+    CHECK_EQ(status_with(schema.at("maximum").to_number<std::int64_t>() + 1), 400);
+    CHECK_NE(status_with(schema.at("maximum").to_number<std::int64_t>()), 400);
   }
 }
 
@@ -428,7 +492,7 @@ TEST_CASE("what is not there, not known or not allowed has its status and code")
     CHECK_EQ(code_of(response), code);
   }
   CHECK_EQ(client.call({.target = "/v1/jobs", .user = ""}).status, 401);
-  CHECK_EQ(client.call({.target = "/openapi.json", .user = ""}).status, 401);
+  CHECK_EQ(client.call({.target = "/openapi.json", .user = ""}).status, 200);
   world.service.full = true;
   const auto busy = submit(client, kJob);
   CHECK_EQ(busy.status, 503);

@@ -14,6 +14,12 @@ Schema typed(std::string_view type, std::string_view description) {
 
 Schema text(std::string_view description) { return typed("string", description); }
 
+Schema matching(std::string_view description, std::string_view pattern) {
+  Schema schema = text(description);
+  schema["pattern"] = pattern;
+  return schema;
+}
+
 Schema time(std::string_view description) {
   Schema schema = typed("string", description);
   schema["format"] = "date-time";
@@ -23,6 +29,13 @@ Schema time(std::string_view description) {
 Schema integer(std::string_view description) {
   Schema schema = typed("integer", description);
   schema["format"] = "int64";
+  return schema;
+}
+
+Schema integer(std::string_view description, std::int64_t low, std::int64_t high) {
+  Schema schema = integer(description);
+  schema["minimum"] = low;
+  schema["maximum"] = high;
   return schema;
 }
 

@@ -3,6 +3,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -14,8 +15,10 @@ namespace berth::api::schema {
 using Schema = boost::json::object;
 
 Schema text(std::string_view description);
+Schema matching(std::string_view description, std::string_view pattern);  // a text; an ECMAScript regular expression
 Schema time(std::string_view description);
 Schema integer(std::string_view description);
+Schema integer(std::string_view description, std::int64_t low, std::int64_t high);  // both belong to it
 Schema number(std::string_view description);
 Schema boolean(std::string_view description);
 Schema word(std::string_view description, boost::json::array words);

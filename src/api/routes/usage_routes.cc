@@ -20,20 +20,15 @@ Timestamp now_of(Service& service) {
 }
 
 void get_usage(Service& service, const Request& request, const Responder& responder) {
-  const auto from = time_of(request, "from", Timestamp{0});
   const Timestamp now = now_of(service);
-  const auto to = from ? time_of(request, "to", now) : from;
-  if (!to) {
-    responder.fail(to.error());
+  const Timestamp from = time_of(request, "from", Timestamp{0});
+  const Timestamp to = time_of(request, "to", now);
+  if (to < from) {
+    responder.fail(invalid(from > now ? "from " + to_iso8601(from) + " is still to come; it is " + to_iso8601(now)
+                                      : "to " + to_iso8601(to) + " lies before from " + to_iso8601(from)));
     return;
   }
-  if (to.value() < from.value()) {
-    const bool ahead = from.value() > now;
-    responder.fail(invalid(ahead ? "from " + to_iso8601(from.value()) + " is still to come; it is " + to_iso8601(now)
-                                 : "to " + to_iso8601(to.value()) + " lies before from " + to_iso8601(from.value())));
-    return;
-  }
-  const auto report = service.usage(from.value(), to.value());
+  const auto report = service.usage(from, to);
   if (!report) {
     responder.fail(report.error());
     return;
@@ -57,9 +52,10 @@ void add_usage_routes(http::Router& router, Service& service) {
                               "milliseconds); gpu_seconds is the same, rounded to milliseconds.",
                .tags = {"usage"},
                .parameters = {http::query_parameter("from",
-                                                    "Start of the time counted, ISO 8601; the beginning of the "
-                                                    "log if absent."),
-                              http::query_parameter("to", "End of the time counted, ISO 8601; now if absent.")}},
+                                                    "Start of the time counted; the beginning of the log if absent.",
+                                                    http::ParameterType::kTime),
+                              http::query_parameter("to", "End of the time counted, not before from; now if absent.",
+                                                    http::ParameterType::kTime)}},
        .handler = [&service](const Request& request, const Responder& to) { get_usage(service, request, to); }});
 }
 

@@ -54,7 +54,7 @@ struct JobSource {
 struct KeyForm {
   KeyKind kind = KeyKind::kMap;
   std::int64_t low = 0;
-  std::int64_t high = 0;  // kText: the most bytes; 0: no limit here
+  std::int64_t high = 0;  // kText: `low` is the least number of bytes and `high` the most; 0: no limit here
   std::span<const std::string_view> words = {};
   // Absent for kMap and kGroups, which are walked. `write` returns null for what is not written.
   void (*read)(const KeyForm& form, const Value& value, JobTarget to) = nullptr;

@@ -120,7 +120,7 @@ constexpr KeyForm text(std::int64_t most_bytes = 0) {
 }
 template <auto... Path>
 constexpr KeyForm level() {
-  return plain_detail::form<AsLevel, Path...>(KeyKind::kText);
+  return plain_detail::ranged<AsLevel, Path...>(KeyKind::kText, 1, 0);
 }
 template <auto... Path>
 constexpr KeyForm integer(std::int64_t low, std::int64_t high) {
