@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <optional>
@@ -57,8 +55,8 @@ class HttpConnection;
 // The slot that a Responder answers through. Whoever claims it first (an answer, a stream, the deadline) has it.
 class Exchange : public AnswerSlot {
  public:
-  Exchange(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site, std::weak_ptr<HttpConnection> connection)
-      : io_(std::move(io)), site_(std::move(site)), connection_(std::move(connection)) {}
+  Exchange(std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site, std::weak_ptr<HttpConnection> connection)
+      : posted_(std::move(posted)), site_(std::move(site)), connection_(std::move(connection)) {}
 
   bool claim() { return !claimed_.exchange(true); }
   bool claimed() const { return claimed_; }
@@ -66,7 +64,7 @@ class Exchange : public AnswerSlot {
   std::shared_ptr<StreamSink> answer_with_stream(StreamFormat format) override;
 
  private:
-  std::shared_ptr<asio::io_context> io_;  // outlives the server for as long as a late answer may come
+  std::shared_ptr<IoQueue> posted_;  // outlives the server for as long as a late answer may come
   std::shared_ptr<Site> site_;
   std::weak_ptr<HttpConnection> connection_;
   std::atomic<bool> claimed_ = false;
@@ -74,9 +72,13 @@ class Exchange : public AnswerSlot {
 
 class HttpConnection : public Connection, public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site, asio::ip::tcp::socket socket,
-                 std::string peer)
-      : io_(std::move(io)), site_(std::move(site)), socket_(std::move(socket)), peer_(std::move(peer)) {}
+  HttpConnection(std::shared_ptr<asio::io_context> io, std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site,
+                 asio::ip::tcp::socket socket, std::string peer)
+      : io_(std::move(io)),
+        posted_(std::move(posted)),
+        site_(std::move(site)),
+        socket_(std::move(socket)),
+        peer_(std::move(peer)) {}
 
   void begin() override;
   void begin_refused() override;
@@ -131,6 +133,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void close();
 
   std::shared_ptr<asio::io_context> io_;
+  std::shared_ptr<IoQueue> posted_;
   std::shared_ptr<Site> site_;
   asio::ip::tcp::socket socket_;
   std::string peer_;
@@ -165,7 +168,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
 
 bool Exchange::answer(Response response) {
   if (!claim()) return false;
-  asio::dispatch(*io_, [connection = connection_, response = std::move(response)]() mutable {
+  posted_->dispatch([connection = connection_, response = std::move(response)]() mutable {
     if (const auto alive = connection.lock()) alive->deliver(std::move(response));
   });
   return true;
@@ -175,20 +178,20 @@ std::shared_ptr<StreamSink> Exchange::answer_with_stream(StreamFormat format) {
   if (!claim()) return nullptr;
   if (++site_->streams > site_->options.limits.streams) {
     --site_->streams;
-    asio::dispatch(*io_, [connection = connection_] {
+    posted_->dispatch([connection = connection_] {
       const Error full{ErrorCode::kUnavailable, "this server has as many open streams as it allows"};
       if (const auto alive = connection.lock()) alive->deliver(problem(full));
     });
     return nullptr;
   }
-  auto wake = [io = io_, connection = connection_] {
-    asio::post(*io, [connection] {
+  auto wake = [posted = posted_, connection = connection_] {
+    posted->post([connection] {
       if (const auto alive = connection.lock()) alive->pump_stream();
     });
   };
   auto queue = std::make_shared<StreamQueue>(site_->options.limits.stream_pending_bytes, std::move(wake));
   queue->on_close([site = site_] { --site->streams; });
-  asio::dispatch(*io_, [connection = connection_, queue, format] {
+  posted_->dispatch([connection = connection_, queue, format] {
     if (const auto alive = connection.lock()) {
       alive->begin_stream(queue, format);
     } else {
@@ -357,7 +360,7 @@ void HttpConnection::handle() {
   admitted->request.peer = peer_;
   parser_.reset();
   enter(State::kHandling, site_->options.timeouts.handler);
-  exchange_ = std::make_shared<Exchange>(io_, site_, weak_from_this());
+  exchange_ = std::make_shared<Exchange>(posted_, site_, weak_from_this());
   site_->run_on(admitted->route->threads, [site = site_, exchange = exchange_, admitted] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     run_handler(*site, *admitted, Responder(exchange));
@@ -587,14 +590,15 @@ bool Site::wait_until_empty(std::chrono::milliseconds at_most) {
   return emptied_.wait_for(lock, at_most, [this] { return open == 0; });
 }
 
-std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io, std::shared_ptr<Site> site,
-                                            int socket, std::string peer) {
+std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io, std::shared_ptr<IoQueue> posted,
+                                            std::shared_ptr<Site> site, int socket, std::string peer) {
   asio::ip::tcp::socket stream(*io);
   error_code ec;
   stream.assign(asio::ip::tcp::v4(), socket, ec);  // the protocol matters only to bind and open
   if (ec) return nullptr;
   stream.set_option(asio::ip::tcp::no_delay(true), ec);
-  return std::make_shared<HttpConnection>(std::move(io), std::move(site), std::move(stream), std::move(peer));
+  return std::make_shared<HttpConnection>(std::move(io), std::move(posted), std::move(site), std::move(stream),
+                                          std::move(peer));
 }
 
 }  // namespace berth::http

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "api/http/io_queue.h"
 #include "api/http/server.h"
 #include "api/http/workers.h"
 
@@ -67,8 +68,9 @@ class Connection {
   virtual bool authenticated() const = 0;  // a request with a valid token was admitted
 };
 
-// Takes over the connected socket.
-std::shared_ptr<Connection> make_connection(std::shared_ptr<boost::asio::io_context> io, std::shared_ptr<Site> site,
-                                            int socket, std::string peer);
+// Takes over the connected socket. `posted` is the queue of the I/O thread.
+std::shared_ptr<Connection> make_connection(std::shared_ptr<boost::asio::io_context> io,
+                                            std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site, int socket,
+                                            std::string peer);
 
 }  // namespace berth::http

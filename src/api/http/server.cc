@@ -1,5 +1,6 @@
 #include "api/http/server.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -38,7 +40,10 @@ class IoThread {
         site_(std::move(site)),
         unauthenticated_most_(unauthenticated_most),
         work_(io_->get_executor()),
-        timer_(*io_) {}
+        wakes_(*io_, ::fcntl(posted_->descriptor(), F_DUPFD_CLOEXEC, 0)),
+        timer_(*io_) {
+    await_posted();
+  }
 
   asio::io_context& io() { return *io_; }
   void start() {
@@ -50,7 +55,7 @@ class IoThread {
   }
 
   void adopt(int socket, std::string peer, bool over_limit) {
-    auto connection = site_->stopping ? nullptr : make_connection(io_, site_, socket, std::move(peer));
+    auto connection = site_->stopping ? nullptr : make_connection(io_, posted_, site_, socket, std::move(peer));
     if (connection == nullptr) {
       ::close(socket);
       return site_->connection_closed();
@@ -76,23 +81,36 @@ class IoThread {
     connections_.clear();
     unauthenticated_.clear();
     timer_.cancel();
+    wakes_.close();
     work_.reset();
   }
 
   void join() {
     if (thread_.joinable()) thread_.join();
+    posted_->close();
   }
 
  private:
   void run() {
+    posted_->belongs_to_this_thread();
     while (true) {
       try {
         io_->run();
         return;
       } catch (const std::exception& exception) {  // out of memory, or a callback that threw: one connection's loss
         if (site_->options.on_fault) site_->options.on_fault(exception.what());
+        posted_->wake();  // it may have been posted, and more behind it
       }
     }
+  }
+
+  void await_posted() {
+    wakes_.async_wait(asio::posix::stream_descriptor::wait_read, [this](error_code ec) {
+      if (ec) return;
+      posted_->note_wakes();
+      await_posted();
+      posted_->run_posted();
+    });
   }
 
   // The clock of the deadlines stands still while there is no connection.
@@ -123,9 +141,11 @@ class IoThread {
   }
 
   std::shared_ptr<asio::io_context> io_;
+  std::shared_ptr<IoQueue> posted_ = std::make_shared<IoQueue>();
   std::shared_ptr<Site> site_;
   const std::size_t unauthenticated_most_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::posix::stream_descriptor wakes_;
   asio::steady_timer timer_;
   std::vector<std::shared_ptr<Connection>> connections_;
   std::deque<std::shared_ptr<Connection>> unauthenticated_;  // among connections_, oldest first, and some more

@@ -43,11 +43,17 @@ void EventFeed::start(Service& service, http::Stream stream, EventFilter filter,
   feed->stream_.on_close([&service, watch] { service.unwatch(watch); });
 }
 
-std::size_t EventFeed::send(const EventRecord& record) {
-  if (!filter_.wants(record)) return 0;
-  const http::Chunk chunk = http::encode(stream_event(record), stream_.format());
-  stream_.send(chunk);
-  return chunk->size();
+EventFeed::Taken EventFeed::send_page(const std::vector<EventRecord>& events) {
+  Taken taken;
+  std::string text;
+  for (const EventRecord& record : events) {
+    if (text.size() >= kPageBytes) break;
+    if (filter_.wants(record)) text += *http::encode(stream_event(record), stream_.format());
+    ++taken.events;
+  }
+  taken.bytes = text.size();
+  if (!text.empty()) stream_.send(std::make_shared<const std::string>(std::move(text)));
+  return taken;
 }
 
 bool EventFeed::go_live() {
@@ -62,25 +68,22 @@ void EventFeed::catch_up() {
     if (live_) return;
     from = next_;
   }
-  std::size_t sent_bytes = 0;
-  for (std::size_t page = 0; page < kPagesPerStep && sent_bytes == 0; ++page) {
+  bool sent = false;
+  for (std::size_t page = 0; page < kPagesPerStep && !sent; ++page) {
     const auto events = service_.events(from, kPage);
     if (!events) {
       stream_.close();  // archived meanwhile, or the log cannot be read: asking again says which
       return;
     }
-    const Seq end = from + events.value().size();
-    for (const EventRecord& record : events.value()) {
-      if (sent_bytes >= kPageBytes) break;
-      sent_bytes += send(record);
-      from = record.seq + 1;
-    }
+    const Taken taken = send_page(events.value());
+    sent = taken.bytes > 0;
+    from += taken.events;
     const std::lock_guard lock(mutex_);
     next_ = from;
-    if (events.value().size() < kPage && from == end && go_live()) return;
+    if (taken.events < kPage && taken.events == events.value().size() && go_live()) return;
   }
   // Whatever leaves brings the next step; when the filter left out everything, a heartbeat does.
-  if (sent_bytes == 0) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));
+  if (!sent) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));
 }
 
 void EventFeed::on_durable(const LiveEvent& event) {

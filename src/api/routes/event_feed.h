@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/http/stream.h"
 #include "api/service.h"
@@ -36,9 +37,14 @@ class EventFeed : public std::enable_shared_from_this<EventFeed> {
   EventFeed(Service& service, http::Stream stream, EventFilter filter, Seq from)
       : service_(service), stream_(std::move(stream)), filter_(std::move(filter)), next_(from) {}
 
-  void catch_up();                              // on the thread of stream steps, when everything sent has left
-  void on_durable(const LiveEvent& event);      // on the thread that tells watchers
-  std::size_t send(const EventRecord& record);  // returns the bytes; 0 if the filter leaves it out
+  struct Taken {
+    std::size_t events = 0;  // sent, or left out by the filter
+    std::size_t bytes = 0;
+  };
+
+  void catch_up();                          // on the thread of stream steps, when everything sent has left
+  void on_durable(const LiveEvent& event);  // on the thread that tells watchers
+  Taken send_page(const std::vector<EventRecord>& events);  // in one piece, as far as a page may have bytes
   bool go_live();
 
   Service& service_;
