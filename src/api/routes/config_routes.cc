@@ -157,7 +157,8 @@ void add_config_routes(http::Router& router, Service& service) {
                .parameters = {http::header_parameter(
                    "If-Match",
                    "The ETag of the configuration that this one was made from, which is its version in quotes. If "
-                   "another one is in force, nothing changes.")},
+                   "another one is in force, nothing changes.",
+                   "^\"[0-9]{1,18}\"$")},
                .request_schema = "ConfigDocument",
                .request_types = kDocumentTypes},
        .handler = [&service](const Request& request, const Responder& to) { put_config(service, request, to); }});

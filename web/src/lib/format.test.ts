@@ -30,6 +30,7 @@ test('memory and GPU time have units that fit', () => {
   expect(memory(512)).toBe('512 MiB');
   expect(memory(262_144)).toBe('256 GiB');
   expect(memory(2 * 1024 * 1024)).toBe('2 TiB');
+  expect(gpuHours(5.2)).toBe('5 GPU-s');
   expect(gpuHours(1800)).toBe('0.50 GPU-h');
   expect(gpuHours(360_000)).toBe('100 GPU-h');
 });

@@ -41,6 +41,7 @@ export function percent(value: number): string {
 // GPU time, from seconds.
 export function gpuHours(gpuSeconds: number): string {
   const hours = gpuSeconds / 3600;
+  if (gpuSeconds < 600) return `${count(Math.round(gpuSeconds))} GPU-s`;
   return hours < 10 ? `${hours.toFixed(2)} GPU-h` : `${count(Math.round(hours * 10) / 10)} GPU-h`;
 }
 

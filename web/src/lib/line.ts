@@ -1,10 +1,18 @@
-// The line of a queue: by priority, then by age. The list of the API is sorted by priority only.
+// The line of a queue: by priority, then by age. The list of the API is sorted by priority only. Behind it stand the jobs
+// that may not be asked yet: held ones, and those that wait for a time or for another job.
 
 import type { JobSummary } from './types';
+
+const kAside = new Set(['held', 'earliest-start', 'dependency', 'dependency-never', 'parent']);
+
+export function standsAside(job: JobSummary): boolean {
+  return job.held || kAside.has(job.reason ?? '');
+}
 
 export function inLine(waiting: JobSummary[]): JobSummary[] {
   return waiting.toSorted(
     (a, b) =>
+      Number(standsAside(a)) - Number(standsAside(b)) ||
       b.priority - a.priority ||
       (a.waiting_since < b.waiting_since ? -1 : a.waiting_since > b.waiting_since ? 1 : a.id - b.id),
   );

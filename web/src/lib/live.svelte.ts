@@ -1,6 +1,7 @@
 // The one stream of events that keeps the page current. Screens say which events touch them (keepFresh) and load again;
 // when the stream breaks, the page says since when, tries again, and loads everything anew once the server is back.
 
+import { untrack } from 'svelte';
 import { get, send } from './api';
 import { clock } from './clock.svelte';
 import { session } from './session.svelte';
@@ -158,7 +159,7 @@ export function keepFresh(
     },
     again: () => void run(),
   });
-  void run();
+  untrack(() => void run()); // an effect that calls this must not depend on what loading reads
   return () => {
     ended = true;
     clearTimeout(timer);

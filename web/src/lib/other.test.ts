@@ -47,6 +47,8 @@ test('the line is by priority, then by age', () => {
   ]);
   expect(line.map((job) => job.id)).toEqual([1, 2, 3]);
   expect(gpusAhead(line)).toEqual([0, 2, 10]);
+  const held = summary({ id: 9, priority: 99, held: true });
+  expect(inLine([held, ...line]).at(-1)).toBe(held);
 });
 
 test('what an action will do is said before, and to which jobs it does not apply', () => {

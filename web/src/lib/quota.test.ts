@@ -44,7 +44,8 @@ test('what is used is parted into within and borrowed, and what of the floor is 
 test('every bar fits the scale', () => {
   const wide = queue('a', { usage: { gpus: 30, models: {} }, nominated_gpus: 5 });
   expect(scaleOf([queue('b'), wide], 16)).toBe(35);
-  expect(scaleOf([queue('b')], 16)).toBe(16);
+  expect(scaleOf([queue('b', { max: { gpus: 12, models: {} } })], 16)).toBe(12);
+  expect(scaleOf([queue('b', { max: { gpus: 99, models: {} } })], 16)).toBe(16);
   expect(scaleOf([], 0)).toBe(1);
 });
 

@@ -27,12 +27,17 @@ export function barOf(queue: Queue): Bar {
   };
 }
 
-// How many GPUs the whole width is: enough for every bar.
+// How many GPUs the whole width is: enough for every bar, and for the ceilings that the cluster can fill.
 export function scaleOf(queues: Queue[], clusterGpus: number): number {
-  let most = clusterGpus;
+  let most = 0;
   for (const queue of queues) {
     const bar = barOf(queue);
-    most = Math.max(most, bar.within + bar.borrowed + bar.nominated, bar.floor);
+    most = Math.max(
+      most,
+      bar.within + bar.borrowed + bar.nominated,
+      bar.floor,
+      Math.min(bar.ceiling ?? 0, clusterGpus),
+    );
   }
   return most || 1;
 }

@@ -24,7 +24,8 @@ class Session {
   }
 
   signOut(refused = false): void {
-    this.refused = refused && this.signedIn;
+    if (!this.signedIn) return; // several requests may be refused at once
+    this.refused = refused;
     this.token = '';
     sessionStorage.removeItem(kKey);
   }

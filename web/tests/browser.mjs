@@ -1,0 +1,412 @@
+// The page in Debian's Chromium, on a real server with real jobs. Each check says what holds; the last line counts them.
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import { Server } from './server.mjs';
+
+const kChromium = '/usr/bin/chromium';
+const kPatienceMs = 20_000;
+const config = `
+cluster: page-test
+gpu_models:
+  H100-SXM5-80GB: {weight: 1.0, memory: 80GiB}
+priority_classes:
+  production: 1000
+  training: {value: 500, default: true}
+queues:
+  research:
+    guaranteed: {gpus: 4}
+    queues:
+      nlp: {guaranteed: {gpus: 4}, max: {gpus: 6}}
+  product: {guaranteed: {gpus: 4}}
+scheduling: {grace: 1s, min_runtime: 0s}
+`;
+
+if (!existsSync(kChromium)) {
+  console.log(`SKIPPED: there is no ${kChromium}; as root: apt-get install chromium`);
+  process.exit(77);
+}
+if (!process.env.BERTH || !existsSync(process.env.BERTH)) throw new Error('$BERTH is no program');
+
+let passed = 0;
+let failed = 0;
+function check(holds, what) {
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log(`FAILED: ${what}`);
+  }
+}
+async function part(name, run) {
+  try {
+    await run();
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED: ${name}: ${String(error.stack ?? error).slice(0, 1500)}`);
+  }
+}
+async function eventually(what, holds) {
+  const end = Date.now() + kPatienceMs;
+  let last = false;
+  while (!last && Date.now() < end) {
+    last = await holds().catch(() => false);
+    if (!last) await sleep(100);
+  }
+  check(last, what);
+}
+
+const server = new Server({ config });
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => void server.stop().finally(() => process.exit(1)));
+await server.start();
+const home = await fetch(server.url);
+if (home.status === 404) {
+  console.log(`SKIPPED: this program has no page: ${(await home.text()).split('\n')[0]}`);
+  await server.stop();
+  process.exit(77);
+}
+const policy = home.headers.get('content-security-policy') ?? '';
+
+const browser = await chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const requested = new Set();
+const complaints = [];
+let expectLoss = false;
+
+async function open(options = {}) {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    colorScheme: 'light',
+    ...options,
+  });
+  context.setDefaultTimeout(kPatienceMs);
+  const page = await context.newPage();
+  page.on('request', (request) => requested.add(new URL(request.url()).origin));
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !expectLoss && !/status of (401|404)/.test(message.text()))
+      complaints.push(message.text());
+  });
+  return page;
+}
+const signIn = (page) => page.addInitScript((token) => sessionStorage.setItem('berth.token', token), server.token);
+const go = (page, path) => page.goto(`${server.url}/#/${path}`);
+const text = (page) => page.locator('main').innerText();
+
+async function axe(page, what) {
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  for (const violation of found.violations)
+    console.log(
+      `  ${what}: ${violation.id}: ${violation.nodes
+        .map((node) => node.html.slice(0, 160))
+        .slice(0, 3)
+        .join(' | ')}`,
+    );
+  check(found.violations.length === 0, `axe: ${what} has ${found.violations.length} violations`);
+}
+
+const page = await open();
+
+await part('signing in', async () => {
+  await page.goto(server.url);
+  await axe(page, 'sign-in');
+  await page.getByLabel('Token').fill('0123456789abcdef0123456789abcdef');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The server does not know that token').waitFor();
+  await page.getByLabel('Token').fill(server.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('No job waits or runs').waitFor();
+  check((await page.evaluate(() => localStorage.length)) === 0, 'the token is kept for the tab alone');
+  await page.getByText('live', { exact: true }).waitFor();
+});
+
+await part('submitting a job, and watching it', async () => {
+  await page.getByRole('link', { name: 'Submit a job' }).click();
+  await page
+    .getByLabel('Command')
+    .fill(
+      `sh -c 'echo first; sleep 3; echo "<b>second</b>"; printf "\\\\033[31mred\\\\033[0m \\\\342\\\\200\\\\256 x\\\\n"'`,
+    );
+  await page.getByLabel('Name', { exact: true }).fill('from-the-page');
+  await page.getByLabel('Queue').selectOption('research/nlp');
+  check(
+    (await page.locator('pre').first().innerText()).includes('"queue": "research/nlp"'),
+    'the form shows the document',
+  );
+  await page.getByText('6', { exact: false }).first().waitFor();
+  await page.getByRole('button', { name: 'Submit', exact: true }).click();
+  await page.getByRole('heading', { name: 'from-the-page' }).waitFor();
+  await page.locator('.tag').getByText('running').waitFor();
+  check(true, 'it is seen to start');
+  await page.locator('.log').getByText('first').waitFor();
+  check(true, 'its log is read while it runs');
+  await page.locator('.tag').getByText('succeeded').waitFor();
+  await page.getByText('This is all of it.').waitFor();
+  const log = await page.locator('.log').innerText();
+  check(log.includes('<b>second</b>'), 'markup in the log is text');
+  check(
+    log.includes('red ⟨U+202E⟩ x'),
+    `what turns the direction of writing is written out in the log: ${JSON.stringify(log)}`,
+  );
+  check((await page.locator('.log b').count()) === 0, 'nothing in the log became an element');
+  const job = (await server.ask('GET', '/v1/jobs?phase=finished')).items[0];
+  check(job.name === 'from-the-page' && job.outcome === 'succeeded', 'the server says the same');
+});
+
+await part('what a tenant typed is no markup', async () => {
+  const names = [
+    '<img src=x onerror=window.pwned=1>',
+    '"><script>window.pwned=1</script>',
+    '\u202eevil',
+    '{@html pwned}',
+    'שלום-123',
+    'x'.repeat(200),
+  ];
+  const taken = [];
+  for (const name of names) {
+    const submitted = await server
+      .submit({ name, user: '<svg onload=window.pwned=1>', comment: '<b>x</b>', command: 'true', hold: true })
+      .catch((error) => {
+        console.log(`  refused by the server: ${JSON.stringify(name)}: ${error.message.slice(0, 120)}`);
+        return null;
+      });
+    if (submitted) taken.push({ id: submitted.id, name });
+  }
+  check(taken.length > 0, 'some hostile name was taken by the server');
+  await go(page, 'jobs');
+  for (const { id, name } of taken) {
+    const link = page.locator(`a[href="#/jobs/${id}"]`);
+    await link.waitFor();
+    if (name.startsWith('<'))
+      check((await link.innerText()) === name, `the name is shown as it was typed: ${await link.innerText()}`);
+    if (name.includes('\u202e'))
+      check((await link.innerText()).includes('⟨U+202E⟩'), 'a right-to-left override is written out');
+  }
+  await go(page, `jobs/${taken[0].id}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await sleep(500);
+  check((await page.evaluate(() => window.pwned)) === undefined, 'nothing that was typed was run');
+  check(
+    (await page.locator('main img, main script, main b').count()) === 0,
+    'nothing that was typed became an element',
+  );
+  await go(page, `decisions?job=${taken[0].id}`);
+  await page.getByText('job-submitted').first().waitFor();
+  check((await page.evaluate(() => window.pwned)) === undefined, 'nor among the decisions');
+  for (const { id } of taken) await server.ask('DELETE', `/v1/jobs/${id}`);
+});
+
+let blocked;
+await part('why a job waits, and what one can do', async () => {
+  await server.submit({ name: 'long', gpus: 2, command: ['sh', '-c', 'while true; do echo tick; sleep 1; done'] });
+  blocked = (await server.submit({ name: 'too-much', gpus: 8, command: 'true' })).id;
+  await go(page, `jobs/${blocked}`);
+  await page.locator('.why .summary').waitFor();
+  const why = await server.ask('GET', `/v1/jobs/${blocked}/why`);
+  check((await page.locator('.why .summary').innerText()) === why.summary, 'the reason is the one that the API gives');
+  check((await page.locator('.why li').count()) >= why.changes.length, 'with the smallest changes');
+  await page.getByRole('button', { name: 'Change priority…' }).click();
+  await page.getByLabel('New priority').fill('777');
+  await page.getByRole('button', { name: 'Change priority', exact: true }).click();
+  await page.getByText('777').first().waitFor();
+  check((await server.ask('GET', `/v1/jobs/${blocked}`)).priority === 777, 'the priority was changed');
+  await go(page, 'jobs');
+  await page.getByLabel(`Choose job ${blocked}`).check();
+  await page.getByRole('button', { name: 'Hold…' }).click();
+  await page.getByText('will not start until released').waitFor();
+  await axe(page, 'a dialog');
+  await page.getByRole('button', { name: 'Hold', exact: true }).click();
+  await page.locator('.tag').getByText('held').waitFor();
+  check((await server.ask('GET', `/v1/jobs/${blocked}`)).held, 'the job is held');
+  await page.getByLabel(`Choose job ${blocked}`).check();
+  await page.getByRole('button', { name: 'Cancel…' }).click();
+  await page.getByText('taken off the queue').waitFor();
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.locator(`a[href="#/jobs/${blocked}"]`).waitFor({ state: 'detached' });
+  check(
+    (await server.ask('GET', `/v1/jobs/${blocked}`)).outcome === 'cancelled',
+    'the job is cancelled, and left the list',
+  );
+});
+
+await part('the list: filters in the address, numbers of the API, the keyboard', async () => {
+  for (let index = 0; index < 30; index += 1)
+    await server.submit({
+      name: `many-${index}`,
+      user: index % 2 ? 'ann' : 'bob',
+      gpus: 1,
+      command: 'sleep 600',
+      hold: index > 3,
+    });
+  await go(page, 'jobs?user=ann&sort=gpus&q=many');
+  await page
+    .getByText(/of \d+ match|match\.$/)
+    .first()
+    .waitFor();
+  check(
+    (await page.locator('[data-row]').count()) === 15,
+    `a filter in the address holds: ${await page.locator('[data-row]').count()} rows`,
+  );
+  await page.getByLabel('Search', { exact: true }).fill('many-17');
+  await eventually('a search narrows the list', async () => (await page.locator('[data-row]').count()) === 1);
+  check((await page.evaluate(() => location.hash)).includes('q=many-17'), 'and is in the address');
+  await go(page, 'jobs');
+  await eventually('the counts are those of the API', async () => {
+    const cluster = await server.ask('GET', '/v1/cluster');
+    const shown = await page.locator('.counts').innerText();
+    return (
+      shown.includes(`${cluster.jobs_pending} pending`) &&
+      shown.includes(`${cluster.jobs_running} running`) &&
+      shown.includes(`${cluster.gpus_free} of ${cluster.gpus} GPUs free`)
+    );
+  });
+  await page.locator('[data-row="0"] a').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('j');
+  check(
+    (await page.evaluate(() => document.activeElement?.closest('[data-row]')?.dataset.row)) === '2',
+    'arrow keys move through the list',
+  );
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+});
+
+await part('the queues', async () => {
+  await go(page, 'queues');
+  await page.getByRole('row', { name: /nlp/ }).waitFor();
+  await eventually('used, guaranteed and waiting are those of the API', async () => {
+    const queue = await server.ask('GET', '/v1/queues/research%2Fnlp');
+    const cells = await page.getByRole('row', { name: /nlp/ }).first().locator('td').allInnerTexts();
+    return (
+      cells[2] === String(queue.usage.gpus) &&
+      cells[3] === '4' &&
+      cells[5] === '6' &&
+      cells[7] === String(queue.pending)
+    );
+  });
+  await page.getByRole('button', { name: 'The arithmetic of research/nlp' }).click();
+  const share = await server.ask('GET', '/v1/queues/research%2Fnlp/share');
+  await page.getByText(share.lines.at(-1)).waitFor();
+  await page.getByRole('link', { name: 'nlp', exact: true }).click();
+  await page.getByText('that wait are here').waitFor();
+  check((await text(page)).includes('By priority, then by age'), 'the line says in which order it is');
+});
+
+await part('a job is preempted, and resumes', async () => {
+  const loop = ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.2; done'];
+  const borrower = (
+    await server.submit({ name: 'borrower', queue: 'product', gpus: 4, command: loop, checkpoint: { on_signal: true } })
+  ).id;
+  const second = (
+    await server.submit({ name: 'second', queue: 'product', gpus: 2, command: loop, checkpoint: { on_signal: true } })
+  ).id;
+  await go(page, `jobs/${second}`);
+  await page
+    .locator('.tag')
+    .getByText(/running|pending/)
+    .first()
+    .waitFor();
+  const urgent = (
+    await server.submit({ name: 'urgent', queue: 'product', gpus: 4, priority: 'production', command: 'sleep 2' })
+  ).id;
+  await go(page, `jobs/${borrower}`);
+  await page.getByText('Attempts that are over').waitFor();
+  check((await text(page)).includes('preempted'), 'the time line says that it was preempted');
+  check((await page.locator(`a[href="#/jobs/${urgent}"]`).count()) > 0, 'and for which job');
+  await eventually('it runs again', async () => (await server.ask('GET', `/v1/jobs/${borrower}`)).attempts === 2);
+  await page.locator('.tag').getByText('running').waitFor();
+  for (const id of [borrower, second]) await server.ask('DELETE', `/v1/jobs/${id}`);
+});
+
+await part('the fleet, health and decisions', async () => {
+  await go(page, 'fleet');
+  await page.getByText('1 node · ').waitFor();
+  await page.locator('canvas').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('heading', { name: 'n1' }).waitFor();
+  await page.getByRole('button', { name: 'Cordon…' }).click();
+  await page.getByText('Nothing new is started on it').waitFor();
+  await page.getByRole('button', { name: 'Cordon', exact: true }).click();
+  await eventually('the node is cordoned', async () => (await server.ask('GET', '/v1/nodes/n1')).cordoned);
+  await page.getByRole('button', { name: 'Uncordon…' }).click();
+  await page.getByRole('button', { name: 'Uncordon', exact: true }).click();
+  await eventually('and takes tasks again', async () => !(await server.ask('GET', '/v1/nodes/n1')).cordoned);
+  await go(page, 'health');
+  await page.getByText('Why jobs wait').waitFor();
+  await eventually('allocated is that of the API', async () =>
+    (await text(page)).includes(`${(await server.ask('GET', '/v1/cluster')).allocated_pct} %`),
+  );
+  await go(page, 'decisions');
+  await page.getByText('attempt-started').first().waitFor();
+  await page.locator('.link').first().click();
+  await page.getByText('"seq":').waitFor();
+});
+
+await part('the server is killed and started again under the open page', async () => {
+  await go(page, 'jobs');
+  await page.getByText('live', { exact: true }).waitFor();
+  expectLoss = true;
+  await server.kill();
+  await page.getByText('The server has not answered since').waitFor();
+  check((await page.locator('[data-row]').count()) > 0, 'what was there is still shown');
+  await server.start();
+  await page.getByText('The server has not answered since').waitFor({ state: 'detached' });
+  const id = (await server.submit({ name: 'after-the-restart', command: 'true', hold: true })).id;
+  await page.locator(`a[href="#/jobs/${id}"]`).waitFor();
+  check(true, 'the page goes on by itself');
+  expectLoss = false;
+});
+
+await part('every screen by the rules of accessibility, in light and dark, and on a phone', async () => {
+  const some = (await server.ask('GET', '/v1/jobs?limit=1')).items[0].id;
+  const screens = [
+    'jobs',
+    `jobs/${some}`,
+    'submit',
+    'queues',
+    'queues/research%2Fnlp',
+    'fleet',
+    'fleet/n1',
+    'health',
+    'decisions',
+  ];
+  for (const colorScheme of ['light', 'dark']) {
+    const other = await open({ colorScheme });
+    await signIn(other);
+    for (const screen of screens) {
+      await go(other, screen);
+      await other.getByRole('heading', { level: 1 }).waitFor();
+      await sleep(700);
+      await axe(other, `${screen} in ${colorScheme}`);
+    }
+    await other.context().close();
+  }
+  const phone = await open({ viewport: { width: 375, height: 700 } });
+  await signIn(phone);
+  for (const screen of ['jobs', `jobs/${some}`]) {
+    await go(phone, screen);
+    await phone.getByRole('heading', { level: 1 }).waitFor();
+    await sleep(700);
+    const wide = await phone.evaluate(
+      () => Math.max(document.documentElement.scrollWidth, document.querySelector('main').scrollWidth) - innerWidth,
+    );
+    check(wide <= 0, `${screen} fits a phone: ${wide} pixels too wide`);
+    await axe(phone, `${screen} on a phone`);
+  }
+});
+
+check(
+  [...requested].every((origin) => origin === server.url),
+  `no request to any other host: ${[...requested].join(' ')}`,
+);
+check(
+  !/unsafe|data:|https?:/.test(policy) && policy.includes("default-src 'none'"),
+  'the content security policy has no exception',
+);
+check(complaints.length === 0, `the browser complains of nothing: ${complaints.slice(0, 3).join(' | ')}`);
+
+await browser.close();
+await server.stop();
+console.log(`${passed} passed, ${failed} failed, 0 skipped`);
+process.exit(failed > 0 ? 1 : 0);
