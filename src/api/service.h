@@ -21,6 +21,7 @@
 #include "model/gpu_utilization.h"
 #include "model/reason.h"
 #include "model/why_answer.h"
+#include "policy/authorize.h"
 #include "state/state.h"
 
 namespace berth::api {
@@ -146,7 +147,7 @@ class Service {
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
   // Why the job does not run, for a caller who sees all jobs.
-  virtual WhyAnswer explain(JobId job) = 0;
+  virtual WhyAnswer explain(JobId job, const policy::Subject& viewer) = 0;
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   virtual AdviceReport advice() = 0;

@@ -13,6 +13,7 @@
 #include "model/document/quantity.h"
 #include "model/nearest.h"
 #include "model/priority.h"
+#include "model/role.h"
 
 namespace berth::cli {
 namespace {
@@ -333,6 +334,28 @@ void Declarations::declare_cluster() {
   one_of(time.add_option("ACTION", clock->action, "show or confirm (show)"), {"show", "confirm"});
   time.add_flag("--yes", clock->confirmed, "the wall clock is right, and the time between has really passed");
   add_show(time, clock->show);
+
+  auto token = std::make_shared<TokenOptions>();
+  CLI::App& tokens = command("Cluster", "token", "Create, list and revoke tokens, each with a role at a queue",
+                             "berth token create ci --role member --queue research/nlp --expires 90d\n"
+                             "  berth token list\n"
+                             "  berth token revoke ci",
+                             token);
+  one_of(tokens.add_option("ACTION", token->action, "list, create or revoke (list)"), {"list", "create", "revoke"});
+  tokens.add_option("NAME", token->name, "of the token");
+  std::vector<std::string> roles;
+  for (const std::string_view role : EnumNames<Role>::kNames) roles.emplace_back(role);
+  tokens.add_option("--role", token->role, "what it may do there (member)")->check(CLI::IsMember(roles));
+  tokens.add_option("--queue", token->queue, "the queue at which it has the role; / is the root (the root)")
+      ->type_name("PATH");
+  tokens.add_option("--user", token->user, "the owner of the jobs that it submits (NAME)")->type_name("USER");
+  tokens.add_option("--expires", token->expires, "when it ends, at most 366d (90d)")->type_name("SPAN");
+  add_show(tokens, token->show);
+
+  auto whoami = std::make_shared<WhoamiOptions>();
+  CLI::App& identity =
+      command("Cluster", "whoami", "Who the server takes you for, and your roles", "berth whoami", whoami);
+  add_show(identity, whoami->show);
 
   auto capacity = std::make_shared<CapacityOptions>();
   CLI::App& scaling =

@@ -128,6 +128,19 @@ struct ClockOptions {
   std::string action = "show";  // or confirm
   bool confirmed = false;       // --yes
 };
+// Tokens, each with a role at a queue.
+struct TokenOptions {
+  ShowOptions show;
+  std::string action = "list";  // or create, revoke
+  std::string name;
+  std::string role = "member";
+  std::string queue;  // empty or "/": the root
+  std::string user;   // empty: the token's name
+  std::string expires = "90d";
+};
+struct WhoamiOptions {
+  ShowOptions show;
+};
 // Which idle nodes could go, and which further nodes would help.
 struct CapacityOptions {
   ShowOptions show;
@@ -185,10 +198,11 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                             PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
-                             NodeActionOptions, MaintenanceOptions, ClockOptions, CapacityOptions, AdviseOptions,
-                             EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                 PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
+                 MaintenanceOptions, ClockOptions, TokenOptions, WhoamiOptions, CapacityOptions, AdviseOptions,
+                 EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

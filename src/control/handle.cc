@@ -22,6 +22,7 @@
 #include "control/services.h"
 #include "control/validate.h"
 #include "model/image.h"
+#include "model/name.h"
 #include "model/priority.h"
 #include "state/impossible.h"
 
@@ -483,6 +484,33 @@ Result<Reply> on(Batch& batch, const CancelMaintenance& command) { return cancel
 Result<Reply> on(Batch& batch, const ConfirmClock& command) {
   if (command.offset_ms == 0) return invalid("the wall clock does not differ from the server's clock");
   batch.emit(ClockConfirmed{command.offset_ms, command.user});
+  return Reply{};
+}
+
+constexpr std::size_t kMostTokens = 10'000;
+
+Result<Reply> on(Batch& batch, const CreateToken& command) {
+  const TokenCreated& token = command.token;
+  if (!well_formed_name(token.name))
+    return invalid("token name '" + token.name.substr(0, 80) + "': " + std::string(kNameRule));
+  if (!well_formed_name(token.as_user))
+    return invalid("user '" + token.as_user.substr(0, 80) + "': " + std::string(kNameRule));
+  if (batch.state().queue_at(token.queue) == nullptr)
+    return not_found("no such queue '" + token.queue.substr(0, 200) + "'");
+  if (token.expires <= batch.now()) return invalid("the token would expire at once; give a time that is ahead");
+  if (batch.state().tokens().contains(token.name))
+    return conflict("there is a token '" + token.name + "' already; revoke it first (berth token revoke " + token.name +
+                    "), or choose another name");
+  if (batch.state().tokens().size() >= kMostTokens)
+    return conflict("there are " + std::to_string(kMostTokens) + " tokens already; revoke some");
+  batch.emit(token);
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const RevokeToken& command) {
+  if (!batch.state().tokens().contains(command.name))
+    return not_found("no such token '" + command.name.substr(0, 80) + "'");
+  batch.emit(TokenRevoked{command.name, command.user});
   return Reply{};
 }
 

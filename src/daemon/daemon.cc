@@ -9,6 +9,7 @@
 
 #include "api/http/authenticator.h"
 #include "api/http/server.h"
+#include "api/routes/access.h"
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
 #include "control/node_identity.h"
@@ -252,7 +253,10 @@ class Daemon::Impl {
     auto token = http::load_or_create_token(token_file_);
     if (!token) return token.error();
     http::Authenticator authenticator;
-    if (auto added = authenticator.add(*token, "admin"); !added) return added;
+    if (auto added = authenticator.add(*token, api::admin_subject()); !added) return added;
+    authenticator.look_up_by([this](const http::TokenDigest& digest) {
+      return reader_->access().find(http::text_of(digest), clock_.now());
+    });
     api::ServerFacts facts;
     facts.version = kVersionText;
     facts.data_dir = options_.data_dir;

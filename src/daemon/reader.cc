@@ -26,6 +26,7 @@ Reader::Reader(state::State state, billing::Meter meter, store::Log& log, std::u
     : log_(log),
       checkpoint_every_(checkpoint_every),
       checkpointed_(state.last_seq()),
+      access_(state),
       state_(std::move(state)),
       meter_(std::move(meter)),
       answers_([](Answers& answers) {
@@ -40,6 +41,7 @@ Reader::~Reader() { stop(); }
 
 void Reader::push(DurableBatch batch) {
   Answers answers = std::move(batch.answers);
+  for (const EventRecord& record : batch.records) access_.on(record.event);
   const auto shared = std::make_shared<const DurableBatch>(std::move(batch));
   {
     const std::lock_guard lock(queue_mutex_);

@@ -25,6 +25,7 @@
 #include "api/service.h"
 #include "base/result.h"
 #include "billing/meter.h"
+#include "daemon/access_table.h"
 #include "daemon/inbox.h"
 #include "daemon/queue_thread.h"
 #include "daemon/scheduler_metrics.h"
@@ -63,6 +64,8 @@ class Reader {
   // Starts the metrics. Replayed events before this call do not count: an earlier process has counted them.
   void begin_metrics();
 
+  const AccessTable& access() const { return access_; }
+
   // One read at a time: a read may wait for another one.
   void read(const std::function<void(state::State&, const billing::Meter&)>& look);
   void read_metrics(const std::function<void(state::State&, const SchedulerMetrics&)>& look);
@@ -82,6 +85,8 @@ class Reader {
   store::Log& log_;
   const std::uint64_t checkpoint_every_;
   std::uint64_t checkpointed_ = 0;
+
+  AccessTable access_;
 
   std::mutex state_mutex_;  // guards state_, meter_, metrics_
   state::State state_;

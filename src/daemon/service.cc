@@ -70,10 +70,28 @@ void DaemonService::read(const std::function<void(const api::View&)>& look) {
   });
 }
 
-WhyAnswer DaemonService::explain(JobId job) {
+namespace {
+
+// Returns what the subject may see named in an explanation, by its roles.
+explain::Viewer viewer_of(const state::State& state, const policy::Subject& subject) {
+  explain::Viewer viewer = explain::Viewer::sees_nothing();
+  for (const RoleBinding& binding : subject.roles) {
+    const state::QueueState* queue = state.queue_at(binding.queue);
+    const policy::Reach reach = policy::reach_of(binding.role, policy::Verb::kSeeJob);
+    if (queue == nullptr || reach == policy::Reach::kNone) continue;
+    if (reach == policy::Reach::kAll && queue->id == state.root()) return explain::Viewer::sees_all();
+    if (reach == policy::Reach::kAll) viewer.add(queue->id, {});
+    if (reach == policy::Reach::kOwn && !subject.user.empty()) viewer.add(queue->id, subject.user);
+  }
+  return viewer;
+}
+
+}  // namespace
+
+WhyAnswer DaemonService::explain(JobId job, const policy::Subject& viewer) {
   WhyAnswer answer;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    answer = explain::why(state, job, now(state), explain::Viewer::sees_all()).answer;
+    answer = explain::why(state, job, now(state), viewer_of(state, viewer)).answer;
   });
   return answer;
 }

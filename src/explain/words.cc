@@ -10,7 +10,7 @@ using state::JobState;
 
 bool Words::sees_job(JobId id) const {
   const JobState* job = state_.job(id);
-  return viewer_.sees_everything() || (job != nullptr && viewer_.sees(state_, job->queue));
+  return viewer_.sees_everything() || (job != nullptr && viewer_.sees(state_, *job));
 }
 
 std::string Words::job(JobId id) const {

@@ -76,6 +76,7 @@ class ConfigCheck {
     check_topology();
     check_isolation();
     check_scheduling();
+    check_roles();
     return std::move(mistakes_);
   }
 
@@ -109,6 +110,7 @@ class ConfigCheck {
   void check_topology();
   void check_isolation();
   void check_scheduling();
+  void check_roles();
 
   const ClusterConfig& config_;
   std::vector<ConfigMistake> mistakes_;
@@ -368,6 +370,24 @@ void ConfigCheck::check_scheduling() {
     if (one.number < 0 || one.number > one.most) {
       tell("scheduling." + std::string(one.key) + " must be between 0" + one.zero + " and " + std::to_string(one.most));
     }
+  }
+}
+
+void ConfigCheck::check_roles() {
+  for (std::size_t i = 0; i < config_.roles.size(); ++i) {
+    const RoleBinding& binding = config_.roles[i];
+    const std::string words = "role of '" + binding.subject.substr(0, 80) + "'";
+    const std::size_t colon = binding.subject.find(':');
+    const std::string_view kind = std::string_view(binding.subject).substr(0, colon);
+    if (colon == std::string::npos || (kind != "user" && kind != "group" && kind != "token"))
+      tell(words + ": a subject is user:NAME, group:NAME or token:NAME");
+    else if (!well_formed_name(binding.subject.substr(colon + 1)))
+      tell(words + ": " + std::string(kNameRule));
+    const auto same = [&](const QueueConfig& queue) { return queue.path == binding.queue; };
+    if (!binding.queue.empty() && std::none_of(config_.queues.begin(), config_.queues.end(), same))
+      tell(words + ": there is no queue '" + binding.queue.substr(0, 200) + "'");
+    if (i > 0 && !(config_.roles[i - 1] < binding))
+      tell(words + ": the same role at the same queue is listed twice; keep one");
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/fields.h"
 #include "base/result.h"
 #include "model/job.h"
+#include "model/role.h"
 
 namespace berth {
 
@@ -210,13 +211,14 @@ struct ClusterConfig {
   std::vector<QueueConfig> queues;           // parents before children
   std::vector<PriorityClassConfig> priority_classes;
   SchedulingConfig scheduling;
+  std::vector<RoleBinding> roles;  // sorted; beside these, each token has a role of its own (TokenCreated)
   bool operator==(const ClusterConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
                       field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
                       field("queues", &ClusterConfig::queues),
                       field("priority_classes", &ClusterConfig::priority_classes),
-                      field("scheduling", &ClusterConfig::scheduling));
+                      field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles));
   }
 };
 

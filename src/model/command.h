@@ -82,6 +82,14 @@ struct ConfirmClock {
   std::int64_t offset_ms = 0;
   std::string user;
 };
+// Creates a token that has a role at a queue. The caller has drawn it at random, and gives its digest.
+struct CreateToken {
+  TokenCreated token;
+};
+struct RevokeToken {
+  std::string name;
+  std::string user;
+};
 
 // The commands from here on are reports of backends.
 struct RegisterNode {
@@ -121,6 +129,6 @@ struct ReportCheckpoint {
 using Command =
     std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
                  ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
-                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock>;
+                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken>;
 
 }  // namespace berth

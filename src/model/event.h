@@ -487,6 +487,31 @@ struct ClockConfirmed {
   }
 };
 
+// A token was created. Only its SHA-256 digest is stored; the token itself is shown once to its creator.
+struct TokenCreated {
+  std::string name;
+  std::string digest;  // 64 hexadecimal digits
+  Role role = Role::kViewer;
+  std::string queue;    // where it has the role; empty: the root
+  std::string as_user;  // the owner of the jobs that it submits
+  Timestamp expires = Timestamp::never();
+  std::string user;  // the subject that created it
+  static constexpr auto fields() {
+    return field_list(field("name", &TokenCreated::name), field("digest", &TokenCreated::digest),
+                      field("role", &TokenCreated::role), field("queue", &TokenCreated::queue),
+                      field("as_user", &TokenCreated::as_user), field("expires", &TokenCreated::expires),
+                      field("user", &TokenCreated::user));
+  }
+};
+// A token was revoked; it is good for nothing from now on.
+struct TokenRevoked {
+  std::string name;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("name", &TokenRevoked::name), field("user", &TokenRevoked::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -494,7 +519,7 @@ using Event =
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
-                 ClockConfirmed>;
+                 ClockConfirmed, TokenCreated, TokenRevoked>;
 
 struct EventRecord {
   Seq seq = 0;

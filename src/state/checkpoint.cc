@@ -146,6 +146,10 @@ void State::write(Writer& out) const {
     if (!queue.evictions.save().empty()) evictions.push_back({queue.id, queue.evictions.save()});
   }
   out.put(evictions);
+  if (tokens_.empty()) return;
+  std::vector<Token> tokens;
+  for (const auto& [name, token] : tokens_) tokens.push_back(token);
+  out.put(tokens);
 }
 
 std::string State::save() const {
@@ -324,6 +328,12 @@ Result<State> State::load(std::string_view bytes) {
       return damaged;
     }
     state.queue_mut(saved.queue).evictions.load(std::move(saved.stopped));
+  }
+  std::vector<Token> tokens;
+  if (!in.at_end()) in.get(tokens);  // none, or an older checkpoint
+  for (Token& token : tokens) {
+    std::string name = token.name;
+    state.tokens_.emplace(std::move(name), std::move(token));
   }
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });

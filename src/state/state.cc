@@ -26,7 +26,8 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<CycleRan>(event) || std::holds_alternative<FragmentationAlarm>(event) ||
          std::holds_alternative<StartsSought>(event) || std::holds_alternative<ServiceUpdated>(event) ||
          std::holds_alternative<MoveOrdered>(event) || std::holds_alternative<NodeImagesChanged>(event) ||
-         std::holds_alternative<ClockConfirmed>(event);
+         std::holds_alternative<ClockConfirmed>(event) || std::holds_alternative<TokenCreated>(event) ||
+         std::holds_alternative<TokenRevoked>(event);
 }
 
 // Returns true if the event adds possible victims although nothing is released.

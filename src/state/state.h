@@ -69,6 +69,14 @@ struct PoolState {
   }
 };
 
+// A token that is not revoked. It may have expired.
+struct Token : TokenCreated {
+  Timestamp created;
+  static constexpr auto fields() {
+    return joined_fields(TokenCreated::fields(), field_list(field("created", &Token::created)));
+  }
+};
+
 // A maintenance window that is planned or has begun.
 struct Maintenance : MaintenancePlanned {
   bool begun = false;
@@ -155,6 +163,8 @@ class State {
   bool is_open_to(QueueId queue, std::uint32_t pool) const;
   bool may_use(QueueId queue, JobClass job_class, std::uint32_t pool) const;
 
+  // Tokens that are not revoked, by name.
+  const std::map<std::string, Token, std::less<>>& tokens() const { return tokens_; }
   // Maintenance windows that are planned or have begun, by name.
   const std::map<std::string, Maintenance, std::less<>>& maintenance() const { return maintenance_; }
   // Returns when the next maintenance window begins or ends; never() if there is none.
@@ -319,6 +329,8 @@ class State {
   void on(const MoveOrdered&) {}
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed&) {}
+  void on(const TokenCreated& event);
+  void on(const TokenRevoked& event);
 
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: used by save() and digest()
@@ -457,6 +469,7 @@ class State {
   std::set<std::pair<Timestamp, JobId>> deadlines_;   // pending jobs by the time at which they become urgent
   std::map<Timestamp, std::size_t> waits_by_minute_;  // how many pending jobs began to wait in that minute
   WaitIndex waits_;
+  std::map<std::string, Token, std::less<>> tokens_;
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
   std::set<std::pair<Timestamp, JobId>> departures_;

@@ -44,6 +44,10 @@ CALLS = [
     ("listNodes", "GET", "/v1/nodes", None),
     ("getNode", "GET", "/v1/nodes/n1", None),
     ("getClock", "GET", "/v1/clock", None),
+    ("getIdentity", "GET", "/v1/identity", None),
+    ("createToken", "POST", "/v1/tokens", {"name": "ci", "role": "member", "expires_in_s": 60}),
+    ("listTokens", "GET", "/v1/tokens", None),
+    ("revokeToken", "DELETE", "/v1/tokens/ci", None),
     ("confirmClock", "POST", "/v1/clock/confirm?offset_ms=5", None),  # it is right: a conflict, and documented
     ("cordonNode", "POST", "/v1/nodes/n1/cordon", None),
     ("uncordonNode", "POST", "/v1/nodes/n1/uncordon", None),

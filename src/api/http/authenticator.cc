@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::size_t kTokenDigits = 64;  // 256 bits in hexadecimal
 
-std::array<std::uint8_t, 32> digest_of(std::string_view token) {
-  std::array<std::uint8_t, 32> digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return digest;
-}
-
 // Closes on every path out; the files here are small and short-lived.
 class File {
  public:
@@ -49,6 +43,8 @@ bool is_token_text(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+}  // namespace
+
 Result<std::string> random_token() {
   std::array<unsigned char, kTokenDigits / 2> bytes;
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
@@ -62,6 +58,8 @@ Result<std::string> random_token() {
   OPENSSL_cleanse(bytes.data(), bytes.size());
   return token;
 }
+
+namespace {
 
 // Why this file may not hold a secret; empty if it may.
 std::string exposure_of(const struct stat& status) {
@@ -111,14 +109,29 @@ Result<void> create_token_file(const std::string& path, const std::string& token
 
 }  // namespace
 
-Result<void> Authenticator::add(std::string_view token, std::string subject) {
-  if (token.size() < 16) return invalid("a token of " + subject + " is shorter than 16 characters");
-  if (subject.empty()) return invalid("a token names no subject");
+TokenDigest digest_of(std::string_view token) {
+  TokenDigest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return digest;
+}
+
+std::string text_of(const TokenDigest& digest) {
+  std::string text;
+  for (const std::uint8_t byte : digest) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+Result<void> Authenticator::add(std::string_view token, policy::Subject subject) {
+  if (token.size() < 16) return invalid("a token of " + subject.name + " is shorter than 16 characters");
+  if (subject.name.empty()) return invalid("a token names no subject");
   entries_.push_back({digest_of(token), std::move(subject)});
   return {};
 }
 
-std::optional<std::string> Authenticator::subject_of(std::string_view authorization) const {
+std::optional<policy::Subject> Authenticator::subject_of(std::string_view authorization) const {
   const std::size_t space = authorization.find(' ');
   if (space == std::string_view::npos || !equals_ignoring_case(authorization.substr(0, space), "bearer")) {
     return std::nullopt;
@@ -128,8 +141,8 @@ std::optional<std::string> Authenticator::subject_of(std::string_view authorizat
   for (const Entry& entry : entries_) {  // all of them, whatever matches
     if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry;
   }
-  if (found == nullptr) return std::nullopt;
-  return found->subject;
+  if (found != nullptr) return found->subject;
+  return lookup_ ? lookup_(digest) : std::nullopt;
 }
 
 Result<std::string> load_or_create_token(const std::string& path) {

@@ -4,30 +4,45 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "policy/authorize.h"
 
 namespace berth::http {
 
+using TokenDigest = std::array<std::uint8_t, 32>;
+TokenDigest digest_of(std::string_view token);
+// 64 hexadecimal digits.
+std::string text_of(const TokenDigest& digest);
+
 class Authenticator {
  public:
+  // Finds tokens beyond those that were added: those of the state. Called on I/O threads.
+  using Lookup = std::function<std::optional<policy::Subject>(const TokenDigest&)>;
+  void look_up_by(Lookup lookup) { lookup_ = std::move(lookup); }
+
   // Several tokens may name one subject. Tokens shorter than 16 bytes are refused.
-  Result<void> add(std::string_view token, std::string subject);
+  Result<void> add(std::string_view token, policy::Subject subject);
 
   // The subject of an Authorization header ("Bearer <token>"), or nothing.
-  std::optional<std::string> subject_of(std::string_view authorization) const;
+  std::optional<policy::Subject> subject_of(std::string_view authorization) const;
 
  private:
   struct Entry {
-    std::array<std::uint8_t, 32> digest;
-    std::string subject;
+    TokenDigest digest;
+    policy::Subject subject;
   };
   std::vector<Entry> entries_;
+  Lookup lookup_;
 };
+
+// Returns a new token: 256 random bits in hexadecimal.
+Result<std::string> random_token();
 
 // Reads the token file (64 hex digits), or creates it with mode 0600 and 256 random bits. A file that others may read
 // or write, that belongs to another user, is no plain file, or holds something else is refused with what to do about

@@ -32,10 +32,10 @@ TEST_CASE("tokens: each names its subject, and nothing else does") {
   const std::string one(64, 'a');
   const std::string two(64, 'b');
   Authenticator authenticator;
-  REQUIRE(authenticator.add(one, "ann"));
-  REQUIRE(authenticator.add(two, "bob"));
-  CHECK(authenticator.subject_of("Bearer " + one) == "ann");
-  CHECK(authenticator.subject_of("bearer  " + two) == "bob");
+  REQUIRE(authenticator.add(one, {.name = "ann", .user = "ann"}));
+  REQUIRE(authenticator.add(two, {.name = "bob", .user = "bob"}));
+  CHECK(authenticator.subject_of("Bearer " + one)->name == "ann");
+  CHECK(authenticator.subject_of("bearer  " + two)->name == "bob");
   for (const std::string& header :
        std::vector<std::string>{"", one, "Bearer", "Bearer ", "Basic " + one, "Bearer " + one + "a",
                                 "Bearer " + one.substr(1), "Bearer " + one + " " + two, "Bearer\t" + one}) {
@@ -43,8 +43,8 @@ TEST_CASE("tokens: each names its subject, and nothing else does") {
     CHECK_FALSE(authenticator.subject_of(header));
   }
   CHECK_FALSE(Authenticator().subject_of("Bearer " + one));
-  CHECK_FALSE(authenticator.add("short", "eve"));
-  CHECK_FALSE(authenticator.add(one, ""));
+  CHECK_FALSE(authenticator.add("short", {.name = "eve", .user = "eve"}));
+  CHECK_FALSE(authenticator.add(one, {.name = "", .user = ""}));
 }
 
 TEST_CASE("token file: made once, for the owner alone, and read again") {

@@ -236,7 +236,8 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
       return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
                          "Bearer realm=\"berth\"");
     }
-    request.subject = std::move(*subject);
+    request.subject = subject->name;
+    request.principal = std::move(*subject);
   }
   if (*method == Method::kOptions) return answer_options(match, path);
   if (match.allowed.empty()) return problem(404, "not-found", "no such path");

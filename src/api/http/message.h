@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/authorize.h"
+
 namespace berth::http {
 
 enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kTrace };
@@ -32,7 +34,8 @@ struct Request {
   std::vector<Header> headers;                     // names in lower case, values as sent
   std::string body;
   std::string peer;             // "127.0.0.1:40112"
-  std::string subject;          // who asks, by the bearer token; empty on public routes
+  std::string subject;          // the name of the principal, for the log; empty on public routes
+  policy::Subject principal;    // whose token it is
   std::string idempotency_key;  // the Idempotency-Key header, or empty
   std::string last_event_id;    // the Last-Event-ID header of a resumed stream, or empty
   StreamFormat stream_format = StreamFormat::kServerSentEvents;  // what Accept asks for

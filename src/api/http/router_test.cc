@@ -54,7 +54,7 @@ Router sample_router() {
 
 Authenticator sample_authenticator() {
   Authenticator authenticator;
-  REQUIRE(authenticator.add(kToken, "ann"));
+  REQUIRE(authenticator.add(kToken, {.name = "ann", .user = "ann"}));
   return authenticator;
 }
 

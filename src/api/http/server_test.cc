@@ -134,7 +134,7 @@ Router test_router(Desk& desk) {
 struct Fixture {
   explicit Fixture(ServerOptions options = {}) {
     Authenticator authenticator;
-    REQUIRE(authenticator.add(kAnnsToken, "ann"));
+    REQUIRE(authenticator.add(kAnnsToken, {.name = "ann", .user = "ann"}));
     options.on_fault = [this](const std::string& fault) {
       const std::lock_guard lock(desk.mutex);
       faults.push_back(fault);

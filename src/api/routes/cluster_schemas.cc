@@ -53,6 +53,42 @@ Schema cluster() {
                  {"fragmentation_alarm", boolean("They have crossed the alert threshold of the configuration.")}});
 }
 
+void add_token_schemas(boost::json::object& schemas) {
+  const auto name = [] { return text("The token's name."); };
+  const auto role = [] { return word_of<Role>("Its role."); };
+  const auto queue = [] { return text("The queue at which it has the role; empty: the root."); };
+  const auto user = [] { return text("The owner of the jobs that it submits."); };
+  schemas["Token"] = object("A token that is not revoked.", {{"name", name()},
+                                                             {"role", role()},
+                                                             {"queue", queue()},
+                                                             {"user", user()},
+                                                             {"created", time("When it was created.")},
+                                                             {"created_by", text("The subject that created it.")},
+                                                             {"expires", time("When it ends.")},
+                                                             {"expired", boolean("It has ended.")}});
+  schemas["TokenList"] = object("Tokens.", {{"items", list("The tokens, by name.", reference("Token"))},
+                                            {"seq", integer("The event that the list reflects.")}});
+  schemas["TokenRequest"] =
+      closed(object("A new token.", {{"name", name()},
+                                     {"role", role()},
+                                     {"queue?", queue()},
+                                     {"user?", text("The owner of the jobs that it submits; absent: its name.")},
+                                     {"expires_in_s", integer("Seconds until it ends, at most 366 days.")}}));
+  schemas["TokenSecret"] = object("A new token, shown this once.", {{"name", name()},
+                                                                    {"role", role()},
+                                                                    {"queue", queue()},
+                                                                    {"user", user()},
+                                                                    {"expires", time("When it ends.")},
+                                                                    {"token", text("The token itself.")}});
+  schemas["TokenRevoked"] =
+      object("A token that was revoked.", {{"name", name()}, {"revoked", boolean("Always true.")}});
+  schemas["Identity"] =
+      object("Who the server takes you for.",
+             {{"subject", text("The subject, such as token:ci.")},
+              {"user", text("The owner of the jobs that it submits.")},
+              {"roles", list("Its roles.", object("A role at a queue.", {{"role", role()}, {"queue", queue()}}))}});
+}
+
 Schema clock() {
   return object("The server's clock and the wall clock of its machine.",
                 {{"time", time("The server's time, by which it decides.")},
@@ -308,6 +344,7 @@ void add_cluster_schemas(boost::json::object& schemas) {
   schemas["OpenApi"] = map("A document after OpenAPI 3.0.", {});
   schemas["Cluster"] = cluster();
   schemas["Clock"] = clock();
+  add_token_schemas(schemas);
   schemas["Queue"] = queue();
   schemas["Share"] = object("The arithmetic of a share.", {{"path", text("The queue's path.")},
                                                            {"lines", list("Step by step.", text("A sentence."))}});

@@ -255,6 +255,10 @@ Schema config() {
                name("Within one domain of this topology level, or node, it runs one trust domain.")}}));
   const Schema priority = closed(object("A priority class.", {{"value", priority_value("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
+  const Schema role = closed(object("A subject has a role at a queue and at all queues below it.",
+                                    {{"subject", text("user:NAME, group:NAME or token:NAME.")},
+                                     {"role", word_of<Role>("Its role.")},
+                                     {"queue?", text("The queue's path; absent: the root.")}}));
   return closed(object("The cluster as its operators write it (docs/configuration.md).",
                        {{"cluster?", name("Its name.")},
                         {"gpu_models?", map("GPU models, by name.", model)},
@@ -263,7 +267,8 @@ Schema config() {
                         {"priority_classes?", map("Priority classes, by name.",
                                                   either("A class.", {priority_value("Its value."), priority}))},
                         {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
-                        {"scheduling?", scheduling()}}));
+                        {"scheduling?", scheduling()},
+                        {"roles?", list("Which subject has which role at which queue.", role)}}));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ class FakeService : public Service {
     ++looks;
     look(View{state, now, {}, [this] { return gpu_utilization; }});
   }
-  WhyAnswer explain(JobId job) override {
+  WhyAnswer explain(JobId job, const policy::Subject&) override {
     ++looks;
     WhyAnswer answer;
     answer.job = job;
@@ -310,12 +310,19 @@ struct Ask {
   std::string type = "application/json";
 };
 
-// A server without sockets, with users admin and ann.
+// A server without sockets, with an admin, the members ann (everywhere) and bob (queue b), lea who leads queue b,
+// the operator ops, the auditor aud, and eve, who has no role.
 class Client {
  public:
   explicit Client(Service& service) : router_(make_router(service)) {
-    REQUIRE(tokens_.add("admin-0123456789abcdef", "admin"));
-    REQUIRE(tokens_.add("ann-0123456789abcdef", "ann"));
+    const std::vector<RoleBinding> roles = {{"admin", Role::kAdmin, ""},      {"user:ops", Role::kOperator, ""},
+                                            {"user:ann", Role::kMember, ""},  {"user:aud", Role::kAuditor, ""},
+                                            {"user:bob", Role::kMember, "b"}, {"user:lea", Role::kLead, "b"}};
+    for (const std::string user : {"admin", "ann", "aud", "bob", "eve", "lea", "ops"}) {
+      const std::string name = user == "admin" ? user : "user:" + user;
+      REQUIRE(tokens_.add(user + "-0123456789abcdef",
+                          {.name = name, .user = user, .roles = policy::roles_of(roles, name)}));
+    }
   }
 
   std::shared_ptr<RecordedAnswer> send(const Ask& ask) const {

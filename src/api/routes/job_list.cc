@@ -33,6 +33,7 @@ bool runs_on(const JobState& job, NodeId node) {
 
 // What live and finished jobs are asked alike.
 bool matches(const JobFilter& filter, const JobState& job) {
+  if (filter.visible && !filter.visible(job.spec.queue, job.spec.user)) return false;
   if (!filter.queue.empty() && !is_in_subtree(job.spec.queue, filter.queue)) return false;
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
   if (!filter.name.empty() && job.spec.name != filter.name) return false;

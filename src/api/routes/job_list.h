@@ -29,6 +29,8 @@ struct JobFilter {
   Labels labels = {};                   // all of them
   std::optional<Timestamp> since = {};  // finished not before it, or live
   std::optional<Timestamp> until = {};  // submitted before it
+  // Which jobs the subject may see, by queue path and user; nothing: all.
+  std::function<bool(std::string_view, std::string_view)> visible = {};
 };
 
 // The last live job seen; or that the list is among the finished ones, before this history cursor.

@@ -4,6 +4,7 @@
 #include <boost/json/array.hpp>
 #include <limits>
 
+#include "api/routes/access.h"
 #include "api/routes/documents.h"
 #include "api/routes/job_list.h"
 #include "api/routes/json_text.h"
@@ -26,15 +27,43 @@ using http::Request;
 using http::Responder;
 using http::ResponseDoc;
 
-constexpr std::string_view kAdmin = "admin";
-
 // --- submit ---
 
-// A job belongs to whoever submits it, unless an admin names somebody else.
-Result<void> reconcile_user(JobSpec& spec, const std::string& subject) {
-  if (spec.user.empty()) spec.user = subject;
-  if (spec.user == subject || subject == kAdmin) return {};
-  return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject + "' only"};
+// Sets the queue of a job that names none: the only leaf queue in which its subject may submit.
+Result<void> choose_queue(const state::State& state, JobSpec& spec, const Request& request) {
+  std::vector<std::string> allowed;
+  for (const state::QueueState& queue : state.queues()) {
+    if (queue.removed || !queue.is_leaf() || queue.id == state.root()) continue;
+    const policy::Object object{queue.path, spec.user};
+    if (policy::authorize(request.principal, policy::Verb::kSubmit, object).allowed) allowed.push_back(queue.path);
+  }
+  if (allowed.empty()) return denial(request, policy::Verb::kSubmit, {}, {.needs = Role::kMember});
+  if (allowed.size() == 1) {
+    spec.queue = allowed.front();
+    return {};
+  }
+  std::sort(allowed.begin(), allowed.end());
+  std::string text = "queue is missing; you may submit to ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(allowed.size(), 10); ++i) text += (i == 0 ? "" : ", ") + allowed[i];
+  return invalid(text + (allowed.size() > 10 ? " and others" : ""));
+}
+
+// A job belongs to the user of its submitter, unless the subject may submit for others, as an admin may.
+std::optional<Error> refuse_submission(Service& service, JobSpec& spec, const Request& request) {
+  const policy::Subject& subject = request.principal;
+  if (spec.user.empty()) spec.user = subject.user;
+  if (policy::authorize(subject, policy::Verb::kSubmit, {{}, spec.user}).allowed) return std::nullopt;
+  if (spec.queue.empty()) {
+    Result<void> chosen;
+    service.read([&](const View& view) { chosen = choose_queue(view.state, spec, request); });
+    if (!chosen) return chosen.error();
+  }
+  const policy::Object object{spec.queue, spec.user};
+  const policy::Decision decision = policy::authorize(subject, policy::Verb::kSubmit, object);
+  if (decision.allowed) return std::nullopt;
+  if (policy::authorize(subject, policy::Verb::kSubmit, {spec.queue, subject.user}).allowed)
+    return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject.user + "' only"};
+  return denial(request, policy::Verb::kSubmit, object, decision);
 }
 
 http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
@@ -53,8 +82,8 @@ void submit_job(Service& service, const Request& request, const Responder& respo
     responder.fail(spec.error());
     return;
   }
-  if (auto ok = reconcile_user(*spec, request.subject); !ok) {
-    responder.fail(ok.error());
+  if (const auto refusal = refuse_submission(service, *spec, request)) {
+    responder.fail(*refusal);
     return;
   }
   const std::string name = spec->name;
@@ -89,15 +118,24 @@ Result<Labels> labels_in(std::string_view text) {
   return labels;
 }
 
+// Returns which jobs the subject may see; nothing: all.
+std::function<bool(std::string_view, std::string_view)> visible_to(const Request& request) {
+  if (policy::authorize(request.principal, policy::Verb::kSeeJob, {}).allowed) return {};
+  return [principal = request.principal](std::string_view queue, std::string_view user) {
+    return policy::authorize(principal, policy::Verb::kSeeJob, {queue, user}).allowed;
+  };
+}
+
 Result<JobQuery> job_query_of(const Request& request) {
   JobQuery query;
   query.filter = {.queue = text_of(request, "queue"),
-                  .user = flag_of(request, "mine") ? request.subject : text_of(request, "user"),
+                  .user = flag_of(request, "mine") ? request.principal.user : text_of(request, "user"),
                   .name = text_of(request, "name"),
                   .node = text_of(request, "node"),
                   .phase = word_of<JobPhase>(request, "phase"),
                   .kind = word_of<JobKind>(request, "kind"),
                   .parent = {}};
+  query.filter.visible = visible_to(request);
   const std::int64_t parent = integer_of(request, "parent", 0);
   if (parent != 0) query.filter.parent = JobId(static_cast<std::uint64_t>(parent));
   auto labels = labels_in(text_of(request, "label"));
@@ -242,7 +280,7 @@ void explain_job(Service& service, const Request& request, const Responder& resp
     responder.send(json_answer(why_view(over, JobPhase::kFinished)));
     return;
   }
-  responder.send(json_answer(why_view(service.explain(id.value()), *phase)));
+  responder.send(json_answer(why_view(service.explain(id.value(), request.principal), *phase)));
 }
 
 // --- commands ---

@@ -16,9 +16,14 @@ using http::Method;
 using http::Request;
 using http::Responder;
 
-void list_queues(Service& service, const Responder& responder) {
+void list_queues(Service& service, const Request& request, const Responder& responder) {
   json::object body;
-  service.read([&](const View& view) { body = {{"items", queue_views(view.state)}, {"seq", view.state.last_seq()}}; });
+  service.read([&](const View& view) {
+    const auto visible = [&](std::string_view path) {
+      return policy::authorize(request.principal, policy::Verb::kSeeQueue, {path}).allowed;
+    };
+    body = {{"items", queue_views(view.state, visible)}, {"seq", view.state.last_seq()}};
+  });
   responder.send(json_answer(body));
 }
 
@@ -48,16 +53,17 @@ void get_share(Service& service, const Request& request, const Responder& respon
 }  // namespace
 
 void add_queue_routes(http::Router& router, Service& service) {
-  router.add({.method = Method::kGet,
-              .pattern = "/v1/queues",
-              .access = Access::kToken,
-              .threads = http::Threads::kReads,
-              .doc = {.operation_id = "listQueues",
-                      .summary = "All queues, by path.",
-                      .responses = {{.status = 200, .description = "The queues.", .schema = "QueueList"}},
-                      .description = "The root of the tree is the cluster itself and is not listed.",
-                      .tags = {"queues"}},
-              .handler = [&service](const Request&, const Responder& to) { list_queues(service, to); }});
+  router.add(
+      {.method = Method::kGet,
+       .pattern = "/v1/queues",
+       .access = Access::kToken,
+       .threads = http::Threads::kReads,
+       .doc = {.operation_id = "listQueues",
+               .summary = "All queues, by path.",
+               .responses = {{.status = 200, .description = "The queues.", .schema = "QueueList"}},
+               .description = "The root of the tree is the cluster itself and is not listed.",
+               .tags = {"queues"}},
+       .handler = [&service](const Request& request, const Responder& to) { list_queues(service, request, to); }});
   router.add(
       {.method = Method::kGet,
        .pattern = "/v1/queues/{path}",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/http/openapi.h"
+#include "api/routes/access.h"
 #include "api/routes/json_text.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/schemas.h"
@@ -52,8 +53,9 @@ http::Router make_router(Service& service) {
   add_usage_routes(router, service);
   add_event_routes(router, service);
   add_snapshot_routes(router, service);
+  add_token_routes(router, service);
   add_document_route(router, service);
-  return router;
+  return guarded(router, service);
 }
 
 }  // namespace berth::api

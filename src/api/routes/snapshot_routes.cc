@@ -30,7 +30,7 @@ Snapshot take_snapshot(const View& view) {
   Snapshot snapshot{.seq = view.state.last_seq(),
                     .time = view.state.now(),
                     .config = view.state.config(),
-                    .queues = queue_views(view.state),
+                    .queues = queue_views(view.state, [](std::string_view) { return true; }),
                     .nodes = {},
                     .jobs = {}};
   for (const state::NodeState& node : view.state.nodes()) snapshot.nodes.push_back(show_node(view.state, node));

@@ -310,10 +310,10 @@ json::object queue_view_by_itself(const View& of, const QueueState& queue) {
   return view;
 }
 
-json::array queue_views(const State& state) {
+json::array queue_views(const State& state, const std::function<bool(std::string_view)>& visible) {
   std::vector<const QueueState*> shown;
   for (const QueueState& queue : state.queues()) {
-    if (!queue.removed && queue.id != state.root()) shown.push_back(&queue);
+    if (!queue.removed && queue.id != state.root() && visible(queue.path)) shown.push_back(&queue);
   }
   std::sort(shown.begin(), shown.end(), [](const auto* a, const auto* b) { return a->path < b->path; });
   json::array views;

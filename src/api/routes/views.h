@@ -92,7 +92,7 @@ boost::json::object window_view(const state::State& state, const state::Maintena
 boost::json::object queue_view(const state::State& state, const state::QueueState& queue);
 // With its terms of eviction and, where one user's part is limited, what each user has there.
 boost::json::object queue_view_by_itself(const View& view, const state::QueueState& queue);
-boost::json::array queue_views(const state::State& state);
+boost::json::array queue_views(const state::State& state, const std::function<bool(std::string_view)>& visible);
 
 boost::json::object cluster_view(const View& view, const ServerFacts& facts);
 boost::json::object usage_view(const UsageReport& report, bool simulated_gpus);

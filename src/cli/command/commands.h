@@ -20,6 +20,8 @@ Result<int> run(const NodesOptions& options, Session& session);
 Result<int> run(const NodeActionOptions& options, Session& session);
 Result<int> run(const MaintenanceOptions& options, Session& session);
 Result<int> run(const ClockOptions& options, Session& session);
+Result<int> run(const TokenOptions& options, Session& session);
+Result<int> run(const WhoamiOptions& options, Session& session);
 Result<int> run(const CapacityOptions& options, Session& session);
 Result<int> run(const AdviseOptions& options, Session& session);
 Result<int> run(const EventsOptions& options, Session& session);

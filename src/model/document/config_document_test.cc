@@ -63,6 +63,7 @@ ClusterConfig random_config(Random& random) {
   config.name = "demo-" + std::to_string(random.below(9));
   config.gpu_models = {{"H100", random.between(1, 3000), random.between(0, 100'000)}, {"a.b_c-9", 500, 0}};
   if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
+  if (random.chance(300)) config.roles = {{"group:nlp", Role::kLead, ""}, {"user:ada", Role::kAdmin, ""}};
   if (config.pools.size() > 1) {
     if (random.chance(300)) config.pools[1].classes = {JobClass::kInference, JobClass::kDev};
     config.pools[1].burst = random.chance(300);
@@ -176,7 +177,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"quues: {}\n", "cluster.yaml:1:1: there is no key 'quues'; did you mean 'queues'?"},
       {"zzz: {}\n",
        "cluster.yaml:1:1: there is no key 'zzz'; known are cluster, gpu_models, pools, topology, "
-       "priority_classes, queues, scheduling"},
+       "priority_classes, queues, scheduling, roles"},
       {"cluster: [a]\n", "cluster.yaml:1:10: cluster: this is a list; give a string"},
       {"cluster: ../x\n",
        "cluster.yaml:1:10: cluster: '../x' is not a name; use 1-63 letters, digits, '-', '_' or "

@@ -63,6 +63,7 @@ class ConfigReader {
         {"priority_classes", [this](const Value& value) { read_priority_classes(value); }},
         {"queues", [this](const Value& value) { watch(value, ConfigPart::kQueues, [&] { read_queues(value, ""); }); }},
         {"scheduling", [this](const Value& value) { read_scheduling(value); }},
+        {"roles", [this](const Value& value) { read_roles(value); }},
     });
     // A key at the top that is not known may be one of the parts, mistyped.
     const auto& mistakes = document.reading().mistakes();
@@ -148,6 +149,26 @@ class ConfigReader {
   static void read_classes(const Value& value, PoolConfig& pool) {
     value.each_item([&](const Value& item) { pool.classes.push_back(item.word<JobClass>()); });
     if (pool.classes.empty()) value.refuse("classes is empty, so that nobody could use the pool; leave it out for all");
+  }
+
+  void read_roles(const Value& value) {
+    config_.roles.clear();
+    value.each_item([this](const Value& body) {
+      RoleBinding binding;
+      const std::size_t unset = EnumNames<Role>::kNames.size();
+      std::size_t role = unset;
+      body.map({
+          {"subject", [&](const Value& v) { binding.subject = v.string(); }},
+          {"role", [&](const Value& v) { role = static_cast<std::size_t>(v.word<Role>()); }},
+          {"queue", [&](const Value& v) { binding.queue = v.string(); }},
+      });
+      if (binding.subject.empty()) body.refuse("a role needs a subject: user:NAME, group:NAME or token:NAME");
+      if (role == unset) body.refuse("a role needs its name, such as role: member");
+      binding.role = static_cast<Role>(role == unset ? 0 : role);
+      places_.note("role of '" + binding.subject + "'", body.node().at);
+      config_.roles.push_back(std::move(binding));
+    });
+    std::sort(config_.roles.begin(), config_.roles.end());
   }
 
   void read_topology(const Value& value) {

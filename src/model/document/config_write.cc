@@ -98,6 +98,18 @@ Node pools_node(const ClusterConfig& config) {
   return list;
 }
 
+Node roles_node(const ClusterConfig& config) {
+  Node list = list_node();
+  for (const RoleBinding& binding : config.roles) {
+    Node body = map_node();
+    body.set("subject", string_node(binding.subject));
+    body.set("role", string_node(name_of(binding.role)));
+    if (!binding.queue.empty()) body.set("queue", string_node(binding.queue));
+    list.items.push_back(std::move(body));
+  }
+  return list;
+}
+
 Node priority_classes_node(const ClusterConfig& config) {
   Node map = map_node();
   for (const PriorityClassConfig& one : config.priority_classes) {
@@ -226,6 +238,10 @@ Lines lines_of(const ClusterConfig& config) {
   for (const QueueConfig& queue : config.queues)
     flatten(queue_node(queue, Defaults::kShown), "queues." + queue.path, lines);
   flatten(scheduling_node(config.scheduling, Defaults::kShown), "scheduling", lines);
+  for (const RoleBinding& binding : config.roles) {
+    lines["roles." + binding.subject + "." + std::string(name_of(binding.role)) + " at " +
+          (binding.queue.empty() ? "the root" : binding.queue)] = "true";
+  }
   return lines;
 }
 
@@ -241,6 +257,7 @@ Node config_node(const ClusterConfig& config) {
   document.set("queues", queues_node(children_of(config), ""));
   Node scheduling = scheduling_node(config.scheduling, Defaults::kOmitted);
   if (!scheduling.entries.empty()) document.set("scheduling", std::move(scheduling));
+  if (!config.roles.empty()) document.set("roles", roles_node(config));
   return document;
 }
 

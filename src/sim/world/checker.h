@@ -258,6 +258,8 @@ class Checker : public Witness {
   void on(const ReservationDropped& event);
   void on(const MoveNominated& event);
   void on(const MoveOrdered& event);
+  void on(const TokenCreated&) {}
+  void on(const TokenRevoked&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);

@@ -1,0 +1,191 @@
+#include "api/routes/access.h"
+
+#include <algorithm>
+#include <array>
+
+#include "api/http/authenticator.h"
+#include "api/routes/request_reading.h"
+#include "base/check.h"
+
+namespace berth::api {
+namespace {
+
+using http::Request;
+using http::Responder;
+using policy::Decision;
+using policy::Object;
+using policy::Verb;
+
+enum class On : std::uint8_t {
+  kCluster,  // the root
+  kQueue,    // the queue {path}
+  kParent,   // the queue above {path}
+  kJob,      // the job {id}
+  kRows,     // the handler asks for each row, or for the queue of a submission
+  kAnyone,   // every subject that the server knows
+};
+
+struct Rule {
+  std::string_view operation;
+  On on;
+  Verb verb;
+};
+
+constexpr std::array kRules{
+    Rule{"getOpenApi", On::kAnyone, Verb::kSeeQueue},
+    Rule{"getHealth", On::kAnyone, Verb::kSeeQueue},
+    Rule{"getReadiness", On::kAnyone, Verb::kSeeQueue},
+    Rule{"getIdentity", On::kAnyone, Verb::kSeeQueue},
+    Rule{"getCluster", On::kCluster, Verb::kSeeServer},
+    Rule{"getMetrics", On::kCluster, Verb::kSeeServer},
+    Rule{"getCapacity", On::kCluster, Verb::kSeeServer},
+    Rule{"getAdvice", On::kCluster, Verb::kSeeServer},
+    Rule{"getClock", On::kCluster, Verb::kSeeServer},
+    Rule{"confirmClock", On::kCluster, Verb::kConfirmClock},
+    Rule{"getSnapshot", On::kCluster, Verb::kSeeEvents},
+    Rule{"listEvents", On::kCluster, Verb::kSeeEvents},
+    Rule{"getUsage", On::kCluster, Verb::kSeeUsage},
+    Rule{"getConfig", On::kCluster, Verb::kSeeConfig},
+    Rule{"diffConfig", On::kCluster, Verb::kSeeConfig},
+    Rule{"putConfig", On::kCluster, Verb::kChangeConfig},
+    Rule{"listQueues", On::kRows, Verb::kSeeQueue},
+    Rule{"getQueue", On::kQueue, Verb::kSeeQueue},
+    Rule{"explainShare", On::kParent, Verb::kSeeQueue},
+    Rule{"listNodes", On::kCluster, Verb::kSeeNodes},
+    Rule{"getNode", On::kCluster, Verb::kSeeNodes},
+    Rule{"listMaintenance", On::kCluster, Verb::kSeeNodes},
+    Rule{"planMaintenance", On::kCluster, Verb::kManageNodes},
+    Rule{"cancelMaintenance", On::kCluster, Verb::kManageNodes},
+    Rule{"cordonNode", On::kCluster, Verb::kManageNodes},
+    Rule{"uncordonNode", On::kCluster, Verb::kManageNodes},
+    Rule{"drainNode", On::kCluster, Verb::kManageNodes},
+    Rule{"fenceNode", On::kCluster, Verb::kManageNodes},
+    Rule{"submitJob", On::kRows, Verb::kSubmit},
+    Rule{"listJobs", On::kRows, Verb::kSeeJob},
+    Rule{"getJob", On::kJob, Verb::kSeeJob},
+    Rule{"explainJob", On::kJob, Verb::kSeeJob},
+    Rule{"getJobLog", On::kJob, Verb::kReadLog},
+    Rule{"cancelJob", On::kJob, Verb::kStopJob},
+    Rule{"signalJob", On::kJob, Verb::kStopJob},
+    Rule{"holdJob", On::kJob, Verb::kHoldJob},
+    Rule{"releaseJob", On::kJob, Verb::kHoldJob},
+    Rule{"prioritizeJob", On::kJob, Verb::kPrioritizeJob},
+    Rule{"moveJob", On::kJob, Verb::kMoveJob},
+    Rule{"reportCheckpoint", On::kJob, Verb::kReportCheckpoint},
+    Rule{"listTokens", On::kCluster, Verb::kManageTokens},
+    Rule{"createToken", On::kCluster, Verb::kManageTokens},
+    Rule{"revokeToken", On::kCluster, Verb::kManageTokens},
+};
+
+const Rule& rule_of(const std::string& operation) {
+  const auto rule =
+      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& one) { return one.operation == operation; });
+  BERTH_CHECK(rule != kRules.end());  // every operation has a rule
+  return *rule;
+}
+
+// The queue and the owner of a job, whether it lives or has finished; nothing if there is none.
+struct JobObject {
+  std::string queue;
+  std::string owner;
+};
+
+std::optional<JobObject> job_object(Service& service, JobId id) {
+  std::optional<JobObject> found;
+  service.read([&](const View& view) {
+    if (const state::JobState* job = view.state.job(id)) found = {view.state.queue(job->queue).path, job->spec.user};
+  });
+  if (found) return found;
+  if (const auto past = service.past_job(id)) found = {past->job.spec.queue, past->job.spec.user};
+  return found;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+std::optional<Error> refuse_object(const Request& request, Verb verb, const Object& object) {
+  const Decision decision = policy::authorize(request.principal, verb, object);
+  if (decision.allowed) return std::nullopt;
+  return denial(request, verb, object, decision);
+}
+
+// A job that the subject may not see is refused as one that does not exist.
+std::optional<Error> refuse_job(Service& service, const Request& request, Verb verb) {
+  if (policy::authorize(request.principal, verb, {}).allowed &&
+      policy::authorize(request.principal, Verb::kSeeJob, {}).allowed)
+    return std::nullopt;  // any job
+  const auto id = job_id_of(request);
+  if (!id) return std::nullopt;  // the handler says what is wrong with it
+  const auto job = job_object(service, *id);
+  if (!job) return std::nullopt;
+  const Object object{job->queue, job->owner};
+  if (refuse_object(request, Verb::kSeeJob, object)) return not_found("no such job " + std::to_string(id->value()));
+  return refuse_object(request, verb, object);
+}
+
+std::optional<Error> refuse_rows(const Request& request, Verb verb) {
+  if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
+  return denial(request, verb, {}, {});
+}
+
+std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
+  switch (rule.on) {
+    case On::kAnyone:
+      return std::nullopt;
+    case On::kCluster:
+      return refuse_object(request, rule.verb, {});
+    case On::kQueue: {
+      const std::string& path = request.path_params.at("path");
+      if (refuse_object(request, rule.verb, {path})) return not_found("no such queue '" + path.substr(0, 200) + "'");
+      return std::nullopt;
+    }
+    case On::kParent: {
+      const std::string path = request.path_params.at("path");
+      if (refuse_object(request, rule.verb, {path})) return not_found("no such queue '" + path.substr(0, 200) + "'");
+      const std::string above = parent_of(path);
+      return refuse_object(request, rule.verb, {above});
+    }
+    case On::kJob:
+      return refuse_job(service, request, rule.verb);
+    case On::kRows:
+      return refuse_rows(request, rule.verb);
+  }
+  return Error{ErrorCode::kDenied, "denied"};
+}
+
+}  // namespace
+
+policy::Subject admin_subject() { return {.name = "admin", .user = "admin", .roles = {{"admin", Role::kAdmin, ""}}}; }
+
+Error denial(const Request& request, Verb verb, const Object& object, const Decision& decision) {
+  std::string text =
+      request.principal.name + " may not " + std::string(name_of(verb)) +
+      (object.queue.empty() ? " in this cluster" : " in queue " + std::string(object.queue).substr(0, 200));
+  if (decision.needs) text += "; that takes the role " + std::string(name_of(*decision.needs)) + " there";
+  return {ErrorCode::kDenied, text};
+}
+
+http::Router guarded(const http::Router& open, Service& service) {
+  http::Router router;
+  for (http::Route route : open.routes()) {
+    const Rule& rule = rule_of(route.doc.operation_id.text);
+    // The guard of a job looks for it.
+    if (rule.on == On::kJob && route.threads == http::Threads::kIo) route.threads = http::Threads::kReads;
+    if (route.access == http::Access::kToken) {
+      route.handler = [&service, &rule, handler = std::move(route.handler)](const Request& request,
+                                                                            const Responder& to) {
+        if (const auto refusal = refuse(service, request, rule)) {
+          to.fail(*refusal);
+          return;
+        }
+        handler(request, to);
+      };
+    }
+    router.add(std::move(route));
+  }
+  return router;
+}
+
+}  // namespace berth::api

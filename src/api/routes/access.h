@@ -1,0 +1,25 @@
+#pragma once
+// Who may do what by the API: the rule of each operation, and the guard that holds every request to it. A table of
+// routes with an operation that has no rule ends the server at start (make_router).
+
+#include <string_view>
+#include <vector>
+
+#include "api/http/router.h"
+#include "api/service.h"
+#include "policy/authorize.h"
+
+namespace berth::api {
+
+// The subject of the token in the data directory: an admin at the root.
+policy::Subject admin_subject();
+
+// What is said to a subject that is denied: verb, object, and the least role that could.
+Error denial(const http::Request& request, policy::Verb verb, const policy::Object& object,
+             const policy::Decision& decision);
+
+// Returns the same table with every handler behind the rule of its operation. Where a rule leaves the decision to the
+// handler (each row of a list, the queue of a submission), a subject that could be allowed nothing is denied already.
+http::Router guarded(const http::Router& open, Service& service);
+
+}  // namespace berth::api

@@ -1,0 +1,42 @@
+#include "daemon/access_table.h"
+
+#include <variant>
+
+namespace berth::daemon {
+
+AccessTable::AccessTable(const state::State& state) : configured_(state.config().roles) {
+  for (const auto& [name, token] : state.tokens()) {
+    by_digest_.emplace(token.digest, token);
+    digest_of_.emplace(name, token.digest);
+  }
+}
+
+void AccessTable::on(const Event& event) {
+  if (const auto* configured = std::get_if<ClusterConfigured>(&event)) {
+    const std::lock_guard lock(mutex_);
+    configured_ = configured->config.roles;
+  } else if (const auto* created = std::get_if<TokenCreated>(&event)) {
+    const std::lock_guard lock(mutex_);
+    by_digest_.insert_or_assign(created->digest, *created);
+    digest_of_.insert_or_assign(created->name, created->digest);
+  } else if (const auto* revoked = std::get_if<TokenRevoked>(&event)) {
+    const std::lock_guard lock(mutex_);
+    const auto known = digest_of_.find(revoked->name);
+    if (known == digest_of_.end()) return;
+    by_digest_.erase(known->second);
+    digest_of_.erase(known);
+  }
+}
+
+std::optional<policy::Subject> AccessTable::find(const std::string& digest, Timestamp now) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = by_digest_.find(digest);
+  if (known == by_digest_.end() || known->second.expires <= now) return std::nullopt;
+  const TokenCreated& token = known->second;
+  policy::Subject subject{.name = "token:" + token.name, .user = token.as_user};
+  subject.roles = policy::roles_of(configured_, subject.name);
+  subject.roles.push_back({subject.name, token.role, token.queue});
+  return subject;
+}
+
+}  // namespace berth::daemon

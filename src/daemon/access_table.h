@@ -1,0 +1,35 @@
+#pragma once
+// Which tokens are good and what each may do, for the threads that serve the API. It never waits for a read of the
+// state. The reader tells it of each event before the event is answered, so that what was answered is in force.
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+#include "policy/authorize.h"
+#include "state/state.h"
+
+namespace berth::daemon {
+
+class AccessTable {
+ public:
+  // Begins with the tokens and roles of the state.
+  explicit AccessTable(const state::State& state);
+
+  void on(const Event& event);
+
+  // Returns the subject of the token with this digest (64 hexadecimal digits) and its roles; nothing if there is no
+  // such token, or if it has expired by `now`.
+  std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, TokenCreated> by_digest_;
+  std::map<std::string, std::string> digest_of_;  // by name
+  std::vector<RoleBinding> configured_;
+};
+
+}  // namespace berth::daemon

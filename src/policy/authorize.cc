@@ -1,0 +1,52 @@
+#include "policy/authorize.h"
+
+#include <algorithm>
+
+namespace berth::policy {
+namespace {
+
+bool reaches(Reach reach, const Subject& subject, const Object& object) {
+  if (reach == Reach::kAll) return true;
+  return reach == Reach::kOwn && !subject.user.empty() && object.owner == subject.user;
+}
+
+std::optional<Role> least_role(const Subject& subject, Verb verb, const Object& object) {
+  for (std::size_t role = 0; role < EnumNames<Role>::kNames.size(); ++role) {
+    if (reaches(reach_of(static_cast<Role>(role), verb), subject, object)) return static_cast<Role>(role);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_at_or_below(std::string_view path, std::string_view ancestor) {
+  if (ancestor.empty() || path == ancestor) return true;
+  return path.size() > ancestor.size() && path.starts_with(ancestor) && path[ancestor.size()] == '/';
+}
+
+Decision authorize(const Subject& subject, Verb verb, const Object& object) {
+  for (const RoleBinding& binding : subject.roles) {
+    if (is_at_or_below(object.queue, binding.queue) && reaches(reach_of(binding.role, verb), subject, object))
+      return {.allowed = true, .by = binding};
+  }
+  return {.needs = least_role(subject, verb, object)};
+}
+
+Reach reach_anywhere(const Subject& subject, Verb verb) {
+  Reach best = Reach::kNone;
+  for (const RoleBinding& binding : subject.roles) best = std::max(best, reach_of(binding.role, verb));
+  return best;
+}
+
+std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
+                                  std::span<const std::string> groups) {
+  std::vector<RoleBinding> found;
+  if (name.empty()) return found;
+  for (const RoleBinding& binding : bindings) {
+    if (binding.subject == name || std::find(groups.begin(), groups.end(), binding.subject) != groups.end())
+      found.push_back(binding);
+  }
+  return found;
+}
+
+}  // namespace berth::policy

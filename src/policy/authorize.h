@@ -1,0 +1,50 @@
+#pragma once
+// Authorization: a subject may do what a role of its bindings allows at the queue of the object or at a queue above it.
+// What no binding allows is denied. Total and pure: no clock, no I/O.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/job.h"
+#include "model/role.h"
+#include "policy/roles.h"
+
+namespace berth::policy {
+
+// The subject of a request, as the server has authenticated it, with its roles at that moment.
+struct Subject {
+  std::string name;       // `user:ada`, `token:ci`
+  std::string user = {};  // the owner of the jobs that it submits: `ada`
+  std::vector<RoleBinding> roles = {};
+};
+
+// What is asked about: a queue, or a job of it. The empty path is the root: the whole cluster.
+struct Object {
+  std::string_view queue = {};
+  std::string_view owner = {};  // the user of the job; empty for what belongs to no user
+};
+
+struct Decision {
+  bool allowed = false;
+  std::optional<RoleBinding> by = {};  // the binding that allows it
+  // If denied: the least role that would allow it, bound at the queue of the object.
+  std::optional<Role> needs = {};
+};
+
+Decision authorize(const Subject& subject, Verb verb, const Object& object);
+
+// Returns the greatest reach of the verb that the subject has at any queue. What lists show is decided for each row; a
+// subject with no reach at all is refused the list.
+Reach reach_anywhere(const Subject& subject, Verb verb);
+
+// Returns the bindings of the subject `name` and of its groups.
+std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
+                                  std::span<const std::string> groups = {});
+
+// Returns true if `path` is `ancestor` or a queue below it. Every path is below the empty one.
+bool is_at_or_below(std::string_view path, std::string_view ancestor);
+
+}  // namespace berth::policy

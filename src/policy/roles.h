@@ -1,0 +1,49 @@
+#pragma once
+// The verbs of the API and which role has which. This table is the code, the table of docs/roles.md (a test compares
+// them), and what the routes declare.
+
+#include <cstdint>
+
+#include "base/fields.h"
+#include "model/role.h"
+
+namespace berth::policy {
+
+enum class Verb : std::uint8_t {
+  kSeeQueue,          // its limits, use and counts of jobs
+  kSeeJob,            // a job's document, state, reasons and history
+  kReadLog,           // what its tasks have written
+  kSubmit,            // start a job in the queue
+  kStopJob,           // cancel it, or send it a signal
+  kHoldJob,           // hold and release it
+  kPrioritizeJob,     // change its priority
+  kMoveJob,           // move it to other nodes
+  kReportCheckpoint,  // acknowledge that its work is saved
+  kSeeUsage,          // GPU time by queue and user
+  kSeeNodes,          // nodes, their GPUs, drains and maintenance
+  kManageNodes,       // cordon, drain, fence, plan maintenance
+  kSeeConfig,         // the configuration document
+  kChangeConfig,      // apply another one
+  kSeeEvents,         // all events, whatever their queue
+  kSeeServer,         // status, metrics, capacity, advice
+  kConfirmClock,      // say that the wall clock is right
+  kManageTokens,      // create, list and revoke tokens
+};
+
+// On which objects of its queue and the queues below a role has a verb.
+enum class Reach : std::uint8_t {
+  kNone,
+  kOwn,  // only what belongs to the subject
+  kAll,
+};
+
+Reach reach_of(Role role, Verb verb);
+
+}  // namespace berth::policy
+
+namespace berth {
+BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
+                 "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
+                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens");
+BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
+}  // namespace berth

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Tokens and roles on a real server: created, limited to a queue, kept over a restart, expired, revoked; and two tenants
+of whom neither reads anything that the other wrote, by any route."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+
+from server import Problem, Server, berth_binary, fresh_directory
+
+CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
+
+
+class Tenant:
+    def __init__(self, server, name, queue, role="member", seconds=3600):
+        self.server, self.name, self.queue = server, name, queue
+        self.token = server.ask("POST", "/v1/tokens", {"name": name, "role": role, "queue": queue,
+                                                       "expires_in_s": seconds})["token"]
+
+    def ask(self, method, path, body=None):
+        return self.server.ask(method, path, body, {"Authorization": "Bearer " + self.token})
+
+    def status(self, method, path, body=None):
+        try:
+            self.ask(method, path, body)
+            return 200
+        except Problem as problem:
+            return problem.status
+
+    def readable(self, path):
+        """The bytes of an answer, a refusal as well; a stream is read for a moment."""
+        run = subprocess.run(["curl", "-s", "-i", "-m", "2", "-H", "Authorization: Bearer " + self.token,
+                              f"http://127.0.0.1:{self.server.port}{path}"], capture_output=True)
+        return run.stdout.decode(errors="replace")
+
+
+def started():
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config)
+    assert server.start(), server.tail()
+    return server
+
+
+def discard(server):
+    server.kill()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def a_token_reaches_its_queue_and_its_own_jobs_alone():
+    server = started()
+    red, blue = Tenant(server, "red-ci", "red"), Tenant(server, "blue-ci", "blue")
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]})["id"]  # red is the one queue that it has
+    assert red.ask("GET", f"/v1/jobs/{job}")["queue"] == "red"
+    assert red.ask("GET", f"/v1/jobs/{job}")["user"] == "red-ci"
+    assert blue.status("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "command": ["true"]}) == 403
+    assert red.status("POST", "/v1/jobs", {"queue": "red", "user": "blue-ci", "gpus": 1, "command": ["true"]}) == 403
+    for method, path, body in [("GET", "", None), ("GET", "/why", None), ("GET", "/logs", None), ("DELETE", "", None),
+                               ("POST", "/hold", None), ("PUT", "/priority", {"priority": 1}),
+                               ("POST", "/signal", {"signal": 9}), ("POST", "/move", {}),
+                               ("POST", "/checkpoint", {"attempt": 1, "step": 1})]:
+        assert blue.status(method, f"/v1/jobs/{job}{path}", body) == 404, (method, path)
+    for path in ["/v1/tokens", "/v1/config", "/v1/events", "/v1/nodes", "/v1/snapshot", "/metrics", "/v1/usage"]:
+        assert red.status("GET", path) == 403, path
+    assert red.status("PUT", "/v1/config", {"queues": {"red": None}}) == 403
+    assert red.status("POST", "/v1/tokens", {"name": "more", "role": "admin", "expires_in_s": 60}) == 403
+    assert red.status("DELETE", f"/v1/jobs/{job}") == 200
+    discard(server)
+
+
+def tokens_outlive_the_server_and_end_when_they_should():
+    server = started()
+    kept, gone, short = Tenant(server, "kept", "red"), Tenant(server, "gone", "red"), Tenant(server, "short", "red", seconds=2)
+    assert server.ask("DELETE", "/v1/tokens/gone")["revoked"]
+    assert gone.status("GET", "/v1/identity") == 401
+    for end in (server.kill, server.stop):  # once from the log, once from a checkpoint
+        end()
+        assert server.start(), server.tail()
+        assert kept.ask("GET", "/v1/identity") == {"subject": "token:kept", "user": "kept",
+                                                   "roles": [{"role": "member", "queue": "red"}]}
+        assert gone.status("GET", "/v1/identity") == 401
+    time.sleep(2.5)
+    assert short.status("GET", "/v1/identity") == 401
+    listed = {row["name"]: row for row in server.ask("GET", "/v1/tokens")["items"]}
+    assert set(listed) == {"kept", "short"} and listed["short"]["expired"] and not listed["kept"]["expired"]
+    server.stop()
+    data = b"".join(open(os.path.join(server.data, name), "rb").read() for name in os.listdir(server.data)
+                    if os.path.isfile(os.path.join(server.data, name)))
+    assert kept.token.encode() not in data and kept.token not in server.tail(), "a token is stored in the clear"
+    verified = subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
+    assert verified.returncode == 0, verified
+    discard(server)
+
+
+def bad_requests_for_tokens_are_told():
+    server = started()
+    Tenant(server, "one", "red")
+    for body, status in [({"name": "one", "role": "viewer", "expires_in_s": 60}, 409),
+                         ({"name": "two", "role": "king", "expires_in_s": 60}, 400),
+                         ({"name": "../two", "role": "viewer", "expires_in_s": 60}, 400),
+                         ({"name": "two", "role": "viewer", "expires_in_s": 0}, 400),
+                         ({"name": "two", "role": "viewer", "expires_in_s": 10**18}, 400),
+                         ({"name": "two", "role": "viewer", "queue": "nowhere", "expires_in_s": 60}, 404),
+                         ({"name": "two", "role": "viewer", "more": 1, "expires_in_s": 60}, 400)]:
+        try:
+            server.ask("POST", "/v1/tokens", body)
+            raise AssertionError(body)
+        except Problem as problem:
+            assert problem.status == status, (body, problem)
+    discard(server)
+
+
+def neither_tenant_reads_what_the_other_wrote():
+    server = started()
+    tenants = {name: Tenant(server, name + "-ci", name) for name in ("red", "blue")}
+    jobs = {}
+    for name, tenant in tenants.items():
+        secret = f"secret-of-{name}"
+        for gpus in (1, 4, 4):  # the last waits
+            jobs[name] = tenant.ask("POST", "/v1/jobs", {
+                "name": secret, "queue": name, "gpus": gpus, "labels": {secret: secret}, "comment": secret,
+                "env": {"SECRET": secret}, "command": ["bash", "-c", f"echo {secret}; sleep 30"]})["id"]
+        tenant.ask("POST", "/v1/jobs", {"name": secret, "queue": name, "gpus": 1, "command": ["bash", "-c", "exit 3", secret]})
+    time.sleep(1)
+    document = server.ask("GET", "/openapi.json")
+    tried = 0
+    for mine, theirs in (("red", "blue"), ("blue", "red")):
+        for pattern, methods in document["paths"].items():
+            if "get" not in methods:
+                continue
+            for job in range(1, jobs["blue"] + 2):
+                path = re.sub(r"\{id\}", str(job), pattern)
+                path = path.replace("{path}", theirs).replace("{name}", "n1")
+                for suffix in ("", "?finished=true") if pattern == "/v1/jobs" else ("",):
+                    answer = tenants[mine].readable(path + suffix)
+                    tried += 1
+                    assert f"secret-of-{theirs}" not in answer, (mine, path, answer[:2000])
+                if "{id}" not in pattern:
+                    break
+        own = tenants[mine].readable("/v1/jobs")
+        assert f"secret-of-{mine}" in own, own
+    assert tried > 60, tried
+    discard(server)
+
+
+def main():
+    cases = [a_token_reaches_its_queue_and_its_own_jobs_alone, tokens_outlive_the_server_and_end_when_they_should,
+             bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote]
+    failed = 0
+    for case in cases:
+        try:
+            case()
+            print("passed:", case.__name__.replace("_", " "))
+        except Exception:
+            failed += 1
+            print("FAILED:", case.__name__.replace("_", " "))
+            traceback.print_exc()
+    print(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
