@@ -157,6 +157,21 @@ def a_missing_or_garbled_head_file_is_told():
     discard(server)
 
 
+def an_end_of_the_log_that_nothing_shows_is_no_ok():
+    server = started("unknown-end")
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    server.kill()
+    os.remove(os.path.join(server.data, "head"))
+    assert server.start()
+    assert server.ask("GET", "/healthz")["status"] == "log-end-unknown"
+    assert server.ask("GET", "/readyz")["status"] == "log-end-unknown"
+    server.stop()
+    assert server.start()
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    server.stop()
+    discard(server)
+
+
 def a_wrong_configuration_is_refused_with_its_place():
     directory = fresh_directory()
     config = os.path.join(directory, "cluster.yaml")
