@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -36,6 +37,7 @@ namespace berth::executor {
 namespace {
 
 constexpr int kSpawnTries = 3;
+constexpr std::size_t kMostHungKept = 1'000;
 constexpr std::int64_t kLockPatienceMs = 3'000;
 constexpr std::int64_t kSecondLookMs = 1'000;  // between two looks at a supervisor that seems to hang
 
@@ -185,8 +187,8 @@ class Executor::Impl {
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
-  std::uint64_t hung_supervisors_ = 0;  // killed since the executor was opened
-  std::string last_hung_;
+  // The supervisors that were killed in the last warn_ms: when, and of which task.
+  std::deque<std::pair<std::int64_t, TaskKey>> hung_;
 };
 
 Result<void> Executor::Impl::prepare() {
@@ -364,18 +366,19 @@ void Executor::Impl::watch_stop(Task& task) {
     notify(task.directory + "/doorbell");
   } else if (now >= stop.overdue_ms + std::min(kSecondLookMs, options_.obey_ms) && kill_hung_supervisor(task.lock)) {
     task.hung = true;
-    ++hung_supervisors_;
-    last_hung_ = to_string(task.key);
+    if (hung_.size() == kMostHungKept) hung_.pop_front();
+    hung_.emplace_back(now, task.key);
   }
 }
 
 std::vector<std::string> Executor::Impl::warnings() const {
   const std::lock_guard guard(mutex_);
-  if (hung_supervisors_ == 0) return {};
-  return {
-      std::to_string(hung_supervisors_) + (hung_supervisors_ == 1 ? " supervisor" : " supervisors") +
-      " did not obey a stop and had to be killed with the task since the server started; the last one was of task " +
-      last_hung_ + " (job.attempt.task.incarnation)"};
+  const auto is_old = [&](const auto& hung) { return hung.first + options_.warn_ms < steady_ms(); };
+  const auto count = hung_.size() - static_cast<std::size_t>(std::count_if(hung_.begin(), hung_.end(), is_old));
+  if (count == 0) return {};
+  return {std::to_string(count) + (count == 1 ? " supervisor" : " supervisors") +
+          " did not obey a stop in the last day and had to be killed with the task; the last one was of task " +
+          to_string(hung_.back().second) + " (job.attempt.task.incarnation)"};
 }
 
 Result<void> Executor::Impl::forget(const TaskKey& key) {

@@ -31,6 +31,8 @@ struct ExecutorOptions {
   // A supervisor that has not taken up a stop so long after its grace hangs, and is killed.
   std::int64_t obey_ms = 8'000;
   bool cgroups = true;  // false: as on a machine that allows none
+  // How long a supervisor that hung is a warning.
+  std::int64_t warn_ms = 24 * 3'600'000;
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
@@ -79,7 +81,7 @@ class Executor {
   std::vector<TaskKey> known() const;  // running or exited, not forgotten; sorted
   const Capabilities& capabilities() const;
 
-  // Returns what an operator should know of the tasks since the executor was opened, one sentence each.
+  // Returns what an operator should know of the tasks, one sentence each. A warning ends after warn_ms.
   std::vector<std::string> warnings() const;
 
  private:
