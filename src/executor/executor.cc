@@ -30,6 +30,7 @@
 #include "executor/process.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
+#include "executor/supervisor_program.h"
 #include "model/exit_code.h"
 
 namespace berth::executor {
@@ -143,7 +144,10 @@ struct Task {
 
 class Executor::Impl {
  public:
-  Impl(ExecutorOptions options, Descriptor lock) : options_(std::move(options)), lock_(std::move(lock)) {}
+  Impl(ExecutorOptions options, Descriptor lock) : options_(std::move(options)), lock_(std::move(lock)) {
+    program_ = options_.supervisor.empty() ? find_supervisor_program()
+                                           : SupervisorProgram{options_.supervisor.front(), options_.supervisor, {}};
+  }
   ~Impl() { remove_cgroup_places(places_); }
 
   Result<void> prepare();
@@ -179,6 +183,7 @@ class Executor::Impl {
   static void record_lost(const Task& task, ExitReason reason, const std::string& message, int code = 0);
 
   ExecutorOptions options_;
+  SupervisorProgram program_;
   Descriptor lock_;
   Descriptor notify_pipe_;
   CgroupPlaces places_;
@@ -283,7 +288,7 @@ void Executor::Impl::remove_task_directory(const TaskKey& key) {
 // The supervisor inherits the locked descriptor, so a task that may run is never without its lock.
 Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock) {
   ++task.spawn_tries;
-  auto arguments = options_.supervisor;
+  auto arguments = program_.words;
   arguments.push_back(task.directory);
   auto environment = allowed_environment();
   auto argv = pointers_to(arguments);
@@ -306,10 +311,10 @@ Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
   pid_t pid = 0;
-  const int problem = ::posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), envp.data());
+  const int problem = ::posix_spawn(&pid, program_.path.c_str(), &files, &attributes, argv.data(), envp.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) return Error{ErrorCode::kIo, system_error("execute", options_.supervisor.front(), problem).message};
+  if (problem != 0) return Error{ErrorCode::kIo, system_error("execute", arguments.front(), problem).message};
   spawned_.push_back(pid);
   return {};
 }
@@ -511,7 +516,6 @@ std::vector<TaskKey> Executor::Impl::known() const {
 }
 
 Result<std::unique_ptr<Executor>> Executor::open(const ExecutorOptions& options) {
-  if (options.supervisor.empty()) return invalid("the supervisor's command is empty");
   if (auto made = make_directories(options.run_dir, 0700); !made) return made.error();
   std::error_code error;
   ExecutorOptions absolute = options;

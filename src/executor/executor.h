@@ -27,7 +27,8 @@ namespace berth::executor {
 struct ExecutorOptions {
   std::string run_dir;  // created if missing, mode 0700; has the tasks, their state and their control files
   // The supervisor program. It is called with the task's directory as last argument and must call supervise_main.
-  std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
+  // Empty: as find_supervisor_program says.
+  std::vector<std::string> supervisor;
   // A supervisor that has not taken up a stop so long after its grace hangs, and is killed.
   std::int64_t obey_ms = 8'000;
   bool cgroups = true;  // false: as on a machine that allows none

@@ -327,6 +327,25 @@ def a_body_far_too_large_is_answered_and_not_cut_off():
     discard(server)
 
 
+def a_task_is_supervised_by_the_small_program():
+    server = started("supervisor")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "checkpoint": {"grace": "1s"}})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    wait_for(lambda: processes_of(server.directory))
+    tasks = processes_of(server.directory)
+    with open(f"/proc/{tasks[0]}/stat") as file:
+        supervisor = int(file.read().rsplit(")", 1)[1].split()[1])
+    assert os.path.basename(os.readlink(f"/proc/{supervisor}/exe")) == "berth-supervise", os.readlink(f"/proc/{supervisor}/exe")
+    with open(f"/proc/{supervisor}/comm") as file:
+        assert file.read() == "berth-supervise\n"
+    with open(f"/proc/{supervisor}/maps") as file:
+        assert "libcurl" not in file.read()
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    server.stop()
+    discard(server)
+
+
 def a_finished_job_leaves_its_directory_for_a_while_only():
     server = started("keep")
     kept = server.ask("POST", "/v1/jobs", sleeper("0"))["id"]
