@@ -13,6 +13,15 @@ if(BERTH_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# What is released is hardened; tests/e2e/hardened_test.py reads the binaries.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BERTH_SANITIZE)
+  add_compile_options(-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+    add_compile_options(-fcf-protection=full)
+  endif()
+  add_link_options(-pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed)
+endif()
+
 add_library(berth_options INTERFACE)
 target_include_directories(berth_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(berth_options INTERFACE

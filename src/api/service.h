@@ -132,6 +132,7 @@ struct ServerFacts {
   std::uint64_t log_fsyncs = 0;
   std::string log_check = "running";  // of all hashes since the start: running, sound, unfinished
   std::uint64_t log_checked = 0;      // events that it has been through
+  bool log_end_known = true;  // false: nothing shows that the log has all that was acknowledged before the start
   ClockFacts clock;
 };
 

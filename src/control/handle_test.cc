@@ -388,5 +388,17 @@ TEST_CASE("each gang has a port of its own on the node of its first task, and no
   CHECK_EQ(fleet.state.audit().value_or(""), "");
 }
 
+TEST_CASE_FIXTURE(HandDrivenFleet, "an exit counts only for the incarnation of the task that it names") {
+  configure({queue("a")});
+  command(RegisterNode{node("n1")});
+  const JobId job = start(this->job("a", 1), "n1", 0);
+  for (const std::uint32_t other : {0U, 2U}) {
+    CHECK(command(ReportTaskExited{{job, 1, 0, other, ExitReason::kExited, 0, ""}}).unchanged);
+    CHECK(state.job(job) != nullptr);
+  }
+  CHECK_FALSE(command(ReportTaskExited{{job, 1, 0, 1, ExitReason::kExited, 0, ""}}).unchanged);
+  CHECK(state.job(job) == nullptr);
+}
+
 }  // namespace
 }  // namespace berth::control

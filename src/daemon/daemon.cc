@@ -262,6 +262,7 @@ class Daemon::Impl {
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = machine_.simulated_gpus;
     facts.warnings = notes_;
+    facts.log_end_known = log_->warnings().empty();
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
                                                std::move(facts), words_of(options_.keep_finished));
     http::ServerOptions server_options;

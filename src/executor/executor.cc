@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -29,6 +30,7 @@
 #include "executor/process.h"
 #include "executor/record.h"
 #include "executor/state_file.h"
+#include "executor/supervisor_program.h"
 #include "model/exit_code.h"
 
 namespace berth::executor {
@@ -36,6 +38,7 @@ namespace berth::executor {
 namespace {
 
 constexpr int kSpawnTries = 3;
+constexpr std::size_t kMostHungKept = 1'000;
 constexpr std::int64_t kLockPatienceMs = 3'000;
 constexpr std::int64_t kSecondLookMs = 1'000;  // between two looks at a supervisor that seems to hang
 
@@ -141,7 +144,10 @@ struct Task {
 
 class Executor::Impl {
  public:
-  Impl(ExecutorOptions options, Descriptor lock) : options_(std::move(options)), lock_(std::move(lock)) {}
+  Impl(ExecutorOptions options, Descriptor lock) : options_(std::move(options)), lock_(std::move(lock)) {
+    program_ = options_.supervisor.empty() ? find_supervisor_program()
+                                           : SupervisorProgram{options_.supervisor.front(), options_.supervisor, {}};
+  }
   ~Impl() { remove_cgroup_places(places_); }
 
   Result<void> prepare();
@@ -177,6 +183,7 @@ class Executor::Impl {
   static void record_lost(const Task& task, ExitReason reason, const std::string& message, int code = 0);
 
   ExecutorOptions options_;
+  SupervisorProgram program_;
   Descriptor lock_;
   Descriptor notify_pipe_;
   CgroupPlaces places_;
@@ -185,8 +192,8 @@ class Executor::Impl {
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
-  std::uint64_t hung_supervisors_ = 0;  // killed since the executor was opened
-  std::string last_hung_;
+  // The supervisors that were killed in the last warn_ms: when, and of which task.
+  std::deque<std::pair<std::int64_t, TaskKey>> hung_;
 };
 
 Result<void> Executor::Impl::prepare() {
@@ -281,7 +288,7 @@ void Executor::Impl::remove_task_directory(const TaskKey& key) {
 // The supervisor inherits the locked descriptor, so a task that may run is never without its lock.
 Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock) {
   ++task.spawn_tries;
-  auto arguments = options_.supervisor;
+  auto arguments = program_.words;
   arguments.push_back(task.directory);
   auto environment = allowed_environment();
   auto argv = pointers_to(arguments);
@@ -304,10 +311,10 @@ Result<void> Executor::Impl::spawn_supervisor(Task& task, const Descriptor& lock
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
   pid_t pid = 0;
-  const int problem = ::posix_spawn(&pid, argv[0], &files, &attributes, argv.data(), envp.data());
+  const int problem = ::posix_spawn(&pid, program_.path.c_str(), &files, &attributes, argv.data(), envp.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
-  if (problem != 0) return Error{ErrorCode::kIo, system_error("execute", options_.supervisor.front(), problem).message};
+  if (problem != 0) return Error{ErrorCode::kIo, system_error("execute", arguments.front(), problem).message};
   spawned_.push_back(pid);
   return {};
 }
@@ -364,18 +371,19 @@ void Executor::Impl::watch_stop(Task& task) {
     notify(task.directory + "/doorbell");
   } else if (now >= stop.overdue_ms + std::min(kSecondLookMs, options_.obey_ms) && kill_hung_supervisor(task.lock)) {
     task.hung = true;
-    ++hung_supervisors_;
-    last_hung_ = to_string(task.key);
+    if (hung_.size() == kMostHungKept) hung_.pop_front();
+    hung_.emplace_back(now, task.key);
   }
 }
 
 std::vector<std::string> Executor::Impl::warnings() const {
   const std::lock_guard guard(mutex_);
-  if (hung_supervisors_ == 0) return {};
-  return {
-      std::to_string(hung_supervisors_) + (hung_supervisors_ == 1 ? " supervisor" : " supervisors") +
-      " did not obey a stop and had to be killed with the task since the server started; the last one was of task " +
-      last_hung_ + " (job.attempt.task.incarnation)"};
+  const auto is_old = [&](const auto& hung) { return hung.first + options_.warn_ms < steady_ms(); };
+  const auto count = hung_.size() - static_cast<std::size_t>(std::count_if(hung_.begin(), hung_.end(), is_old));
+  if (count == 0) return {};
+  return {std::to_string(count) + (count == 1 ? " supervisor" : " supervisors") +
+          " did not obey a stop in the last day and had to be killed with the task; the last one was of task " +
+          to_string(hung_.back().second) + " (job.attempt.task.incarnation)"};
 }
 
 Result<void> Executor::Impl::forget(const TaskKey& key) {
@@ -508,7 +516,6 @@ std::vector<TaskKey> Executor::Impl::known() const {
 }
 
 Result<std::unique_ptr<Executor>> Executor::open(const ExecutorOptions& options) {
-  if (options.supervisor.empty()) return invalid("the supervisor's command is empty");
   if (auto made = make_directories(options.run_dir, 0700); !made) return made.error();
   std::error_code error;
   ExecutorOptions absolute = options;

@@ -27,10 +27,13 @@ namespace berth::executor {
 struct ExecutorOptions {
   std::string run_dir;  // created if missing, mode 0700; has the tasks, their state and their control files
   // The supervisor program. It is called with the task's directory as last argument and must call supervise_main.
-  std::vector<std::string> supervisor = {"/proc/self/exe", "supervise"};
+  // Empty: as find_supervisor_program says.
+  std::vector<std::string> supervisor;
   // A supervisor that has not taken up a stop so long after its grace hangs, and is killed.
   std::int64_t obey_ms = 8'000;
   bool cgroups = true;  // false: as on a machine that allows none
+  // How long a supervisor that hung is a warning.
+  std::int64_t warn_ms = 24 * 3'600'000;
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
@@ -79,7 +82,7 @@ class Executor {
   std::vector<TaskKey> known() const;  // running or exited, not forgotten; sorted
   const Capabilities& capabilities() const;
 
-  // Returns what an operator should know of the tasks since the executor was opened, one sentence each.
+  // Returns what an operator should know of the tasks, one sentence each. A warning ends after warn_ms.
   std::vector<std::string> warnings() const;
 
  private:

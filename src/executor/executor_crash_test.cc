@@ -236,6 +236,18 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   CHECK(executor.warnings()[0].find("task 1.1.0.0") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "the warning of a supervisor that hung ends after a while") {
+  obey_ms = 500;
+  warn_ms = 0;
+  auto& executor = open();
+  const auto task = shell(1, "kill -STOP $PPID; echo up > up; while :; do sleep 0.05; done");
+  REQUIRE(executor.start(task).has_value());
+  wait_for_file("up");
+  REQUIRE(executor.kill(task.key, 100).has_value());
+  CHECK(wait_for_exit(task.key).message.find("did not obey a stop") != std::string::npos);
+  CHECK(wait_until([&] { return executor.warnings().empty(); }));
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that hangs after it took up the stop is killed, too") {
   obey_ms = 500;
   auto& executor = open();

@@ -49,7 +49,7 @@ class ExecutorFixture {
   ExecutorFixture(const ExecutorFixture&) = delete;
   ExecutorFixture& operator=(const ExecutorFixture&) = delete;
 
-  ExecutorOptions options() const { return {directory_ + "/run", supervised_by, obey_ms, cgroups}; }
+  ExecutorOptions options() const { return {directory_ + "/run", supervised_by, obey_ms, cgroups, warn_ms}; }
 
   Executor& open() {
     reopen();
@@ -128,6 +128,7 @@ class ExecutorFixture {
   std::vector<CheckpointReported> checkpoints;
   std::vector<std::string> supervised_by = {BERTH_SUPERVISE};  // of the next open
   std::int64_t obey_ms = 8'000;
+  std::int64_t warn_ms = 24 * 3'600'000;
   bool cgroups = true;
 
  private:

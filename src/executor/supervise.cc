@@ -601,6 +601,7 @@ bool holds_lock() { return ::flock(kLockFd, LOCK_EX | LOCK_NB) == 0; }
 
 int supervise_main(const char* task_dir) {
   const std::string directory = task_dir;
+  ::prctl(PR_SET_NAME, "berth-supervise");  // it may have been executed by a path that ends in a number
   detach();
   if (!holds_lock()) {
     std::fprintf(stderr, "berth supervise is for the executor's own use: the lock of %s is not ours\n", task_dir);

@@ -5,8 +5,8 @@
 
 namespace berth::executor {
 
-// The main function of `berth supervise TASKDIR`. Returns the exit status of the process. Requires: an Executor started
-// it, with the lock of the task directory on descriptor 3.
+// The main function of `berth-supervise TASKDIR` and `berth supervise TASKDIR`. Returns the exit status of the process.
+// Requires: an Executor started it, with the lock of the task directory on descriptor 3.
 int supervise_main(const char* task_dir);
 
 }  // namespace berth::executor

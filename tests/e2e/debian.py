@@ -28,9 +28,9 @@ def run(*command, where=None):
         raise NotToBeHad(f"{command[0]}: {problem}") from None
 
 
-def missing_packages(names):
+def missing_packages(names, alone):
     """The package files that this system lacks to have these packages, as apt works them out."""
-    command = ["apt-get", "install", "--print-uris", "-qq", "-y", "--no-install-recommends", *names]
+    command = ["apt-get", "--print-uris", "-qq", *(["download"] if alone else ["install", "-y", "--no-install-recommends"]), *names]
     answer = run(*command)
     if answer.returncode != 0 and os.geteuid() == 0:
         run("apt-get", "-qq", "update")
@@ -40,9 +40,10 @@ def missing_packages(names):
     return [found.groupdict() for found in map(URI.match, answer.stdout.splitlines()) if found]
 
 
-def fetched(names):
-    """The folder below which these packages lie unpacked, or / where all of them are installed."""
-    packages = missing_packages(names)
+def fetched(names, alone=False):
+    """The folder below which these packages lie unpacked, or / where all of them are installed. `alone`: without what they
+    depend on, and also where they are installed."""
+    packages = missing_packages(names, alone)
     if not packages:
         return "/"
     versions = hashlib.sha256("\n".join(sorted(package["file"] for package in packages)).encode()).hexdigest()[:12]

@@ -8,9 +8,13 @@ PyTorch and mpirun are Debian's, installed or from the cache (debian.py). What c
     launch_test.py [--python PROGRAM]     another Python with a PyTorch; its torchrun is `PROGRAM -m torch.distributed.run`
 """
 import argparse
+import ctypes
+import fcntl
 import json
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -28,7 +32,7 @@ queues:
   elastic: {guaranteed: {gpus: 8}, max: {gpus: 8}, queues: {owner: {guaranteed: {gpus: 8}}, rest: {}}}
 scheduling: {grace: 60s, resize_interval: 1s}
 """
-PATIENCE_S = 120
+PATIENCE_S = 240
 CYCLES = 10 if os.environ.get("BERTH_LONG") else 2
 REFORM = "last_call_timeout=3"  # how long an elastic agent waits for more tasks than the least; 30 s by itself
 
@@ -51,6 +55,17 @@ def write_script(path, text):
     with open(path, "w") as file:
         file.write("#!/bin/bash\n" + text)
     os.chmod(path, 0o755)
+
+
+def take_a_network_alone():
+    """Jobs listen on the ports that berth gives to gangs, and other servers of this machine count from the same one. As root, a
+    network namespace keeps them apart; otherwise they may collide."""
+    CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP_RUNNING = 0x40000000, 0x8914, 0x41
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+        print("the network is shared with other servers of this machine:", os.strerror(ctypes.get_errno()))
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP_RUNNING))
 
 
 class Torch:
@@ -78,27 +93,35 @@ class Torch:
     def job(self, **keys):
         if self.missing:
             raise Skipped(f"no PyTorch: {self.missing}")
-        env = {"PATH": self.bin + ":" + os.environ["PATH"], "OMP_NUM_THREADS": "1", **self.environment}
+        env = {"PATH": self.bin + ":" + os.environ["PATH"], "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **self.environment}
         return {"env": env, "command": [self.python, os.path.join(HERE, "ddp_train.py")], **keys}
 
 
-def below_mpirun(torch):
-    """One task that starts two ranks itself."""
-    job = torch.job(name="mpirun", launch="per-task", gpus=2)
-    try:
-        home = debian.fetched(["openmpi-bin"])
-    except debian.NotToBeHad as problem:
-        raise Skipped(f"no mpirun: {problem}") from None
-    mpirun = os.path.join(home, "usr/bin/mpirun.openmpi")
-    if home != "/":
-        libraries = os.path.join(home, "usr/lib", os.uname().machine + "-linux-gnu")
-        old = job["env"].get("LD_LIBRARY_PATH")
-        job["env"].update({"LD_LIBRARY_PATH": libraries + ":" + libraries + "/pmix2/lib" + (":" + old if old else ""),
-                           "OPAL_PREFIX": os.path.join(home, "usr"), "OPAL_LIBDIR": libraries + "/openmpi/lib",
-                           "OPAL_PKGLIBDIR": libraries + "/openmpi/lib/openmpi3", "OPAL_DATADIR": os.path.join(home, "usr/share"),
-                           "PMIX_MCA_mca_base_component_path": libraries + "/pmix2/lib/pmix"})
-    job["command"] = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "2", *job["command"]]
-    return job
+class Mpirun:
+    """Open MPI's launcher."""
+
+    def __init__(self):
+        self.home, self.missing = None, None
+        try:
+            self.home = debian.fetched(["openmpi-bin"])
+        except debian.NotToBeHad as problem:
+            self.missing = str(problem)
+
+    def job(self, torch):
+        """One task that starts two ranks itself."""
+        if self.missing:
+            raise Skipped(f"no mpirun: {self.missing}")
+        job = torch.job(name="mpirun", launch="per-task", gpus=2)
+        if self.home != "/":
+            libraries = os.path.join(self.home, "usr/lib", os.uname().machine + "-linux-gnu")
+            old = job["env"].get("LD_LIBRARY_PATH")
+            job["env"].update({"LD_LIBRARY_PATH": libraries + ":" + libraries + "/pmix2/lib" + (":" + old if old else ""),
+                               "OPAL_PREFIX": os.path.join(self.home, "usr"), "OPAL_LIBDIR": libraries + "/openmpi/lib",
+                               "OPAL_PKGLIBDIR": libraries + "/openmpi/lib/openmpi3", "OPAL_DATADIR": os.path.join(self.home, "usr/share"),
+                               "PMIX_MCA_mca_base_component_path": libraries + "/pmix2/lib/pmix"})
+        mpirun = os.path.join(self.home, "usr/bin/mpirun.openmpi")
+        job["command"] = [mpirun, "--allow-run-as-root", "--oversubscribe", "-np", "2", *job["command"]]
+        return job
 
 
 def in_sessions(directory):
@@ -117,12 +140,14 @@ class World:
         with open(config, "w") as file:
             file.write(CONFIG)
         self.torch = Torch(python, self.directory)
+        self.mpirun = Mpirun()
+        take_a_network_alone()
         self.server = Server(self.directory, config, gpus="16xH100-SXM5-80GB")
         assert self.server.start(), self.server.tail()
 
     def submit(self, side, **keys):
         contract = {"on_signal": True, "signal": "SIGUSR1", "grace": "60s"}
-        body = {"queue": side + "/rest", "cpus": 0.1, "memory": "512MiB", "retries": 0, "checkpoint": contract, **keys}
+        body = {"queue": side + "/rest", "cpus": 0.1, "memory": "3GiB", "retries": 0, "checkpoint": contract, **keys}
         return self.server.ask("POST", "/v1/jobs", body)["id"]
 
     def owner(self, side, gpus, seconds=1):
@@ -162,7 +187,7 @@ def jobs_are_reclaimed_and_go_on(world, report):
         "per-task": lambda: torch.job(name="per-task", launch="per-task", tasks=2, gpus=1),
         "per-gpu": lambda: torch.job(name="per-gpu", launch="per-gpu", tasks=1, gpus=2),
         "torchrun": lambda: torch.job(name="torchrun", launch="torchrun", tasks=2, gpus=1),
-        "mpirun": lambda: below_mpirun(torch),
+        "mpirun": lambda: world.mpirun.job(torch),
         "sessions": lambda: in_sessions(world.directory),
     }
     for names in (["per-task", "per-gpu", "torchrun"], ["mpirun"], ["sessions"]):

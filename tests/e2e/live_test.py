@@ -119,7 +119,7 @@ def supervisors_of(server):
                 parent = int(file.read().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue
-        if b"supervise" in words and any(word.startswith(server.data.encode()) for word in words):
+        if any(word.endswith(b"supervise") for word in words) and any(word.startswith(server.data.encode()) for word in words):
             parents[int(pid)] = parent
     return [pid for pid, parent in parents.items() if parent not in parents]
 

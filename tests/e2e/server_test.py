@@ -157,6 +157,21 @@ def a_missing_or_garbled_head_file_is_told():
     discard(server)
 
 
+def an_end_of_the_log_that_nothing_shows_is_no_ok():
+    server = started("unknown-end")
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    server.kill()
+    os.remove(os.path.join(server.data, "head"))
+    assert server.start()
+    assert server.ask("GET", "/healthz")["status"] == "log-end-unknown"
+    assert server.ask("GET", "/readyz")["status"] == "log-end-unknown"
+    server.stop()
+    assert server.start()
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    server.stop()
+    discard(server)
+
+
 def a_wrong_configuration_is_refused_with_its_place():
     directory = fresh_directory()
     config = os.path.join(directory, "cluster.yaml")
@@ -309,6 +324,25 @@ def a_body_far_too_large_is_answered_and_not_cut_off():
         raise AssertionError("20 MB were taken")
     except Problem as problem:
         assert problem.status == 413, problem
+    discard(server)
+
+
+def a_task_is_supervised_by_the_small_program():
+    server = started("supervisor")
+    job = server.ask("POST", "/v1/jobs", {**sleeper("600"), "checkpoint": {"grace": "1s"}})
+    wait_for(lambda: server.ask("GET", f"/v1/jobs/{job['id']}")["phase"] == "running")
+    wait_for(lambda: processes_of(server.directory))
+    tasks = processes_of(server.directory)
+    with open(f"/proc/{tasks[0]}/stat") as file:
+        supervisor = int(file.read().rsplit(")", 1)[1].split()[1])
+    assert os.path.basename(os.readlink(f"/proc/{supervisor}/exe")) == "berth-supervise", os.readlink(f"/proc/{supervisor}/exe")
+    with open(f"/proc/{supervisor}/comm") as file:
+        assert file.read() == "berth-supervise\n"
+    with open(f"/proc/{supervisor}/maps") as file:
+        assert "libcurl" not in file.read()
+    server.ask("DELETE", f"/v1/jobs/{job['id']}")
+    wait_until_idle(server)
+    server.stop()
     discard(server)
 
 

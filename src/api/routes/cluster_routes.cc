@@ -14,7 +14,9 @@ using http::Responder;
 
 boost::json::object health(Service& service) {
   const ServerFacts facts = service.facts();
-  return {{"status", "ok"}, {"version", facts.version}, {"log_check", facts.log_check}};
+  return {{"status", facts.log_end_known ? "ok" : "log-end-unknown"},
+          {"version", facts.version},
+          {"log_check", facts.log_check}};
 }
 
 void get_cluster(Service& service, const Responder& responder) {

@@ -21,7 +21,11 @@ Schema log_check() {
 Schema health() {
   return object(
       "Health.",
-      {{"status", word("Always ok.", {"ok"})}, {"version", text("The server's version.")}, {"log_check", log_check()}});
+      {{"status", word("ok; log-end-unknown: it serves, but nothing shows that the log has everything that was "
+                       "acknowledged before the start.",
+                       {"ok", "log-end-unknown"})},
+       {"version", text("The server's version.")},
+       {"log_check", log_check()}});
 }
 
 Schema cluster() {
@@ -32,6 +36,7 @@ Schema cluster() {
                  {"seq", integer("The last event.")},
                  {"time", time("The server's time.")},
                  {"simulated_gpus", boolean("Some GPUs are simulated.")},
+                 {"backfill_after_s", integer("How long a job waits before estimates reserve places for it.")},
                  {"warnings", list("What the operator should know.", text("A sentence."))},
                  {"log", object("The event log since the start.",
                                 {{"appends", integer("Batches.")},

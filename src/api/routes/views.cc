@@ -335,6 +335,7 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
           {"seq", state.last_seq()},
           {"time", to_iso8601(view.now)},
           {"simulated_gpus", facts.simulated_gpus},
+          {"backfill_after_s", state.config().scheduling.backfill_after_s},
           {"warnings", json::array(facts.warnings.begin(), facts.warnings.end())},
           {"log", json::object{{"appends", facts.log_appends},
                                {"records", facts.log_records},

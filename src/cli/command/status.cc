@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "cli/printable.h"
 #include "cli/when.h"
+#include "model/document/quantity.h"
 
 namespace berth::cli {
 namespace {
@@ -20,6 +21,10 @@ std::string overview(const Json& cluster) {
           (is_true(cluster, "fragmentation_alarm") ? ": over the alert threshold" : "") + "\n";
   text += "  jobs   " + value("jobs_running") + " running, " + value("jobs_stopping") + " stopping, " +
           value("jobs_pending") + " pending\n";
+  text +=
+      "  starvation: places are reserved for a blocked job at once where time limits say when they are free, else "
+      "after " +
+      document::duration_text(integer(cluster, "backfill_after_s")) + " (scheduling.backfill_after)\n";
   const Json& log = at(cluster, "log");
   text += "  log    check of every hash: " + show(log, "check") + "; events since the start: " + show(log, "records") +
           "\n";

@@ -644,6 +644,22 @@ TEST_CASE_FIXTURE(AdviceFixture, "fragmentation is not watched, and not mended")
   CHECK_EQ(codes(), "");
 }
 
+TEST_CASE_FIXTURE(AdviceFixture, "on one node no moves are advised") {
+  ClusterConfig unwatched = config({queue("a")});
+  unwatched.scheduling.fragmentation_alert_percent = 10;
+  apply(unwatched);
+  nodes(1);
+  for (int i = 0; i < 60; ++i) command(CancelJob{submit(job("a", 1, 8)), "ann"});
+  CHECK(submit(job("a", 1, 1)).valid());
+  cycle();
+  CHECK_GT(state.fragmentation().unusable_milli() * 10, state.capacity()[kDimGpu]);
+  CHECK_EQ(codes(), "");
+  command(RegisterNode{node("n2", 8)});
+  CHECK_EQ(codes(), "warning fragmentation-not-mended");
+  command(ReportNodeStatus{"n2", NodeStatus::kLost, ""});
+  CHECK_EQ(codes(), "");
+}
+
 TEST_CASE_FIXTURE(AdviceFixture, "length and work are bounded, and what is left out is told") {
   std::vector<QueueConfig> queues;
   for (int i = 0; i < 25; ++i) {

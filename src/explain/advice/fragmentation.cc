@@ -10,6 +10,15 @@ namespace {
 // Returns true if typical jobs cannot use more than a tenth of all GPUs.
 bool is_much(std::int64_t unusable, std::int64_t all) { return Int128{unusable} * 10 > all; }
 
+// Returns true if a job could be moved at all: GPUs of one node are not put together by moving.
+bool has_other_places(const state::State& state) {
+  int nodes = 0;
+  for (const state::NodeState& node : state.nodes()) {
+    if (node.status != NodeStatus::kLost && !node.spec.gpus.empty()) ++nodes;
+  }
+  return nodes > 1;
+}
+
 std::string figures(const state::State& state, std::int64_t unusable) {
   const std::int64_t all = state.capacity()[kDimGpu];
   return tenths_words(state.fragmentation().idle_milli()) + " of " + amount_words(state, kDimGpu, all) + " " +
@@ -20,7 +29,7 @@ std::string figures(const state::State& state, std::int64_t unusable) {
 }  // namespace
 
 // Two items: GPUs without an alert, a warning if typical jobs cannot use more than a tenth of them; and no
-// consolidation while that is so.
+// consolidation while that is so and a job could move to another node.
 void advise_on_fragmentation(Survey& survey) {
   const state::State& state = survey.state();
   const SchedulingConfig& scheduling = state.config().scheduling;
@@ -39,7 +48,7 @@ void advise_on_fragmentation(Survey& survey) {
                 "or `berth_fragmentation_ratio`."},
                unusable);
   }
-  if (scheduling.consolidations_per_hour == 0 && much) {
+  if (scheduling.consolidations_per_hour == 0 && much && has_other_places(state)) {
     survey.say({AdviceCode::kFragmentationNotMended,
                 AdviceSeverity::kWarning,
                 AdviceAbout::kCluster,
