@@ -474,6 +474,7 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     assert [(one["line"], one["path"]) for one in told[1]["mistakes"]] == [(1, "queue"), (3, "priority"), (4, "gpu_models")]
     assert "did you mean 'H100-SXM5-80GB'?" in told[1]["mistakes"][2]["message"]
     berth("check", "worse.yaml", env=nowhere)  # without a configuration its names are not known
+    berth("submit", "-f", "worse.yaml", code=2, errors=3)  # the server knows them, and tells all
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
     assert "a job, no mistakes" in berth("check", "-", "--kind", "job", text="command: x\n", env=nowhere)
