@@ -402,7 +402,10 @@ def a_difference_says_whom_it_meets_and_that_apply_would_refuse_it(berth):
     berth("apply", "-f", path, "--if-version", str(told["version"]))
     raised = change("gpus: 2", "gpus: 4")
     assert f"queue a: job {job} would become guaranteed" in raised, raised
-    berth("apply", "-f", path)
+    applied = berth("apply", "-f", path, "--diff")
+    assert f"queue a: job {job} would become guaranteed" in applied and applied.endswith(f"applied: version {told['version'] + 2}\n"), applied
+    assert json.loads(berth("apply", "-f", path, "--diff", "-o", "json"))["unchanged"]
+    berth("apply", "-f", path, "--diff", "--if-version", "1", code=2)
     capped = change("gpus: 4\n", "gpus: 1\n    max:\n      gpus: 2\n")
     assert "queue a: more runs than the new max" in capped, capped
     gone = change("  a:\n", "  z:\n")
