@@ -398,14 +398,18 @@ void Declarations::declare_cluster() {
 
 void Declarations::declare_others() {
   auto apply = std::make_shared<ApplyOptions>();
-  CLI::App& applying = command("Configuration", "apply", "Put a configuration into force",
-                               "berth apply -f cluster.yaml\n  berth apply -f cluster.yaml --if-version 3", apply);
+  CLI::App& applying =
+      command("Configuration", "apply", "Put a configuration into force",
+              "berth apply -f cluster.yaml --diff\n  berth apply -f cluster.yaml --if-version 3", apply);
   applying.add_option("-f,--file", apply->file, "configuration document; - is standard input")
       ->required()
       ->type_name("FILE");
+  CLI::Option* diffing = applying.add_flag(
+      "--diff", apply->diff, "show what it changes first, and change only the version that it was compared with");
   number(applying.add_option("--if-version", apply->if_version,
                              "only if this version is still in force, as `berth diff` showed it (else exit 4)"),
-         0, kMost, "N");
+         0, kMost, "N")
+      ->excludes(diffing);
   add_format(applying, apply->format, kShort);
 
   auto diff = std::make_shared<DiffOptions>();

@@ -165,6 +165,7 @@ struct UsageOptions {
 struct ApplyOptions {
   std::string file;
   std::int64_t if_version = -1;  // -1: whatever version is in force
+  bool diff = false;             // show what changes, and apply over the version that it was compared with
   Format format = Format::kTable;
 };
 struct DiffOptions {

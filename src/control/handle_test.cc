@@ -46,6 +46,29 @@ TEST_CASE("trust domains keep their ids for ever, and a configuration that would
   CHECK(apply(state, first));  // names that were used before need no new ids
 }
 
+TEST_CASE("a submission is refused with all its mistakes, and a name that is nearly there gets it as a hint") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("research"), HandDrivenFleet::queue("ads")});
+  JobSpec spec = HandDrivenFleet::job("reserch", 1);
+  spec.groups.front().request.gpu_models = {"H10"};
+  spec.retries = -1;
+  spec.ports = {0};
+  spec.priority_class = "hurry";
+  const auto refused = fleet.try_command(SubmitJob{spec, ""});
+  REQUIRE_FALSE(refused);
+  CHECK_EQ(refused.error().message,
+           "queue: no such queue 'reserch'; did you mean 'research'?\n"
+           "gpu_models: no such GPU model 'H10'; did you mean 'H100'? known: H100\n"
+           "retries must be between 0 and 1000\n"
+           "ports: 0 is no port; give one from 1 to 65535\n"
+           "priority: no such class 'hurry'; known: production, training, dev");
+  spec = HandDrivenFleet::job("research", 1);
+  spec.groups.front().env = {{"A\nB=", "x"}};
+  const auto one = fleet.try_command(SubmitJob{spec, ""});
+  REQUIRE_FALSE(one);
+  CHECK_EQ(one.error().message.find('\n'), std::string::npos);
+}
+
 TEST_CASE("a configuration that was made from another version than that in force changes nothing") {
   state::State state;
   REQUIRE(apply(state, default_cluster_config()));

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "base/utf8.h"
 #include "model/image.h"
+#include "model/nearest.h"
 
 namespace berth::control {
 
@@ -87,10 +89,16 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
       }
       continue;
     }
-    std::string known;
-    for (const auto& one : state.gpu_models()) known += (known.empty() ? "" : ", ") + one.name;
-    return invalid(where + "gpu_models: no such GPU model '" + model.substr(0, 80) +
-                   "'; known: " + (known.empty() ? "none yet" : known));
+    std::string all;
+    std::vector<std::string_view> names;
+    for (const auto& one : state.gpu_models()) {
+      all += (all.empty() ? "" : ", ") + one.name;
+      names.push_back(one.name);
+    }
+    const auto meant = nearest(model, names);
+    return invalid(where + "gpu_models: no such GPU model '" + model.substr(0, 80) + "'; " +
+                   (meant ? "did you mean '" + std::string(*meant) + "'? " : "") +
+                   "known: " + (all.empty() ? "none yet" : all));
   }
   return {};
 }
@@ -427,43 +435,95 @@ Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, cons
   return {};
 }
 
-Result<void> validate(const state::State& state, const JobSpec& spec, bool updates) {
-  if (auto ok = check_text("name", spec.name); !ok) return ok;
-  if (spec.name.size() > 253) return invalid("name must have at most 253 characters");
-  if (auto ok = check_text("user", spec.user); !ok) return ok;
-  if (spec.user.empty() || spec.user.size() > 253) return invalid("user must have 1 to 253 characters");
+namespace {
+
+// Collects what is wrong with a submission, one line for each.
+class Mistakes {
+ public:
+  void add(const Result<void>& result) {
+    if (!result) add(result.error());
+  }
+  void add(const Error& error) {
+    std::string line = error.message;
+    std::replace(line.begin(), line.end(), '\n', ' ');  // a quoted name may hold one
+    if (!first_)
+      first_ = Error{error.code, std::move(line)};
+    else
+      first_->message += "\n" + line;
+  }
+  bool none() const { return !first_; }
+  // The code is that of the first.
+  Result<void> result() const {
+    if (first_) return *first_;
+    return {};
+  }
+
+ private:
+  std::optional<Error> first_;
+};
+
+// "; did you mean 'H100'?" for a name that is nearly one of `known`, else `otherwise`.
+std::string hint_or(const std::string& otherwise, std::string_view name, const std::vector<std::string_view>& known) {
+  const auto meant = nearest(name, known);
+  return meant ? "; did you mean '" + std::string(*meant) + "'?" : otherwise;
+}
+
+Result<void> check_queue(const state::State& state, const JobSpec& spec) {
   const state::QueueState* queue = state.queue_at(spec.queue);
   if (queue == nullptr || spec.queue.empty()) {
-    return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'; 'berth queues' lists them");
+    std::vector<std::string_view> leaves;
+    for (const state::QueueState& one : state.queues()) {
+      if (!one.removed && one.is_leaf() && one.id != state.root()) leaves.push_back(one.path);
+    }
+    return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'" +
+                   hint_or("; 'berth queues' lists them", spec.queue, leaves));
   }
-  if (!queue->is_leaf()) {
-    return invalid("queue '" + spec.queue + "' has queues below it; submit to one of those, such as '" +
-                   state.queue(queue->children.front()).path + "'");
-  }
-  if (spec.groups.empty()) return invalid("groups is empty; a job has at least one task group");
-  if (spec.groups.size() > 64) return invalid("groups lists more than 64 task groups");
-  if (auto ok = check_group_names(spec); !ok) return ok;
+  if (queue->is_leaf()) return {};
+  return invalid("queue '" + spec.queue + "' has queues below it; submit to one of those, such as '" +
+                 state.queue(queue->children.front()).path + "'");
+}
+
+void check_name_and_user(const JobSpec& spec, Mistakes& mistakes) {
+  mistakes.add(check_text("name", spec.name));
+  if (spec.name.size() > 253) mistakes.add(invalid("name must have at most 253 characters"));
+  mistakes.add(check_text("user", spec.user));
+  if (spec.user.empty() || spec.user.size() > 253) mistakes.add(invalid("user must have 1 to 253 characters"));
+}
+
+void check_groups(const state::State& state, const JobSpec& spec, Mistakes& mistakes) {
+  if (spec.groups.empty()) mistakes.add(invalid("groups is empty; a job has at least one task group"));
+  if (spec.groups.size() > 64) return mistakes.add(invalid("groups lists more than 64 task groups"));
+  mistakes.add(check_group_names(spec));
   std::int64_t tasks = 0;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     const std::string where = spec.groups.size() == 1 ? "" : "groups[" + std::to_string(i) + "].";
-    if (auto ok = check_group(state, where, spec.groups[i]); !ok) return ok;
+    mistakes.add(check_group(state, where, spec.groups[i]));
     tasks += spec.groups[i].count;
   }
   if (tasks > kMaxTasksPerJob)
-    return invalid("the job has more than " + std::to_string(kMaxTasksPerJob) + " tasks in all");
+    mistakes.add(invalid("the job has more than " + std::to_string(kMaxTasksPerJob) + " tasks in all"));
+}
+
+}  // namespace
+
+Result<void> validate(const state::State& state, const JobSpec& spec, bool updates) {
+  Mistakes mistakes;
+  check_name_and_user(spec, mistakes);
+  mistakes.add(check_queue(state, spec));
+  check_groups(state, spec, mistakes);
   if (spec.retries < 0 || spec.retries > kMaxRetries)
-    return invalid("retries must be between 0 and " + std::to_string(kMaxRetries));
-  if (auto ok = check_times(spec); !ok) return ok;
-  if (auto ok = check_kind(spec); !ok) return ok;
-  if (auto ok = check_topology(state, "topology", spec.topology); !ok) return ok;
-  if (auto ok = check_group_topology(state, spec); !ok) return ok;
-  if (auto ok = check_affinity(state, spec); !ok) return ok;
-  if (auto ok = check_ports(spec.ports); !ok) return ok;
-  if (!updates) {
-    if (auto ok = check_submitted(state, *queue, spec.user); !ok) return ok;
-  }
-  if (auto priority = priority_of(state, spec); !priority) return priority.error();
-  return check_dependencies(state, spec);
+    mistakes.add(invalid("retries must be between 0 and " + std::to_string(kMaxRetries)));
+  mistakes.add(check_times(spec));
+  mistakes.add(check_kind(spec));
+  mistakes.add(check_topology(state, "topology", spec.topology));
+  mistakes.add(check_group_topology(state, spec));
+  mistakes.add(check_affinity(state, spec));
+  mistakes.add(check_ports(spec.ports));
+  // A limit of today is told of a job that is right.
+  if (!updates && mistakes.none()) mistakes.add(check_submitted(state, *state.queue_at(spec.queue), spec.user));
+  if (auto priority = priority_of(state, spec); !priority) mistakes.add(priority.error());
+  mistakes.add(check_dependencies(state, spec));
+  return mistakes.result();
 }
 
 }  // namespace berth::control

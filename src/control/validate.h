@@ -11,10 +11,10 @@ namespace berth::control {
 
 inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
 
-// Returns an error if the submission is malformed or refers to something that the configuration or the nodes do not
-// have: a queue, pool, GPU model or topology level, or containers. A request that is larger than the fleet is no error,
-// because nodes may join later. With `updates`, the submission updates a service, and the limit on submitted jobs per
-// user does not apply.
+// Returns an error, with a line for each mistake, if the submission is malformed or refers to something that the
+// configuration or the nodes do not have: a queue, pool, GPU model or topology level, or containers. A request that is
+// larger than the fleet is no error, because nodes may join later. With `updates`, the submission updates a service,
+// and the limit on submitted jobs per user does not apply.
 Result<void> validate(const state::State& state, const JobSpec& spec, bool updates = false);
 
 // Replaces each MIG profile in `spec` by the share of a GPU that it stands for. Error: the profile is unknown here, or

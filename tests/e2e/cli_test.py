@@ -402,7 +402,10 @@ def a_difference_says_whom_it_meets_and_that_apply_would_refuse_it(berth):
     berth("apply", "-f", path, "--if-version", str(told["version"]))
     raised = change("gpus: 2", "gpus: 4")
     assert f"queue a: job {job} would become guaranteed" in raised, raised
-    berth("apply", "-f", path)
+    applied = berth("apply", "-f", path, "--diff")
+    assert f"queue a: job {job} would become guaranteed" in applied and applied.endswith(f"applied: version {told['version'] + 2}\n"), applied
+    assert json.loads(berth("apply", "-f", path, "--diff", "-o", "json"))["unchanged"]
+    berth("apply", "-f", path, "--diff", "--if-version", "1", code=2)
     capped = change("gpus: 4\n", "gpus: 1\n    max:\n      gpus: 2\n")
     assert "queue a: more runs than the new max" in capped, capped
     gone = change("  a:\n", "  z:\n")
@@ -474,6 +477,7 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     assert [(one["line"], one["path"]) for one in told[1]["mistakes"]] == [(1, "queue"), (3, "priority"), (4, "gpu_models")]
     assert "did you mean 'H100-SXM5-80GB'?" in told[1]["mistakes"][2]["message"]
     berth("check", "worse.yaml", env=nowhere)  # without a configuration its names are not known
+    berth("submit", "-f", "worse.yaml", code=2, errors=3)  # the server knows them, and tells all
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
     assert "a job, no mistakes" in berth("check", "-", "--kind", "job", text="command: x\n", env=nowhere)

@@ -165,12 +165,17 @@ json::object problem_schema() {
   return {{"type", "object"},
           {"description", "A problem document after RFC 9457."},
           {"required", json::array{"type", "title", "status", "detail", "code"}},
-          {"properties", json::object{{"type", text("A URN that ends in the code.")},
-                                      {"title", text("The phrase of the status.")},
-                                      {"status", json::object{{"type", "integer"}}},
-                                      {"detail", text("What is wrong, and what would be right.")},
-                                      {"instance", text("The path of the request.")},
-                                      {"code", text("A stable word for programs.")}}}};
+          {"properties",
+           json::object{{"type", text("A URN that ends in the code.")},
+                        {"title", text("The phrase of the status.")},
+                        {"status", json::object{{"type", "integer"}}},
+                        {"detail", text("What is wrong, and what would be right.")},
+                        {"instance", text("The path of the request.")},
+                        {"code", text("A stable word for programs.")},
+                        {"mistakes",
+                         json::object{{"type", "array"},
+                                      {"description", "Of a document with several mistakes: each; absent otherwise."},
+                                      {"items", text("A mistake, with its place.")}}}}}};
 }
 
 void check_schemas_exist(const Route& route, const json::object& schemas) {

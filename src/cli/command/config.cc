@@ -42,13 +42,33 @@ std::string consequence_text(const Json& one) {
   return text;
 }
 
+// What the server says of a difference: what changes, whom it meets, and whether it would be refused.
+std::string difference_text(const Json& difference) {
+  std::string text;
+  for (const Json& change : items(difference, "changes")) text += printable(show(change)) + "\n";
+  for (const Json& one : items(difference, "consequences")) text += consequence_text(one);
+  if (has(difference, "refusal")) text += "apply would refuse it: " + printable(show(difference, "refusal")) + "\n";
+  return text;
+}
+
+// The entity tag that the configuration in force must have; empty: any.
+Result<std::string> tag_to_match(const ApplyOptions& options, const std::string& body, Session& session) {
+  if (!options.diff) return options.if_version < 0 ? "" : "\"" + std::to_string(options.if_version) + "\"";
+  const auto difference = answer_of(session.server.post("/v1/config/diff", body));
+  if (!difference) return difference.error();
+  // Where standard output is for a program, it gets one document.
+  (options.format == Format::kTable ? session.out : session.err) << difference_text(*difference);
+  return "\"" + show(*difference, "version") + "\"";
+}
+
 }  // namespace
 
 Result<int> run(const ApplyOptions& options, Session& session) {
   const auto body = config_body(options.file);
   if (!body) return body.error();
-  const std::string tag = options.if_version < 0 ? "" : "\"" + std::to_string(options.if_version) + "\"";
-  const auto answer = answer_of(session.server.put("/v1/config", *body, tag));
+  const auto tag = tag_to_match(options, *body, session);
+  if (!tag) return tag.error();
+  const auto answer = answer_of(session.server.put("/v1/config", *body, *tag));
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
@@ -69,10 +89,7 @@ Result<int> run(const DiffOptions& options, Session& session) {
   }
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
-    std::string text;
-    for (const Json& change : items(*answer, "changes")) text += printable(show(change)) + "\n";
-    for (const Json& one : items(*answer, "consequences")) text += consequence_text(one);
-    if (has(*answer, "refusal")) text += "apply would refuse it: " + printable(show(*answer, "refusal")) + "\n";
+    std::string text = difference_text(*answer);
     if (!text.empty() && has(*answer, "version"))
       text += "version " + show(*answer, "version") + " is in force; berth apply --if-version " +
               show(*answer, "version") + " changes no other\n";
