@@ -1,5 +1,5 @@
 """A client that openapi-python-client makes of the served document, against a real server: it submits a job, lists it,
-reads the configuration, adds a queue, applies it, and loses nothing of any answer.
+reads the configuration, adds a queue, applies it, and loses nothing of any answer. So does the example of such a client.
 
 Needs packages of PyPI: pypi.py."""
 import datetime
@@ -14,6 +14,7 @@ import urllib.request
 
 import pypi
 
+EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
 # The generator knows no YAML: of the bodies that may be JSON or YAML it makes functions that send JSON.
 UNREAD = {"POST /v1/jobs", "POST /v1/config/diff", "PUT /v1/config"}
 CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
@@ -126,6 +127,14 @@ def read_and_apply(call, models):
     check(call("getQueue", "research/vision").parsed.weight == 2, "the new queue is not there")
 
 
+def run_the_example(server, directory):
+    """examples/client/submit.py, as its first lines say."""
+    environment = {**os.environ, "PYTHONPATH": directory, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": server.token}
+    for queue, code, out, err in [("batch", 0, "hello\n", "job "), ("nowhere", 1, "", "400 invalid")]:
+        done = subprocess.run([sys.executable, EXAMPLE, queue, "echo", "hello"], capture_output=True, text=True, timeout=120, env=environment)
+        check((done.returncode, done.stdout) == (code, out) and err in done.stderr, f"the example: {done}")
+
+
 READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getConfig": [], "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
@@ -160,6 +169,7 @@ def main():
         read_and_apply(call, models)
         submit_and_list(call, models)
         read_everything(call, document)
+        run_the_example(server, directory)
     finally:
         server.stop()
     if not failures:

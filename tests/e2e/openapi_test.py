@@ -4,12 +4,15 @@ document says, every answer is what its schema says, and a followed stream of ev
 Needs packages of PyPI: pypi.py."""
 import http.client
 import json
+import os
+import re
 import shutil
 import sys
 import time
 
 import pypi
 
+ROOT = os.path.dirname(os.path.dirname(pypi.HERE))
 CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": {}}}}}
 JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
 WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
@@ -127,6 +130,14 @@ def ask(server, method, target, body=None, token=True):
     return answer.status, answer.getheader("Content-Type"), content
 
 
+def check_page(text):
+    """docs/api.md lists each operation, and no other."""
+    with open(os.path.join(ROOT, "docs", "api.md")) as file:
+        told = set(re.findall(r"`((?:GET|PUT|POST|DELETE) /\S+)`(?=[^\n]*\|$)", file.read().split("## Clients")[0], re.MULTILINE))
+    served = {f"{method.upper()} {path}" for path, methods in text["paths"].items() for method in methods}
+    check(told == served, f"docs/api.md and the document differ: {told ^ served}")
+
+
 def call_everything(server, document):
     called = set()
     for operation_id, method, target, body in CALLS:
@@ -220,6 +231,7 @@ def main():
             check(True, "")
         except Exception as error:  # noqa: BLE001: whatever it says is what is wrong with the document
             check(False, f"the document is not valid OpenAPI: {error}"[:500])
+        check_page(text)
         document = Document(text)
         call_everything(server, document)
         document.check_answer("getJob", *ask(server, "GET", "/v1/jobs/3"))

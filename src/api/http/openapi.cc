@@ -48,6 +48,16 @@ json::object time_or_date() {
                                 json::object{{"type", "string"}, {"format", "date"}}}}};
 }
 
+// A path or query with a control character is refused before a route sees it (url.h).
+std::string pattern_of(const ParameterDoc& parameter) {
+  if (!parameter.pattern.empty() || parameter.type != ParameterType::kString || !parameter.values.empty()) {
+    return parameter.pattern;
+  }
+  const std::string character = "[^\\u0000-\\u001f\\u007f]";
+  if (parameter.place == ParameterPlace::kPath) return "^" + character + "+$";
+  return parameter.place == ParameterPlace::kQuery ? "^" + character + "*$" : "";
+}
+
 json::object schema_of(const ParameterDoc& parameter) {
   if (parameter.type == ParameterType::kTime) return time_or_date();
   json::object schema{{"type", type_name(parameter.type)}};
@@ -56,7 +66,7 @@ json::object schema_of(const ParameterDoc& parameter) {
     if (parameter.low != std::numeric_limits<std::int64_t>::min()) schema["minimum"] = parameter.low;
     if (parameter.high != std::numeric_limits<std::int64_t>::max()) schema["maximum"] = parameter.high;
   }
-  if (!parameter.pattern.empty()) schema["pattern"] = parameter.pattern;
+  if (const std::string pattern = pattern_of(parameter); !pattern.empty()) schema["pattern"] = pattern;
   if (!parameter.values.empty()) {
     json::array values;
     for (const std::string& value : parameter.values) values.emplace_back(value);

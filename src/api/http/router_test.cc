@@ -207,6 +207,8 @@ TEST_CASE("openapi: the document has each route once, as it is served") {
   const auto& limit = document.at_pointer("/paths/~1v1~1jobs/get/parameters/0/schema").as_object();
   CHECK(limit.at("minimum").as_int64() == 1);
   CHECK(limit.at("maximum").as_int64() == 1000);
+  const auto pattern = [&](const char* at) { return document.at_pointer(at).as_string(); };
+  CHECK(pattern("/paths/~1v1~1jobs~1{id}/get/parameters/0/schema/pattern") == "^[^\\u0000-\\u001f\\u007f]+$");
   CHECK(document.at_pointer("/components/schemas").as_object().contains("Problem"));
   CHECK(document.at_pointer("/components/securitySchemes/bearer/scheme").as_string() == "bearer");
 }

@@ -153,8 +153,8 @@ void add_event_routes(http::Router& router, Service& service) {
                               query_parameter("follow", "true: a stream. Asking for text/event-stream is the same.",
                                               ParameterType::kBoolean),
                               http::header_parameter("Last-Event-ID",
-                                                     "The last event seen; a stream goes on behind it.",
-                                                     "^[0-9]{1,18}$")},
+                                                     "The last event seen; a stream goes on behind it. Empty: none.",
+                                                     "^[0-9]{0,18}$")},
                .streamed_schema = "Event"},
        .handler = [&service](const Request& request, const Responder& to) { get_events(service, request, to); }});
 }

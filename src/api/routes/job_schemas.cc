@@ -225,11 +225,11 @@ void add_job_schemas(boost::json::object& schemas) {
                               {"text", text("It completes: the job would start now if ...")}});
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("More goes first.", kLeastPriority, kMostPriority)}}));
-  schemas["JobMove"] = closed(object(
-      "Where a job is not to be.",
-      {{"off?",
-        list("Nodes that it leaves and does not go to; absent or empty: all that it is on.", text("A node's name."))},
-       {"lose_work?", boolean("Also if it does not save when it is asked to leave, and loses its work.")}}));
+  schemas["JobMove"] = closed(
+      object("Where a job is not to be.",
+             {{"off?", list("Nodes that it leaves and does not go to; absent or empty: all that it is on.",
+                            matching("A node's name.", "^[^\\u0000]*$"))},
+              {"lose_work?", boolean("Also if it does not save when it is asked to leave, and loses its work.")}}));
   schemas["JobMoved"] = object("An order to move that was taken.",
                                {{"id", integer("The job.")},
                                 {"unchanged", boolean("It was moving by such an order.")},

@@ -35,12 +35,6 @@ struct WindowRequest {
   }
 };
 
-http::ParameterDoc window_parameter() {
-  http::ParameterDoc parameter = http::path_parameter("name", "The window's name.");
-  parameter.pattern = kPathText;
-  return parameter;
-}
-
 void list_windows(Service& service, const Responder& responder) {
   json::array items;
   Seq seq = 0;
@@ -127,7 +121,7 @@ void add_maintenance_routes(http::Router& router, Service& service) {
                       .responses = {{.status = 200, .description = "Done.", .schema = "MaintenanceChanged"},
                                     {.status = 404, .description = "There is no such window."}},
                       .tags = {"nodes"},
-                      .parameters = {window_parameter()}},
+                      .parameters = {http::path_parameter("name", "The window's name.")}},
               .handler = [&service](const Request& request, const Responder& to) {
                 submit(service, CancelMaintenance{request.path_params.at("name"), request.subject}, 200, to);
               }});

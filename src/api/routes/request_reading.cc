@@ -82,16 +82,10 @@ http::ParameterDoc job_parameter() {
   return parameter;
 }
 
-http::ParameterDoc node_parameter() {
-  http::ParameterDoc parameter = http::path_parameter("name", "The node's name.");
-  parameter.pattern = kPathText;
-  return parameter;
-}
+http::ParameterDoc node_parameter() { return http::path_parameter("name", "The node's name."); }
 
 http::ParameterDoc queue_parameter() {
-  http::ParameterDoc parameter = http::path_parameter("path", "The queue's path, its slashes written as %2F.");
-  parameter.pattern = kPathText;
-  return parameter;
+  return http::path_parameter("path", "The queue's path, its slashes written as %2F.");
 }
 
 http::ParameterDoc limit_parameter() {

@@ -14,8 +14,6 @@
 
 namespace berth::api {
 
-// What a path parameter may be made of: anything else is no path (http/url.h).
-inline constexpr const char* kPathText = "^[^\\u0000-\\u001f\\u007f]+$";
 inline constexpr std::int64_t kDefaultLimit = 100;
 inline constexpr std::int64_t kMaxLimit = 1000;
 
