@@ -93,16 +93,18 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
   return json_answer(json::object{{"items", std::move(items)}, {"next_from", from}, {"seq", last}});
 }
 
-void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from) {
+void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from,
+                   const std::shared_ptr<EventPages>& pages) {
   if (const auto first = service.events(from, 1); !first) {
     responder.send(refusal(first.error()));
     return;
   }
   http::Stream stream = responder.stream(request.stream_format);
-  if (stream.open()) EventFeed::start(service, std::move(stream), std::move(filter), from);
+  if (stream.open()) EventFeed::start(service, std::move(stream), std::move(filter), from, pages);
 }
 
-void get_events(Service& service, const Request& request, const Responder& responder) {
+void get_events(Service& service, const Request& request, const Responder& responder,
+                const std::shared_ptr<EventPages>& pages) {
   auto filter = filter_of(request);
   const auto from = start_of(request);
   const auto limit = integer_of(request, "limit", kDefaultLimit, 1, kMaxLimit);
@@ -115,7 +117,7 @@ void get_events(Service& service, const Request& request, const Responder& respo
   if (const auto beyond = refuse_beyond_end(service, request, *from)) {
     responder.send(*beyond);
   } else if (wants_stream(request)) {
-    stream_events(service, request, responder, std::move(*filter), from.value());
+    stream_events(service, request, responder, std::move(*filter), from.value(), pages);
   } else {
     responder.send(list_events(service, *filter, from.value(), static_cast<std::size_t>(limit.value())));
   }
@@ -160,7 +162,9 @@ void add_event_routes(http::Router& router, Service& service) {
                                                      "The last event seen; a stream goes on behind "
                                                      "it.")},
                .streams = true},
-       .handler = [&service](const Request& request, const Responder& to) { get_events(service, request, to); }});
+       .handler = [&service, pages = std::make_shared<EventPages>()](const Request& request, const Responder& to) {
+         get_events(service, request, to, pages);
+       }});
 }
 
 }  // namespace berth::api
