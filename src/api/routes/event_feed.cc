@@ -33,8 +33,10 @@ http::StreamEvent stream_event(const EventRecord& record) {
           .data = boost::json::serialize(event_json(record))};
 }
 
-void EventFeed::start(Service& service, http::Stream stream, EventFilter filter, Seq from) {
-  const std::shared_ptr<EventFeed> feed(new EventFeed(service, std::move(stream), std::move(filter), from));
+void EventFeed::start(Service& service, http::Stream stream, EventFilter filter, Seq from,
+                      std::shared_ptr<EventPages> pages) {
+  const std::shared_ptr<EventFeed> feed(
+      new EventFeed(service, std::move(stream), std::move(filter), from, std::move(pages)));
   const std::uint64_t watch = service.watch([feed](const LiveEvent& event) { feed->on_durable(event); });
   // The watch holds the feed and the feed the stream; when the reader is gone the watch is given up, and all with it.
   feed->stream_.on_drained([weak = std::weak_ptr(feed)] {
@@ -43,17 +45,29 @@ void EventFeed::start(Service& service, http::Stream stream, EventFilter filter,
   feed->stream_.on_close([&service, watch] { service.unwatch(watch); });
 }
 
-EventFeed::Taken EventFeed::send_page(const std::vector<EventRecord>& events) {
-  Taken taken;
+EventPage EventFeed::make_page(const std::vector<EventRecord>& events, Seq from) const {
+  EventPage page{.text = nullptr, .next = from};
   std::string text;
-  for (const EventRecord& record : events) {
-    if (text.size() >= kPageBytes) break;
-    if (filter_.wants(record)) text += *http::encode(stream_event(record), stream_.format());
-    ++taken.events;
+  std::size_t taken = 0;
+  for (; taken < events.size() && text.size() < kPageBytes; ++taken) {
+    if (filter_.wants(events[taken])) text += *http::encode(stream_event(events[taken]), stream_.format());
+    page.next = events[taken].seq + 1;
   }
-  taken.bytes = text.size();
-  if (!text.empty()) stream_.send(std::make_shared<const std::string>(std::move(text)));
-  return taken;
+  page.at_end = events.size() < kPage && taken == events.size();
+  if (!text.empty()) page.text = std::make_shared<const std::string>(std::move(text));
+  return page;
+}
+
+Result<EventPage> EventFeed::page_from(Seq from) {
+  const bool shared = filter_.wants_all();
+  if (shared) {
+    if (auto page = pages_->find(from, stream_.format())) return *page;
+  }
+  const auto events = service_.events(from, kPage);
+  if (!events) return events.error();
+  EventPage page = make_page(*events, from);
+  if (shared && !page.at_end) pages_->keep(from, stream_.format(), page);
+  return page;
 }
 
 bool EventFeed::go_live() {
@@ -70,17 +84,17 @@ void EventFeed::catch_up() {
   }
   bool sent = false;
   for (std::size_t page = 0; page < kPagesPerStep && !sent; ++page) {
-    const auto events = service_.events(from, kPage);
+    const auto events = page_from(from);
     if (!events) {
       stream_.close();  // archived meanwhile, or the log cannot be read: asking again says which
       return;
     }
-    const Taken taken = send_page(events.value());
-    sent = taken.bytes > 0;
-    from += taken.events;
+    sent = events->text != nullptr;
+    if (sent) stream_.send(events->text);
+    from = events->next;
     const std::lock_guard lock(mutex_);
     next_ = from;
-    if (taken.events < kPage && taken.events == events.value().size() && go_live()) return;
+    if (events->at_end && go_live()) return;
   }
   // Whatever leaves brings the next step; when the filter left out everything, a heartbeat does.
   if (!sent) stream_.send(std::make_shared<const std::string>(http::heartbeat(stream_.format())));

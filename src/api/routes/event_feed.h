@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "api/http/stream.h"
+#include "api/routes/event_pages.h"
 #include "api/service.h"
+#include "base/result.h"
 #include "model/event.h"
 
 namespace berth::api {
@@ -24,32 +26,35 @@ struct EventFilter {
   std::string kind;  // empty: all
   std::optional<JobId> job;
   bool wants(const EventRecord& record) const;
+  bool wants_all() const { return kind.empty() && !job; }
 };
 
 http::StreamEvent stream_event(const EventRecord& record);
 
 class EventFeed : public std::enable_shared_from_this<EventFeed> {
  public:
-  // Keeps itself alive as long as the stream is open.
-  static void start(Service& service, http::Stream stream, EventFilter filter, Seq from);
+  // Keeps itself alive as long as the stream is open. Feeds that share `pages` share the texts of what they catch up.
+  static void start(Service& service, http::Stream stream, EventFilter filter, Seq from,
+                    std::shared_ptr<EventPages> pages = std::make_shared<EventPages>());
 
  private:
-  EventFeed(Service& service, http::Stream stream, EventFilter filter, Seq from)
-      : service_(service), stream_(std::move(stream)), filter_(std::move(filter)), next_(from) {}
-
-  struct Taken {
-    std::size_t events = 0;  // sent, or left out by the filter
-    std::size_t bytes = 0;
-  };
+  EventFeed(Service& service, http::Stream stream, EventFilter filter, Seq from, std::shared_ptr<EventPages> pages)
+      : service_(service),
+        stream_(std::move(stream)),
+        filter_(std::move(filter)),
+        pages_(std::move(pages)),
+        next_(from) {}
 
   void catch_up();                          // on the thread of stream steps, when everything sent has left
   void on_durable(const LiveEvent& event);  // on the thread that tells watchers
-  Taken send_page(const std::vector<EventRecord>& events);  // in one piece, as far as a page may have bytes
+  Result<EventPage> page_from(Seq from);
+  EventPage make_page(const std::vector<EventRecord>& events, Seq from) const;
   bool go_live();
 
   Service& service_;
   const http::Stream stream_;
   const EventFilter filter_;
+  const std::shared_ptr<EventPages> pages_;
   std::mutex mutex_;  // all below
   Seq next_;          // everything below it was sent, or left out by the filter
   Seq watched_ = 0;   // the last event that came by watching

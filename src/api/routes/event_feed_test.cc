@@ -168,6 +168,24 @@ TEST_CASE("streams share the text of a live event") {
   CHECK_EQ(one->chunks.back().get(), other->chunks.back().get());
 }
 
+TEST_CASE("streams that catch up over the same events read and encode them once") {
+  EventSource source;
+  for (int i = 0; i < 5000; ++i) source.append();
+  const auto pages = std::make_shared<EventPages>();
+  std::vector<std::shared_ptr<RecordedStream>> sinks;
+  for (int i = 0; i < 300; ++i) {
+    sinks.push_back(std::make_shared<RecordedStream>());
+    EventFeed::start(source, http::Stream(sinks.back(), http::StreamFormat::kServerSentEvents), {}, 1, pages);
+  }
+  for (int step = 0; step < 21; ++step) {
+    for (const auto& sink : sinks) sink->drain();
+  }
+  for (const auto& sink : sinks) REQUIRE_EQ(ids_in(*sink), numbers(1, 5000));
+  CHECK_LT(source.looks, 5000 / 256 + 2 * 300);  // the whole pages once, and the last one by each stream
+  source.append();
+  for (const auto& sink : sinks) CHECK_NE(sink->chunks.back()->find("id: 5001\n"), std::string::npos);
+}
+
 TEST_CASE("a step sends less than a stream may have pending, however large the events are") {
   EventSource source;
   for (int i = 0; i < 100; ++i) {

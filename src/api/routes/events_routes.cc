@@ -91,16 +91,18 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
   return json_answer(json::object{{"items", std::move(items)}, {"next_from", from}, {"seq", last}});
 }
 
-void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from) {
+void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from,
+                   const std::shared_ptr<EventPages>& pages) {
   if (const auto first = service.events(from, 1); !first) {
     responder.send(refusal(first.error()));
     return;
   }
   http::Stream stream = responder.stream(request.stream_format);
-  if (stream.open()) EventFeed::start(service, std::move(stream), std::move(filter), from);
+  if (stream.open()) EventFeed::start(service, std::move(stream), std::move(filter), from, pages);
 }
 
-void get_events(Service& service, const Request& request, const Responder& responder) {
+void get_events(Service& service, const Request& request, const Responder& responder,
+                const std::shared_ptr<EventPages>& pages) {
   const auto from = start_of(request);
   if (!from) {
     responder.fail(from.error());
@@ -110,7 +112,7 @@ void get_events(Service& service, const Request& request, const Responder& respo
   if (const auto beyond = refuse_beyond_end(service, request, *from)) {
     responder.send(*beyond);
   } else if (wants_stream(request)) {
-    stream_events(service, request, responder, std::move(filter), *from);
+    stream_events(service, request, responder, std::move(filter), *from, pages);
   } else {
     const std::int64_t limit = integer_of(request, "limit", kDefaultLimit);
     responder.send(list_events(service, filter, *from, static_cast<std::size_t>(limit)));
@@ -156,7 +158,9 @@ void add_event_routes(http::Router& router, Service& service) {
                                                      "The last event seen; a stream goes on behind it. Empty: none.",
                                                      "^[0-9]{0,18}$")},
                .streamed_schema = "Event"},
-       .handler = [&service](const Request& request, const Responder& to) { get_events(service, request, to); }});
+       .handler = [&service, pages = std::make_shared<EventPages>()](const Request& request, const Responder& to) {
+         get_events(service, request, to, pages);
+       }});
 }
 
 }  // namespace berth::api
