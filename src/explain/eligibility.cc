@@ -47,11 +47,11 @@ std::string missing_label(const TaskGroup& group, const NodeList& nodes, const s
     std::set<std::string> values;
     for (const NodeState* node : nodes) {
       for (const auto& [key, value] : node->spec.labels) {
-        if (key == label.first && !value.empty()) values.insert(value);
+        if (key == label.first && !value.empty()) values.insert(label_text({key, value}));
       }
     }
     return "no node" + where + " has the label " + label_text(label) +
-           (values.empty() ? "" : " (" + label.first + " is " + some_of(values) + " there)");
+           (values.empty() ? "" : "; there is " + some_of(values));
   }
   return "no node" + where + " has all the labels " +
          listed(group.node_selector, [](const auto& label) { return label_text(label); });

@@ -235,8 +235,7 @@ std::string why_not_evicted(State& state, const Words& words, const JobState& jo
     return "more than " + document::duration_text(state.config().scheduling.preempt_max_loss_s) +
            " of unsaved GPU time would be lost for each GPU gained (scheduling.preempt_max_loss)";
   }
-  const std::string alone =
-      one ? "this job would not fit without that one" : "this job would not fit without all of them";
+  const std::string alone = "this job would not fit even then";
   if (const auto refused = refused_without(state, job, claims, true, now))
     return alone + (refused->code == ReasonCode::kWouldDelayReservation ? ", beside backfill reservations" : "");
   const auto of_them = [&](std::int64_t count, const char* singular, const char* plural) {
@@ -260,7 +259,7 @@ std::string why_not_evicted(State& state, const Words& words, const JobState& jo
          (job.spec.exclusive ? ", against which whole nodes count" : "");
 }
 
-// "2 jobs that borrow (6, 21) and 1 job of lower priority (8)"
+// "2 jobs that borrow (jobs 6, 21) and 1 job of lower priority (job 8)"
 std::string whole_jobs_text(const Words& words, const Claims& claims) {
   std::vector<std::string> parts;
   const auto add = [&](const std::set<JobId>& jobs, const std::string& what) {
@@ -272,7 +271,8 @@ std::string whole_jobs_text(const Words& words, const Claims& claims) {
     const std::size_t more = named.size() - std::min(named.size(), kMostNamed);
     named.resize(named.size() - more);
     std::string ids;
-    for (const JobId id : named) ids += (ids.empty() ? " (" : ", ") + std::to_string(id.value());
+    const std::string first = jobs.size() == 1 ? " (job " : " (jobs ";
+    for (const JobId id : named) ids += (ids.empty() ? first : ", ") + std::to_string(id.value());
     if (!none && more > 0) ids += " and " + std::to_string(more) + " more";
     if (!none && others > 0) ids += " and " + std::to_string(others) + " of other queues";
     const auto count = static_cast<std::int64_t>(jobs.size());
@@ -291,7 +291,7 @@ std::string whole_jobs_text(const Words& words, const Claims& claims) {
   return listed(parts, [](const std::string& part) { return part; });
 }
 
-// "2 jobs that borrow (6, 21) could be stopped for this one, and 1 job could be scaled down"
+// "2 jobs that borrow (jobs 6, 21) could be stopped for this one, and 1 job could be scaled down"
 std::string could_be_evicted(const Words& words, const Claims& claims) {
   const auto grown = static_cast<std::int64_t>(claims.grown.size());
   const std::string whole = whole_jobs_text(words, claims);

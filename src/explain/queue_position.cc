@@ -72,7 +72,7 @@ class WhoGoesFirst {
     const int theirs = standing(state_, siblings.victim, first);
     const int ours = standing(state_, siblings.preemptor, own);
     if (theirs != ours) {
-      better_standing_[{siblings.preemptor, ours, theirs}].push_back(siblings.victim);
+      better_standing_[{siblings.preemptor, ours, ours == 2 ? 2 : theirs}].push_back(siblings.victim);
       return;
     }
     const auto their_share = order_.share(siblings.victim);
@@ -128,6 +128,10 @@ class WhoGoesFirst {
   }
 
   std::string standing_part(const OwnStanding& own, const std::vector<QueueId>& queues) const {
+    if (own.ours == 2) {
+      return names(queues) + (queues.size() == 1 ? " goes" : " go") + " first: " + words_.queue(own.queue) +
+             " has weight 0";
+    }
     return names(queues) + (queues.size() == 1 ? " goes first: that queue " : " go first: they ") +
            (queues.size() == 1 || own.theirs > 0 ? standing_text(own.theirs)
                                                  : std::string("would stay within their guarantees")) +

@@ -127,7 +127,7 @@ std::string isolation_text(const Words& words, const Reason& reason) {
   const auto& levels = state.topology().levels();
   std::string text = would_fit_on(words, reason) + "pool " + pool.name + " keeps trust domains apart within one " +
                      (level == levels.size() ? "node" : levels[level]);
-  if (reason.job.valid()) text += ", and " + words.job(reason.job) + " of another trust domain is there";
+  if (reason.job.valid()) text += ", and " + words.job(reason.job) + " there is of another trust domain";
   return text;
 }
 
@@ -237,8 +237,8 @@ std::string reason_text(const Words& words, const JobState& job, const Reason& r
       return quota_asks(words, reason) + words.queue(reason.queue) + " uses " + used_of_limit(" of at most ") +
              " (max)";
     case ReasonCode::kQuotaLentOut:
-      return quota_asks(words, reason) + words.queue(reason.queue) + " uses " + used_of_limit(" of ") +
-             " that the lending_limit of its queues leaves";
+      return quota_asks(words, reason) + words.queue(reason.queue) + " uses " + used_of_limit(" of the ") +
+             " that others do not keep back (lending_limit)";
     case ReasonCode::kUserLimit:
       return user_limit_text(words, job, reason);
     case ReasonCode::kNoEligibleNode:

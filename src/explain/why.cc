@@ -151,7 +151,7 @@ Explanation why_pending(State& state, const Words& words, const JobState& job) {
     answer.preemption = std::move(preemption.in_short);
     for (std::string& fact : preemption.more) answer.details.push_back(std::move(fact));
   }
-  explanation.remedies = smallest_remedies(state, job.id, words.now());
+  if (!job.nomination) explanation.remedies = smallest_remedies(state, job.id, words.now());
   answer.start = start_time(words, job, explanation);
   add_remedies(words, job, explanation);
   return explanation;

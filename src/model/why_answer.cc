@@ -22,7 +22,8 @@ void wrap(std::string& out, std::string first, std::string_view text, std::size_
   std::string line = std::move(first);
   bool fresh = true;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
+    std::size_t end = std::min(text.find(' '), text.size());
+    if (text.substr(end).starts_with(" %")) end = std::min(text.find(' ', end + 1), text.size());  // "25 %"
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!fresh && columns(line) + 1 + columns(word) > kColumns) {

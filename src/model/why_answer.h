@@ -18,7 +18,7 @@ namespace berth {
 enum class StartBound { kNotBefore, kProbably, kAtLatest, kUnknown };
 BERTH_ENUM_NAMES(StartBound, "not-before", "probably", "at-latest", "unknown");
 
-// Who can carry a remedy out: the owner of the job, or an operator of the cluster.
+// The role that can carry a remedy out: the owner of the job, or an operator of the cluster.
 enum class RemedyBy { kOwner, kOperator };
 BERTH_ENUM_NAMES(RemedyBy, "owner", "operator");
 
@@ -28,7 +28,7 @@ struct WhyAnswer {
     std::int64_t number = 1;            // 1: it is tried first
     bool exact = true;                  // false: the number is at least this
     std::int64_t can_start_before = 0;  // of the jobs ahead, those that no limit of their own holds back
-    std::string text;                   // who goes first and why; empty for the first in line
+    std::string text;                   // which queues and jobs go first, and why; empty for the first in line
   };
   struct Start {
     StartBound bound = StartBound::kUnknown;
@@ -44,14 +44,14 @@ struct WhyAnswer {
 
   JobId job;
   ReasonCode code = ReasonCode::kNone;
-  bool never = false;             // waiting cannot help
-  std::string headline;           // one or two whole sentences: the answer
-  std::string quota;              // how the queue stands; empty where the headline says it
-  std::optional<Line> line;       // none: the job is not in line
-  std::optional<Start> start;     // none: nothing is to be said beside the headline
-  std::string preemption;         // which jobs could be stopped for it, and what prevents that
-  std::vector<Remedy> remedies;   // the smallest changes that would start it now
-  std::vector<std::string> details; // further facts with numbers
+  bool never = false;                // waiting cannot help
+  std::string headline;              // one or two whole sentences: the answer
+  std::string quota;                 // how the queue stands; empty where the headline says it
+  std::optional<Line> line;          // none: the job is not in line
+  std::optional<Start> start;        // none: nothing is to be said beside the headline
+  std::string preemption;            // which jobs could be stopped for it, and what prevents that
+  std::vector<Remedy> remedies;      // the smallest changes that would start it now
+  std::vector<std::string> details;  // further facts with numbers
 };
 
 // Returns the answer as lines of at most 100 columns: the headline, quota, line, start, preemption and the two best

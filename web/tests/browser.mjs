@@ -202,10 +202,13 @@ await part('why a job waits, and what one can do', async () => {
   await server.submit({ name: 'long', gpus: 2, command: ['sh', '-c', 'while true; do echo tick; sleep 1; done'] });
   blocked = (await server.submit({ name: 'too-much', gpus: 8, command: 'true' })).id;
   await go(page, `jobs/${blocked}`);
-  await page.locator('.why .summary').waitFor();
+  await page.locator('.why .headline').waitFor();
   const why = await server.ask('GET', `/v1/jobs/${blocked}/why`);
-  check((await page.locator('.why .summary').innerText()) === why.summary, 'the reason is the one that the API gives');
-  check((await page.locator('.why li').count()) >= why.changes.length, 'with the smallest changes');
+  check(
+    (await page.locator('.why .headline').innerText()) === why.headline,
+    'the reason is the one that the API gives',
+  );
+  check((await page.locator('.why li').count()) >= why.remedies.length, 'with the remedies');
   await page.getByRole('button', { name: 'Change priority…' }).click();
   await page.getByLabel('New priority').fill('777');
   await page.getByRole('button', { name: 'Change priority', exact: true }).click();

@@ -212,7 +212,7 @@ void add_job_schemas(boost::json::object& schemas) {
              {{"number", integer("1: it is tried first.")},
               {"exact", boolean("If false, the number is at least this.")},
               {"can_start_before", integer("So many of the jobs ahead are not held back by a limit of their own.")},
-              {"text", text("Who goes first and why.")}});
+              {"text", text("Which queues and jobs go first, and why.")}});
   schemas["StartTime"] =
       object("What is known of when the job starts.",
              {{"bound", word_of<StartBound>("How the time is meant; others can delay a time that is not-before.")},
@@ -220,7 +220,7 @@ void add_job_schemas(boost::json::object& schemas) {
               {"text", text("The same in words.")}});
   schemas["Remedy"] = object("A change that was tried: with it the job would start now, with less it would not.",
                              {{"kind", text("What it changes, such as quota, evict, gpus or pool.")},
-                              {"by", word_of<RemedyBy>("Who can make it.")},
+                              {"by", word_of<RemedyBy>("The role that can make it: the owner of the job, or an operator.")},
                               {"taken", boolean("A job that goes first would take what it frees.")},
                               {"text", text("It completes: the job would start now if ...")}});
   schemas["PriorityChange"] =
