@@ -477,6 +477,7 @@ void Declarations::declare_elsewhere() {
   elsewhere(trying, "scenario", "Run scripts of a cluster's life against the decisions they expect",
             "berth scenario tests/scenarios/nodes/cordon.txt");
   elsewhere(servers, "dev", "berth on this machine, all in one, no file needed", "berth dev");
+    ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
   elsewhere(servers, "serve", "The control plane: berth serve --config FILE --data DIR",
             "berth serve --config cluster.yaml --data /var/lib/berth");
   elsewhere(servers, "verify", "Check a whole event log and recompute its state", "berth verify /var/lib/berth");
