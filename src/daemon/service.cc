@@ -8,6 +8,7 @@
 
 #include "backend/local/local_backend.h"
 #include "daemon/disk_reserve.h"
+#include "daemon/forecast.h"
 #include "daemon/history_codec.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
@@ -70,25 +71,50 @@ void DaemonService::read(const std::function<void(const api::View&)>& look) {
   });
 }
 
+namespace {
+
+api::Explained explained_of(state::State& state, JobId job, Timestamp now) {
+  const explain::Explanation explanation = explain::why(state, job, now);
+  api::Explained explained;
+  explained.code = name_of(explanation.reason.code);
+  explained.never = is_never(explanation.reason.code);
+  explained.summary = explanation.summary;
+  explained.details = explanation.details;
+  for (const explain::Remedy& change : explanation.changes) {
+    explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
+  }
+  const state::JobState* live = state.job(job);
+  if (live == nullptr || live->attempt) return explained;
+  if (const auto limit = state::impossible_limit(state, live->queue, live->spec)) {
+    explained.never = true;
+    explained.details.insert(explained.details.begin(), "waiting cannot help: " + state::text_of(state, *limit));
+  }
+  return explained;
+}
+
+}  // namespace
+
 api::Explained DaemonService::explain(JobId job) {
   api::Explained explained;
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    const explain::Explanation explanation = explain::why(state, job, now(state));
-    explained.code = name_of(explanation.reason.code);
-    explained.never = is_never(explanation.reason.code);
-    explained.summary = explanation.summary;
-    explained.details = explanation.details;
-    for (const explain::Remedy& change : explanation.changes) {
-      explained.changes.push_back({std::string(name_of(change.kind)), explain::would_start(change)});
-    }
-    const state::JobState* live = state.job(job);
-    if (live == nullptr || live->attempt) return;
-    if (const auto limit = state::impossible_limit(state, live->queue, live->spec)) {
-      explained.never = true;
-      explained.details.insert(explained.details.begin(), "waiting cannot help: " + state::text_of(state, *limit));
-    }
-  });
+  reader_.read([&](state::State& state, const billing::Meter&) { explained = explained_of(state, job, now(state)); });
   return explained;
+}
+
+// The lock is held only while the state is written out; the copy is made and asked without it.
+Result<api::Forecast> DaemonService::forecast(const Command& command) {
+  std::string saved;
+  Timestamp at;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    saved = state.save();
+    at = now(state);
+  });
+  auto copy = state::State::load(saved);
+  if (!copy) return copy.error();
+  auto found = daemon::forecast(*copy, command, at);
+  if (!found) return found;
+  if (found->phase == JobPhase::kPending && copy->job(found->job) != nullptr)
+    found->explained = explained_of(*copy, found->job, at);
+  return found;
 }
 
 namespace {

@@ -70,6 +70,8 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"listJobs", {.target = "/v1/jobs?finished=true&sort=-gpus"}},
       {"getJob", {.target = "/v1/jobs/1"}},
       {"explainJob", {.target = "/v1/jobs/2/why"}},
+      {"forecastJob", {.method = "POST", .target = "/v1/forecast", .body = kJob}},
+      {"forecastPriority", {.method = "POST", .target = "/v1/jobs/2/forecast", .body = R"({"priority":9})"}},
       {"getJobLog", {.target = "/v1/jobs/1/logs?stream=stdout&from=-7"}},
       {"holdJob", {.method = "POST", .target = "/v1/jobs/2/hold"}},
       {"releaseJob", {.method = "POST", .target = "/v1/jobs/2/release"}},

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/command/commands.h"
+#include "cli/command/forecast_words.h"
 #include "cli/command/submit_job.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
@@ -42,9 +43,8 @@ Result<client::Reply> post_until_answered(const std::string& body, const std::st
   return reply;
 }
 
-}  // namespace
-
-Result<Json> submit_job(const JobOptions& options, Session& session) {
+// The job of the flags and the file, as the server takes it.
+Result<document::Node> document_of(const JobOptions& options) {
   std::string text;
   if (!options.file.empty()) {
     auto content = read_file(options.file, document::kMaxBytes);
@@ -52,7 +52,13 @@ Result<Json> submit_job(const JobOptions& options, Session& session) {
     text = std::move(*content);
   }
   const Surroundings here{working_directory(), [](const std::string& name) { return process_environment(name); }};
-  const auto document = job_document(options, text, here);
+  return job_document(options, text, here);
+}
+
+}  // namespace
+
+Result<Json> submit_job(const JobOptions& options, Session& session) {
+  const auto document = document_of(options);
   if (!document) return document.error();
   const std::string key = options.key.empty() ? random_key() : options.key;
   auto answer = answer_of(post_until_answered(document::to_json_text(*document), key, session));
@@ -63,7 +69,22 @@ Result<Json> submit_job(const JobOptions& options, Session& session) {
   return answer;
 }
 
+namespace {
+
+Result<int> foretell(const SubmitOptions& options, Session& session) {
+  const auto document = document_of(options.job);
+  if (!document) return document.error();
+  const auto forecast = answer_of(session.server.post("/v1/forecast", document::to_json_text(*document)));
+  if (!forecast) return forecast.error();
+  session.out << formatted(*forecast, options.format,
+                           [&] { return forecast_text(*forecast) + "nothing was submitted\n"; });
+  return kOk;
+}
+
+}  // namespace
+
 Result<int> run(const SubmitOptions& options, Session& session) {
+  if (options.dry_run) return foretell(options, session);
   const auto answer = submit_job(options.job, session);
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
