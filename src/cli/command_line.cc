@@ -155,6 +155,9 @@ class Declarations {
       option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
       option->multi_option_policy(repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
     }
+    sub.add_option("--export", job.exported,
+                   "variables of your environment that the job gets: ALL, NONE (default), or NAME,NAME=VALUE,...")
+        ->type_name("NAMES");
     sub.add_option("--key", job.key, "idempotency key: the same key is the same job (default: random)")
         ->type_name("KEY");
   }

@@ -30,7 +30,7 @@ struct JobOptions {
   std::vector<std::vector<std::string>> values;
   std::vector<std::string> command;
   std::string key;
-};  // --export: ALL, NONE, or names and NAME=VALUE joined by commas
+  std::string exported = {};  // --export: ALL, NONE, or names and NAME=VALUE joined by commas
 };
 
 struct SubmitOptions {

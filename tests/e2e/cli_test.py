@@ -305,6 +305,25 @@ def a_dry_run_says_what_the_server_then_does(berth):
 
 
 @check
+def the_program_and_the_environment_are_those_of_the_caller(berth):
+    tools = os.path.join(berth.directory, "tools")
+    os.makedirs(tools, exist_ok=True)
+    program = os.path.join(tools, "only-here")
+    with open(program, "w") as file:
+        file.write("#!/bin/sh\necho $0 $COLOUR\n")
+    os.chmod(program, 0o755)
+    here = {"PATH": tools + ":" + os.environ["PATH"], "COLOUR": "green"}
+    assert berth("run", "-q", "--queue", "a", "--", "only-here", env=here) == program + "\n"
+    assert berth("run", "-q", "--queue", "a", "--export", "COLOUR", "--", "only-here", env=here) == program + " green\n"
+    in_a_shell = ("--", "sh", "-c", "only-here")
+    assert berth("run", "-q", "--queue", "a", "--export", "ALL", *in_a_shell, env=here) == program + " green\n"
+    plain = berth.start("run", "-q", "--queue", "a", *in_a_shell, env=here)
+    plain.communicate(timeout=60)
+    assert plain.returncode == 127, plain.returncode
+    berth("submit", "--export", "ALL,NONE", "--", "true", code=2)
+
+
+@check
 def a_job_that_cannot_be_moved_says_why(berth):
     def refused(*words, code=4):
         ran = berth.start("move", *words)

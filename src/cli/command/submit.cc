@@ -1,10 +1,13 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <climits>
 #include <random>
+#include <sstream>
 #include <thread>
+#include <vector>
 
 #include "cli/command/commands.h"
 #include "cli/command/forecast_words.h"
@@ -14,6 +17,7 @@
 #include "cli/job_flags.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 
 namespace berth::cli {
 namespace {
@@ -30,6 +34,24 @@ std::string random_key() {
 std::string working_directory() {
   std::array<char, PATH_MAX> path{};
   return ::getcwd(path.data(), path.size()) == nullptr ? "/" : path.data();
+}
+
+// Returns the first executable file of that name on PATH, or "". A directory that is not absolute is passed over.
+std::string program_here(const std::string& name) {
+  std::istringstream directories(process_environment("PATH"));
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    if (!directory.starts_with('/')) continue;
+    const std::string path = directory + (directory.ends_with('/') ? "" : "/") + name;
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "";
+}
+
+std::vector<std::string> variables_here() {
+  std::vector<std::string> all;
+  for (char** one = ::environ; one != nullptr && *one != nullptr; ++one) all.emplace_back(*one);
+  return all;
 }
 
 // A connection that breaks may have carried the job over; the key makes another try safe. A server that is not there
@@ -51,7 +73,8 @@ Result<document::Node> document_of(const JobOptions& options) {
     if (!content) return content.error();
     text = std::move(*content);
   }
-  const Surroundings here{working_directory(), [](const std::string& name) { return process_environment(name); }};
+  const Surroundings here{working_directory(), [](const std::string& name) { return process_environment(name); },
+                          &program_here, &variables_here, clock_now()};
   return job_document(options, text, here);
 }
 
