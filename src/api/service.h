@@ -44,6 +44,36 @@ struct UsageReport {
   std::int64_t capacity_gpu_milli_ms = 0;
 };
 
+// What a command about a job would do now. It was tried on a copy of the state; nothing of it is stored.
+struct Forecast {
+  struct Place {
+    std::string node;
+    std::int64_t tasks = 0;
+    std::int64_t gpu_milli = 0;
+  };
+  // A job that would be asked to leave for this one.
+  struct Victim {
+    JobId job;
+    std::string user;
+    std::string queue;
+    StopCause cause = StopCause::kPreempt;
+    std::uint32_t keep = 0;  // tasks that stay, of an elastic gang; 0: the whole job leaves
+    std::int64_t gpu_milli = 0;
+    std::int64_t unsaved_s = 0;  // work that it would lose; 0: none
+  };
+  JobId job;              // the job; of a submission the number that it would get
+  bool repeated = false;  // its key was used before: `job` is the earlier one
+  JobPhase phase = JobPhase::kPending;
+  std::int32_t started = 0;  // 1 if it would start at once; of a service or an array how many parts would
+  std::optional<bool> within;
+  std::vector<Place> places;    // where it starts, at once or when the victims have left
+  std::vector<Victim> victims;  // the jobs that leave for it and that the viewer may see
+  std::size_t victims_not_shown = 0;
+  std::optional<Timestamp> start;  // of its backfill reservation, if it has to wait and gets one
+  std::vector<std::string> warnings;
+  std::optional<WhyAnswer> explained;  // why it would wait
+};
+
 // Which idle nodes could go, and which further nodes would start jobs that wait, by kind of node.
 struct CapacityReport {
   struct Idle {
@@ -147,8 +177,11 @@ class Service {
   // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
-  // Why the job does not run, for a caller who sees all jobs.
+  // Why the job does not run, in the words for this viewer.
   virtual WhyAnswer explain(JobId job, const policy::Subject& viewer) = 0;
+  // Returns what the command would do now, without doing it, or the error that would refuse it. Jobs that the viewer
+  // may not see are counted, not named.
+  virtual Result<Forecast> forecast(const Command& command, const policy::Subject& viewer) = 0;
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   virtual AdviceReport advice() = 0;

@@ -108,6 +108,16 @@ class Declarations {
     };
     return option->check(check, "");
   }
+  // What begins as a number is one; the server knows the classes.
+  static CLI::Option* priority_or_class(CLI::Option* option) {
+    const auto check = [](const std::string& text) {
+      if (text.empty() || std::string_view("+-0123456789").find(text.front()) == std::string_view::npos)
+        return std::string();
+      const auto number = document::parse_integer(text, kLeastPriority, kMostPriority);
+      return number ? std::string() : number.error().message;
+    };
+    return option->check(check, "");
+  }
   static CLI::Option* number(CLI::Option* option, std::int64_t low, std::int64_t high, const char* name) {
     return decimal(option, low, high)->type_name(name);
   }
@@ -146,6 +156,9 @@ class Declarations {
       option->expected(1)->allow_extra_args(false);  // else a second word would replace the first
       option->multi_option_policy(repeated ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
     }
+    sub.add_option("--export", job.exported,
+                   "variables of your environment that the job gets: ALL, NONE (default), or NAME,NAME=VALUE,...")
+        ->type_name("NAMES");
     sub.add_option("--key", job.key, "idempotency key: the same key is the same job (default: random)")
         ->type_name("KEY");
   }
@@ -164,13 +177,16 @@ class Declarations {
     add_selector(sub, kept->selector);
   }
   static void add_selector(CLI::App& sub, JobSelector& selector) {
+    add_choice(sub, selector);
+    sub.add_flag("-y,--yes", selector.confirmed, "do not ask");
+  }
+  static void add_choice(CLI::App& sub, JobSelector& selector) {
     sub.add_option("--queue", selector.queue, "all of this queue and those below it")->type_name("PATH");
     sub.add_option("--user", selector.user, "all of this user")->type_name("NAME");
     sub.add_flag("--me", selector.me, "all of yours");
     one_of(sub.add_option("--phase", selector.phase, "all in this phase"), {"pending", "running", "stopping"});
     sub.add_option("--name", selector.name, "all of this name")->type_name("NAME");
     sub.add_option("--label", selector.label, "all with these labels, joined by commas")->type_name("KEY=VALUE");
-    sub.add_flag("-y,--yes", selector.confirmed, "do not ask");
   }
   void node_action(const char* name, NodeAction action, const char* says, const char* example) {
     auto kept = std::make_shared<NodeActionOptions>();
@@ -198,6 +214,8 @@ void Declarations::declare_jobs() {
               "  berth submit -f job.yaml --priority dev",
               submit);
   add_job(submitting, submit->job);
+  submitting.add_flag("--dry-run", submit->dry_run,
+                      "say where it would start or why it would wait, and submit nothing");
   add_format(submitting, submit->format, kShort);
 
   auto run = std::make_shared<RunOptions>();
@@ -215,13 +233,30 @@ void Declarations::declare_jobs() {
 
   auto prioritize = std::make_shared<PrioritizeOptions>();
   CLI::App& prioritizing = command("Jobs", "prioritize", "Change a job's priority",
-                                   "berth prioritize 17 800\n  berth prioritize --user bob --to 800", prioritize);
+                                   "berth prioritize 17 800\n"
+                                   "  berth prioritize 17 urgent --dry-run\n"
+                                   "  berth prioritize --user bob --to 800",
+                                   prioritize);
   prioritizing.add_option("ID", prioritize->id, "the job's number; or choose jobs by what follows");
-  decimal(prioritizing.add_option("PRIORITY", prioritize->priority, "higher goes first"), kLeastPriority,
-          kMostPriority);
-  number(prioritizing.add_option("--to", prioritize->priority, "the priority, where jobs are chosen"), kLeastPriority,
-         kMostPriority, "PRIORITY");
+  priority_or_class(
+      prioritizing.add_option("PRIORITY", prioritize->priority, "a number, higher goes first; or a priority class"));
+  priority_or_class(prioritizing.add_option("--to", prioritize->priority, "the priority, where jobs are chosen"))
+      ->type_name("PRIORITY");
+  prioritizing.add_flag("--dry-run", prioritize->dry_run, "say what it would do, and do nothing");
   add_selector(prioritizing, prioritize->selector);
+
+  auto wait = std::make_shared<WaitOptions>();
+  CLI::App& waiting = command("Jobs", "wait", "Wait until jobs have finished; exits with 1 if one did not succeed",
+                              "berth wait 17 18\n"
+                              "  berth wait --label run=7 --timeout 2h\n"
+                              "  berth wait 17 --until running",
+                              wait);
+  waiting.add_option("ID", wait->ids, "the jobs' numbers; or choose live jobs by what follows");
+  add_choice(waiting, wait->selector);
+  one_of(waiting.add_option("--until", wait->until, "until they run or have finished (finished)"),
+         {"running", "finished"});
+  waiting.add_option("--timeout", wait->timeout, "at most so long, then exit with 5")->type_name("SPAN");
+  add_format(waiting, wait->format, kShort);
 
   auto move = std::make_shared<MoveOptions>();
   CLI::App& moving = command("Jobs", "move", "Move a running job to other nodes: it saves, leaves and starts there",
@@ -484,6 +519,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
     ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
+    ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
     ElsewhereFlag{"serve", "--no-node", nullptr, "control plane only"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };

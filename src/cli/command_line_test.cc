@@ -91,8 +91,12 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<JobActionOptions>({"hold", "1", "2"}).ids == Words{"1", "2"});
   CHECK(parsed<JobActionOptions>({"release", "1"}).action == JobAction::kRelease);
   CHECK(parsed<JobActionOptions>({"cancel", "--me", "--label", "run=7", "-y"}).selector.confirmed);
-  CHECK(parsed<PrioritizeOptions>({"prioritize", "17", "800"}).priority == 800);
-  CHECK(parsed<PrioritizeOptions>({"prioritize", "--user", "bob", "--to", "800"}).priority == 800);
+  CHECK(parsed<PrioritizeOptions>({"prioritize", "17", "800"}).priority == "800");
+  CHECK(parsed<PrioritizeOptions>({"prioritize", "17", "urgent", "--dry-run"}).dry_run);
+  CHECK(parsed<PrioritizeOptions>({"prioritize", "--user", "bob", "--to", "800"}).priority == "800");
+  CHECK(parsed<SubmitOptions>({"submit", "--dry-run", "--", "true"}).dry_run);
+  CHECK(parsed<WaitOptions>({"wait", "1", "2", "--until", "running"}).ids == Words{"1", "2"});
+  CHECK(parsed<WaitOptions>({"wait", "--me", "--timeout", "2h"}).selector.me);
   const auto move = parsed<MoveOptions>({"move", "--off", "n1,n2", "--off", "n3", "7", "--lose-work", "-o", "json"});
   CHECK(move.id == "7");
   CHECK(move.off == Words{"n1", "n2", "n3"});

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "cli/when.h"
 #include "model/document/job_document.h"
 #include "model/document/job_keys.h"
 #include "model/name.h"
@@ -20,8 +21,9 @@ using document::Node;
 FlagKind kind_of(const document::JobKey& key) {
   using document::KeyKind;
   switch (key.form.kind) {
-    case KeyKind::kText:
     case KeyKind::kTime:
+      return FlagKind::kWhen;
+    case KeyKind::kText:
     case KeyKind::kWord:
     case KeyKind::kSignal:
       return FlagKind::kText;
@@ -138,6 +140,12 @@ Result<void> put_flag(const JobFlag& flag, const std::vector<std::string>& value
     case FlagKind::kText:
       map->set(key, document::string_node(values.back()));
       return {};
+    case FlagKind::kWhen: {
+      const auto time = iso_when(values.back(), where.now);
+      if (!time) return invalid(std::string(flag.flag) + ": " + time.error().message);
+      map->set(key, document::string_node(*time));
+      return {};
+    }
     case FlagKind::kPlain:
       map->set(key, document::plain_node(values.back()));
       return {};
@@ -162,6 +170,15 @@ bool is_interpreter(std::string_view program) {
   return program.starts_with("python") || program == "bash" || program == "sh";
 }
 
+// The program of a command is looked up where the job is submitted, as its working directory is: the PATH of the server
+// leads elsewhere. In a container it is that of the image. What is not found here may be there.
+std::string found_program(const std::string& name, const Surroundings& where, const Node& document) {
+  if (where.program == nullptr || name.empty() || name.find('/') != std::string::npos) return name;
+  if (document.find("image") != nullptr) return name;
+  const std::string path = where.program(name);
+  return path.empty() || !is_utf8(path) ? name : path;
+}
+
 // What the command runs, as far as that is a name: "python3 -u /home/ana/train.py" gives "train.py".
 std::string name_of_program(const std::vector<std::string>& command) {
   const auto last_part = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
@@ -176,7 +193,10 @@ std::string name_of_program(const std::vector<std::string>& command) {
 
 Result<void> put_command(const JobOptions& options, const Surroundings& where, Node& document) {
   Node list = document::list_node();
-  for (const std::string& word : options.command) list.items.push_back(document::string_node(word));
+  for (const std::string& word : options.command) {
+    const bool first = list.items.empty();
+    list.items.push_back(document::string_node(first ? found_program(word, where, document) : word));
+  }
   document.set("command", std::move(list));
   if (document.find("workdir") == nullptr) {
     if (!is_utf8(where.directory))
@@ -186,6 +206,51 @@ Result<void> put_command(const JobOptions& options, const Surroundings& where, N
   if (document.find("name") != nullptr) return {};
   const std::string name = name_of_program(options.command);
   if (!name.empty()) document.set("name", document::string_node(name));
+  return {};
+}
+
+}  // namespace
+
+namespace {
+
+// berth sets these itself, or they are of the shell that is left.
+bool is_of_the_shell(std::string_view name) {
+  constexpr std::string_view kOwn[] = {"_", "SHLVL", "PWD", "OLDPWD"};
+  return name.starts_with("BERTH_") || std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
+}
+
+// Sets the variable unless the file or --env has it.
+Result<void> put_variable(const std::string& name, const std::string& value, Node& env) {
+  if (env.find(name) != nullptr) return {};
+  if (!is_utf8(value) || !is_utf8(name))
+    return invalid("--export: your " + name + " is not UTF-8; leave it out, or give --env " + name + "=VALUE");
+  env.set(name, document::string_node(value));
+  return {};
+}
+
+// As sbatch has it, but with NONE for the default: what is exported is stored with the job.
+Result<void> put_exported(const std::string& exported, const Surroundings& where, Node& document) {
+  if (exported.empty() || exported == "NONE") return {};
+  Node& env = inner_map(document, "env");
+  std::istringstream parts(exported);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::size_t equals = part.find('=');
+    if (part == "NONE" || part.empty() || equals == 0)
+      return invalid("--export " + exported.substr(0, 80) +
+                     ": give ALL, NONE, or names and NAME=VALUE joined by commas");
+    if (part != "ALL") {
+      const std::string name = part.substr(0, equals);
+      const std::string value = equals == std::string::npos ? where.variable(name) : part.substr(equals + 1);
+      if (auto put = put_variable(name, value, env); !put) return put;
+      continue;
+    }
+    for (const std::string& one : where.variables()) {
+      const std::size_t end = one.find('=');
+      const std::string name = one.substr(0, end);
+      if (end == std::string::npos || name.empty() || is_of_the_shell(name)) continue;
+      if (auto put = put_variable(name, one.substr(end + 1), env); !put) return put;
+    }
+  }
   return {};
 }
 
@@ -204,6 +269,7 @@ Result<void> put_flags(const JobOptions& options, const Surroundings& where, Nod
     if (flag.key == "checkpoint.signal")
       inner_map(document, "checkpoint").set("on_signal", document::plain_node("true"));
   }
+  if (auto put = put_exported(options.exported, where, document); !put) return put;
   if (!options.command.empty()) return put_command(options, where, document);
   return {};
 }

@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "base/timestamp.h"
 #include "cli/options.h"
 #include "model/document/document.h"
 
@@ -15,6 +17,7 @@ namespace berth::cli {
 
 enum class FlagKind {
   kText,    // a string
+  kWhen,    // a time as people write it (cli/when.h)
   kPlain,   // a number, an amount or a time
   kSwitch,  // true when given, takes no value
   kList,    // repeated, each time one item
@@ -36,6 +39,11 @@ std::span<const JobFlag> job_flags();
 struct Surroundings {
   std::string directory;  // where a command given as flags runs unless --workdir says otherwise
   std::string (*variable)(const std::string& name) = nullptr;  // for --env NAME without a value
+  // Returns the absolute path of a program that PATH leads to here, or "".
+  std::string (*program)(const std::string& name) = nullptr;
+  // Returns all variables as NAME=VALUE, for --export ALL.
+  std::vector<std::string> (*variables)() = nullptr;
+  Timestamp now = {};  // for times that are given as words
 };
 
 // Puts the flags and the command onto `document` (empty, or the tree of a file).

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "cli/command_line.h"
 #include "model/document/job_document.h"
 #include "model/document/job_keys.h"
@@ -9,7 +13,13 @@
 namespace berth::cli {
 namespace {
 
-const Surroundings kHere{"/home/ana", [](const std::string& name) { return name == "LANG" ? "C" : std::string(); }};
+const Surroundings kHere{
+    "/home/ana", [](const std::string& name) { return name == "LANG" ? "C" : std::string(); },
+    [](const std::string& name) { return name == "python9" ? "/home/ana/venv/bin/python9" : std::string(); },
+    [] {
+      return std::vector<std::string>{"LANG=C", "A=1=2", "PWD=/x", "BERTH_TOKEN=secret", "EMPTY="};
+    },
+    Timestamp{1'000'000}};
 
 JobOptions options_of(std::vector<std::string> words) {
   words.insert(words.begin(), "submit");
@@ -41,6 +51,34 @@ TEST_CASE("job flags: terms of affinity, at the node unless a level is given, be
   CHECK_FALSE(job_document(options_of({"--near", "cache", "--", "serve"}), {}, kHere));
 }
 
+TEST_CASE("job flags: the program of a command is the one of the caller, but not in an image") {
+  CHECK(spec_of({"--", "python9", "train.py"}).groups[0].command ==
+        std::vector<std::string>{"/home/ana/venv/bin/python9", "train.py"});
+  CHECK(spec_of({"--", "python9", "train.py"}).name == "train.py");
+  CHECK(spec_of({"--", "./python9"}).groups[0].command[0] == "./python9");
+  CHECK(spec_of({"--", "elsewhere"}).groups[0].command[0] == "elsewhere");
+  CHECK(spec_of({"--image", "pytorch", "--", "python9"}).groups[0].command[0] == "python9");
+  CHECK(spec_of({"-f", "job.yaml"}, "command: [python9]\n").groups[0].command[0] == "python9");
+}
+
+TEST_CASE("job flags: --export gives all variables, some, or none; --env wins, and berth's own are left out") {
+  using Env = std::vector<std::pair<std::string, std::string>>;
+  const auto env_of = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--", "serve"});
+    Env env = spec_of(words).groups[0].env;
+    std::sort(env.begin(), env.end());
+    return env;
+  };
+  CHECK(env_of({}).empty());
+  CHECK(env_of({"--export", "NONE"}).empty());
+  CHECK(env_of({"--export", "ALL"}) == Env{{"A", "1=2"}, {"EMPTY", ""}, {"LANG", "C"}});
+  CHECK(env_of({"--export", "LANG,B=2"}) == Env{{"B", "2"}, {"LANG", "C"}});
+  CHECK(env_of({"--export", "ALL,B=2", "--env", "LANG=de"}) ==
+        Env{{"A", "1=2"}, {"B", "2"}, {"EMPTY", ""}, {"LANG", "de"}});
+  CHECK_FALSE(job_document(options_of({"--export", "=x", "--", "serve"}), {}, kHere));
+  CHECK_FALSE(job_document(options_of({"--export", "ALL,NONE", "--", "serve"}), {}, kHere));
+}
+
 std::string refused_flags(const std::vector<std::string>& words, const Surroundings& where = kHere) {
   std::vector<std::string> all = words;
   all.insert(all.end(), {"--", "serve"});
@@ -49,13 +87,20 @@ std::string refused_flags(const std::vector<std::string>& words, const Surroundi
   return document.error().message;
 }
 
+TEST_CASE("job flags: times as people write them") {
+  CHECK(spec_of({"--earliest-start", "in 2h", "--", "serve"}).earliest_start->ms == 1'000'000 + 7'200'000);
+  CHECK(refused_flags({"--earliest-start", "soon"}).find("--earliest-start: 'soon' is not a time") == 0);
+}
+
 TEST_CASE("job flags: a name given twice, and surroundings that are not UTF-8") {
   CHECK(refused_flags({"--env", "A=1", "--env", "A=2"}) == "--env A=2: A is given twice; leave one out");
   CHECK(refused_flags({"--node-selector", "disk=ssd", "--node-selector", "disk=hdd"}) ==
         "--node-selector disk=hdd: disk is given twice; leave one out");
   CHECK(refused_flags({"--near", "app=a,app=b"}) == "--near app=a,app=b: app is given twice; leave one out");
 
-  const Surroundings broken{"/home/\xff", [](const std::string&) { return std::string("\xff"); }};
+  Surroundings broken = kHere;
+  broken.directory = "/home/\xff";
+  broken.variable = [](const std::string&) { return std::string("\xff"); };
   CHECK(refused_flags({"--env", "LANG"}, broken) == "--env LANG: your LANG is not UTF-8; give LANG=VALUE");
   CHECK(refused_flags({}, broken) == "the working directory's name is not UTF-8; give another by --workdir");
   CHECK(job_document(options_of({"--workdir", "/srv", "--", "serve"}), {}, broken));

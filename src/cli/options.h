@@ -30,10 +30,12 @@ struct JobOptions {
   std::vector<std::vector<std::string>> values;
   std::vector<std::string> command;
   std::string key;
+  std::string exported = {};  // --export: ALL, NONE, or names and NAME=VALUE joined by commas
 };
 
 struct SubmitOptions {
   JobOptions job;
+  bool dry_run = false;  // say what would become of it, and submit nothing
   Format format = Format::kTable;
 };
 struct RunOptions {
@@ -74,8 +76,17 @@ struct JobActionOptions {
 };
 struct PrioritizeOptions {
   std::string id;
-  std::optional<std::int32_t> priority;
+  std::string priority;  // a number, or the name of a priority class
+  bool dry_run = false;  // say what it would do, and do nothing
   JobSelector selector = {};
+};
+// Waits until jobs have finished, or run.
+struct WaitOptions {
+  std::vector<std::string> ids;
+  JobSelector selector = {};
+  std::string until = "finished";  // or running
+  std::string timeout = {};        // "90s"; empty: none
+  Format format = Format::kTable;
 };
 struct MoveOptions {
   Format format = Format::kTable;
@@ -201,9 +212,9 @@ struct CompletionOptions {
 
 using Command =
     std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions, NodeActionOptions,
-                 MaintenanceOptions, ClockOptions, TokenOptions, WhoamiOptions, CapacityOptions, AdviseOptions,
-                 EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
+                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, WhoamiOptions, CapacityOptions,
+                 AdviseOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
                  CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

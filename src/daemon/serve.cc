@@ -13,12 +13,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "api/service.h"
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
+#include "model/command.h"
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
 
@@ -37,7 +40,9 @@ struct Flags {
   std::string keep_finished = "7d";
   std::string keep_finished_size = "unlimited";
   std::string max_downtime = "7d";
-  std::string ready_file;  // gets the URL once requests are served
+  std::string ready_file;        // gets the URL once requests are served
+  bool stop_jobs = false;        // end all jobs, and serve nothing
+  std::string how_to_stop = {};  // the command that does so
 };
 
 void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
@@ -163,6 +168,41 @@ void announce(const Daemon& daemon, const std::string& ready_file) {
   std::filesystem::rename(fresh, ready_file);
 }
 
+std::string counted_jobs(std::size_t count) { return std::to_string(count) + (count == 1 ? " job" : " jobs"); }
+
+std::size_t running_jobs(Daemon& daemon) {
+  std::size_t running = 0;
+  daemon.service().read([&](const api::View& view) { running = view.state.running().size(); });
+  return running;
+}
+
+// What a server that ends leaves behind. `how_to_stop` is the command that ends the jobs, too, or "".
+std::string farewell(std::size_t running, const std::string& how_to_stop) {
+  if (running == 0) return "stopping; no job runs";
+  return "stopping; " + counted_jobs(running) + (running == 1 ? " goes" : " go") +
+         " on running; a server on the same directory takes over" +
+         (how_to_stop.empty() ? "" : " (to end jobs as well: " + how_to_stop + ")");
+}
+
+// Cancels all jobs and waits until none is left. Returns false if a signal came first.
+bool end_jobs(Daemon& daemon, const sigset_t& signals) {
+  std::set<JobId> cancelled;
+  for (std::size_t left = 1; left > 0;) {
+    std::vector<JobId> fresh;
+    daemon.service().read([&](const api::View& view) {
+      left = view.state.jobs().size();
+      view.state.jobs().for_each([&](const state::JobState& job) {
+        if (!job.parent.valid() && cancelled.insert(job.id).second) fresh.push_back(job.id);
+      });
+    });
+    if (!fresh.empty()) spdlog::info("cancelling {}", counted_jobs(fresh.size()));
+    for (const JobId id : fresh) daemon.service().submit(CancelJob{id, "admin"}, [](const Result<control::Reply>&) {});
+    const timespec pause{0, 100'000'000};
+    if (left > 0 && ::sigtimedwait(&signals, nullptr, &pause) > 0) return false;
+  }
+  return true;
+}
+
 int run(Flags& flags) {
   const sigset_t signals = block_signals();
   spdlog::set_default_logger(spdlog::stderr_color_mt("berth"));
@@ -183,10 +223,16 @@ int run(Flags& flags) {
   flags.daemon.max_downtime_s = std::min(*downtime, kLongestKeepS);
   auto daemon = Daemon::start(flags.daemon);
   if (!daemon) return report_start(daemon.error());
+  if (flags.stop_jobs) {
+    const bool ended = end_jobs(**daemon, signals);
+    spdlog::info("{}", ended ? "no job is left" : farewell(running_jobs(**daemon), flags.how_to_stop));
+    (*daemon)->stop();
+    return ended ? 0 : 1;
+  }
   announce(**daemon, flags.ready_file);
   int signal = 0;
   ::sigwait(&signals, &signal);
-  spdlog::info("stopping; jobs that run go on under their supervisors");
+  spdlog::info("{}", farewell(running_jobs(**daemon), flags.how_to_stop));
   (*daemon)->stop();
   return 0;
 }
@@ -232,14 +278,22 @@ int dev_main(int argc, const char* const* argv, const api::Page& page) {
       "Everything in one on this machine, with defaults and no file needed: one queue `default`, the GPUs found "
       "here.\n\n"
       "Examples:\n  berth dev\n  berth dev --simulate-gpus 8xH100-SXM5-80GB --config examples/cluster.yaml\n"
-      "  berth dev --simulate-gpus 8xH100-SXM5-80GB --node-label disk=nvme --node-taint spot\n",
+      "  berth dev --simulate-gpus 8xH100-SXM5-80GB --node-label disk=nvme --node-taint spot\n"
+      "  berth dev --stop\n",
       "berth dev");
   Flags flags;
   flags.daemon.page = &page;
   flags.daemon.port = 6380;
   add_common_flags(app, flags);
+  app.add_flag("--stop", flags.stop_jobs, "End all jobs that berth dev left running, and exit");
   return with_parsed(app, argc, argv, [&] {
+    flags.how_to_stop = "berth dev --stop" + (flags.daemon.data_dir.empty() ? "" : " --data " + flags.daemon.data_dir);
     if (flags.daemon.data_dir.empty()) flags.daemon.data_dir = default_data_dir();
+    if (flags.stop_jobs) {
+      flags.daemon.port = 0;
+      if (!std::filesystem::exists(flags.daemon.data_dir + "/token"))
+        return report(not_found("there is no berth in " + flags.daemon.data_dir + "; give its directory by --data"));
+    }
     if (flags.config_file.empty() && !std::filesystem::exists(flags.daemon.data_dir + "/token")) {
       flags.daemon.config = default_cluster_config();
     }

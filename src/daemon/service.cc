@@ -8,6 +8,7 @@
 
 #include "backend/local/local_backend.h"
 #include "daemon/disk_reserve.h"
+#include "daemon/forecast.h"
 #include "daemon/history_codec.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
@@ -94,6 +95,31 @@ WhyAnswer DaemonService::explain(JobId job, const policy::Subject& viewer) {
     answer = explain::why(state, job, now(state), viewer_of(state, viewer)).answer;
   });
   return answer;
+}
+
+// The lock is held only while the state is written out; the copy is made and asked without it.
+Result<api::Forecast> DaemonService::forecast(const Command& command, const policy::Subject& subject) {
+  std::string saved;
+  Timestamp at;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    saved = state.save();
+    at = now(state);
+  });
+  auto copy = state::State::load(saved);
+  if (!copy) return copy.error();
+  auto found = daemon::forecast(*copy, command, at);
+  if (!found) return found;
+  const explain::Viewer viewer = viewer_of(*copy, subject);
+  const auto hidden = [&](const api::Forecast::Victim& victim) {
+    const state::JobState* job = copy->job(victim.job);
+    return job == nullptr || !viewer.sees(*copy, *job);
+  };
+  found->victims_not_shown =
+      static_cast<std::size_t>(std::count_if(found->victims.begin(), found->victims.end(), hidden));
+  std::erase_if(found->victims, hidden);
+  if (found->phase == JobPhase::kPending && copy->job(found->job) != nullptr)
+    found->explained = explain::why(*copy, found->job, at, viewer).answer;
+  return found;
 }
 
 namespace {

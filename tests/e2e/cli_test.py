@@ -247,6 +247,89 @@ def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
 
 
 @check
+def jobs_are_chosen_by_what_they_are(berth):
+    chosen = [berth.submit("--queue", "a", "--label", "run=7", "--hold", "--", "true") for _ in range(2)]
+    other = berth.submit("--queue", "a", "--label", "run=8", "--hold", "--", "true")
+    assert [str(job["id"]) for job in berth.json("jobs", "--me", "--label", "run=7")] == chosen
+    assert berth.json("jobs", "--user", "nobody") == []
+    told = berth.start("cancel", "--label", "run=7").communicate(timeout=60)[1]
+    assert told == f"berth: this would cancel 2 jobs ({chosen[0]}, {chosen[1]}); add --yes\n", told
+    assert "\n2 of 2 jobs\n" in berth("release", "--label", "run=7", "--yes")
+    assert "1 of 1 job\n" in berth("cancel", "--label", "run=8", "--yes")
+    berth("cancel", "--label", "run=9", "--yes", code=3)
+    berth("cancel", other, "--me", code=2)
+    assert berth("wait", *chosen).count(" succeeded\n") == 2
+    listed = berth("jobs", "--since", "1h ago", "--label", "run=7")
+    assert "GPU-HOURS" in listed and listed.count("succeeded") == 2, listed
+    assert "run=7" in berth("jobs", "--since", "today", "--label", "run=7", "-o", "wide")
+    assert berth.json("jobs", "--until", "1h ago", "--all") == []
+
+
+@check
+def waiting_for_jobs_ends_when_they_do(berth):
+    good = berth.submit("--queue", "a", "--label", "wait=1", "--", "sh", "-c", "sleep 1")
+    bad = berth.submit("--queue", "a", "--", "sh", "-c", "exit 3")
+    assert berth("wait", "--label", "wait=1") == f"job {good} succeeded\n"
+    assert berth("wait", good, bad, code=1).endswith(f"job {bad} failed: task 0: exited with code 3\n")
+    long = berth.submit("--queue", "a", "--", "sleep", "600")
+    assert berth("wait", long, "--until", "running") == f"job {long} runs\n"
+    berth("wait", long, "--timeout", "1s", code=5)
+    assert [job["outcome"] for job in berth.json("wait", good)] == ["succeeded"]
+    berth("wait", code=2)
+    berth("wait", "99999", code=3)
+    berth("cancel", long)
+    berth("wait", long, code=1)
+
+
+@check
+def a_dry_run_says_what_the_server_then_does(berth):
+    words = ("--queue", "b", "--gpus", "4", "--name", "dry", "--", "sleep", "600")
+    assert berth("submit", "--dry-run", *words) == \
+        "would start now on n1 (4 GPUs), within the guarantees of its queue\nnothing was submitted\n"
+    assert berth.json("jobs", "--name", "dry") == []
+    hog = berth.submit("--queue", "a", "--gpus", "8", "--", "sleep", "600")
+    berth.wait(hog, "running")
+    foretold = berth.json("submit", "--dry-run", *words)
+    assert foretold["phase"] == "pending" and [one["job"] for one in foretold["victims"]] == [int(hog)], foretold
+    said = berth("submit", "--dry-run", *words)
+    assert said.startswith("would start on n1 (4 GPUs) when 1 job has left:\n") and "loses " in said, said
+    assert berth.json("job", hog)["phase"] == "running"
+    waits = berth("submit", "--dry-run", "--queue", "a", "--gpus", "8", "--", "true")
+    assert waits.startswith("would wait: ") and "would start now" not in waits.splitlines()[0], waits
+    berth("submit", "--dry-run", "--queue", "nope", "--", "true", code=2)
+    last = berth.submit("--queue", "a", "--gpus", "8", "--", "true")
+    said = berth("prioritize", last, "1500", "--dry-run")
+    assert f"job {last} with priority 1500: would start on n1 (8 GPUs) when 1 job has left:\n  job {hog} of admin" in said, said
+    assert berth.json("job", last)["priority"] == 500
+    said = berth("prioritize", last, "1500")
+    assert said.startswith(f"job {last} has priority 1500; 1 job asked to leave for it:\n  job {hog} of admin"), said
+    berth("wait", last)
+    assert "nothing saved: " in berth("job", hog) and "GPU-seconds lost" in berth("job", hog), berth("job", hog)
+    berth("cancel", hog)
+    berth.wait(hog, "finished")
+    berth("prioritize", last, "urgnt", code=2)
+
+
+@check
+def the_program_and_the_environment_are_those_of_the_caller(berth):
+    tools = os.path.join(berth.directory, "tools")
+    os.makedirs(tools, exist_ok=True)
+    program = os.path.join(tools, "only-here")
+    with open(program, "w") as file:
+        file.write("#!/bin/sh\necho $0 $COLOUR\n")
+    os.chmod(program, 0o755)
+    here = {"PATH": tools + ":" + os.environ["PATH"], "COLOUR": "green"}
+    assert berth("run", "-q", "--queue", "a", "--", "only-here", env=here) == program + "\n"
+    assert berth("run", "-q", "--queue", "a", "--export", "COLOUR", "--", "only-here", env=here) == program + " green\n"
+    in_a_shell = ("--", "sh", "-c", "only-here")
+    assert berth("run", "-q", "--queue", "a", "--export", "ALL", *in_a_shell, env=here) == program + " green\n"
+    plain = berth.start("run", "-q", "--queue", "a", *in_a_shell, env=here)
+    plain.communicate(timeout=60)
+    assert plain.returncode == 127, plain.returncode
+    berth("submit", "--export", "ALL,NONE", "--", "true", code=2)
+
+
+@check
 def a_job_that_cannot_be_moved_says_why(berth):
     def refused(*words, code=4):
         ran = berth.start("move", *words)
@@ -519,7 +602,8 @@ def usage_adds_up_in_every_format(berth):
     assert {"within", "idle", "down", "capacity"} <= {row["kind"] for row in rows}, rows
     assert all(row["simulated"] == "true" for row in rows) and all(row["simulated"] for row in report["items"]), rows
     assert "simulated H100" in table, table
-    berth("usage", "--from", "yesterday", code=2)
+    assert berth("usage", "--by", "user", "--from", "yesterday").splitlines()[2].startswith("USER  "), table
+    berth("usage", "--from", "yestreday", code=2)
 
 
 @check

@@ -34,6 +34,8 @@ CALLS = [
     ("holdJob", "POST", "/v1/jobs/2/hold", None),
     ("prioritizeJob", "PUT", "/v1/jobs/2/priority", {"priority": 7}),
     ("explainJob", "GET", "/v1/jobs/2/why", None),
+    ("forecastJob", "POST", "/v1/forecast", JOB),
+    ("forecastPriority", "POST", "/v1/jobs/2/forecast", {"priority": 9}),
     ("explainShare", "GET", "/v1/queues/b%2Fnlp/share", None),
     ("getJob", "GET", "/v1/jobs/1", None),
     ("getJobLog", "GET", "/v1/jobs/1/logs", None),

@@ -61,6 +61,8 @@ constexpr std::array kRules{
     Rule{"drainNode", On::kCluster, Verb::kManageNodes},
     Rule{"fenceNode", On::kCluster, Verb::kManageNodes},
     Rule{"submitJob", On::kRows, Verb::kSubmit},
+    Rule{"forecastJob", On::kRows, Verb::kSubmit},
+    Rule{"forecastPriority", On::kJob, Verb::kPrioritizeJob},
     Rule{"listJobs", On::kRows, Verb::kSeeJob},
     Rule{"getJob", On::kJob, Verb::kSeeJob},
     Rule{"explainJob", On::kJob, Verb::kSeeJob},

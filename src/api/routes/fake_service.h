@@ -123,6 +123,22 @@ class FakeService : public Service {
     answer.details = {"4 of 8 free on n1"};
     return answer;
   }
+  Result<Forecast> forecast(const Command& command, const policy::Subject& viewer) override {
+    if (const auto* change = std::get_if<PrioritizeJob>(&command);
+        change != nullptr && state.job(change->job) == nullptr)
+      return not_found("no such job");
+    Forecast forecast;
+    forecast.job = state.next_job_id();
+    forecast.started = 1;
+    forecast.phase = JobPhase::kRunning;
+    forecast.within = false;
+    forecast.places = {{"n1", 2, 1500}};
+    forecast.victims = {{JobId(1), "ann", "a", StopCause::kReclaim, 1, 4000, 72}};
+    forecast.start = now;
+    forecast.warnings = {"it can never start"};
+    forecast.explained = explain(forecast.job, viewer);
+    return forecast;
+  }
   CapacityReport capacity(std::int64_t idle_for_s) override {
     ++looks;
     CapacityReport report{.kinds = {}, .complete = true, .time = now, .seq = state.last_seq()};

@@ -157,6 +157,32 @@ Schema in_full() {
   return job;
 }
 
+Schema forecast() {
+  const Schema place =
+      object("Tasks on one node.",
+             {{"node", text("The node.")}, {"tasks", integer("How many tasks.")}, {"gpus", number("Their GPUs.")}});
+  const Schema victim =
+      object("A job that would be asked to leave.", {{"job", integer("The job.")},
+                                                     {"user", text("Whose it is.")},
+                                                     {"queue", text("Its queue.")},
+                                                     {"cause", word_of<StopCause>("Why it leaves.")},
+                                                     {"gpus", number("Its GPUs.")},
+                                                     {"unsaved_s", integer("Seconds of work that it would lose.")},
+                                                     {"keep?", integer("Only its last tasks leave; so many stay.")}});
+  return object("What a command would do now.",
+                {{"id", integer("The job; of a submission the number that it would get.")},
+                 {"repeated", boolean("It was submitted before.")},
+                 {"phase", word_of<JobPhase>("Where it would be at once.")},
+                 {"started", integer("1 if it would start at once; of a service or an array how many parts would.")},
+                 {"within?", boolean("If it starts: wholly inside the guarantees of its queues; else borrowed.")},
+                 {"places", list("Where it starts, at once or when the victims have left.", place)},
+                 {"victims", list("The jobs that would be asked to leave for it.", victim)},
+                 {"victims_not_shown", integer("So many more, which the subject may not see.")},
+                 {"start?", time("When it is expected to start at the latest.")},
+                 {"warnings", list("What keeps the job from ever starting.", text("A sentence."))},
+                 {"why?", reference("Explanation")}});
+}
+
 }  // namespace
 
 void add_job_schemas(boost::json::object& schemas) {
@@ -218,11 +244,13 @@ void add_job_schemas(boost::json::object& schemas) {
              {{"bound", word_of<StartBound>("How the time is meant; others can delay a time that is not-before.")},
               {"at?", time("The time.")},
               {"text", text("The same in words.")}});
-  schemas["Remedy"] = object("A change that was tried: with it the job would start now, with less it would not.",
-                             {{"kind", text("What it changes, such as quota, evict, gpus or pool.")},
-                              {"by", word_of<RemedyBy>("The role that can make it: the owner of the job, or an operator.")},
-                              {"taken", boolean("A job that goes first would take what it frees.")},
-                              {"text", text("It completes: the job would start now if ...")}});
+  schemas["Remedy"] =
+      object("A change that was tried: with it the job would start now, with less it would not.",
+             {{"kind", text("What it changes, such as quota, evict, gpus or pool.")},
+              {"by", word_of<RemedyBy>("The role that can make it: the owner of the job, or an operator.")},
+              {"taken", boolean("A job that goes first would take what it frees.")},
+              {"text", text("It completes: the job would start now if ...")}});
+  schemas["Forecast"] = forecast();
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("More goes first.", kLeastPriority, kMostPriority)}}));
   schemas["JobMove"] = closed(

@@ -13,6 +13,7 @@ Result<int> run(const JobViewOptions& options, Session& session);
 Result<int> run(const WhyOptions& options, Session& session);
 Result<int> run(const JobActionOptions& options, Session& session);
 Result<int> run(const PrioritizeOptions& options, Session& session);
+Result<int> run(const WaitOptions& options, Session& session);
 Result<int> run(const MoveOptions& options, Session& session);
 Result<int> run(const LogsOptions& options, Session& session);
 Result<int> run(const QueuesOptions& options, Session& session);

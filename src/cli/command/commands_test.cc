@@ -217,18 +217,18 @@ TEST_CASE("advise: what is so and what would mend it, in lines that fit, and one
 }
 
 TEST_CASE("submit: sends the document under its key, and says the job's number") {
-  const auto outcome = outcome_of(SubmitOptions{job_of("true"), Format::kTable},
+  const auto outcome = outcome_of(SubmitOptions{job_of("true"), false, Format::kTable},
                                   {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});
   REQUIRE(outcome.code);
   CHECK(outcome.out == "job 17 submitted\n");
   CHECK(outcome.requests[0].find("Idempotency-Key: k1\r\n") != std::string::npos);
   const auto repeated =
-      outcome_of(SubmitOptions{job_of("true"), Format::kTable}, {ok(R"({"id": 17, "repeated": true})")});
+      outcome_of(SubmitOptions{job_of("true"), false, Format::kTable}, {ok(R"({"id": 17, "repeated": true})")});
   CHECK(repeated.out == "job 17 was submitted before\n");
 }
 
 TEST_CASE("submit: tries again under the same key when the connection breaks") {
-  SubmitOptions options{job_of("true"), Format::kTable};
+  SubmitOptions options{job_of("true"), false, Format::kTable};
   options.job.key = "";
   const auto outcome = outcome_of(options, {"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{", ok(R"({"id": 17})")});
   REQUIRE(outcome.code);
@@ -360,18 +360,94 @@ TEST_CASE("cancel: jobs are chosen by what they are, counted, and cancelled only
   CHECK(exit_code_of(none.code.error().code) == kNotFound);
 }
 
-TEST_CASE("prioritize: one job by its number, or all that are chosen") {
-  const auto one = outcome_of(PrioritizeOptions{"7", 800}, {ok("{}")});
+constexpr const char* kForecast = R"({"id": 7, "phase": "pending", "started": 0, "repeated": false, "warnings": [],
+  "places": [{"node": "n1", "tasks": 2, "gpus": 8}],
+  "victims": [{"job": 8, "user": "bob", "queue": "b", "cause": "preempt", "gpus": 4, "unsaved_s": 18},
+              {"job": 9, "user": "ana", "queue": "b", "cause": "preempt", "gpus": 1, "unsaved_s": 0}]})";
+
+TEST_CASE("prioritize: one job by its number, with what that does; or all that are chosen") {
+  const auto one = outcome_of(PrioritizeOptions{"7", "800"}, {ok(kForecast), ok("{}")});
   REQUIRE(one.code);
-  CHECK(one.out == "job 7 has priority 800\n");
+  CHECK(one.requests[0].find("POST /v1/jobs/7/forecast ") == 0);
+  CHECK(one.requests[1].find("PUT /v1/jobs/7/priority ") == 0);
+  CHECK(one.out ==
+        "job 7 has priority 800; 2 jobs asked to leave for it:\n"
+        "  job 8 of bob in b, 4 GPUs (preempt): loses 18s of work (72 GPU-seconds)\n"
+        "  job 9 of ana in b, 1 GPU (preempt): loses no work\n");
+  const auto older = outcome_of(PrioritizeOptions{"7", "800"}, {answer_with("404 Not Found", "{}"), ok("{}")});
+  REQUIRE(older.code);
+  CHECK(older.out == "job 7 has priority 800\n");
+  const auto none = outcome_of(PrioritizeOptions{"7", "800", true}, {ok(kForecast)});
+  REQUIRE(none.code);
+  CHECK(none.requests.size() == 1);
+  CHECK(none.out.find("job 7 with priority 800: would start on n1 (8 GPUs) when 2 jobs have left:\n") == 0);
   PrioritizeOptions many;
   many.selector.user = "bob";
   many.selector.confirmed = true;
   CHECK_FALSE(outcome_of(many, {}).code);
-  many.priority = 900;
+  many.priority = "900";
   const auto done = outcome_of(many, {ok(R"({"items": [{"id": 3}]})"), ok("{}")});
   REQUIRE(done.code);
   CHECK(done.out == "job 3 has priority 900\n1 of 1 job\n");
+}
+
+TEST_CASE("prioritize: a priority class is looked up in the configuration") {
+  const std::string config = R"({"priority_classes": {"training": {"value": 500}, "urgent": 900}})";
+  const auto number = outcome_of(PrioritizeOptions{"7", "urgent"}, {ok(config), ok("{}"), ok("{}")});
+  REQUIRE(number.code);
+  CHECK(number.requests[2].find("{\"priority\": 900}") != std::string::npos);
+  CHECK(outcome_of(PrioritizeOptions{"7", "training"}, {ok(config), ok("{}"), ok("{}")}).requests[2].find("500}") !=
+        std::string::npos);
+  const auto unknown = outcome_of(PrioritizeOptions{"7", "urgnt"}, {ok(config)});
+  REQUIRE_FALSE(unknown.code);
+  CHECK(unknown.code.error().message == "no priority class 'urgnt'; give a number or one of: training, urgent");
+}
+
+TEST_CASE("submit --dry-run: says where the job would start or why it would wait, and submits nothing") {
+  SubmitOptions options{job_of("train"), true};
+  const auto starts = outcome_of(options, {ok(R"({"id": 7, "phase": "running", "started": 1, "within": false,
+      "places": [{"node": "n1", "tasks": 1, "gpus": 8}, {"node": "n2", "tasks": 1, "gpus": 0}], "victims": []})")});
+  REQUIRE(starts.code);
+  CHECK(starts.requests.size() == 1);
+  CHECK(starts.requests[0].find("POST /v1/forecast ") == 0);
+  CHECK(starts.out == "would start now on n1 (8 GPUs), n2 (1 task), on borrowed quota\nnothing was submitted\n");
+  const auto waits = outcome_of(options, {ok(R"({"id": 7, "phase": "pending", "started": 0, "places": [], "victims": [],
+      "warnings": ["too much"], "why": {"headline": "Job 7 waits for 8 free GPUs; 4 are free.", "details": ["one"],
+      "remedies": [{"kind": "gpus", "text": "it asked for 4 GPUs"}]}})")});
+  REQUIRE(waits.code);
+  CHECK(waits.out ==
+        "warning: too much\nwould wait: Job 7 waits for 8 free GPUs; 4 are free.\n  one\n"
+        "  it would start now if it asked for 4 GPUs\n"
+        "nothing was submitted\n");
+}
+
+TEST_CASE("wait: until every job has ended, with 1 if one did not succeed; or for a time") {
+  const std::string good = R"({"id": 3, "phase": "finished", "outcome": "succeeded"})";
+  const std::string bad =
+      R"({"id": 4, "phase": "finished", "outcome": "failed", "past": [{"message": "task 0: exited with code 3"}]})";
+  const std::string runs = R"({"id": 3, "phase": "running"})";
+  WaitOptions options;
+  options.ids = {"3"};
+  const auto one = outcome_of(options, {ok(runs), ok(good)});
+  REQUIRE(one.code);
+  CHECK(*one.code == kOk);
+  CHECK(one.out == "job 3 succeeded\n");
+  options.ids = {"3", "4"};
+  const auto two = outcome_of(options, {ok(runs), ok(bad), ok(good)});
+  REQUIRE(two.code);
+  CHECK(*two.code == kFailed);
+  CHECK(two.out == "job 4 failed: task 0: exited with code 3\njob 3 succeeded\n");
+  options.ids = {"3"};
+  options.until = "running";
+  CHECK(outcome_of(options, {ok(runs)}).out == "job 3 runs\n");
+  options.until = "finished";
+  options.timeout = "0s";
+  const auto late = outcome_of(options, {ok(runs)});
+  REQUIRE_FALSE(late.code);
+  CHECK(exit_code_of(late.code.error().code) == kUnreachable);
+  CHECK(late.code.error().message == "1 job (3) not finished after 0s");
+  options.timeout = "soon";
+  CHECK_FALSE(outcome_of(options, {}).code);
 }
 
 TEST_CASE("drain: says when the node goes away, in seconds, or refuses a time without a unit") {
@@ -423,7 +499,7 @@ TEST_CASE("usage: within and borrowed side by side, and what is left adds up") {
   const auto outcome = outcome_of(UsageOptions{{}, "-24h", "now"}, {ok(kReport)});
   REQUIRE(outcome.code);
   CHECK(outcome.requests[0].find("/v1/usage?from=20") != std::string::npos);
-  CHECK(outcome.out.find("1500.000     0.000     1500.000       0.42        50.0%") != std::string::npos);
+  CHECK(outcome.out.find("1500.000     0.000     1500.000        50.0%") != std::string::npos);
   CHECK(outcome.out.find("simulated H100") != std::string::npos);
   CHECK(outcome.out.find("used in all") != std::string::npos);
   CHECK(outcome.out.find("idle") < outcome.out.find("capacity "));
@@ -436,7 +512,7 @@ TEST_CASE("usage: one line for each queue, user or job") {
   const auto by_user = outcome_of(options, {ok(kReport)});
   REQUIRE(by_user.code);
   CHECK(by_user.out.find("=cmd") == std::string::npos);
-  CHECK(by_user.out.find("1500.000   500.250     2000.250") != std::string::npos);
+  CHECK(by_user.out.find("1500.000   500.250     2000.250       0.56") != std::string::npos);
   options.by = "job";
   options.from = "-24h";
   const auto by_job = outcome_of(options, {ok(R"({"items": [

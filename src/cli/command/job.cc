@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "cli/command/commands.h"
 #include "cli/command/job_words.h"
@@ -174,6 +176,25 @@ std::string waited(const std::string& from, const std::string& until) {
   return begin && end && *end - *begin >= 1000 ? ", after a wait of " + span_text(*end - *begin) : "";
 }
 
+// "nothing saved: 72 GPU-seconds lost", of an attempt that was stopped for others or for the nodes. A job that saves
+// when it is asked to leave may have saved without a word, so nothing is said of it.
+std::string lost_work(const Json& job, const Json& attempt) {
+  constexpr std::string_view kCauses[] = {"reclaim",     "preempt",     "consolidate", "drain",
+                                          "maintenance", "spot-notice", "node-lost",   "move"};
+  const std::string cause = show(attempt, "cause");
+  const bool evicted = std::find(std::begin(kCauses), std::end(kCauses), cause) != std::end(kCauses);
+  const bool saves = is_true(at(at(job, "spec"), "checkpoint"), "on_signal") || has(job, "parent");
+  const auto begin = from_iso8601(show(attempt, "started"));
+  const auto end = from_iso8601(show(attempt, "ended"));
+  if (!evicted || saves || integer(attempt, "checkpoint_step") > 0 || !begin || !end) return "";
+  std::int64_t gpus = 0;
+  for (const Json& place : items(attempt, "gpus_on")) gpus += integer(place, "gpus");
+  const std::int64_t seconds = (*end - *begin) / 1000;
+  const bool on_gpus = gpus > 0;
+  return ", nothing saved: " +
+         counted(std::to_string(on_gpus ? gpus * seconds : seconds), on_gpus ? "GPU-second" : "second") + " lost";
+}
+
 std::string expected_end(const Json& attempt) {
   std::string words = show(attempt, "outcome");
   if (has(attempt, "cause")) words += " (" + stop_words(attempt) + ")";
@@ -225,7 +246,7 @@ std::string story_of(const Json& job) {
     const std::string places = where(at(attempt, "gpus_on"));
     story.tell(show(attempt, "started"), number + " started" + (places.empty() ? "" : " on " + places) +
                                              waited(waits_from, show(attempt, "started")));
-    story.tell(show(attempt, "ended"), number + " ended: " + expected_end(attempt));
+    story.tell(show(attempt, "ended"), number + " ended: " + expected_end(attempt) + lost_work(job, attempt));
     waits_from = show(attempt, "ended");
   }
   const std::string phase = show(job, "phase");

@@ -1,8 +1,9 @@
-#include <algorithm>
-#include <set>
-#include <utility>
+#include <boost/json/object.hpp>
+#include <string_view>
 
 #include "cli/command/commands.h"
+#include "cli/command/forecast_words.h"
+#include "cli/command/job_selection.h"
 #include "cli/command/job_words.h"
 #include "cli/exit_code.h"
 #include "cli/printable.h"
@@ -36,57 +37,11 @@ std::string done_words(JobAction action, bool unchanged) {
   return "";
 }
 
-constexpr std::int64_t kPage = 1000;
-constexpr std::size_t kMostNamed = 10;
-
-// Returns the numbers of all live jobs that the selector chooses. A replica or an element is left out if its service or
-// array is chosen, which stands for it.
-Result<std::vector<std::string>> chosen(const JobSelector& selector, const std::string& phase, Session& session) {
-  std::vector<std::pair<std::string, std::string>> found;  // number, parent
-  std::set<std::string> numbers;
-  std::string cursor;
-  do {
-    const auto page = get(session, query("/v1/jobs", {{"queue", selector.queue},
-                                                      {"user", selector.user},
-                                                      {"mine", selector.me ? "true" : ""},
-                                                      {"phase", phase},
-                                                      {"name", selector.name},
-                                                      {"label", selector.label},
-                                                      {"limit", std::to_string(kPage)},
-                                                      {"cursor", cursor}}));
-    if (!page) return page.error();
-    for (const Json& job : items(*page, "items")) {
-      found.emplace_back(show(job, "id"), show(job, "parent"));
-      numbers.insert(found.back().first);
-    }
-    cursor = show(*page, "next_cursor");
-  } while (!cursor.empty());
-  std::vector<std::string> ids;
-  for (const auto& [id, parent] : found) {
-    if (!numbers.contains(parent)) ids.push_back(id);
-  }
-  return ids;
-}
-
-// "3 jobs (7, 8, 9)"
-std::string jobs_named(const std::vector<std::string>& ids) {
-  std::vector<std::string> named(ids.begin(),
-                                 ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), kMostNamed)));
-  if (ids.size() > kMostNamed) named.push_back("...");
-  return counted(std::to_string(ids.size()), "job") + " (" + joined(named, ", ") + ")";
-}
-
 // Returns the jobs that are named, or those that are chosen, once the user has agreed; none if the user has not.
-Result<std::vector<std::string>> jobs_for(const std::string& verb, const std::vector<std::string>& ids,
-                                          const JobSelector& selector, const std::string& phase, Session& session) {
-  if (selector.any() == !ids.empty())
-    return invalid(ids.empty() ? "name jobs, or choose them by --queue, --user, --me, --phase, --name or --label"
-                               : "name jobs or choose them, not both");
-  if (!selector.any()) return ids;
-  auto found = chosen(selector, phase, session);
-  if (!found) return found.error();
-  if (found->empty()) return not_found("no live job matches");
-  if (selector.confirmed) return found;
+Result<std::vector<std::string>> jobs_agreed(const std::string& verb, const std::vector<std::string>& ids,
+                                             const JobSelector& selector, Session& session) {
+  auto found = jobs_of(ids, selector, session);
+  if (!found || !selector.any() || selector.confirmed) return found;
   if (!session.confirm) return invalid("this would " + verb + " " + jobs_named(*found) + "; add --yes");
   if (!session.confirm(verb + " " + jobs_named(*found) + "?")) found->clear();
   return found;
@@ -104,7 +59,24 @@ const char* verb_of(JobAction action) {
   return "";
 }
 
-// Acts on each job. Every one is tried; the first failure decides the exit code.
+// Returns the number that was given (the command line has checked it), or that of the priority class that was named.
+Result<std::string> priority_of(const std::string& word, Session& session) {
+  if (std::string_view("+-0123456789").find(word.front()) != std::string_view::npos) return word;
+  const auto config = get(session, "/v1/config");
+  if (!config) return config.error();
+  std::string known;
+  if (const auto* classes = at(*config, "priority_classes").if_object()) {
+    for (const auto& [name, value] : *classes) {
+      if (name == word) return show(value.is_object() ? at(value, "value") : value);
+      known += (known.empty() ? "" : ", ") + std::string(name);
+    }
+  }
+  return invalid("no priority class '" + word.substr(0, 80) + "'; give a number" +
+                 (known.empty() ? "" : " or one of: " + known));
+}
+
+// Acts on each job, and shows the words of it, which end with a line break. Every one is tried; the first failure
+// decides the exit code.
 template <class Act>
 Result<int> for_each(const std::vector<std::string>& ids, bool chosen, Session& session, Act&& act) {
   int code = kOk;
@@ -112,7 +84,7 @@ Result<int> for_each(const std::vector<std::string>& ids, bool chosen, Session& 
   for (const std::string& id : ids) {
     const Result<std::string> words = act(id);
     if (words) {
-      session.out << "job " << id << " " << *words << "\n";
+      session.out << "job " << id << " " << *words;
       ++done;
       continue;
     }
@@ -127,31 +99,42 @@ Result<int> for_each(const std::vector<std::string>& ids, bool chosen, Session& 
 }  // namespace
 
 Result<int> run(const JobActionOptions& options, Session& session) {
-  const JobSelector& selector = options.selector;
+  JobSelector selector = options.selector;
+  const bool any = selector.any();
   // Only pending jobs can be held or released.
-  const std::string phase = selector.phase.empty() && options.action != JobAction::kCancel ? "pending" : selector.phase;
-  const auto ids = jobs_for(verb_of(options.action), options.ids, selector, phase, session);
+  if (any && selector.phase.empty() && options.action != JobAction::kCancel) selector.phase = "pending";
+  const auto ids = jobs_agreed(verb_of(options.action), options.ids, selector, session);
   if (!ids) return ids.error();
-  return for_each(*ids, selector.any(), session, [&](const std::string& id) -> Result<std::string> {
+  return for_each(*ids, any, session, [&](const std::string& id) -> Result<std::string> {
     const auto answer = ask(options.action, id, session);
     if (!answer) return answer.error();
-    return done_words(options.action, is_true(*answer, "unchanged"));
+    return done_words(options.action, is_true(*answer, "unchanged")) + "\n";
   });
 }
 
 Result<int> run(const PrioritizeOptions& options, Session& session) {
-  if (!options.priority)
+  if (options.priority.empty())
     return invalid("which priority? give it behind the job's number, or as --to where jobs are chosen");
+  const auto priority = priority_of(options.priority, session);
+  if (!priority) return priority.error();
+  const std::string body = "{\"priority\": " + *priority + "}";
   const std::vector<std::string> named = options.id.empty() ? std::vector<std::string>() : std::vector{options.id};
-  const std::string priority = std::to_string(*options.priority);
-  const auto ids = jobs_for("prioritize", named, options.selector, options.selector.phase, session);
+  const bool chosen = options.selector.any();
+  const auto ids = options.dry_run ? jobs_of(named, options.selector, session)
+                                   : jobs_agreed("prioritize", named, options.selector, session);
   if (!ids) return ids.error();
-  return for_each(*ids, options.selector.any(), session, [&](const std::string& id) -> Result<std::string> {
-    const auto path = job_path(id, "/priority");
+  return for_each(*ids, chosen, session, [&](const std::string& id) -> Result<std::string> {
+    const auto path = job_path(id);
     if (!path) return path.error();
-    const auto answer = answer_of(session.server.put(*path, "{\"priority\": " + priority + "}"));
+    Result<Json> forecast = Json();
+    if (options.dry_run || !chosen) forecast = answer_of(session.server.post(*path + "/forecast", body));
+    if (options.dry_run) {
+      if (!forecast) return forecast.error();
+      return "with priority " + *priority + ": " + forecast_text(*forecast);
+    }
+    const auto answer = answer_of(session.server.put(*path + "/priority", body));
     if (!answer) return answer.error();
-    return "has priority " + priority;
+    return "has priority " + *priority + (forecast ? consequence_text(*forecast) : "\n");
   });
 }
 

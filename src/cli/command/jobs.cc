@@ -63,16 +63,19 @@ std::string elapsed_text(const Json& job, Timestamp now) {
   return has(job, "elapsed_s") ? span_text(integer(job, "elapsed_s") * 1000) : "";
 }
 
+// A list with finished jobs shows, in place of how long each has been so and of its tasks, how it ended and what it
+// used.
 std::vector<Column> job_columns(bool wide, bool finished) {
   std::vector<Column> columns{{"ID", Align::kRight},
                               {"NAME", Align::kLeft, true},
                               {"QUEUE", Align::kLeft, true, true},
                               {"USER", Align::kLeft, true},
-                              {"STATE"},
-                              {"FOR", Align::kRight},
-                              {"TASKS", Align::kRight},
-                              {"GPUS", Align::kRight},
-                              {"NODES", Align::kLeft, true}};
+                              {"STATE"}};
+  if (wide || !finished) {
+    for (const char* title : {"FOR", "TASKS"}) columns.push_back({title, Align::kRight});
+  }
+  columns.push_back({"GPUS", Align::kRight});
+  columns.push_back({"NODES", Align::kLeft, true});
   if (finished) {
     for (const char* title : {"EXIT", "ELAPSED", "GPU-HOURS"}) columns.push_back({title, Align::kRight});
   }
@@ -99,15 +102,14 @@ std::string table(const boost::json::array& jobs, const JobsOptions& options, st
   const Timestamp now = clock_now();
   Table table(job_columns(wide, finished));
   for (const Json& job : jobs) {
-    std::vector<std::string> cells{show(job, "id"),
-                                   show(job, "name"),
-                                   show(job, "queue"),
-                                   show(job, "user"),
-                                   state_words(job),
-                                   in_state_for(job, now),
-                                   of_asked(job, "tasks", "tasks_total"),
-                                   of_asked(job, "gpus", "gpus"),
-                                   joined(at(job, "nodes"), ",")};
+    std::vector<std::string> cells{show(job, "id"), show(job, "name"), show(job, "queue"), show(job, "user"),
+                                   state_words(job)};
+    if (wide || !finished) {
+      cells.push_back(in_state_for(job, now));
+      cells.push_back(of_asked(job, "tasks", "tasks_total"));
+    }
+    cells.push_back(of_asked(job, "gpus", "gpus"));
+    cells.push_back(joined(at(job, "nodes"), ","));
     if (finished) {
       cells.push_back(show(job, "code"));
       cells.push_back(elapsed_text(job, now));

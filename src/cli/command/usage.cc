@@ -87,15 +87,16 @@ std::string usage_table(const Json& report, const std::string& by, std::size_t w
   const GpuTime capacity = gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds");
   std::vector<Column> columns = account_columns(by);
   const std::size_t names = columns.size();
-  for (const char* title : {"WITHIN", "BORROWED", "GPU-SECONDS", "GPU-HOURS", "OF CAPACITY"})
-    columns.push_back({title, Align::kRight});
+  for (const char* title : {"WITHIN", "BORROWED", "GPU-SECONDS"}) columns.push_back({title, Align::kRight});
+  if (!by.empty()) columns.push_back({"GPU-HOURS", Align::kRight});  // beside three names there is no room
+  columns.push_back({"OF CAPACITY", Align::kRight});
   Table table(std::move(columns));
   const auto add = [&](std::vector<std::string> cells, std::optional<Split> split, GpuTime total) {
     cells.resize(names, " ");
     cells.push_back(split ? seconds_text(split->within) : " ");
     cells.push_back(split ? seconds_text(split->borrowed) : " ");
     cells.push_back(seconds_text(total));
-    cells.push_back(hours_text(total));
+    if (!by.empty()) cells.push_back(hours_text(total));
     cells.push_back(share_text(total, capacity));
     table.add(cells);
   };
