@@ -11,5 +11,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  test: { include: ['src/**/*.test.ts'], setupFiles: ['tests/globals.ts'] },
+  test: { include: ['src/**/*.test.ts'], setupFiles: ['tests/globals.ts'], testTimeout: 60_000 },
 });

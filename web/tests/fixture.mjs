@@ -76,6 +76,7 @@ export function makeFleet({
       attempt: phase === 'running' ? 1 : 0,
       attempts: phase === 'running' ? 1 : 0,
       failures: 0,
+      gpu_seconds: phase === 'running' ? gpus * 60 * (1 + next(500)) : 0,
       nodes: [],
       ...more,
     });
@@ -294,7 +295,7 @@ export async function serveFixture(page, options) {
       (_, query) => ({
         from: query.get('from'),
         to: query.get('to'),
-        rows: [{ queue: 'research/a', user: 'ann', gpu_model: 'H100', kind: 'within', gpu_seconds: 80 }],
+        items: [{ queue: 'research/a', user: 'ann', gpu_model: 'H100', kind: 'within', gpu_seconds: 80 }],
         idle_gpu_seconds: 15,
         down_gpu_seconds: 5,
         capacity_gpu_seconds: 100,

@@ -16,7 +16,7 @@ export interface Moment {
 export function momentOf(report: UsageReport): Moment | null {
   if (report.capacity_gpu_seconds <= 0) return null;
   const sum = (kind: string): number =>
-    report.rows.filter((row) => row.kind === kind).reduce((all, row) => all + row.gpu_seconds, 0);
+    report.items.filter((row) => row.kind === kind).reduce((all, row) => all + row.gpu_seconds, 0);
   const used = sum('within') + sum('borrowed');
   const share = (seconds: number): number => (seconds / report.capacity_gpu_seconds) * 100;
   return {

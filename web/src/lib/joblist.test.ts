@@ -23,6 +23,7 @@ function job(id: number, more: Partial<JobSummary> = {}): JobSummary {
     attempt: 0,
     attempts: 0,
     failures: 0,
+    gpu_seconds: 0,
     nodes: [],
     ...more,
   };

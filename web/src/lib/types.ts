@@ -28,6 +28,8 @@ export interface JobSummary {
   waiting_since: string;
   started?: string;
   finished?: string;
+  code?: number;
+  gpu_seconds: number;
   gpus: number;
   tasks_total: number;
   size?: { tasks: number; gpus: number; since: string };
@@ -246,7 +248,7 @@ export interface CapacityReport {
 export interface UsageReport {
   from: string;
   to: string;
-  rows: { queue: string; user: string; gpu_model: string; kind: 'within' | 'borrowed'; gpu_seconds: number }[];
+  items: { queue: string; user: string; gpu_model: string; kind: 'within' | 'borrowed'; gpu_seconds: number }[];
   idle_gpu_seconds: number;
   down_gpu_seconds: number;
   capacity_gpu_seconds: number;
