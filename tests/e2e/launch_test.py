@@ -147,7 +147,7 @@ class World:
 
     def submit(self, side, **keys):
         contract = {"on_signal": True, "signal": "SIGUSR1", "grace": "60s"}
-        body = {"queue": side + "/rest", "cpus": 0.1, "memory": "3GiB", "retries": 0, "checkpoint": contract, **keys}
+        body = {"queue": side + "/rest", "cpus": 2, "memory": "3GiB", "retries": 0, "checkpoint": contract, **keys}
         return self.server.ask("POST", "/v1/jobs", body)["id"]
 
     def owner(self, side, gpus, seconds=1):
