@@ -63,6 +63,7 @@ class Wire:
             raise SystemExit(f"a submit was answered with {answer.status}: {content[:300]}")
 
     def discard(self, path, scrap):
+        """Asks and throws the answer away; returns its status."""
         self.connection.request("GET", path, headers=self.headers)
         answer = self.connection.getresponse()
         while answer.readinto(scrap):
@@ -214,6 +215,8 @@ def loaded_phase(server, options, result):
     stop.set()
     looking.join()
     end(loads)
+    if len(phase.took) < options.submits // SUBMITTERS * SUBMITTERS or not looks:
+        raise SystemExit(f"only {len(phase.took)} of {options.submits} submits were answered beside the load")
     result["reads"] = {name: count.value for name, count in counts.items()}
     result["stream_mib"] = received.value >> 20
     result["connections_closed"] = closed.value

@@ -7,6 +7,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <optional>
+#include <thread>
 
 #include "api/http/dispatch.h"
 #include "api/http/screen.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kWriteBytes = 256 * 1024;  // at once; then other connections get a turn
 constexpr std::size_t kLargeBodyBytes = 64 * 1024;
 constexpr std::size_t kStreamWriteBytes = 64 * 1024;
+// After each step of a stream that catches up: hundreds of them would else fill the I/O threads with their writes.
+constexpr std::chrono::milliseconds kStepPause{1};
 constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;  // read and thrown away so that a refusal arrives
 constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
 constexpr std::chrono::milliseconds kLingerTime{2'000};
@@ -530,7 +533,12 @@ void HttpConnection::pump_stream() {
   std::string bytes = queue_->take(kStreamWriteBytes);
   if (!bytes.empty()) return write_stream(http_1_0_ ? std::move(bytes) : to_chunk(bytes));
   if (queue_->ended()) return end_stream();
-  if (auto next_step = queue_->take_drained()) site_->stream_steps.post(std::move(next_step));
+  if (auto next_step = queue_->take_drained()) {
+    site_->stream_steps.post([step = std::move(next_step)] {
+      step();
+      std::this_thread::sleep_for(kStepPause);
+    });
+  }
 }
 
 void HttpConnection::tick_stream(Clock::time_point now) {
