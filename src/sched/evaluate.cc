@@ -20,7 +20,7 @@ using state::Transaction;
 
 namespace {
 
-// All stages, unless an equal job was refused its places in this cycle.
+// All stages, unless an equal job was refused its places in this cycle, by the probe or since.
 StartAnswer find_start(Cycle& cycle, const JobState& job, const Amounts& least) {
   const Admission admission = admit(cycle.state, job, least);
   if (admission.models == 0) return {std::nullopt, admission.reason};
@@ -28,7 +28,10 @@ StartAnswer find_start(Cycle& cycle, const JobState& job, const Amounts& least) 
   const bool alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();
   const Verdicts::Id question = cycle.verdicts.id_of(job, admission.models);
   if (const auto& refused = cycle.cache.refused(question); alike && refused) return {std::nullopt, *refused};
-  StartAnswer answer = try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work, &admission});
+  const Reason* known = cycle.cache.refused_at_first(question, alike);
+  StartAnswer answer = known != nullptr
+                           ? StartAnswer{std::nullopt, *known}
+                           : try_start(cycle.transaction, {cycle.state, job, cycle.now, cycle.work, &admission});
   if (!answer && alike && is_placement_reason(answer.why.code)) cycle.cache.refuse(question, answer.why);
   cycle.refused_at_places = cycle.refused_at_places || (!answer && is_quota_reason(answer.why.code));
   return answer;

@@ -79,16 +79,15 @@ std::optional<Reason> closed_by_maintenance(const State& state, const TaskRequir
   };
   for (const NodeState& node : state.nodes()) {
     const state::NodeShape& shape = state.node_index().shape_of(node.id);
-    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
     const bool allowed = node.status != NodeStatus::kLost && ask.classes[shape.node_class.index()];
-    if (!allowed || here == 0 || !has_labels(ask.group, node.spec)) continue;
+    if (!allowed || !has_labels(ask.group, node.spec)) continue;
+    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
+    if (here == 0) continue;
     const auto span = closing(ask, node);
-    if (!span)
-      slots += here;
-    else if (goes_before(node, *span))
-      first = {*span, node.id};
+    if (!span && (slots += here) >= ask.group.least()) return std::nullopt;
+    if (span && goes_before(node, *span)) first = {*span, node.id};
   }
-  if (!first || slots >= ask.group.least()) return std::nullopt;
+  if (!first) return std::nullopt;
   return closed_by(ask, first->first, first->second);
 }
 
@@ -120,7 +119,7 @@ Reason group_refused(const State& state, const JobState& job, const TaskRequirem
   reason.asked = least_gpu_milli(ask);
   reason.limit = available_gpu_milli(state, {&ask, 1});
   const FleetFit fleet = fleet_fit(state, ask);
-  if (const auto closed = closed_by_maintenance(state, ask); fleet.fits && closed) {
+  if (const auto closed = fleet.fits ? closed_by_maintenance(state, ask) : std::nullopt) {
     reason = *closed;
   } else if (const auto image = fleet.fits ? std::nullopt : refused_for_image(state, job, ask)) {
     reason = *image;
@@ -341,11 +340,20 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Searc
   why.wish = name_of(job.spec.groups[group].numa);
 }
 
+// Whether a window closes a node to a task of the job.
+bool any_is_closed(const State& state, const Gang& gang) {
+  return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return !node.maintenance.empty() && std::any_of(gang.asks().begin(), gang.asks().end(),
+                                                    [&](const auto& ask) { return closing(ask, node).has_value(); });
+  });
+}
+
 // A maintenance window is told as the reason where places would be found but for those that are planned: one of a node
 // that it would then take.
 void blame_windows(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
   if (state.maintenance().empty() || !is_room_reason(why.code)) return;
   Gang relaxed(state, job, {models}, work);
+  if (!any_is_closed(state, relaxed)) return;
   relaxed.set_windows_aside();
   if (place_all(relaxed, job)) return;
   for (const TaskPlacement& placement : relaxed.placements()) {

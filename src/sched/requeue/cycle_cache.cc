@@ -27,6 +27,16 @@ void CycleCache::refuse(Verdicts::Id question, const Reason& why) {
   refuses_any_ = true;
 }
 
+void CycleCache::note_refused_at_first(Verdicts::Id question, const Reason& why) {
+  if (question >= refused_at_first_.size()) refused_at_first_.resize(question + 1);
+  refused_at_first_[question] = why;
+}
+
+const Reason* CycleCache::refused_at_first(Verdicts::Id question, bool alike) const {
+  const bool known = question < refused_at_first_.size() && refused_at_first_[question];
+  return known && (alike || taken_ == 0) ? &*refused_at_first_[question] : nullptr;
+}
+
 const std::optional<Reason>& CycleCache::over_max_by_now(const State& state, Verdicts::Case& what) const {
   if (!what.over_max && what.over_max_as_of != taken_) what.over_max = over_max(state, what.rules_from, what.least);
   what.over_max_as_of = taken_;

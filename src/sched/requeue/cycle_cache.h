@@ -37,6 +37,10 @@ class CycleCache {
   // Why an equal request was refused its places in this cycle; nothing if none was.
   const std::optional<Reason>& refused(Verdicts::Id question) { return refusal(question); }
   void refuse(Verdicts::Id question, const Reason& why);
+  // The probe, which asks of the state as the cycle finds it, was refused these places.
+  void note_refused_at_first(Verdicts::Id question, const Reason& why);
+  // Returns why, if that still holds: nothing was taken since, or what is taken helps no such job (`alike`).
+  const Reason* refused_at_first(Verdicts::Id question, bool alike) const;
   bool refuses_any() const { return refuses_any_; }
   // Returns why the places of the class were refused, if they were and the class may not evict.
   std::optional<Reason> refused(const state::EquivalenceKey& eq_class) const;
@@ -62,7 +66,8 @@ class CycleCache {
   const std::optional<Reason>& over_max_by_now(const state::State& state, Verdicts::Case& what) const;
   std::optional<Reason>& refusal(Verdicts::Id question);
 
-  std::vector<std::optional<Reason>> refusals_;  // refused places, by verdict id
+  std::vector<std::optional<Reason>> refusals_;          // refused places, by verdict id
+  std::vector<std::optional<Reason>> refused_at_first_;  // likewise, by the probe
   bool refuses_any_ = false;
   std::vector<EvaluatedClass> asked_;
   std::vector<EquivalenceClass> eq_classes_;  // parallel to asked_

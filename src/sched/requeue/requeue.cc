@@ -499,6 +499,8 @@ Probed probe_classes(State& state, Timestamp now, SearchStats& work, Verdicts& v
     else
       waits.activate(eq_class);
     if (!first) continue;  // nobody of it may be asked yet
+    if (why != nullptr && what->question && is_placement_reason(why->code))
+      cache.note_refused_at_first(*what->question, *why);
     const bool claims = why != nullptr || first_may_evict(state, leaf, *first, *what);
     cache.add({eq_class, *first, &what->least}, *what, claims, signalled);
   }
