@@ -49,7 +49,13 @@ class EveryWay {
     }
     if (lacking > 0) return false;
     if (gang_.neighbours().matter()) return true;  // a task may open nodes to the next one
+    // Alone on the whole fleet is the cheaper question, and most groups that do not fit are refused by it.
     const std::size_t mark = gang_.mark();
+    for (std::size_t g = 0; g < counts_.size(); ++g) {
+      const bool fits_alone = gang_.add(g, counts_[g], {}) == counts_[g];
+      gang_.rollback_to(mark);
+      if (!fits_alone) return false;
+    }
     slots_.assign(counts_.size(), Counts(nodes_.size() + 1));
     for (std::size_t g = 0; g < counts_.size(); ++g) {
       for (std::size_t i = nodes_.size(); i-- > 0;) {

@@ -76,8 +76,8 @@ std::int64_t tasks_within(std::size_t most, Sizes idle, std::size_t gpus) {
 }
 
 std::int64_t tasks_on(const TaskRequirements& ask, const NodeState& node, std::uint32_t idle) {
-  if (!is_strict(ask.numa) || ask.exclusive) return std::popcount(idle) / ask.group.request.gpus;
   if (idle == 0) return 0;
+  if (!is_strict(ask.numa) || ask.exclusive) return std::popcount(idle) / ask.group.request.gpus;
   const auto first = static_cast<std::size_t>(std::countr_zero(idle));
   return tasks_within(most_domains_of(ask, node, node.gpus[first].model),
                       by_domain(node, [&](std::size_t g) { return (idle >> g & 1U) != 0; }),

@@ -56,7 +56,7 @@ std::int64_t slots_on(const Gang& gang, const TaskRequirements& ask, const NodeS
     else if (gpu.available_milli() == kMilli)
       idle[gpu.model.index()] |= 1U << g;
   }
-  for (const std::uint32_t gpus : idle) with_gpus += tasks_on(ask, node, gpus);
+  for (const std::uint32_t gpus : idle) with_gpus += gpus == 0 ? 0 : tasks_on(ask, node, gpus);
   return std::min(slots, with_gpus);
 }
 

@@ -103,7 +103,7 @@ std::int64_t VictimBounds::slots_on(NodeId id, const Node& victim_bounds) const 
       idle[node.gpus[g].model.index()] |= 1U << g;
     }
   }
-  for (const std::uint32_t gpus : idle) tasks += tasks_on(ask, node, gpus);
+  for (const std::uint32_t gpus : idle) tasks += gpus == 0 ? 0 : tasks_on(ask, node, gpus);
   return std::min(slots, tasks);
 }
 

@@ -239,11 +239,12 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
   std::int64_t shares = 0;
   std::int64_t idle = 0;
   std::map<std::int32_t, std::int64_t> idle_in;  // by NUMA domain
+  const MigGeometry* const mig = geometry_of(model);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuView& gpu = node.gpus[g];
     if (!gpu.healthy || gpu.model != model || gpu.nominated > 0) continue;
     const std::int32_t bound = gpu.bound - away.gpus[g];
-    if (const MigGeometry* mig = geometry_of(model)) {
+    if (mig != nullptr) {
       const MigProfile* profile = mig->profile_named(request.mig_profile);
       if (profile == nullptr || (bound > 0 && away.gpus[g] > 0)) continue;  // unknown which slices would be free
       for (std::uint32_t start = 0, next = 0; start < 8; ++start) {
