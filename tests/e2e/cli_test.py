@@ -231,7 +231,7 @@ def a_waiting_job_says_why_and_can_be_held_released_moved_and_cancelled(berth):
     assert berth("release", job) == f"job {job} released\n"
     assert berth("prioritize", job, "400") == f"job {job} has priority 400\n"
     assert berth.json("job", job)["priority"] == 400
-    assert "waits: " in berth("job", job)
+    assert f"Job {job} waits for " in berth("job", job)
     nodes = berth.json("nodes")
     assert nodes[0]["gpus_free"] == 0 and nodes[0]["gpus"][0]["simulated"], nodes
     queue = berth.json("queues", "a")
