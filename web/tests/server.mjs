@@ -61,7 +61,7 @@ export class Server {
     try {
       for (const phase of ['running', 'stopping', 'pending']) {
         for (const job of (await this.ask('GET', `/v1/jobs?phase=${phase}&limit=1000`)).items)
-          await this.ask('DELETE', `/v1/jobs/${job.id}`);
+          await this.ask('DELETE', `/v1/jobs/${job.id}`).catch(() => undefined); // it may have ended meanwhile
       }
       for (let tries = 0; tries < 100 && (await this.ask('GET', '/v1/jobs?limit=1')).items.length > 0; tries += 1)
         await sleep(100);
