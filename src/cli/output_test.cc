@@ -76,7 +76,7 @@ TEST_CASE("a watched list ends where the screen does, and says how much more the
 
 TEST_CASE("a path is cut at its front, where it says least") {
   CHECK(shorten_front("research/nlp", 12) == "research/nlp");
-  CHECK(shorten_front("research/nlp", 8) == "…rch/nlp");
+  CHECK(shorten_front("research/nlp", 8) == "…/nlp");
   CHECK(shorten_front("研究/言語", 5) == "…言語");
   CHECK(shorten_front("研究/言語", 4) == "…語");
   CHECK(shorten_front("abc", 1) == "…");

@@ -127,6 +127,8 @@ std::string shorten_front(std::string_view text, std::size_t width) {
     left -= next.valid ? width_of(next.point) : 1;
     text.remove_prefix(next.length);
   }
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos && slash + 1 < text.size()) text.remove_prefix(slash);
   return "…" + std::string(text);
 }
 

@@ -15,7 +15,7 @@ std::size_t display_width(std::string_view text);
 
 // `text` cut to at most `width` columns, the last of which is then an ellipsis.
 std::string shorten(std::string_view text, std::size_t width);
-// The same at the front: what is left begins with the ellipsis.
+// The same at the front: what is left begins with the ellipsis. Of a path whole parts are left if one fits: "…/nlp".
 std::string shorten_front(std::string_view text, std::size_t width);
 
 }  // namespace berth::cli

@@ -26,7 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kLongest = 64;  // longer words are not typing errors
+  constexpr std::size_t kLongest = 64;                                 // longer words are not typing errors
   if (word.size() < 2 || word.size() > kLongest) return std::nullopt;  // any other letter is near to a single one
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;

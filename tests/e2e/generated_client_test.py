@@ -16,7 +16,7 @@ import pypi
 
 EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
 # The generator knows no YAML: of the bodies that may be JSON or YAML it makes functions that send JSON.
-UNREAD = {"POST /v1/jobs", "POST /v1/config/diff", "PUT /v1/config"}
+UNREAD = {"POST /v1/jobs", "POST /v1/forecast", "POST /v1/config/diff", "PUT /v1/config"}
 CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
           "queues": {"research": {"guaranteed": {"gpus": 4, "gpus.H100-SXM5-80GB": 2}, "queues": {"nlp": {"weight": 3}}},
                      "batch": {"max": {"memory": "64GiB"}, "eviction": {"grace": "90s"}}},
@@ -135,7 +135,8 @@ def run_the_example(server, directory):
         check((done.returncode, done.stdout) == (code, out) and err in done.stderr, f"the example: {done}")
 
 
-READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getIdentity": [], "listTokens": [], "getConfig": [], "listJobs": [],
+READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getIdentity": [], "listTokens": [], "getConfig": [],
+         "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
          "listEvents": [], "getSnapshot": []}

@@ -78,7 +78,7 @@ void add_token_schemas(boost::json::object& schemas) {
                                      {"role", role()},
                                      {"queue?", queue()},
                                      {"user?", text("The owner of the jobs that it submits; absent: its name.")},
-                                     {"expires_in_s", integer("Seconds until it ends, at most 366 days.")}}));
+                                     {"expires_in_s", integer("Seconds until it ends.", 1, control::kMaxSeconds)}}));
   schemas["TokenSecret"] = object("A new token, shown this once.", {{"name", name()},
                                                                     {"role", role()},
                                                                     {"queue", queue()},

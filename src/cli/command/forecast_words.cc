@@ -67,7 +67,8 @@ std::string victims_text(const Json& forecast) {
 }  // namespace
 
 std::string consequence_text(const Json& forecast) {
-  const auto victims = items(forecast, "victims").size() + static_cast<std::size_t>(integer(forecast, "victims_not_shown"));
+  const auto victims =
+      items(forecast, "victims").size() + static_cast<std::size_t>(integer(forecast, "victims_not_shown"));
   if (victims > 0)
     return "; " + counted(std::to_string(victims), "job") + " asked to leave for it:\n" + victims_text(forecast);
   return integer(forecast, "started") > 0 ? "; it starts on " + places_text(forecast) + "\n" : "\n";
@@ -77,7 +78,8 @@ std::string forecast_text(const Json& forecast) {
   if (is_true(forecast, "repeated")) return "job " + show(forecast, "id") + " was submitted before\n";
   std::string text;
   for (const Json& warning : items(forecast, "warnings")) text += "warning: " + printable(show(warning)) + "\n";
-  const auto victims = items(forecast, "victims").size() + static_cast<std::size_t>(integer(forecast, "victims_not_shown"));
+  const auto victims =
+      items(forecast, "victims").size() + static_cast<std::size_t>(integer(forecast, "victims_not_shown"));
   if (integer(forecast, "started") > 0) {
     text += start_text(forecast);
   } else if (victims > 0) {
