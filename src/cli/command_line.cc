@@ -380,7 +380,7 @@ void Declarations::declare_cluster() {
   tokens.add_option("NAME", token->name, "of the token");
   std::vector<std::string> roles;
   for (const std::string_view role : EnumNames<Role>::kNames) roles.emplace_back(role);
-  tokens.add_option("--role", token->role, "what it may do there (member)")->check(CLI::IsMember(roles));
+  one_of(tokens.add_option("--role", token->role, "what it may do there (member)"), roles);
   tokens.add_option("--queue", token->queue, "the queue at which it has the role; / is the root (the root)")
       ->type_name("PATH");
   tokens.add_option("--user", token->user, "the owner of the jobs that it submits (NAME)")->type_name("USER");

@@ -82,7 +82,7 @@ TEST_CASE("a path is cut at its front, where it says least") {
   CHECK(shorten_front("abc", 1) == "…");
   Table table({{"ID"}, {"QUEUE", Align::kLeft, true, true}});
   table.add({"7", "product/search/ranking"});
-  CHECK(table.text(16) == "ID  QUEUE\n7   …rch/ranking\n");
+  CHECK(table.text(16) == "ID  QUEUE\n7   …/ranking\n");
 }
 
 TEST_CASE("json and yaml: the same value, short numbers without exponents") {

@@ -17,7 +17,8 @@ namespace {
 using state::JobState;
 using state::State;
 
-// The other job that a rule of placement names, which may have left.
+// Returns the words for the job that keeps this one from a node, by anti-affinity or a port: "job 7"; or "another job"
+// if the reason names none.
 std::string other_job(const Words& words, const Reason& reason) {
   return reason.job.valid() ? words.job(reason.job) : std::string("another job");
 }

@@ -58,6 +58,9 @@ Schema cluster() {
                  {"fragmentation_alarm", boolean("They have crossed the alert threshold of the configuration.")}});
 }
 
+constexpr const char* kTokenUser = "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$";
+constexpr const char* kTokenName = "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$";
+
 void add_token_schemas(boost::json::object& schemas) {
   const auto name = [] { return text("The token's name."); };
   const auto role = [] { return word_of<Role>("Its role."); };
@@ -73,12 +76,13 @@ void add_token_schemas(boost::json::object& schemas) {
                                                              {"expired", boolean("It has ended.")}});
   schemas["TokenList"] = object("Tokens.", {{"items", list("The tokens, by name.", reference("Token"))},
                                             {"seq", integer("The event that the list reflects.")}});
-  schemas["TokenRequest"] =
-      closed(object("A new token.", {{"name", name()},
-                                     {"role", role()},
-                                     {"queue?", queue()},
-                                     {"user?", text("The owner of the jobs that it submits; absent: its name.")},
-                                     {"expires_in_s", integer("Seconds until it ends.", 1, control::kMaxSeconds)}}));
+  schemas["TokenRequest"] = closed(
+      object("A new token.",
+             {{"name", matching("The token's name.", kTokenName)},
+              {"role", role()},
+              {"queue?", queue()},
+              {"user?", matching("The owner of the jobs that it submits; absent or empty: its name.", kTokenUser)},
+              {"expires_in_s", integer("Seconds until it ends.", 1, control::kMaxSeconds)}}));
   schemas["TokenSecret"] = object("A new token, shown this once.", {{"name", name()},
                                                                     {"role", role()},
                                                                     {"queue", queue()},

@@ -1,4 +1,4 @@
-// Advice about fragmentation: no alert is set, and nothing moves jobs to reduce it.
+// Advice about fragmentation: the configuration sets no alert for it, or allows no consolidation that would reduce it.
 
 #include "base/checked.h"
 #include "explain/advice/rules.h"

@@ -64,7 +64,8 @@ struct Start {
   bool all_burst = false;
 };
 
-// Without tasks above min_count: these are taken back without ending the job.
+// Returns where the preemptor would start, and what it would count there. Tasks above min_count are left out: they can
+// be scaled down again without ending the job.
 Start start_of(const State& state, const JobState& job, const std::vector<TaskPlacement>& found) {
   const std::vector<TaskPlacement> places = job.is_elastic() ? split_growth(job.spec, found).start : found;
   Start start{job, places, state.amounts_of(job.spec, places)};

@@ -135,8 +135,9 @@ Reason group_refused(const State& state, const JobState& job, const TaskRequirem
   return reason;
 }
 
-// The same of a job, of which this group does not fit beside those before it. What can never be is told of any of its
-// groups, and of all together, whatever runs now.
+// Returns why the fleet does not hold the job, whose group `short_of` does not fit beside the groups before it. If a
+// group can never fit, that group is the reason. Whether a group, or all groups together, can ever fit does not depend
+// on what runs now.
 Reason fleet_refuses(const State& state, const JobState& job, std::size_t short_of) {
   // Quota may have left fewer models than a group allows; what can never be is judged by the groups alone.
   std::vector<TaskRequirements> asks;
@@ -279,7 +280,8 @@ std::vector<std::string> levels_around(const JobSpec& spec, const TaskGroup& gro
   return levels;
 }
 
-// Never: too few nodes that could hold its tasks lie in domains of the levels that it has to be in.
+// Returns the reason if the job can never start because of the levels that it requires, else nothing. That is so if a
+// group has fewer places than its min_count on the nodes that lie in a domain of each such level, were they empty.
 std::optional<Reason> outside_levels(const State& state, const JobState& job) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const std::vector<std::string> names = levels_around(job.spec, job.spec.groups[g]);

@@ -245,8 +245,8 @@ std::optional<std::size_t> least_to_leave(const State& state, VictimBounds& vict
   return std::nullopt;
 }
 
-// Makes each entry say exactly what it takes away. A job that is evicted loses everything, in one piece if it is in the
-// list once: its scaled-up tasks cannot stay.
+// Sets `end` of each whole job in the list, so that no task is in two entries. An evicted job loses all its tasks,
+// scaled-up tasks included. If these have an entry of their own, the entry of the job ends where that one begins.
 std::vector<Victim> in_pieces(const State& state, std::vector<Victim> victims) {
   std::map<JobId, std::uint32_t> growth_from;
   for (const Victim& victim : victims) {

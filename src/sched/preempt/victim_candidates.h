@@ -40,8 +40,9 @@ struct Victim {
   bool whole() const { return keep == 0; }
 };
 
-// The candidates for one preemptor, first to be evicted first: those that have run their minimum, and those that have
-// not yet.
+// The candidates for one preemptor. `evictable` can be evicted now; it is sorted, and its first is evicted first.
+// `not_yet_evictable` are whole jobs that must run longer before they can be evicted for this preemptor (min_runtime,
+// cooldown, level of attained service); it is not sorted.
 struct VictimCandidates {
   bool spares_growth = false;  // scaled-up tasks are spared: their side has less than the preemptor's would have.
                                // Starts alone can change that
@@ -54,12 +55,13 @@ struct VictimCandidates {
   bool passed_over = false;                  // candidates without GPUs were not looked at
 };
 
+// Returns the number of tasks of the running job.
 std::uint32_t tasks_of(const state::JobState& job);
 
-// Number of tasks of the running job.
+// Returns true if the running gang has more tasks than its min_count.
 bool has_growth(const state::JobState& job);
 
-// Returns true if the running gang has more tasks than its min_count.
+// The candidates that preemptors of one kind share within a cycle.
 struct SharedVictimCandidates {
   struct Key {
     std::vector<QueueId> debtors;  // branches of the tree that may have borrowed

@@ -92,9 +92,9 @@ void Order::advance(const QueueState& leaf, EquivalenceClass& eq_class) const {
   if (!eq_class.over) eq_class.at = *after;
 }
 
-// Returns true if the job need not be evaluated, because a job of its class that runs no longer was refused for a
-// backfill reservation. After kLookedAtBehindReservation checks it always returns true. A job that owns a reservation
-// is always evaluated.
+// Returns true if the job need not be evaluated: a backfill reservation refused a job of its class whose expected run
+// time was not longer than this job's. After kLookedAtBehindReservation comparisons in the class, further jobs are
+// skipped without one. A job that owns a reservation is always evaluated.
 bool Order::would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) {
   if (!eq_class.refused_length_s || job.reservation) return false;
   return ++eq_class.looked_at > kLookedAtBehindReservation || length_s(job) >= *eq_class.refused_length_s;

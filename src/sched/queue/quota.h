@@ -40,10 +40,13 @@ std::optional<Reason> over_lending(const state::State& state, QueueId queue, con
 
 // Returns true if `asked` more at `queue` would be inside its guarantee. Nominations count as used.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
-// Returns the queues on the quota path, from `queue` up, in whose guarantee a start of `asked` would be within.
-// Displacement is included: a start that is within at the child takes the room at the parent from charges that are
-// within there only because siblings left it idle (control/guarantee_accounting.h). So do charges that the start
-// displaces at the child: they are idle use at the parent then.
+// Returns the queues on the quota path, from `queue` up, whose guarantee has room for a start of `asked`.
+//
+// 1. Room is what is neither used within the guarantee nor nominated.
+// 2. If the child on the path is among the queues returned, idle use at the parent counts as room too, because the
+//    start may displace it. Idle use is what is within at the parent and borrowed at its own child: siblings left it
+//    idle (control/guarantee_accounting.h).
+// 3. A start may also displace charges at the child. They are idle use at the parent then, so they count as room too.
 std::vector<QueueId> claims_within(const state::State& state, QueueId queue, const Amounts& asked);
 
 // Returns the guarantees (bit = depth on the quota path) in which a nomination keeps room: the job will be within there

@@ -119,8 +119,9 @@ bool is_refused_again(const State& state, const WaitGroup& wait_group) {
   return refused;
 }
 
-// Parks signalled classes again that would be refused again and still cannot evict: they would be parked as before.
-// Classes of such a wait group are within no guarantee, so their case need not be looked at.
+// Parks signalled classes again without a probe, if what they waited for is gone again and their first job still cannot
+// evict: a probe would only park them as before. Returns how many. These classes are within no guarantee, so they
+// cannot reclaim. Unless eviction depends on the job itself, only preemption in their queue is checked.
 std::uint64_t resume_refused(State& state, Verdicts& verdicts) {
   state::WaitIndex& waits = state.waits();
   std::uint64_t resumed = 0;

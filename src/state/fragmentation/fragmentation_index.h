@@ -46,9 +46,9 @@ class FragmentationIndex {
   fragmentation::Mix::Saved save() const { return table_.mix().save(); }
   bool load(const fragmentation::Mix::Saved& saved);
 
-  // idle_milli() returns the idle milli-GPUs on nodes that take tasks. unusable_milli() returns how much of that a
-  // request drawn from the mix is expected to be unable to use: F of the FGD paper (Weng et al., ATC'23, section 4.1).
-  // It is 0 until a job has been submitted.
+  // idle_milli() returns the idle milli-GPUs on nodes that take tasks. unusable_milli() returns how many of these a
+  // request cannot use, as the weighted mean over the requests of the mix: F of the FGD paper (Weng et al., ATC'23,
+  // section 4.1). unusable_milli() is 0 until a job has been submitted.
   std::int64_t idle_milli() const;
   std::int64_t unusable_milli() const;
 
