@@ -79,7 +79,7 @@ void add_token_schemas(boost::json::object& schemas) {
   schemas["TokenRequest"] = closed(
       object("A new token.",
              {{"name", matching("The token's name.", kTokenName)},
-              {"role", role()},
+              {"role?", word_of<Role>("Its role; absent: viewer, the least.")},
               {"queue?", queue()},
               {"user?", matching("The owner of the jobs that it submits; absent or empty: its name.", kTokenUser)},
               {"expires_in_s", integer("Seconds until it ends.", 1, control::kMaxSeconds)}}));
