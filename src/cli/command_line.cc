@@ -381,8 +381,7 @@ void Declarations::declare_cluster() {
   std::vector<std::string> roles;
   for (const std::string_view role : EnumNames<Role>::kNames) roles.emplace_back(role);
   one_of(tokens.add_option("--role", token->role, "what it may do there (member)"), roles);
-  tokens.add_option("--queue", token->queue, "the queue at which it has the role; / is the root (the root)")
-      ->type_name("PATH");
+  tokens.add_option("--queue", token->queue, "the queue at which it has the role; / is the root")->type_name("PATH");
   tokens.add_option("--user", token->user, "the owner of the jobs that it submits (NAME)")->type_name("USER");
   tokens.add_option("--expires", token->expires, "when it ends, at most 366d (90d)")->type_name("SPAN");
   add_show(tokens, token->show);

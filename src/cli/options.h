@@ -145,7 +145,7 @@ struct TokenOptions {
   std::string action = "list";  // or create, revoke
   std::string name;
   std::string role = "member";
-  std::string queue;  // empty or "/": the root
+  std::string queue;  // "/": the root
   std::string user;   // empty: the token's name
   std::string expires = "90d";
 };

@@ -497,7 +497,15 @@ Result<Reply> on(Batch& batch, const CreateToken& command) {
     return invalid("user '" + token.as_user.substr(0, 80) + "': " + std::string(kNameRule));
   if (batch.state().queue_at(token.queue) == nullptr)
     return not_found("no such queue '" + token.queue.substr(0, 200) + "'");
+  // The name admin is that of the token in the data directory, and of its jobs.
+  if ((token.name == "admin" || token.as_user == "admin") && (token.role != Role::kAdmin || !token.queue.empty()))
+    return invalid("only a token with the role admin at the root may have the name or user 'admin'; choose another");
   if (token.expires <= batch.now()) return invalid("the token would expire at once; give a time that is ahead");
+  std::vector<std::string> expired;
+  for (const auto& [name, known] : batch.state().tokens()) {
+    if (known.expires <= batch.now()) expired.push_back(name);
+  }
+  for (const std::string& name : expired) batch.emit(TokenRevoked{name, token.user});
   if (batch.state().tokens().contains(token.name))
     return conflict("there is a token '" + token.name + "' already; revoke it first (berth token revoke " + token.name +
                     "), or choose another name");

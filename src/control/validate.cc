@@ -189,8 +189,7 @@ Result<void> check_dependencies(const state::State& state, const JobSpec& spec) 
       return invalid("dependencies: job " + std::to_string(dependency.job.value()) + " is given twice");
     }
     if (state.job(dependency.job) == nullptr && state.finished(dependency.job) == nullptr) {
-      return invalid("dependencies: no such job " + std::to_string(dependency.job.value()) +
-                     " (or it ended too long ago for its outcome to be known)");
+      return no_such_dependency(dependency.job);
     }
   }
   return {};
@@ -471,9 +470,13 @@ std::string hint_or(const std::string& otherwise, std::string_view name, const s
 Result<void> check_queue(const state::State& state, const JobSpec& spec) {
   const state::QueueState* queue = state.queue_at(spec.queue);
   if (queue == nullptr || spec.queue.empty()) {
+    // A hint names queues of the same branch only: those of other branches may be other tenants'.
+    const std::string_view branch = std::string_view(spec.queue).substr(0, spec.queue.find('/'));
+    const bool known = !branch.empty() && state.queue_at(branch) != nullptr;
     std::vector<std::string_view> leaves;
     for (const state::QueueState& one : state.queues()) {
-      if (!one.removed && one.is_leaf() && one.id != state.root()) leaves.push_back(one.path);
+      if (one.removed || !one.is_leaf() || one.id == state.root()) continue;
+      if (!known || std::string_view(one.path).substr(0, one.path.find('/')) == branch) leaves.push_back(one.path);
     }
     return invalid("queue: no such queue '" + spec.queue.substr(0, 200) + "'" +
                    hint_or("; 'berth queues' lists them", spec.queue, leaves));
@@ -505,6 +508,11 @@ void check_groups(const state::State& state, const JobSpec& spec, Mistakes& mist
 }
 
 }  // namespace
+
+Error no_such_dependency(JobId job) {
+  return invalid("dependencies: no such job " + std::to_string(job.value()) +
+                 " (or it ended too long ago for its outcome to be known)");
+}
 
 Result<void> validate(const state::State& state, const JobSpec& spec, bool updates) {
   Mistakes mistakes;

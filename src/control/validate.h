@@ -25,6 +25,9 @@ Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, cons
 // Returns the only leaf queue, for a job that names no queue. Error, with a list of leaf queues: there are several.
 Result<std::string> only_queue(const state::State& state);
 
+// Returns the error for a dependency on a job that is not known, also to one who may not see it.
+Error no_such_dependency(JobId job);
+
 // Returns the priority of the priority class of the job, or of the default class if it names none. Error: no such
 // class.
 Result<std::int32_t> priority_of(const state::State& state, const JobSpec& spec);

@@ -38,6 +38,11 @@ Reach reach_anywhere(const Subject& subject, Verb verb) {
   return best;
 }
 
+bool may_do_everything(const Subject& subject) {
+  return std::any_of(subject.roles.begin(), subject.roles.end(),
+                     [](const RoleBinding& one) { return one.role == Role::kAdmin && one.queue.empty(); });
+}
+
 std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
                                   std::span<const std::string> groups) {
   std::vector<RoleBinding> found;

@@ -19,6 +19,7 @@ struct Subject {
   std::string name;       // `user:ada`, `token:ci`
   std::string user = {};  // the owner of the jobs that it submits: `ada`
   std::vector<RoleBinding> roles = {};
+  bool operator==(const Subject&) const = default;
 };
 
 // What is asked about: a queue, or a job of it. The empty path is the root: the whole cluster.
@@ -39,6 +40,9 @@ Decision authorize(const Subject& subject, Verb verb, const Object& object);
 // Returns the greatest reach of the verb that the subject has at any queue. What lists show is decided for each row; a
 // subject with no reach at all is refused the list.
 Reach reach_anywhere(const Subject& subject, Verb verb);
+
+// Returns true if the subject is an admin at the root: every verb on every object.
+bool may_do_everything(const Subject& subject);
 
 // Returns the bindings of the subject `name` and of its groups.
 std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,

@@ -4,6 +4,7 @@ of whom neither reads anything that the other wrote, by any route."""
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -65,11 +66,81 @@ def a_token_reaches_its_queue_and_its_own_jobs_alone():
                                ("POST", "/signal", {"signal": 9}), ("POST", "/move", {}),
                                ("POST", "/checkpoint", {"attempt": 1, "step": 1})]:
         assert blue.status(method, f"/v1/jobs/{job}{path}", body) == 404, (method, path)
-    for path in ["/v1/tokens", "/v1/config", "/v1/events", "/v1/nodes", "/v1/snapshot", "/metrics", "/v1/usage"]:
+    for path in ["/v1/tokens", "/v1/config", "/v1/events", "/v1/nodes", "/v1/snapshot", "/metrics"]:
         assert red.status("GET", path) == 403, path
     assert red.status("PUT", "/v1/config", {"queues": {"red": None}}) == 403
     assert red.status("POST", "/v1/tokens", {"name": "more", "role": "admin", "expires_in_s": 60}) == 403
     assert red.status("DELETE", f"/v1/jobs/{job}") == 200
+    discard(server)
+
+
+def a_revoked_token_ends_what_it_has_begun():
+    server = started()
+    auditor = Tenant(server, "aud", "", role="auditor")
+    admin = Tenant(server, "adm", "", role="admin")
+    stream = socket.create_connection(("127.0.0.1", server.port))
+    stream.sendall(f"GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {auditor.token}\r\n\r\n".encode())
+    assert b"token-created" in read_until(stream, b"token-created")
+    slow = socket.create_connection(("127.0.0.1", server.port))
+    body = b'{"name":"backdoor","role":"admin","expires_in_s":3600}'
+    slow.sendall(f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin.token}\r\nContent-Type: application/json\r\n"
+                 f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
+    time.sleep(0.3)
+    for name in ("aud", "adm"):
+        server.ask("DELETE", f"/v1/tokens/{name}")
+    slow.sendall(body[5:])
+    assert slow.recv(4096).startswith(b"HTTP/1.1 401"), "a body that came late was taken"
+    assert [row["name"] for row in server.ask("GET", "/v1/tokens")["items"]] == []
+    server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "env": {"S": "topsecret"}, "command": ["true"]})
+    assert b"topsecret" not in read_until(stream, b"topsecret"), "a stream went on"
+    discard(server)
+
+
+def read_until(connection, wanted, seconds=3):
+    connection.settimeout(seconds)
+    seen = b""
+    try:
+        while wanted not in seen:
+            more = connection.recv(65536)
+            if not more:
+                break
+            seen += more
+    except TimeoutError:
+        pass
+    return seen
+
+
+def what_others_run_cannot_be_asked_for():
+    server = started()
+    red, blue = Tenant(server, "red-ci", "red"), Tenant(server, "blue-ci", "blue")
+    job = blue.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["true"]})["id"]
+    own = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["true"]})["id"]
+    time.sleep(1)
+
+    def said(path, body):
+        try:
+            return 200, red.ask("POST", path, body)
+        except Problem as problem:
+            return problem.status, problem.body
+    for path in ("/v1/jobs", "/v1/forecast"):
+        answers = [said(path, {"gpus": 1, "command": ["true"], "afterok": [one]})
+                   for one in (job, 999)]
+        assert answers[0][0] == answers[1][0] == 400, answers
+        assert answers[0][1].replace(f"job {job} ", "job 999 ") == answers[1][1], answers
+        assert said(path, {"gpus": 1, "command": ["true"], "afterok": [own]})[0] == 200
+    for path in (f"/v1/jobs?parent={job}", "/v1/jobs?queue=blue", "/v1/jobs?parent=999", "/v1/jobs?queue=nowhere"):
+        assert red.status("GET", path) == 404, path
+    assert said("/v1/jobs", {"queue": "blua", "gpus": 1, "command": ["true"]})[0] == 403
+    rows = red.ask("GET", "/v1/usage")["items"]
+    assert {row["user"] for row in rows} <= {"red-ci"}, rows
+    server.ask("POST", "/v1/tokens", {"name": "short", "role": "viewer", "expires_in_s": 1})
+    time.sleep(1.2)
+    server.ask("POST", "/v1/tokens", {"name": "short", "role": "viewer", "expires_in_s": 60})  # the old one has ended
+    try:
+        server.ask("POST", "/v1/tokens", {"name": "x", "user": "admin", "role": "member", "queue": "red", "expires_in_s": 60})
+        raise AssertionError("a member took the name of the admin")
+    except Problem as problem:
+        assert problem.status == 400, problem
     discard(server)
 
 
@@ -149,7 +220,8 @@ def neither_tenant_reads_what_the_other_wrote():
 
 
 def main():
-    cases = [a_token_reaches_its_queue_and_its_own_jobs_alone, tokens_outlive_the_server_and_end_when_they_should,
+    cases = [a_token_reaches_its_queue_and_its_own_jobs_alone, a_revoked_token_ends_what_it_has_begun,
+             what_others_run_cannot_be_asked_for, tokens_outlive_the_server_and_end_when_they_should,
              bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote]
     failed = 0
     for case in cases:

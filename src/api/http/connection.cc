@@ -128,6 +128,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void stream_written();
   void write_stream(std::string bytes);
   void tick_stream(Clock::time_point now);
+  bool lost_access() const;
   void end_stream();
 
   void linger();
@@ -140,6 +141,8 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   std::shared_ptr<Site> site_;
   asio::ip::tcp::socket socket_;
   std::string peer_;
+  std::string authorization_;  // of the request that is handled or streams, and whose it was then
+  policy::Subject principal_;
 
   State state_ = State::kIdle;
   Clock::time_point deadline_ = Clock::time_point::max();
@@ -364,8 +367,22 @@ void HttpConnection::handle() {
   parser_.reset();
   enter(State::kHandling, site_->options.timeouts.handler);
   exchange_ = std::make_shared<Exchange>(posted_, site_, weak_from_this());
-  site_->run_on(admitted->route->threads, [site = site_, exchange = exchange_, admitted] {
+  authorization_ = std::string(admitted->request.header("authorization"));
+  principal_ = admitted->request.principal;
+  // Whether a subject may do it can depend on a job, which is looked up; an admin needs no look.
+  Threads threads = admitted->route->threads;
+  const bool has_token = admitted->route->access == Access::kToken;
+  if (has_token && threads == Threads::kIo && !policy::may_do_everything(principal_)) threads = Threads::kReads;
+  site_->run_on(threads, [site = site_, exchange = exchange_, admitted, has_token] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
+    if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
+      auto now = site->authenticator.subject_of(admitted->request.header("authorization"));
+      if (!now) {
+        Responder(exchange).send(unauthenticated());
+        return;
+      }
+      admitted->request.principal = std::move(*now);
+    }
     run_handler(*site, *admitted, Responder(exchange));
   });
 }
@@ -522,9 +539,16 @@ void HttpConnection::stream_written() {
   pump_stream();
 }
 
+// Returns true if the token of the stream has ended, or has other roles than when the stream began.
+bool HttpConnection::lost_access() const {
+  const auto now = site_->authenticator.subject_of(authorization_);
+  return !principal_.name.empty() && (!now || *now != principal_);
+}
+
 // After each write, and whenever the queue wakes the connection.
 void HttpConnection::pump_stream() {
   if (state_ != State::kStreaming) return;
+  if (lost_access()) return close();
   if (queue_->overflowed()) {
     ++site_->streams_dropped;
     return close();
@@ -542,6 +566,7 @@ void HttpConnection::pump_stream() {
 }
 
 void HttpConnection::tick_stream(Clock::time_point now) {
+  if (lost_access()) return close();
   if (stream_writing_ || now < next_heartbeat_) return;
   queue_->write(std::make_shared<const std::string>(heartbeat(stream_format_)));
 }

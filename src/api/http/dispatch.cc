@@ -211,6 +211,15 @@ Target split(std::string_view sent) {
   return {question == 0 ? "/" : target.substr(0, question), target.substr(question + 1)};
 }
 
+}  // namespace
+
+Response unauthenticated() {
+  return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
+                     "Bearer realm=\"berth\"");
+}
+
+namespace {
+
 std::variant<Admitted, Response> decide(Head head, const Target& target, const Router& router,
                                         const Authenticator& authenticator) {
   const auto method = method_named(head.method);
@@ -233,8 +242,7 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
   if (!is_public) {
     auto subject = authenticator.subject_of(request.header("authorization"));
     if (!subject) {
-      return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
-                         "Bearer realm=\"berth\"");
+      return unauthenticated();
     }
     request.subject = subject->name;
     request.principal = std::move(*subject);

@@ -26,6 +26,9 @@ struct Admitted {
   bool expects_continue = false;
 };
 
+// The answer to a request without a token that is good now.
+Response unauthenticated();
+
 // A Response is a refusal, or the whole answer (OPTIONS).
 std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator);
 

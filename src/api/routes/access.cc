@@ -44,7 +44,7 @@ constexpr std::array kRules{
     Rule{"confirmClock", On::kCluster, Verb::kConfirmClock},
     Rule{"getSnapshot", On::kCluster, Verb::kSeeEvents},
     Rule{"listEvents", On::kCluster, Verb::kSeeEvents},
-    Rule{"getUsage", On::kCluster, Verb::kSeeUsage},
+    Rule{"getUsage", On::kRows, Verb::kSeeUsage},
     Rule{"getConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"diffConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"putConfig", On::kCluster, Verb::kChangeConfig},
@@ -115,13 +115,11 @@ std::optional<Error> refuse_object(const Request& request, Verb verb, const Obje
 
 // A job that the subject may not see is refused as one that does not exist.
 std::optional<Error> refuse_job(Service& service, const Request& request, Verb verb) {
-  if (policy::authorize(request.principal, verb, {}).allowed &&
-      policy::authorize(request.principal, Verb::kSeeJob, {}).allowed)
-    return std::nullopt;  // any job
+  if (policy::may_do_everything(request.principal)) return std::nullopt;
   const auto id = job_id_of(request);
   if (!id) return std::nullopt;  // the handler says what is wrong with it
   const auto job = job_object(service, *id);
-  if (!job) return std::nullopt;
+  if (!job) return not_found("no such job " + std::to_string(id->value()));
   const Object object{job->queue, job->owner};
   if (refuse_object(request, Verb::kSeeJob, object)) return not_found("no such job " + std::to_string(id->value()));
   return refuse_object(request, verb, object);
@@ -129,7 +127,7 @@ std::optional<Error> refuse_job(Service& service, const Request& request, Verb v
 
 std::optional<Error> refuse_rows(const Request& request, Verb verb) {
   if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
-  return denial(request, verb, {}, {});
+  return denial(request, verb, {}, policy::authorize(request.principal, verb, {{}, request.principal.user}));
 }
 
 std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
@@ -169,12 +167,16 @@ Error denial(const Request& request, Verb verb, const Object& object, const Deci
   return {ErrorCode::kDenied, text};
 }
 
+bool may_see_job(Service& service, const Request& request, JobId id) {
+  if (policy::authorize(request.principal, Verb::kSeeJob, {}).allowed) return true;
+  const auto job = job_object(service, id);
+  return job && policy::authorize(request.principal, Verb::kSeeJob, {job->queue, job->owner}).allowed;
+}
+
 http::Router guarded(const http::Router& open, Service& service) {
   http::Router router;
   for (http::Route route : open.routes()) {
     const Rule& rule = rule_of(route.doc.operation_id.text);
-    // The guard of a job looks for it.
-    if (rule.on == On::kJob && route.threads == http::Threads::kIo) route.threads = http::Threads::kReads;
     if (route.access == http::Access::kToken) {
       route.handler = [&service, &rule, handler = std::move(route.handler)](const Request& request,
                                                                             const Responder& to) {

@@ -18,6 +18,10 @@ policy::Subject admin_subject();
 Error denial(const http::Request& request, policy::Verb verb, const policy::Object& object,
              const policy::Decision& decision);
 
+// Returns true if the subject may see the job, whether it lives or has finished. False also if there is none, but for a
+// subject that sees all jobs.
+bool may_see_job(Service& service, const http::Request& request, JobId id);
+
 // Returns the same table with every handler behind the rule of its operation. Where a rule leaves the decision to the
 // handler (each row of a list, the queue of a submission), a subject that could be allowed nothing is denied already.
 http::Router guarded(const http::Router& open, Service& service);

@@ -11,6 +11,7 @@
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
+#include "control/validate.h"
 #include "model/priority.h"
 #include "model/reason.h"
 
@@ -81,6 +82,9 @@ Result<JobSpec> submission_of(Service& service, const Request& request) {
   auto spec = decode_job(request);
   if (!spec) return spec;
   if (const auto refusal = refuse_submission(service, *spec, request)) return *refusal;
+  for (const Dependency& one : spec->dependencies) {
+    if (!may_see_job(service, request, one.job)) return control::no_such_dependency(one.job);
+  }
   return spec;
 }
 
@@ -165,22 +169,53 @@ Result<JobQuery> job_query_of(const Request& request) {
 }
 
 // Jobs that have finished may be of queues, nodes and parents that are no longer known.
-Result<void> check_known(Service& service, const JobQuery& query) {
+Result<void> check_known(Service& service, const Request& request, const JobQuery& query) {
   Result<void> known;
   bool parent_lives = false;
   if (query.finished) return known;
   service.read([&](const View& view) {
     const JobFilter& filter = query.filter;
-    if (!filter.queue.empty() && view.state.queue_at(filter.queue) == nullptr)
+    const auto may = [&](policy::Verb verb, std::string_view queue) {
+      return policy::authorize(request.principal, verb, {queue}).allowed;
+    };
+    if (!filter.queue.empty() &&
+        (view.state.queue_at(filter.queue) == nullptr || !may(policy::Verb::kSeeQueue, filter.queue)))
       known = not_found("no such queue '" + filter.queue.substr(0, 200) + "'");
-    else if (!filter.node.empty() && view.state.node_named(filter.node) == nullptr)
+    else if (!filter.node.empty() && may(policy::Verb::kSeeNodes, {}) && view.state.node_named(filter.node) == nullptr)
       known = not_found("no such node '" + filter.node.substr(0, 253) + "'");
     else if (filter.parent && view.state.job(*filter.parent) != nullptr)
       parent_lives = true;
   });
+  if (known && query.filter.parent && !may_see_job(service, request, *query.filter.parent))
+    return not_found("no such job " + std::to_string(query.filter.parent->value()));
   if (!known || !query.filter.parent || parent_lives) return known;
   if (const auto past = service.past_job(*query.filter.parent); !past) return past.error();
   return known;
+}
+
+// Takes out of a job's view the ids of jobs that the subject may not see: its victims and its preemptors.
+void hide_others(Service& service, const Request& request, json::value& view) {
+  if (auto* array = view.if_array()) {
+    for (json::value& one : *array) hide_others(service, request, one);
+    return;
+  }
+  auto* object = view.if_object();
+  if (object == nullptr) return;
+  const auto hidden = [&](const json::value& id) {
+    return id.is_number() && !may_see_job(service, request, JobId(id.to_number<std::uint64_t>()));
+  };
+  if (auto* preemptor = object->if_contains("preemptor"); preemptor != nullptr && hidden(*preemptor))
+    object->erase("preemptor");
+  if (auto* victims = object->if_contains("victims"); victims != nullptr && victims->is_array()) {
+    json::array kept;
+    for (const json::value& one : victims->as_array()) {
+      if (!hidden(one)) kept.push_back(one);
+    }
+    *victims = std::move(kept);
+  }
+  for (auto& member : *object) {
+    if (member.value().is_structured()) hide_others(service, request, member.value());
+  }
 }
 
 void get_jobs(Service& service, const Request& request, const Responder& responder) {
@@ -189,7 +224,7 @@ void get_jobs(Service& service, const Request& request, const Responder& respond
     responder.fail(query.error());
     return;
   }
-  if (const auto known = check_known(service, query.value()); !known) {
+  if (const auto known = check_known(service, request, query.value()); !known) {
     responder.fail(known.error());
     return;
   }
@@ -200,12 +235,20 @@ void get_jobs(Service& service, const Request& request, const Responder& respond
   }
   json::array items;
   for (const ShownJob& job : page.value().jobs) items.push_back(job_summary(job));
+  if (query.value().filter.visible) {
+    for (json::value& item : items) hide_others(service, request, item);
+  }
   std::optional<std::string> next;
   if (page.value().next) next = encode_cursor(*page.value().next, query.value().sort, query.value().descending);
   responder.send(page_answer(std::move(items), next, page.value().seq));
 }
 
 // --- one job ---
+
+http::Response job_answer(Service& service, const Request& request, json::value view) {
+  if (!policy::authorize(request.principal, policy::Verb::kSeeJob, {}).allowed) hide_others(service, request, view);
+  return json_answer(view);
+}
 
 void get_job(Service& service, const Request& request, const Responder& responder) {
   const auto id = job_id_of(request);
@@ -225,7 +268,7 @@ void get_job(Service& service, const Request& request, const Responder& responde
     }
     service.read([&](const View& view) { shown = show_past_job(view.state, std::move(*past)); });
   }
-  responder.send(json_answer(job_in_full(*shown)));
+  responder.send(job_answer(service, request, job_in_full(*shown)));
 }
 
 json::object line_view(const WhyAnswer::Line& line) {

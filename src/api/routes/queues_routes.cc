@@ -33,6 +33,14 @@ void get_queue(Service& service, const Request& request, const Responder& respon
   service.read([&](const View& view) {
     if (const state::QueueState* queue = view.state.queue_at(path)) body = queue_view_by_itself(view, *queue);
   });
+  if (body && body->contains("users")) {  // a member sees itself alone
+    json::array& users = body->at("users").as_array();
+    for (std::size_t i = users.size(); i-- > 0;) {
+      const std::string user(users[i].at("user").as_string());
+      const bool seen = policy::authorize(request.principal, policy::Verb::kSeeJob, {path, user}).allowed;
+      if (!seen) users.erase(users.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
   if (!body) {
     responder.fail(not_found("no such queue '" + path.substr(0, 200) + "'"));
     return;

@@ -33,7 +33,16 @@ void get_usage(Service& service, const Request& request, const Responder& respon
     responder.fail(report.error());
     return;
   }
-  responder.send(json_answer(usage_view(report.value(), service.facts().simulated_gpus)));
+  UsageReport shown = report.value();
+  if (!policy::authorize(request.principal, policy::Verb::kSeeUsage, {}).allowed) {
+    std::erase_if(shown.rows, [&](const UsageRow& row) {
+      return !policy::authorize(request.principal, policy::Verb::kSeeUsage, {row.queue, row.user}).allowed;
+    });
+    // Of the rest of the fleet it learns nothing: what is shown is all that there is.
+    shown.idle_gpu_milli_ms = shown.down_gpu_milli_ms = shown.capacity_gpu_milli_ms = 0;
+    for (const UsageRow& row : shown.rows) shown.capacity_gpu_milli_ms += row.gpu_milli_ms;
+  }
+  responder.send(json_answer(usage_view(shown, service.facts().simulated_gpus)));
 }
 
 }  // namespace

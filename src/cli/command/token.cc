@@ -18,10 +18,12 @@ std::string queue_words(const Json& token) {
 }
 
 Result<int> create_token(const TokenOptions& options, Session& session) {
+  if (options.queue.empty())
+    return invalid("--queue is missing; give the queue at which it has the role, or / for all");
   const auto seconds = document::parse_duration_s(options.expires);
   if (!seconds) return invalid("--expires: " + seconds.error().message);
   boost::json::object body{{"name", options.name}, {"role", options.role}, {"expires_in_s", *seconds}};
-  if (!options.queue.empty() && options.queue != "/") body["queue"] = options.queue;
+  if (options.queue != "/") body["queue"] = options.queue;
   if (!options.user.empty()) body["user"] = options.user;
   const auto answer = answer_of(session.server.post("/v1/tokens", boost::json::serialize(body)));
   if (!answer) return answer.error();

@@ -24,7 +24,7 @@ constexpr std::array kKeys{
     JobKey{.path = "queue",
            .form = text<&JobSpec::queue>(),
            .is = "a leaf of the queue tree, as `research/nlp`",
-           .absent = "the only leaf; with several it must be given",
+           .absent = "the only leaf where you may submit; with several it must be given",
            .flag = {"--queue", "PATH", "queue it is charged to, as research/nlp (default: the only one)"}},
     JobKey{.path = "user",
            .form = text<&JobSpec::user>(),
