@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answer.h"
+#include "cli/columns.h"
 #include "cli/job_flags.h"
 #include "model/document/quantity.h"
 #include "model/nearest.h"
@@ -27,6 +29,7 @@ constexpr const char* kFooter =
 
 constexpr std::int64_t kMost = std::int64_t{1} << 53U;
 const std::vector<std::string> kShown{"table", "wide", "json", "yaml"};
+const std::vector<std::string> kListed{"table", "wide", "json", "yaml", "csv", "custom="};
 const std::vector<std::string> kShort{"table", "json", "yaml"};
 
 Format format_of(const std::string& word) {
@@ -35,6 +38,18 @@ Format format_of(const std::string& word) {
   if (word == "yaml") return Format::kYaml;
   if (word == "csv") return Format::kCsv;
   return Format::kTable;
+}
+
+// Empty if a list can be shown so.
+std::string mistake_of_list_format(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  if (name == "custom" || (name == "csv" && equals != std::string::npos)) {
+    const auto columns = parse_columns(equals == std::string::npos ? "" : word.substr(equals + 1));
+    return columns ? "" : columns.error().message;
+  }
+  if (std::find(kListed.begin(), kListed.end(), word) != kListed.end()) return "";
+  return "'" + word + "' is not one of " + joined(kListed, ", ") + "HEADING:PATH,...";
 }
 
 // Help as CLI11 lays it out, with usage lines of our own.
@@ -129,6 +144,22 @@ class Declarations {
   }
   static void add_show(CLI::App& sub, ShowOptions& show) {
     add_format(sub, show.format, kShown);
+    add_watch(sub, show);
+  }
+  // Of a list: also CSV, and columns of the user's choice for it or for a table.
+  static void add_list(CLI::App& sub, ShowOptions& show) {
+    const auto check = [](const std::string& word) { return mistake_of_list_format(word); };
+    const auto keep = [&show](const std::string& word) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      show.format = format_of(word.substr(0, equals));
+      show.columns.clear();
+      if (equals < word.size()) show.columns = *parse_columns(std::string_view(word).substr(equals + 1));
+    };
+    sub.add_option_function<std::string>(
+           "-o,--output", keep,
+           "how it is shown; custom=ID:id,USER:user has columns of your choice, csv= takes them too")
+        ->check(check, "")
+        ->type_name(joined(kListed, "|"));
     add_watch(sub, show);
   }
   static void add_watch(CLI::App& sub, ShowOptions& show) {
@@ -272,10 +303,13 @@ void Declarations::declare_jobs() {
 
 void Declarations::declare_looking() {
   auto jobs = std::make_shared<JobsOptions>();
-  CLI::App& listing =
-      command("Jobs", "jobs", "List jobs",
-              "berth jobs --queue research --phase pending --watch\n  berth jobs --me --since 'yesterday 18:00'", jobs);
-  add_show(listing, jobs->show);
+  CLI::App& listing = command("Jobs", "jobs", "List jobs",
+                              "berth jobs --queue research --phase pending --watch\n"
+                              "  berth jobs --me --since 'yesterday 18:00'\n"
+                              "  berth jobs -o custom=ID:id,USER:user,GPUS:gpus,WAITED:waiting_since\n"
+                              "  berth jobs --all -o csv=id,user,gpu_seconds,labels.run > jobs.csv",
+                              jobs);
+  add_list(listing, jobs->show);
   listing.add_option("--queue", jobs->queue, "of this queue and those below it")->type_name("PATH");
   listing.add_option("--user", jobs->user, "of this user")->type_name("NAME");
   one_of(listing.add_option("--phase", jobs->phase, "in this phase"), {"pending", "running", "stopping", "finished"});
@@ -325,16 +359,18 @@ void Declarations::declare_cluster() {
 
   auto queues = std::make_shared<QueuesOptions>();
   CLI::App& listing =
-      command("Cluster", "queues", "The queue tree: guaranteed, used, borrowed", "berth queues -o wide", queues);
+      command("Cluster", "queues", "The queue tree: guaranteed, used, borrowed",
+              "berth queues -o wide\n  berth queues -o custom=QUEUE:path,GPUS:usage.gpus,WAIT:pending", queues);
   auto* path = listing.add_option("QUEUE", queues->path, "only this one");
   listing.add_flag("--explain", queues->explain, "the arithmetic of its share")->needs(path);
-  add_show(listing, queues->show);
+  add_list(listing, queues->show);
 
   auto nodes = std::make_shared<NodesOptions>();
   CLI::App& machines =
-      command("Cluster", "nodes", "The nodes, or one of them with its GPUs", "berth nodes gpu-01", nodes);
+      command("Cluster", "nodes", "The nodes, or one of them with its GPUs",
+              "berth nodes gpu-01\n  berth nodes -o custom=NODE:name,FREE:gpus_free,MODELS:gpus.model", nodes);
   machines.add_option("NODE", nodes->name, "only this one, in full");
-  add_show(machines, nodes->show);
+  add_list(machines, nodes->show);
 
   node_action("cordon", NodeAction::kCordon, "Start no new tasks on nodes", "berth cordon gpu-01");
   node_action("uncordon", NodeAction::kUncordon, "Use nodes again", "berth uncordon gpu-01");
@@ -416,8 +452,7 @@ void Declarations::declare_cluster() {
       ->type_name("TIME");
   one_of(accounting.add_option("--by", usage->by, "one line for each of these"), {"queue", "user", "job"});
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
-  add_format(accounting, usage->show.format, {"table", "wide", "json", "yaml", "csv"});
-  add_watch(accounting, usage->show);
+  add_list(accounting, usage->show);
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =

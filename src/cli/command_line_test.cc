@@ -120,6 +120,24 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);
 }
 
+TEST_CASE("command line: a list takes columns, for a table or for CSV") {
+  const auto jobs = parsed<JobsOptions>({"jobs", "-o", "custom=ID:id,USER:user"});
+  CHECK(jobs.show.format == Format::kTable);
+  REQUIRE(jobs.show.columns.size() == 2);
+  CHECK(jobs.show.columns[1].path == "user");
+  const auto nodes = parsed<NodesOptions>({"nodes", "--output=csv=name,pool"});
+  CHECK(nodes.show.format == Format::kCsv);
+  CHECK(nodes.show.columns.size() == 2);
+  CHECK(parsed<QueuesOptions>({"queues", "-o", "csv"}).show.columns.empty());
+  CHECK(parsed<UsageOptions>({"usage", "-o", "custom=user"}).show.columns.size() == 1);
+  CHECK(refused({"jobs", "-o", "custom"}).find("there is no column; give HEADING:PATH") != std::string::npos);
+  CHECK(refused({"jobs", "-o", "csv="}).find("there is no column") != std::string::npos);
+  CHECK(refused({"jobs", "-o", "custom=ID:id,user"}).find("'user' has no colon") != std::string::npos);
+  CHECK(refused({"jobs", "-o", "json=id"}).find("not one of table, wide, json, yaml, csv, custom=") !=
+        std::string::npos);
+  CHECK(refused({"why", "7", "-o", "custom=id"}).find("table") != std::string::npos);
+}
+
 TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"sumbit"}).find("did you mean submit?") != std::string::npos);
   CHECK(refused({"jobs", "--quue", "x"}).find("no option '--quue'; did you mean --queue?") != std::string::npos);

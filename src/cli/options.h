@@ -11,6 +11,8 @@
 namespace berth::cli {
 
 enum class Format { kTable, kWide, kJson, kYaml, kCsv };
+// Whether a list has all its columns.
+inline bool has_all_columns(Format format) { return format == Format::kWide || format == Format::kCsv; }
 
 // How to find the server; empty: as the environment says (connection.h).
 struct ConnectionOptions {
@@ -18,10 +20,17 @@ struct ConnectionOptions {
   std::string token_file;
 };
 
+// A column of -o custom= or csv=: its heading, and which member of an item it shows (columns.h).
+struct ShownColumn {
+  std::string title;
+  std::string path;
+};
+
 struct ShowOptions {
   Format format = Format::kTable;
   bool watch = false;  // again every so many seconds
   std::int64_t every_s = 2;
+  std::vector<ShownColumn> columns = {};  // of a table or CSV; empty: the command's own
 };
 
 // A job as a file, flags, or both; the flags win. `values` goes along with job_flags(): what each flag was given.

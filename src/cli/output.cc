@@ -102,7 +102,7 @@ std::string padded(const std::string& cell, std::size_t width, Align align) {
 void Table::add(const std::vector<std::string>& cells) {
   BERTH_CHECK(cells.size() == columns_.size());
   std::vector<std::string>& row = rows_.emplace_back();
-  for (const std::string& cell : cells) row.push_back(cell.empty() ? "-" : printable(cell));
+  for (const std::string& cell : cells) row.push_back(printable(cell));
 }
 
 // The natural widths; then the widest column that shrinks gives up a character at a time until the table fits, and
@@ -111,7 +111,7 @@ std::vector<std::size_t> Table::widths(std::size_t width) const {
   std::vector<std::size_t> found;
   for (const Column& column : columns_) found.push_back(display_width(column.title));
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) found[i] = std::max(found[i], display_width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) found[i] = std::max({found[i], display_width(row[i]), std::size_t{1}});
   }
   if (width == 0) return found;
   std::size_t total = std::accumulate(found.begin(), found.end(), kGap * (columns_.size() - 1));
@@ -144,7 +144,23 @@ std::string Table::text(std::size_t width) const {
     out += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
   };
   line([this](std::size_t i) { return columns_[i].title; });
-  for (const auto& row : rows_) line([&row](std::size_t i) { return row[i]; });
+  for (const auto& row : rows_) line([&row](std::size_t i) { return row[i].empty() ? "-" : row[i]; });
+  return out;
+}
+
+std::string Table::csv() const {
+  std::string out;
+  const auto end_cell = [&](std::size_t i) { out += i + 1 < columns_.size() ? "," : "\r\n"; };
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    out += csv_text_cell(columns_[i].title);
+    end_cell(i);
+  }
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += is_number(row[i]) ? row[i] : csv_text_cell(row[i]);
+      end_cell(i);
+    }
+  }
   return out;
 }
 
@@ -185,6 +201,11 @@ std::string json_line(const boost::json::value& value) {
 }
 
 std::string yaml_text(const boost::json::value& value) { return document::to_yaml(node_of(value)); }
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.front() != '.' && text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
 
 std::string csv_text_cell(std::string_view text) {
   std::string cell;

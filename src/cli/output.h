@@ -22,12 +22,14 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // As many cells as columns; each is made printable.
+  // As many cells as columns; each is made printable. An empty one is shown as "-".
   void add(const std::vector<std::string>& cells);
   bool empty() const { return rows_.empty(); }
 
   // With a heading and two spaces between columns. `width` 0: as wide as it gets.
   std::string text(std::size_t width) const;
+  // With a heading, each line ended as RFC 4180 has it. An empty cell is empty.
+  std::string csv() const;
 
  private:
   std::vector<std::size_t> widths(std::size_t width) const;
@@ -49,5 +51,8 @@ std::string yaml_text(const boost::json::value& value);
 // One cell of CSV after RFC 4180. A text that a spreadsheet would take for a formula (=, +, -, @, tab, return at its
 // head) is led by an apostrophe.
 std::string csv_text_cell(std::string_view text);
+
+// Digits with at most a minus before them and points between: 8, -5, 0.25.
+bool is_number(std::string_view text);
 
 }  // namespace berth::cli

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "cli/columns.h"
 #include "cli/printable.h"
 #include "cli/when.h"
 #include "model/document/document.h"
@@ -57,6 +58,77 @@ TEST_CASE("csv: RFC 4180, and no formula") {
   CHECK(csv_text_cell("a/b") == "a/b");
   CHECK(csv_text_cell("a,\"b\"\n") == "\"a,\"\"b\"\"\n\"");
   for (const char* formula : {"=1+1", "+1", "-1", "@x", "\tx", "\rx"}) CHECK(csv_text_cell(formula).find('\'') < 2);
+}
+
+TEST_CASE("csv: a table has its heading, bare numbers, and nothing that acts on a terminal") {
+  Table table({{"ID", Align::kRight}, {"NAME, AS GIVEN"}});
+  CHECK(table.csv() == "ID,\"NAME, AS GIVEN\"\r\n");
+  table.add({"-5", "=1+1"});
+  table.add({"0.25", ""});
+  table.add({"7", "\x1b[31m,\n"});
+  CHECK(table.csv() == "ID,\"NAME, AS GIVEN\"\r\n-5,'=1+1\r\n0.25,\r\n7,\"\\x1b[31m,\\n\"\r\n");
+  for (const char* wrong : {"", "-", ".5", "--5", "5-", "1e5", "-x"}) CHECK_FALSE(is_number(wrong));
+}
+
+TEST_CASE("columns: a heading and a path, or paths alone") {
+  const auto named = parse_columns("ID:id,Who:.user,MODEL:gpus.model");
+  REQUIRE(named);
+  REQUIRE(named->size() == 3);
+  CHECK((*named)[1].title == "Who");
+  CHECK((*named)[1].path == "user");
+  CHECK((*named)[2].path == "gpus.model");
+  const auto alone = parse_columns("id,usage.gpus");
+  REQUIRE(alone);
+  CHECK((*alone)[1].title == "USAGE.GPUS");
+  CHECK((*alone)[1].path == "usage.gpus");
+  const std::vector<std::pair<const char*, const char*>> cases{{"", "there is no column"},
+                                                               {"ID:id,user", "column 'user' has no colon"},
+                                                               {":id", "column ':id' has no heading"},
+                                                               {"ID:", "column 'ID:' has no path"},
+                                                               {"id,,user", "column '' has no path"},
+                                                               {"id,", "column '' has no path"},
+                                                               {"a..b", "an empty part"},
+                                                               {"A:b.", "an empty part"}};
+  for (const auto& one : cases) {
+    CAPTURE(one.first);
+    const auto columns = parse_columns(one.first);
+    REQUIRE_FALSE(columns);
+    CHECK(columns.error().message.find(one.second) != std::string::npos);
+    CHECK(columns.error().message.ends_with("custom=ID:id,USER:user, or paths alone: custom=id,user"));
+  }
+}
+
+TEST_CASE("columns: a path goes into objects and lists, and what is not there is empty") {
+  const auto item = boost::json::parse(
+      R"({"id":7,"held":true,"none":null,"nodes":["n1","n2"],"labels":{"run":"7","team.name":"vision"},
+          "usage":{"gpus":0.5,"by":{"a":1}},"gpus":[{"model":"H100"},{"model":"A100"}]})");
+  const std::vector<std::pair<const char*, const char*>> cases{{"id", "7"},
+                                                               {"held", "true"},
+                                                               {"none", ""},
+                                                               {"nodes", "n1,n2"},
+                                                               {"labels", "run=7,team.name=vision"},
+                                                               {"labels.team.name", "vision"},
+                                                               {"usage.gpus", "0.5"},
+                                                               {"usage.by.a", "1"},
+                                                               {"usage", R"({"gpus": 0.5, "by": {"a": 1}})"},
+                                                               {"gpus.model", "H100,A100"},
+                                                               {"nope", ""},
+                                                               {"id.more", ""},
+                                                               {"usage.nope", ""}};
+  for (const auto& one : cases) {
+    CAPTURE(one.first);
+    CHECK(column_text(item, one.first) == one.second);
+  }
+}
+
+TEST_CASE("columns: numbers stand at the right, and the order is that of the user") {
+  ShowOptions show;
+  show.columns = *parse_columns("USER:user,GPUS:gpus,MORE:nope");
+  const auto list = boost::json::parse(R"([{"gpus":16,"user":"ana"},{"gpus":0.5,"user":"=bob"}])").get_array();
+  CHECK(in_columns(list, show, 0) == "USER  GPUS  MORE\nana     16     -\n=bob   0.5     -\n");
+  CHECK(in_columns({}, show, 0) == "USER  GPUS  MORE\n");
+  show.format = Format::kCsv;
+  CHECK(in_columns(list, show, 0) == "USER,GPUS,MORE\r\nana,16,\r\n'=bob,0.5,\r\n");
 }
 
 TEST_CASE("a table fits when the columns that shrink are not enough; a number is never cut") {

@@ -607,6 +607,29 @@ def usage_adds_up_in_every_format(berth):
 
 
 @check
+def lists_are_shown_in_columns_of_choice(berth):
+    job = berth.submit("--queue", "a", "--name", "=1+1", "--gpus", "1", "--label", "run=7", "--", "sleep", "600")
+    berth.wait(job, "running")
+    table = berth("jobs", "-o", "custom=ID:id,GPUS:gpus,RUN:labels.run,ON:nodes,MORE:nope")
+    assert table.splitlines()[0].split() == ["ID", "GPUS", "RUN", "ON", "MORE"], table
+    assert [job, "1", "7", "n1", "-"] in [line.split() for line in table.splitlines()], table
+    rows = list(csv.DictReader(io.StringIO(berth("jobs", "-o", "csv=id,name,waiting_since"))))
+    mine = next(row for row in rows if row["ID"] == job)
+    assert mine["NAME"] == "'=1+1" and mine["WAITING_SINCE"].endswith("Z"), mine
+    rows = list(csv.DictReader(io.StringIO(berth("jobs", "-o", "csv"))))
+    assert next(row for row in rows if row["ID"] == job)["LABELS"] == "run=7", rows
+    assert {row["QUEUE"] for row in csv.DictReader(io.StringIO(berth("queues", "-o", "csv")))} >= {"a", "b"}
+    assert berth("nodes", "-o", "csv").startswith("NODE,STATE,")
+    assert berth("nodes", "n1", "-o", "custom=name,pool") == "NAME  POOL\nn1    default\n"
+    assert berth("usage", "-o", "custom=user,gpu_seconds").startswith("USER ")
+    for wrong in ("custom", "custom=", "custom=ID:id,user", "custom=id,,user", "csv=", "json=id"):
+        berth("jobs", "-o", wrong, code=2)
+    berth("queues", "a", "--explain", "-o", "csv", code=2)
+    berth("cancel", job)
+    berth.wait(job, "finished")
+
+
+@check
 def advice_is_told_of_what_is_there(berth):
     def codes():
         return [item["code"] for item in berth.json("advise")["items"]]

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/client/canned_server.h"
+#include "cli/columns.h"
 #include "cli/command/event_line.h"
 #include "cli/command/job_words.h"
 #include "cli/command/log_reader.h"
@@ -558,6 +559,49 @@ TEST_CASE("jobs: finished ones by time, with exit code, nodes, elapsed and GPU-h
   CHECK(jobs.out.find("NODES  EXIT  ELAPSED  GPU-HOURS") != std::string::npos);
   CHECK(jobs.out.find("n1,n2     3    1h30m       3.00") != std::string::npos);
   CHECK(jobs.out.find("run=7,team=x") != std::string::npos);
+}
+
+TEST_CASE("lists: CSV has the wide table's columns, and its heading even where nothing is listed") {
+  const auto csv = [](auto options, const std::string& answer) {
+    options.show.format = Format::kCsv;
+    return outcome_of(options, {ok(answer)}).out;
+  };
+  const std::string jobs = csv(JobsOptions{}, R"({"items": [{"id": 7, "name": "=x", "queue": "a", "user": "ana",
+      "phase": "pending", "gpus": 8, "nodes": [], "priority": -5, "labels": {"run": "7", "team": "x"}}]})");
+  CHECK(jobs.starts_with("ID,NAME,QUEUE,USER,STATE,FOR,TASKS,GPUS,NODES,KIND,CLASS,PRIORITY,"));
+  CHECK(jobs.find("\r\n7,'=x,a,ana,pending,,,8,,,,-5,,,,,\"run=7,team=x\"\r\n") != std::string::npos);
+  const std::string none = csv(JobsOptions{}, R"({"items": []})");
+  CHECK(none.starts_with("ID,NAME,"));
+  CHECK(std::count(none.begin(), none.end(), '\n') == 1);
+  const std::string queues = csv(QueuesOptions{}, R"({"items": [{"path": "a/b", "depth": 2, "pending": 3}]})");
+  CHECK(queues.find("\r\na/b,") != std::string::npos);
+  const std::string node = R"({"name": "n1", "status": "ready", "gpus": [{"index": 0}], "gpus_free": 1, "gpus_total": 8,
+      "labels": {"berth.simulated": "cpus"}})";
+  const std::string nodes = csv(NodesOptions{}, "{\"items\": [" + node + "]}");
+  CHECK(nodes.find("\r\nn1,ready,1 of 8,") != std::string::npos);
+  CHECK(nodes == csv(NodesOptions{{}, "n1"}, node));
+}
+
+TEST_CASE("lists: columns of the user's choice, in a table and in CSV") {
+  const auto shown = [](auto options, const char* columns, const std::string& answer, Format format = Format::kTable) {
+    options.show.columns = *parse_columns(columns);
+    options.show.format = format;
+    return outcome_of(options, {ok(answer)}).out;
+  };
+  const std::string jobs = R"({"items": [{"id": 7, "user": "\u001b[2Jana", "labels": {"run": "x"}}, {"id": 12}]})";
+  CHECK(shown(JobsOptions{}, "ID:id,WHO:user,RUN:labels.run", jobs) ==
+        "ID  WHO         RUN\n 7  \\x1b[2Jana  x\n12  -           -\n");
+  CHECK(shown(JobsOptions{}, "id,nope", R"({"items": []})") == "ID  NOPE\n");
+  CHECK(shown(JobsOptions{}, "id,labels", jobs, Format::kCsv) == "ID,LABELS\r\n7,run=x\r\n12,\r\n");
+  const std::string queue = R"({"path": "a", "usage": {"gpus": 4}})";
+  CHECK(shown(QueuesOptions{}, "Q:path,USED:usage.gpus", "{\"items\": [" + queue + "]}") == "Q  USED\na     4\n");
+  CHECK(shown(QueuesOptions{{}, "a"}, "Q:path,USED:usage.gpus", queue) == "Q  USED\na     4\n");
+  CHECK(shown(NodesOptions{{}, "n1"}, "name,gpus.model", R"({"name": "n1", "gpus": [{"model": "H100"}]})") ==
+        "NAME  GPUS.MODEL\nn1    H100\n");
+  CHECK(shown(UsageOptions{}, "user,kind", kReport) == "USER  KIND\nana   within\nana   borrowed\n");
+  QueuesOptions explained{{}, "a", true};
+  explained.show.columns = *parse_columns("path");
+  CHECK_FALSE(outcome_of(explained, {}).code);
 }
 
 TEST_CASE("usage: CSV without formulas") {

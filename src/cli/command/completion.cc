@@ -92,7 +92,7 @@ std::string zsh(const std::vector<CommandShape>& shapes) {
          "  )\n"
          "  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
          "  case $words[CURRENT-1] in\n"
-         "    -o|--output) compadd table wide json yaml csv; return ;;\n"
+         "    -o|--output) compadd table wide json yaml csv custom=; return ;;\n"
          "    -f|--file|--token-file) _files; return ;;\n"
          "  esac\n"
          "  case $words[2] in\n" +

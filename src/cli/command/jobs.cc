@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 
+#include "cli/columns.h"
 #include "cli/command/commands.h"
 #include "cli/command/job_words.h"
 #include "cli/exit_code.h"
@@ -97,8 +98,9 @@ std::string of_asked(const Json& job, const char* now, const char* asked) {
 
 std::string table(const boost::json::array& jobs, const JobsOptions& options, std::size_t width) {
   const bool finished = shows_finished(options);
-  if (jobs.empty()) return finished ? "no jobs\n" : "no jobs (finished ones: --all)\n";
-  const bool wide = options.show.format == Format::kWide;
+  const Format format = options.show.format;
+  if (jobs.empty() && format != Format::kCsv) return finished ? "no jobs\n" : "no jobs (finished ones: --all)\n";
+  const bool wide = has_all_columns(format);
   const Timestamp now = clock_now();
   Table table(job_columns(wide, finished));
   for (const Json& job : jobs) {
@@ -123,7 +125,7 @@ std::string table(const boost::json::array& jobs, const JobsOptions& options, st
     }
     table.add(cells);
   }
-  return table.text(width);
+  return format == Format::kCsv ? table.csv() : table.text(width);
 }
 
 }  // namespace
@@ -132,8 +134,9 @@ Result<int> run(const JobsOptions& options, Session& session) {
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
     const auto jobs = all_jobs(options, session);
     if (!jobs) return jobs.error();
-    return formatted(*jobs, options.show.format,
-                     [&] { return table(*jobs, options, table_width(session, options.show.format)); });
+    const std::size_t width = table_width(session, options.show.format);
+    if (!options.show.columns.empty()) return in_columns(*jobs, options.show, width);
+    return formatted(*jobs, options.show.format, [&] { return table(*jobs, options, width); });
   });
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/columns.h"
 #include "cli/command/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -78,8 +79,10 @@ std::string simulated_notes(const boost::json::array& nodes) {
   return notes.empty() ? "" : "\n" + notes;
 }
 
-std::string list_table(const boost::json::array& nodes, bool wide, std::size_t width) {
-  if (nodes.empty()) return "no nodes\n";
+std::string list_table(const boost::json::array& nodes, Format format, std::size_t width) {
+  const bool csv = format == Format::kCsv;
+  const bool wide = has_all_columns(format);
+  if (nodes.empty() && !csv) return "no nodes\n";
   std::vector<Column> columns{{"NODE", Align::kLeft, true},     {"STATE"},
                               {"GPUS FREE", Align::kRight},     {"CPUS FREE", Align::kRight},
                               {"MEMORY FREE", Align::kRight},   {"TASKS", Align::kRight},
@@ -110,7 +113,7 @@ std::string list_table(const boost::json::array& nodes, bool wide, std::size_t w
     }
     table.add(cells);
   }
-  return table.text(width) + simulated_notes(nodes);
+  return csv ? table.csv() : table.text(width) + simulated_notes(nodes);
 }
 
 std::string gpu_state(const Json& gpu) {
@@ -134,7 +137,8 @@ std::string images_text(const Json& node) {
 }
 
 // One node in full: its line, its GPUs one by one, and its images.
-std::string detail(const Json& node, bool wide, std::size_t width) {
+std::string detail(const Json& node, Format format, std::size_t width) {
+  if (format == Format::kCsv) return list_table({node}, format, width);
   Table table({{"GPU", Align::kRight},
                {"STATE"},
                {"UTIL", Align::kRight},
@@ -148,7 +152,7 @@ std::string detail(const Json& node, bool wide, std::size_t width) {
     table.add({show(gpu, "index"), gpu_state(gpu), gpu_utilization(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
-  return list_table({node}, wide, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);
+  return list_table({node}, format, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);
 }
 
 }  // namespace
@@ -160,10 +164,11 @@ Result<int> run(const NodesOptions& options, Session& session) {
     const auto answer = get(session, path);
     if (!answer) return answer.error();
     const Format format = options.show.format;
-    const bool wide = format == Format::kWide;
     const std::size_t width = table_width(session, format);
+    if (!options.show.columns.empty())
+      return in_columns(one ? boost::json::array{*answer} : items(*answer, "items"), options.show, width);
     return formatted(one ? *answer : at(*answer, "items"), format, [&] {
-      return one ? detail(*answer, wide, width) : list_table(items(*answer, "items"), wide, width);
+      return one ? detail(*answer, format, width) : list_table(items(*answer, "items"), format, width);
     });
   });
 }

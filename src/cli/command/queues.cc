@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/columns.h"
 #include "cli/command/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -71,11 +72,13 @@ std::vector<Column> queue_columns(bool wide) {
   return columns;
 }
 
-std::string table(const boost::json::array& queues, bool tree, bool wide, std::size_t width) {
-  if (queues.empty()) return "no queues; `berth apply -f cluster.yaml` makes them\n";
+std::string table(const boost::json::array& queues, bool tree, Format format, std::size_t width) {
+  const bool csv = format == Format::kCsv;
+  const bool wide = has_all_columns(format);
+  if (queues.empty() && !csv) return "no queues; `berth apply -f cluster.yaml` makes them\n";
   Table table(queue_columns(wide));
   for (const Json& queue : queues) {
-    std::vector<std::string> cells{tree ? branch(queue) : show(queue, "path"),
+    std::vector<std::string> cells{tree && !csv ? branch(queue) : show(queue, "path"),
                                    guaranteed_gpus(queue),
                                    gpus_of(at(queue, "max")),
                                    show(at(queue, "usage"), "gpus"),
@@ -95,7 +98,7 @@ std::string table(const boost::json::array& queues, bool tree, bool wide, std::s
     }
     table.add(cells);
   }
-  return table.text(width);
+  return csv ? table.csv() : table.text(width);
 }
 
 // Of a queue that limits its users: how much one may have, and what each has. "2 of 4" where there is a limit.
@@ -138,6 +141,8 @@ std::string eviction_text(const Json& queue) {
 }
 
 Result<int> explain_share(const QueuesOptions& options, Session& session) {
+  if (options.show.format == Format::kCsv || !options.show.columns.empty())
+    return invalid("an explanation has no columns; give -o table, json or yaml with --explain");
   const std::string path = "/v1/queues/" + client::encode_segment(options.path) + "/share";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
     const auto share = get(session, path);
@@ -161,10 +166,11 @@ Result<int> run(const QueuesOptions& options, Session& session) {
     if (!answer) return answer.error();
     const boost::json::array queues = one ? boost::json::array{*answer} : items(*answer, "items");
     const Format format = options.show.format;
+    const std::size_t width = table_width(session, format);
+    if (!options.show.columns.empty()) return in_columns(queues, options.show, width);
     return formatted(one ? *answer : Json(queues), format, [&] {
-      const std::size_t width = table_width(session, format);
-      return table(queues, !one, format == Format::kWide, width) +
-             (one ? eviction_text(*answer) + users_text(*answer, width) : "");
+      return table(queues, !one, format, width) +
+             (one && format != Format::kCsv ? eviction_text(*answer) + users_text(*answer, width) : "");
     });
   });
 }

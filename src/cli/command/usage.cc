@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cli/columns.h"
 #include "cli/command/commands.h"
 #include "cli/command/job_words.h"
 #include "cli/exit_code.h"
@@ -152,6 +153,8 @@ Result<std::string> usage_by_job(const UsageOptions& options, Session& session) 
   } while (!cursor.empty());
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const Json& a, const Json& b) { return number(a, "gpu_seconds") > number(b, "gpu_seconds"); });
+  const std::size_t width = table_width(session, options.show.format);
+  if (!options.show.columns.empty()) return in_columns(jobs, options.show, width);
   return formatted(jobs, options.show.format, [&] {
     Table table({{"ID", Align::kRight},
                  {"NAME", Align::kLeft, true},
@@ -163,8 +166,8 @@ Result<std::string> usage_by_job(const UsageOptions& options, Session& session) 
       table.add({show(job, "id"), show(job, "name"), show(job, "queue"), show(job, "user"), state_words(job),
                  gpu_hours_text(job)});
     }
-    return table.empty() ? std::string("no job has used GPUs\n")
-                         : table.text(table_width(session, options.show.format));
+    if (options.show.format == Format::kCsv) return table.csv();
+    return table.empty() ? std::string("no job has used GPUs\n") : table.text(width);
   });
 }
 
@@ -181,6 +184,8 @@ Result<int> run(const UsageOptions& options, Session& session) {
     if (!to) return to.error();
     const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}}));
     if (!report) return report.error();
+    if (!options.show.columns.empty())
+      return in_columns(items(*report, "items"), options.show, table_width(session, format));
     return formatted(*report, format, [&] {
       return format == Format::kCsv ? usage_csv(*report)
                                     : usage_table(*report, options.by, table_width(session, format));
