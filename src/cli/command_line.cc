@@ -155,9 +155,8 @@ class Declarations {
       show.columns.clear();
       if (equals < word.size()) show.columns = *parse_columns(std::string_view(word).substr(equals + 1));
     };
-    sub.add_option_function<std::string>(
-           "-o,--output", keep,
-           "how it is shown; custom=ID:id,USER:user has columns of your choice, csv= takes them too")
+    sub.add_option_function<std::string>("-o,--output", keep,
+                                         "how it is shown; custom= and csv= take columns: custom=ID:id,USER:user")
         ->check(check, "")
         ->type_name(joined(kListed, "|"));
     add_watch(sub, show);
@@ -364,6 +363,13 @@ void Declarations::declare_cluster() {
   auto* path = listing.add_option("QUEUE", queues->path, "only this one");
   listing.add_flag("--explain", queues->explain, "the arithmetic of its share")->needs(path);
   add_list(listing, queues->show);
+
+  auto top = std::make_shared<TopOptions>();
+  CLI::App& ranking = command("Cluster", "top", "Users and queues by the GPUs that they have now, and what waits there",
+                              "berth top --watch\n  berth top --by user --queue research", top);
+  one_of(ranking.add_option("--by", top->by, "only by this (both)"), {"user", "queue"});
+  ranking.add_option("--queue", top->queue, "only this queue and those below it")->type_name("PATH");
+  add_show(ranking, top->show);
 
   auto nodes = std::make_shared<NodesOptions>();
   CLI::App& machines =

@@ -117,6 +117,7 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<AdviseOptions>({"advise", "--watch"}).show.watch);
   CHECK(parsed<MaintenanceOptions>({"maintenance", "cancel", "december"}).name == "december");
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
+  CHECK(parsed<TopOptions>({"top", "--watch", "--by", "queue"}).by == "queue");
   CHECK(parsed<UsageOptions>({"usage", "--watch"}).show.watch);
 }
 

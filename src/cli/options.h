@@ -117,6 +117,12 @@ struct QueuesOptions {
   std::string path;
   bool explain = false;
 };
+// Users and queues by the GPUs that they have now, and what waits there.
+struct TopOptions {
+  ShowOptions show;
+  std::string queue = {};  // only it and those below it
+  std::string by = {};     // user or queue; empty: both
+};
 struct NodesOptions {
   ShowOptions show;
   std::string name;
@@ -221,7 +227,7 @@ struct CompletionOptions {
 
 using Command =
     std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, NodesOptions,
+                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
                  NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, WhoamiOptions, CapacityOptions,
                  AdviseOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
                  CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;

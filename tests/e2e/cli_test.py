@@ -630,6 +630,25 @@ def lists_are_shown_in_columns_of_choice(berth):
 
 
 @check
+def the_top_users_and_queues_are_told(berth):
+    running = berth.submit("--queue", "a", "--user", "ann", "--gpus", "8", "--", "sleep", "600")
+    berth.wait(running, "running")
+    waiting = berth.submit("--queue", "b", "--user", "ben", "--gpus", "16", "--hold", "--", "true")
+    top = berth.json("top")
+    assert [row["user"] for row in top["users"]][:1] == ["ann"] and top["users"][0]["gpus"] == 8, top
+    ben = next(row for row in top["users"] if row["user"] == "ben")
+    assert (ben["gpus"], ben["pending"], ben["gpus_pending"]) == (0, 1, 16), top
+    assert [row["queue"] for row in top["queues"]] == ["a", "b"], top
+    shown = berth("top", "--by", "queue")
+    assert shown.startswith("QUEUE ") and "USER" not in shown, shown
+    assert "ann" not in berth("top", "--queue", "b")
+    berth("top", "--queue", "nope", code=3)
+    for job in (running, waiting):
+        berth("cancel", job)
+        berth.wait(job, "finished")
+
+
+@check
 def advice_is_told_of_what_is_there(berth):
     def codes():
         return [item["code"] for item in berth.json("advise")["items"]]

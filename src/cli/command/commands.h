@@ -17,6 +17,7 @@ Result<int> run(const WaitOptions& options, Session& session);
 Result<int> run(const MoveOptions& options, Session& session);
 Result<int> run(const LogsOptions& options, Session& session);
 Result<int> run(const QueuesOptions& options, Session& session);
+Result<int> run(const TopOptions& options, Session& session);
 Result<int> run(const NodesOptions& options, Session& session);
 Result<int> run(const NodeActionOptions& options, Session& session);
 Result<int> run(const MaintenanceOptions& options, Session& session);

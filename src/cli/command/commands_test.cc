@@ -604,6 +604,47 @@ TEST_CASE("lists: columns of the user's choice, in a table and in CSV") {
   CHECK_FALSE(outcome_of(explained, {}).code);
 }
 
+TEST_CASE("top: users and queues by the GPUs that they have, then by those that they wait for") {
+  const std::string jobs = R"({"items": [
+      {"id": 1, "user": "ana", "queue": "a", "phase": "running", "gpus": 2},
+      {"id": 2, "user": "bob", "queue": "a", "phase": "running", "gpus": 16, "size": {"gpus": 4}},
+      {"id": 3, "user": "bob", "queue": "b", "phase": "stopping", "gpus": 0.5},
+      {"id": 4, "user": "cy", "queue": "b", "phase": "pending", "gpus": 8, "waiting_since": "2026-11-21T08:10:00.000Z"},
+      {"id": 5, "user": "cy", "queue": "b", "phase": "pending", "gpus": 1, "waiting_since": "2026-11-21T08:00:00.000Z"},
+      {"id": 6, "user": "ana", "queue": "a", "kind": "service", "phase": "running", "gpus": 2, "children":
+       {"total": 2, "running": 1, "waiting": 0, "ended": 3}},
+      {"id": 7, "user": "dan", "queue": "b", "kind": "array", "phase": "pending", "gpus": 1, "children":
+       {"total": 10, "running": 1, "waiting": 2, "ended": 3}, "waiting_since": "2026-11-21T08:20:00.000Z"},
+      {"id": 8, "user": "eve", "queue": "b", "kind": "array", "phase": "stopping", "gpus": 1, "children":
+       {"total": 10, "running": 0, "waiting": 0, "ended": 3}, "waiting_since": "2026-11-21T08:20:00.000Z"}]})";
+  TopOptions options;
+  options.show.format = Format::kJson;
+  const auto told = outcome_of(options, {ok(jobs)});
+  REQUIRE(told.code);
+  CHECK(boost::json::parse(told.out) == boost::json::parse(R"({"users": [
+      {"user": "bob", "gpus": 4.5, "running": 2, "pending": 0, "gpus_pending": 0},
+      {"user": "ana", "gpus": 2, "running": 1, "pending": 0, "gpus_pending": 0},
+      {"user": "cy", "gpus": 0, "running": 0, "pending": 2, "gpus_pending": 9,
+       "waiting_since": "2026-11-21T08:00:00.000Z"},
+      {"user": "dan", "gpus": 0, "running": 0, "pending": 4, "gpus_pending": 4,
+       "waiting_since": "2026-11-21T08:20:00.000Z"}],
+    "queues": [{"queue": "a", "gpus": 6, "running": 2, "pending": 0, "gpus_pending": 0},
+      {"queue": "b", "gpus": 0.5, "running": 1, "pending": 6, "gpus_pending": 13,
+       "waiting_since": "2026-11-21T08:00:00.000Z"}]})"));
+  options.show.format = Format::kTable;
+  options.by = "user";
+  options.queue = "a/b";
+  const auto table = outcome_of(options, {ok(jobs)});
+  CHECK(table.requests[0].starts_with("GET /v1/jobs?queue=a%2Fb&limit=1000 "));
+  CHECK(
+      table.out.starts_with("USER  GPUS  RUNNING  PENDING  GPUS PENDING  LONGEST WAIT\n"
+                            "bob    4.5        2        0             0             -\n"
+                            "ana      2        1        0             0             -\n"
+                            "cy       0        0        2             9  "));
+  CHECK(table.out.find("QUEUE") == std::string::npos);
+  CHECK(outcome_of(options, {ok(R"({"items": []})")}).out == "no jobs\n");
+}
+
 TEST_CASE("usage: CSV without formulas") {
   CHECK(outcome_of(UsageOptions{{.format = Format::kCsv}, "", ""}, {ok(kReport)}).out ==
         "queue,user,gpu_model,kind,gpu_seconds,simulated\r\n"
