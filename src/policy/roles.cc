@@ -12,31 +12,31 @@ struct Row {
   std::array<Reach, kRoles> reach;
 };
 
-constexpr Reach N = Reach::kNone;
-constexpr Reach O = Reach::kOwn;
-constexpr Reach A = Reach::kAll;
+constexpr Reach kNo = Reach::kNone;
+constexpr Reach kOwn = Reach::kOwn;
+constexpr Reach kAll = Reach::kAll;
 
 // clang-format off
 constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
-    //                         viewer member lead org-admin finance auditor operator admin
-    {Verb::kSeeQueue,         {A,     A,     A,   A,        A,      A,      A,       A}},
-    {Verb::kSeeJob,           {A,     O,     A,   A,        N,      A,      A,       A}},
-    {Verb::kReadLog,          {N,     O,     A,   N,        N,      N,      N,       A}},
-    {Verb::kSubmit,           {N,     O,     O,   O,        N,      N,      N,       A}},
-    {Verb::kStopJob,          {N,     O,     A,   A,        N,      N,      A,       A}},
-    {Verb::kHoldJob,          {N,     O,     A,   A,        N,      N,      A,       A}},
-    {Verb::kPrioritizeJob,    {N,     O,     A,   A,        N,      N,      N,       A}},
-    {Verb::kMoveJob,          {N,     N,     N,   N,        N,      N,      A,       A}},
-    {Verb::kReportCheckpoint, {N,     O,     O,   O,        N,      N,      N,       A}},
-    {Verb::kSeeUsage,         {A,     O,     A,   A,        A,      A,      A,       A}},
-    {Verb::kSeeNodes,         {N,     N,     N,   N,        N,      A,      A,       A}},
-    {Verb::kManageNodes,      {N,     N,     N,   N,        N,      N,      A,       A}},
-    {Verb::kSeeConfig,        {N,     N,     N,   N,        N,      A,      A,       A}},
-    {Verb::kChangeConfig,     {N,     N,     N,   N,        N,      N,      N,       A}},
-    {Verb::kSeeEvents,        {N,     N,     N,   N,        N,      A,      N,       A}},
-    {Verb::kSeeServer,        {N,     N,     N,   N,        N,      A,      A,       A}},
-    {Verb::kConfirmClock,     {N,     N,     N,   N,        N,      N,      A,       A}},
-    {Verb::kManageTokens,     {N,     N,     N,   N,        N,      N,      N,       A}},
+    // In the order of Role: viewer, member, lead, org-admin, finance, auditor, operator, admin.
+    {Verb::kSeeQueue,         {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}},
+    {Verb::kSeeJob,           {kAll, kOwn, kAll, kAll, kNo, kAll, kAll, kAll}},
+    {Verb::kReadLog,          {kNo, kOwn, kAll, kNo, kNo, kNo, kNo, kAll}},
+    {Verb::kSubmit,           {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll}},
+    {Verb::kStopJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll}},
+    {Verb::kHoldJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll}},
+    {Verb::kPrioritizeJob,    {kNo, kOwn, kAll, kAll, kNo, kNo, kNo, kAll}},
+    {Verb::kMoveJob,          {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
+    {Verb::kReportCheckpoint, {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll}},
+    {Verb::kSeeUsage,         {kAll, kOwn, kAll, kAll, kAll, kAll, kAll, kAll}},
+    {Verb::kSeeNodes,         {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
+    {Verb::kManageNodes,      {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
+    {Verb::kSeeConfig,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
+    {Verb::kChangeConfig,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
+    {Verb::kSeeEvents,        {kNo, kNo, kNo, kNo, kNo, kAll, kNo, kAll}},
+    {Verb::kSeeServer,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
+    {Verb::kConfirmClock,     {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
+    {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
 }};
 // clang-format on
 
