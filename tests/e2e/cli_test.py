@@ -300,6 +300,7 @@ def a_dry_run_says_what_the_server_then_does(berth):
     last = berth.submit("--queue", "a", "--gpus", "8", "--", "true")
     said = berth("prioritize", last, "1500", "--dry-run")
     assert f"job {last} with priority 1500: would start on n1 (8 GPUs) when 1 job has left:\n  job {hog} of admin" in said, said
+    assert berth("prioritize", last, "training", "--dry-run").startswith(f"job {last} with priority 500: ")
     assert berth.json("job", last)["priority"] == 500
     said = berth("prioritize", last, "1500")
     assert said.startswith(f"job {last} has priority 1500; 1 job asked to leave for it:\n  job {hog} of admin"), said
@@ -564,7 +565,8 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
     assert "a job, no mistakes" in berth("check", "-", "--kind", "job", text="command: x\n", env=nowhere)
-    berth("check", "/nonexistent.yaml", code=3, env=nowhere)
+    said = berth("check", "/nonexistent.yaml", "bad.yaml", code=3, env=nowhere)
+    assert said.splitlines() == lines, said  # what can be read is checked all the same
     try:
         berth.server.ask("PUT", "/v1/config", {"queues": {"a": {"weight": -1, "max": {"gpus": "x"}}}})
         raise AssertionError("two mistakes were taken")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 
 #include "api/http/authenticator.h"
 #include "api/routes/request_reading.h"
@@ -171,6 +173,30 @@ bool may_see_job(Service& service, const Request& request, JobId id) {
   if (policy::authorize(request.principal, Verb::kSeeJob, {}).allowed) return true;
   const auto job = job_object(service, id);
   return job && policy::authorize(request.principal, Verb::kSeeJob, {job->queue, job->owner}).allowed;
+}
+
+void hide_others(Service& service, const Request& request, boost::json::value& view) {
+  if (auto* array = view.if_array()) {
+    for (boost::json::value& one : *array) hide_others(service, request, one);
+    return;
+  }
+  auto* object = view.if_object();
+  if (object == nullptr) return;
+  const auto hidden = [&](const boost::json::value& id) {
+    return id.is_number() && !may_see_job(service, request, JobId(id.to_number<std::uint64_t>()));
+  };
+  if (auto* preemptor = object->if_contains("preemptor"); preemptor != nullptr && hidden(*preemptor))
+    object->erase("preemptor");
+  if (auto* victims = object->if_contains("victims"); victims != nullptr && victims->is_array()) {
+    boost::json::array kept;
+    for (const boost::json::value& one : victims->as_array()) {
+      if (!hidden(one)) kept.push_back(one);
+    }
+    *victims = std::move(kept);
+  }
+  for (auto& member : *object) {
+    if (member.value().is_structured()) hide_others(service, request, member.value());
+  }
 }
 
 http::Router guarded(const http::Router& open, Service& service) {

@@ -2,6 +2,7 @@
 // Who may do what by the API: the rule of each operation, and the guard that holds every request to it. A table of
 // routes with an operation that has no rule ends the server at start (make_router).
 
+#include <boost/json/fwd.hpp>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +22,9 @@ Error denial(const http::Request& request, policy::Verb verb, const policy::Obje
 // Returns true if the subject may see the job, whether it lives or has finished. False also if there is none, but for a
 // subject that sees all jobs.
 bool may_see_job(Service& service, const http::Request& request, JobId id);
+
+// Takes out of the view of a job the ids of jobs that the subject may not see: its victims and its preemptors.
+void hide_others(Service& service, const http::Request& request, boost::json::value& view);
 
 // Returns the same table with every handler behind the rule of its operation. Where a rule leaves the decision to the
 // handler (each row of a list, the queue of a submission), a subject that could be allowed nothing is denied already.

@@ -7,11 +7,11 @@
 #include "api/routes/access.h"
 #include "api/routes/documents.h"
 #include "api/routes/job_list.h"
+#include "api/routes/job_submission.h"
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
-#include "control/validate.h"
 #include "model/priority.h"
 #include "model/reason.h"
 
@@ -30,43 +30,6 @@ using http::ResponseDoc;
 
 // --- submit ---
 
-// Sets the queue of a job that names none: the only leaf queue in which its subject may submit.
-Result<void> choose_queue(const state::State& state, JobSpec& spec, const Request& request) {
-  std::vector<std::string> allowed;
-  for (const state::QueueState& queue : state.queues()) {
-    if (queue.removed || !queue.is_leaf() || queue.id == state.root()) continue;
-    const policy::Object object{queue.path, spec.user};
-    if (policy::authorize(request.principal, policy::Verb::kSubmit, object).allowed) allowed.push_back(queue.path);
-  }
-  if (allowed.empty()) return denial(request, policy::Verb::kSubmit, {}, {.needs = Role::kMember});
-  if (allowed.size() == 1) {
-    spec.queue = allowed.front();
-    return {};
-  }
-  std::sort(allowed.begin(), allowed.end());
-  std::string text = "queue is missing; you may submit to ";
-  for (std::size_t i = 0; i < std::min<std::size_t>(allowed.size(), 10); ++i) text += (i == 0 ? "" : ", ") + allowed[i];
-  return invalid(text + (allowed.size() > 10 ? " and others" : ""));
-}
-
-// A job belongs to the user of its submitter, unless the subject may submit for others, as an admin may.
-std::optional<Error> refuse_submission(Service& service, JobSpec& spec, const Request& request) {
-  const policy::Subject& subject = request.principal;
-  if (spec.user.empty()) spec.user = subject.user;
-  if (policy::authorize(subject, policy::Verb::kSubmit, {{}, spec.user}).allowed) return std::nullopt;
-  if (spec.queue.empty()) {
-    Result<void> chosen;
-    service.read([&](const View& view) { chosen = choose_queue(view.state, spec, request); });
-    if (!chosen) return chosen.error();
-  }
-  const policy::Object object{spec.queue, spec.user};
-  const policy::Decision decision = policy::authorize(subject, policy::Verb::kSubmit, object);
-  if (decision.allowed) return std::nullopt;
-  if (policy::authorize(subject, policy::Verb::kSubmit, {spec.queue, subject.user}).allowed)
-    return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject.user + "' only"};
-  return denial(request, policy::Verb::kSubmit, object, decision);
-}
-
 http::Response submitted_answer(const control::Reply& reply, const std::string& name) {
   json::object body{
       {"id", reply.job.value()}, {"name", name}, {"repeated", reply.repeated}, {"updated", reply.updated}};
@@ -75,17 +38,6 @@ http::Response submitted_answer(const control::Reply& reply, const std::string& 
       json_answer(std::move(body), reply.repeated || reply.updated || reply.unchanged ? 200 : 201);
   response.headers.push_back({"Location", "/v1/jobs/" + std::to_string(reply.job.value())});
   return response;
-}
-
-// The job of the body, as its subject may submit it.
-Result<JobSpec> submission_of(Service& service, const Request& request) {
-  auto spec = decode_job(request);
-  if (!spec) return spec;
-  if (const auto refusal = refuse_submission(service, *spec, request)) return *refusal;
-  for (const Dependency& one : spec->dependencies) {
-    if (!may_see_job(service, request, one.job)) return control::no_such_dependency(one.job);
-  }
-  return spec;
 }
 
 void submit_job(Service& service, const Request& request, const Responder& responder) {
@@ -193,31 +145,6 @@ Result<void> check_known(Service& service, const Request& request, const JobQuer
   return known;
 }
 
-// Takes out of a job's view the ids of jobs that the subject may not see: its victims and its preemptors.
-void hide_others(Service& service, const Request& request, json::value& view) {
-  if (auto* array = view.if_array()) {
-    for (json::value& one : *array) hide_others(service, request, one);
-    return;
-  }
-  auto* object = view.if_object();
-  if (object == nullptr) return;
-  const auto hidden = [&](const json::value& id) {
-    return id.is_number() && !may_see_job(service, request, JobId(id.to_number<std::uint64_t>()));
-  };
-  if (auto* preemptor = object->if_contains("preemptor"); preemptor != nullptr && hidden(*preemptor))
-    object->erase("preemptor");
-  if (auto* victims = object->if_contains("victims"); victims != nullptr && victims->is_array()) {
-    json::array kept;
-    for (const json::value& one : victims->as_array()) {
-      if (!hidden(one)) kept.push_back(one);
-    }
-    *victims = std::move(kept);
-  }
-  for (auto& member : *object) {
-    if (member.value().is_structured()) hide_others(service, request, member.value());
-  }
-}
-
 void get_jobs(Service& service, const Request& request, const Responder& responder) {
   const auto query = job_query_of(request);
   if (!query) {
@@ -271,39 +198,6 @@ void get_job(Service& service, const Request& request, const Responder& responde
   responder.send(job_answer(service, request, job_in_full(*shown)));
 }
 
-json::object line_view(const WhyAnswer::Line& line) {
-  return {
-      {"number", line.number}, {"exact", line.exact}, {"can_start_before", line.can_start_before}, {"text", line.text}};
-}
-
-json::object start_view(const WhyAnswer::Start& start) {
-  json::object view{{"bound", json::string(name_of(start.bound))}, {"text", start.text}};
-  if (start.at) view["at"] = to_iso8601(*start.at);
-  return view;
-}
-
-json::object why_view(const WhyAnswer& answer, JobPhase phase) {
-  json::object view{{"id", answer.job.value()},
-                    {"phase", json::string(name_of(phase))},
-                    {"code", json::string(name_of(answer.code))},
-                    {"never", answer.never},
-                    {"headline", answer.headline},
-                    {"quota", answer.quota},
-                    {"preemption", answer.preemption},
-                    {"details", json::array(answer.details.begin(), answer.details.end())}};
-  if (answer.line) view["line"] = line_view(*answer.line);
-  if (answer.start) view["start"] = start_view(*answer.start);
-  json::array remedies;
-  for (const WhyAnswer::Remedy& remedy : answer.remedies) {
-    remedies.push_back(json::object{{"kind", remedy.kind},
-                                    {"by", json::string(name_of(remedy.by))},
-                                    {"taken", remedy.taken},
-                                    {"text", remedy.text}});
-  }
-  view["remedies"] = std::move(remedies);
-  return view;
-}
-
 void explain_job(Service& service, const Request& request, const Responder& responder) {
   const auto id = job_id_of(request);
   if (!id) {
@@ -350,15 +244,6 @@ void hold_job(Service& service, const Request& request, const Responder& respond
   service.submit(HoldJob{id.value(), held, request.subject}, answer_job_command(responder, id.value()));
 }
 
-Result<std::int32_t> priority_in(const Request& request) {
-  auto body = object_of(request);
-  if (!body) return body.error();
-  const auto priority = take_integer(*body, "priority", kLeastPriority, kMostPriority);
-  if (!priority) return priority.error();
-  if (auto ok = refuse_rest(*body); !ok) return ok.error();
-  return static_cast<std::int32_t>(priority.value());
-}
-
 void prioritize_job(Service& service, const Request& request, const Responder& responder) {
   const auto id = job_id_of(request);
   if (!id) {
@@ -372,74 +257,6 @@ void prioritize_job(Service& service, const Request& request, const Responder& r
   }
   service.submit(PrioritizeJob{id.value(), priority.value(), request.subject},
                  answer_job_command(responder, id.value()));
-}
-
-// --- what a command would do ---
-
-json::object victim_view(const Forecast::Victim& victim) {
-  json::object view{{"job", victim.job.value()},
-                    {"user", victim.user},
-                    {"queue", victim.queue},
-                    {"cause", json::string(name_of(victim.cause))},
-                    {"gpus", from_thousandths(victim.gpu_milli)},
-                    {"unsaved_s", victim.unsaved_s}};
-  if (victim.keep > 0) view["keep"] = victim.keep;
-  return view;
-}
-
-json::object forecast_view(const Forecast& forecast) {
-  json::object view{{"id", forecast.job.value()},
-                    {"repeated", forecast.repeated},
-                    {"phase", json::string(name_of(forecast.phase))},
-                    {"started", forecast.started}};
-  if (forecast.within) view["within"] = *forecast.within;
-  json::array places;
-  for (const Forecast::Place& place : forecast.places) {
-    places.push_back(
-        json::object{{"node", place.node}, {"tasks", place.tasks}, {"gpus", from_thousandths(place.gpu_milli)}});
-  }
-  view["places"] = std::move(places);
-  json::array victims;
-  for (const Forecast::Victim& victim : forecast.victims) victims.push_back(victim_view(victim));
-  view["victims_not_shown"] = forecast.victims_not_shown;
-  view["victims"] = std::move(victims);
-  if (forecast.start) view["start"] = to_iso8601(*forecast.start);
-  view["warnings"] = json::array(forecast.warnings.begin(), forecast.warnings.end());
-  if (forecast.explained) view["why"] = why_view(*forecast.explained, forecast.phase);
-  return view;
-}
-
-void answer_forecast(Service& service, const Command& command, const policy::Subject& viewer,
-                     const Responder& responder) {
-  const auto forecast = service.forecast(command, viewer);
-  if (!forecast) {
-    responder.fail(forecast.error());
-    return;
-  }
-  responder.send(json_answer(forecast_view(*forecast)));
-}
-
-void forecast_submission(Service& service, const Request& request, const Responder& responder) {
-  auto spec = submission_of(service, request);
-  if (!spec) {
-    responder.fail(spec.error());
-    return;
-  }
-  answer_forecast(service, SubmitJob{std::move(*spec), ""}, request.principal, responder);
-}
-
-void forecast_priority(Service& service, const Request& request, const Responder& responder) {
-  const auto id = job_id_of(request);
-  if (!id) {
-    responder.fail(id.error());
-    return;
-  }
-  const auto priority = priority_in(request);
-  if (!priority) {
-    responder.fail(priority.error());
-    return;
-  }
-  answer_forecast(service, PrioritizeJob{id.value(), priority.value(), request.subject}, request.principal, responder);
 }
 
 Result<MoveJob> move_in(const Request& request, JobId job) {
@@ -770,48 +587,10 @@ void add_commands(http::Router& router, Service& service) {
               }});
 }
 
-void add_forecasts(http::Router& router, Service& service) {
-  router.add({.method = Method::kPost,
-              .pattern = "/v1/forecast",
-              .access = Access::kToken,
-              .threads = http::Threads::kLongReads,
-              .doc = {.operation_id = "forecastJob",
-                      .summary = "What would become of a job if it were submitted now; nothing is stored.",
-                      .responses = {{.status = 200, .description = "What it would do.", .schema = "Forecast"},
-                                    {.status = 400, .description = "The document is malformed or breaks a rule."},
-                                    {.status = 403, .description = "The token may not submit for this user."},
-                                    {.status = 409, .description = "The job contradicts what is there."},
-                                    {.status = 422, .description = "Understood, and not there yet."}},
-                      .description = "The job is tried on a copy of the state by the code that decides. What others "
-                                     "do until it is submitted may change the answer.",
-                      .tags = {"jobs"},
-                      .request_schema = "JobDocument",
-                      .request_types = {"application/json", "application/yaml"}},
-              .handler = [&service](const Request& request, const Responder& to) {
-                forecast_submission(service, request, to);
-              }});
-  router.add({.method = Method::kPost,
-              .pattern = "/v1/jobs/{id}/forecast",
-              .access = Access::kToken,
-              .threads = http::Threads::kLongReads,
-              .doc = {.operation_id = "forecastPriority",
-                      .summary = "What another priority of a job would do now; nothing is stored.",
-                      .responses = {{.status = 200, .description = "What it would do.", .schema = "Forecast"},
-                                    kNoSuchJob,
-                                    kWrongMoment},
-                      .tags = {"jobs"},
-                      .parameters = {job_parameter()},
-                      .request_schema = "PriorityChange"},
-              .handler = [&service](const Request& request, const Responder& to) {
-                forecast_priority(service, request, to);
-              }});
-}
-
 }  // namespace
 
 void add_job_routes(http::Router& router, Service& service) {
   add_submit(router, service);
-  add_forecasts(router, service);
   add_reads(router, service);
   add_commands(router, service);
 }

@@ -43,6 +43,7 @@ http::Router make_router(Service& service) {
   add_metrics_routes(router, service);
   add_config_routes(router, service);
   add_job_routes(router, service);
+  add_forecast_routes(router, service);
   add_job_log_routes(router, service);
   add_queue_routes(router, service);
   add_node_routes(router, service);

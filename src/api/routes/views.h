@@ -13,6 +13,7 @@
 
 #include "api/service.h"
 #include "model/reason.h"
+#include "model/why_answer.h"
 #include "state/estimate.h"
 #include "state/state.h"
 
@@ -96,5 +97,8 @@ boost::json::array queue_views(const state::State& state, const std::function<bo
 
 boost::json::object cluster_view(const View& view, const ServerFacts& facts);
 boost::json::object usage_view(const UsageReport& report, bool simulated_gpus);
+
+// Why a job waits; of a job that waits no more, a headline that says so.
+boost::json::object why_view(const WhyAnswer& answer, JobPhase phase);
 
 }  // namespace berth::api

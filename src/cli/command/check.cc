@@ -25,6 +25,7 @@ struct CheckedFile {
   std::optional<ClusterConfig> config = {};
   std::optional<JobSpec> job = {};
   std::vector<Mistake> mistakes = {};
+  std::optional<Error> unreadable = {};
 };
 
 // How many keys at the top of the document the reader did not know, or all of them if it is no map.
@@ -38,10 +39,13 @@ std::size_t unknown_keys(const document::Node& tree, const std::vector<Mistake>&
 }
 
 // Reads the document as what it is. If nothing is said, that is what knows more of its keys.
-Result<CheckedFile> check_file(const std::string& name, const std::string& kind) {
-  const auto text = read_file(name, document::kMaxBytes);
-  if (!text) return text.error();
+CheckedFile check_file(const std::string& name, const std::string& kind) {
   CheckedFile file{name, kind};
+  const auto text = read_file(name, document::kMaxBytes);
+  if (!text) {
+    file.unreadable = text.error();
+    return file;
+  }
   auto syntax = document::check_syntax(*text);
   if (!syntax.value) {
     file.mistakes = std::move(syntax.mistakes);
@@ -128,6 +132,7 @@ std::string count_of(std::size_t count, const std::string& what) {
 std::string check_table(const std::vector<CheckedFile>& files) {
   std::string text;
   for (const CheckedFile& file : files) {
+    if (file.unreadable) continue;  // told as errors are
     for (const Mistake& one : file.mistakes) text += printable(document::mistake_line(file.name, one)) + "\n";
     if (!file.mistakes.empty()) continue;
     const std::string what =
@@ -147,6 +152,7 @@ Json check_json(const std::vector<CheckedFile>& files) {
     }
     all.push_back(boost::json::object{{"file", file.name},
                                       {"kind", file.kind.empty() ? Json() : Json(file.kind)},
+                                      {"unreadable", file.unreadable ? Json(file.unreadable->message) : Json()},
                                       {"mistakes", std::move(mistakes)}});
   }
   return boost::json::object{{"items", std::move(all)}};
@@ -156,11 +162,7 @@ Json check_json(const std::vector<CheckedFile>& files) {
 
 Result<int> run(const CheckOptions& options, Session& session) {
   std::vector<CheckedFile> files;
-  for (const std::string& name : options.files) {
-    auto file = check_file(name, options.kind);
-    if (!file) return file.error();
-    files.push_back(std::move(*file));
-  }
+  for (const std::string& name : options.files) files.push_back(check_file(name, options.kind));
   const auto config = std::find_if(files.begin(), files.end(), [](const CheckedFile& one) { return one.config; });
   std::size_t mistakes = 0;
   for (CheckedFile& file : files) {
@@ -168,6 +170,8 @@ Result<int> run(const CheckOptions& options, Session& session) {
     mistakes += file.mistakes.size();
   }
   session.out << formatted(check_json(files), options.format, [&] { return check_table(files); });
+  const auto unread = std::find_if(files.begin(), files.end(), [](const CheckedFile& one) { return one.unreadable; });
+  if (unread != files.end()) return *unread->unreadable;
   if (mistakes == 0) return kOk;
   return invalid(count_of(mistakes, "mistake") + " in " + count_of(files.size(), "file"));
 }

@@ -393,7 +393,8 @@ TEST_CASE("prioritize: one job by its number, with what that does; or all that a
 }
 
 TEST_CASE("prioritize: a priority class is looked up in the configuration") {
-  const std::string config = R"({"priority_classes": {"training": {"value": 500}, "urgent": 900}})";
+  const std::string config =
+      R"({"version": 1, "config": {"priority_classes": {"training": {"value": 500}, "urgent": 900}}})";
   const auto number = outcome_of(PrioritizeOptions{"7", "urgent"}, {ok(config), ok("{}"), ok("{}")});
   REQUIRE(number.code);
   CHECK(number.requests[2].find("{\"priority\": 900}") != std::string::npos);

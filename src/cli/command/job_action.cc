@@ -65,7 +65,7 @@ Result<std::string> priority_of(const std::string& word, Session& session) {
   const auto config = get(session, "/v1/config");
   if (!config) return config.error();
   std::string known;
-  if (const auto* classes = at(*config, "priority_classes").if_object()) {
+  if (const auto* classes = at(at(*config, "config"), "priority_classes").if_object()) {
     for (const auto& [name, value] : *classes) {
       if (name == word) return show(value.is_object() ? at(value, "value") : value);
       known += (known.empty() ? "" : ", ") + std::string(name);

@@ -165,6 +165,7 @@ class ConfigReader {
       if (binding.subject.empty()) body.refuse("a role needs a subject: user:NAME, group:NAME or token:NAME");
       if (role == unset) body.refuse("a role needs its name, such as role: member");
       binding.role = static_cast<Role>(role == unset ? 0 : role);
+      if (binding.subject.empty()) return;
       places_.note("role of '" + binding.subject + "'", body.node().at);
       config_.roles.push_back(std::move(binding));
     });
