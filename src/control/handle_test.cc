@@ -69,6 +69,17 @@ TEST_CASE("a submission is refused with all its mistakes, and a name that is nea
   CHECK_EQ(one.error().message.find('\n'), std::string::npos);
 }
 
+TEST_CASE("a hint names queues of the branch that was asked for, and no other tenant's") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("a"), HandDrivenFleet::queue("a/public"), HandDrivenFleet::queue("b"),
+                   HandDrivenFleet::queue("b/secret")});
+  const auto message = [&](const char* queue) {
+    return fleet.try_command(SubmitJob{HandDrivenFleet::job(queue, 1), ""}).error().message;
+  };
+  CHECK_EQ(message("a/publik"), "queue: no such queue 'a/publik'; did you mean 'a/public'?");
+  CHECK_EQ(message("a/secrett"), "queue: no such queue 'a/secrett'; 'berth queues' lists them");
+}
+
 TEST_CASE("a configuration that was made from another version than that in force changes nothing") {
   state::State state;
   REQUIRE(apply(state, default_cluster_config()));

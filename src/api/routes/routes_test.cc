@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "api/http/openapi.h"
+#include "api/routes/access.h"
 #include "api/routes/documents.h"
 #include "api/routes/fake_service.h"
 #include "api/routes/json_text.h"
@@ -820,6 +821,18 @@ TEST_CASE("lists hold the rows alone that one may see, and a job of others is re
   for (const auto& queue : queues.at("items").as_array())
     CHECK(std::string_view(queue.at("path").as_string()).starts_with("b"));
   CHECK_EQ(client.call({.target = "/v1/queues/a", .user = "lea"}).status, 404);
+}
+
+TEST_CASE("the ids of jobs that one may not see are taken out of the view of a job") {
+  World world;
+  http::Request request;
+  request.principal = {.name = "user:bob", .user = "bob", .roles = {{"user:bob", Role::kMember, "b"}}};
+  // Job 1 is ann's, job 2 is bob's, job 3 has finished and is the admin's.
+  json::value view = json::parse(R"({"stop":{"preemptor":1},"nomination":{"victims":[1,2,3]},)"
+                                 R"("past":[{"preemptor":2},{"preemptor":3}],"labels":{"victims":"none"}})");
+  hide_others(world.service, request, view);
+  CHECK_EQ(json_text(view), json_text(json::parse(R"({"stop":{},"nomination":{"victims":[2]},)"
+                                                  R"("past":[{"preemptor":2},{}],"labels":{"victims":"none"}})")));
 }
 
 TEST_CASE("a denied request names the verb, the place and the least role that could") {
