@@ -13,6 +13,8 @@ import sys
 import urllib.request
 
 import pypi
+import tally
+from tally import check
 
 EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
 # The generator knows no YAML: of the bodies that may be JSON or YAML it makes functions that send JSON.
@@ -22,18 +24,6 @@ CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
                      "batch": {"max": {"memory": "64GiB"}, "eviction": {"grace": "90s"}}},
           "pools": [{"name": "default"}, {"name": "spot", "burst": True, "queues": ["batch"]}],
           "scheduling": {"min_runtime": "10m"}}
-
-failures = []
-passes = 0
-
-
-def check(holds, what):
-    global passes
-    if holds:
-        passes += 1
-    else:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def served_document(server):
@@ -173,10 +163,10 @@ def main():
         run_the_example(server, directory)
     finally:
         server.stop()
-    if not failures:
+    if not tally.failures:
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"{passes} passed, {len(failures)} failed")
-    sys.exit(1 if failures else 0)
+    print(tally.summary())
+    sys.exit(1 if tally.failures else 0)
 
 
 if __name__ == "__main__":

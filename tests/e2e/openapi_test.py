@@ -11,6 +11,8 @@ import sys
 import time
 
 import pypi
+import tally
+from tally import check
 
 ROOT = os.path.dirname(os.path.dirname(pypi.HERE))
 CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": {}}}}}
@@ -69,18 +71,6 @@ CALLS = [
     ("drainNode", "POST", "/v1/nodes/n1/drain", None),
     ("fenceNode", "POST", "/v1/nodes/n1/fence", None),  # the node is in contact: a conflict, and documented
 ]
-
-failures = []
-passes = 0
-
-
-def check(holds, what):
-    global passes
-    if holds:
-        passes += 1
-    else:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def to_json_schema(schema):
@@ -242,10 +232,10 @@ def main():
         check_stream(server)
     finally:
         server.stop()
-    if not failures:
+    if not tally.failures:
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"{passes} passed, {len(failures)} failed")
-    sys.exit(1 if failures else 0)
+    print(tally.summary())
+    sys.exit(1 if tally.failures else 0)
 
 
 if __name__ == "__main__":

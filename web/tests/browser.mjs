@@ -84,7 +84,7 @@ async function open(options = {}) {
   page.on('request', (request) => requested.add(new URL(request.url()).origin));
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !expectLoss && !/status of (401|404)/.test(message.text()))
+    if (message.type() === 'error' && !expectLoss && !/status of (401|403|404)/.test(message.text()))
       complaints.push(message.text());
   });
   return page;
@@ -114,6 +114,11 @@ await part('signing in', async () => {
   await page.getByLabel('Token').fill('0123456789abcdef0123456789abcdef');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The server does not know that token').waitFor();
+  const queue = 'product';
+  const member = await server.ask('POST', '/v1/tokens', { name: 'ci', role: 'member', queue, expires_in_s: 600 });
+  await page.getByLabel('Token').fill(member.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('needs a token with the role admin or auditor').waitFor();
   await page.getByLabel('Token').fill(server.token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('No job waits or runs').waitFor();
@@ -349,6 +354,7 @@ await part('the fleet, health and decisions', async () => {
 await part('the server is killed and started again under the open page', async () => {
   await go(page, 'jobs');
   await page.getByText('live', { exact: true }).waitFor();
+  await page.locator('[data-row]').first().waitFor();
   expectLoss = true;
   await server.kill();
   await page.getByText('The server has not answered since').waitFor();

@@ -2,7 +2,7 @@
 // when the stream breaks, the page says since when, tries again, and loads everything anew once the server is back.
 
 import { untrack } from 'svelte';
-import { get, send } from './api';
+import { get, Problem, send } from './api';
 import { clock } from './clock.svelte';
 import { session } from './session.svelte';
 import type { BerthEvent, Cluster } from './types';
@@ -56,8 +56,13 @@ class Live {
         await this.#connectAndRead(signal, () => {
           failures = 0;
         });
-      } catch {
+      } catch (error) {
         if (signal.aborted) return;
+        // Trying again would not help: the token has no role for what every screen needs.
+        if (error instanceof Problem && error.status === 403) {
+          session.signOut(`This page needs a token with the role admin or auditor at the root: ${error.message}.`);
+          return;
+        }
       }
       this.connected = false;
       this.lostSince ??= Date.now();

@@ -6,7 +6,7 @@ const kKey = 'berth.token';
 
 class Session {
   token = $state(sessionStorage.getItem(kKey) ?? '');
-  refused = $state(false); // the server did not take the last token
+  refused = $state(''); // why the server did not take the last token
 
   get signedIn(): boolean {
     return this.token !== '';
@@ -18,12 +18,12 @@ class Session {
   }
 
   signIn(token: string): void {
-    this.refused = false;
+    this.refused = '';
     this.token = token.trim();
     sessionStorage.setItem(kKey, this.token);
   }
 
-  signOut(refused = false): void {
+  signOut(refused = ''): void {
     if (!this.signedIn) return; // several requests may be refused at once
     this.refused = refused;
     this.token = '';
