@@ -245,7 +245,8 @@ Reason levels_refuse(Gang& gang, const JobState& job) {
   return is_never(why.code) || fleet_holds ? why : fleet;
 }
 
-// It would find its places if nobody had to be near or away from anybody: the first rule that closes one of them.
+// Returns the first rule of affinity that closes one of these places. Requires that the job finds them without
+// affinity.
 Reason affinity_refuses(const State& state, const JobState& job, const Gang& relaxed) {
   AffinityFilter neighbours(state, job);
   for (const TaskPlacement& placement : relaxed.placements()) {
