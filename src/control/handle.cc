@@ -16,6 +16,7 @@
 #include "control/config_change.h"
 #include "control/drain.h"
 #include "control/maintenance.h"
+#include "control/money.h"
 #include "control/move.h"
 #include "control/node_contact.h"
 #include "control/node_identity.h"
@@ -521,6 +522,11 @@ Result<Reply> on(Batch& batch, const RevokeToken& command) {
   batch.emit(TokenRevoked{command.name, command.user});
   return Reply{};
 }
+
+Result<Reply> on(Batch& batch, const ApplyPrices& command) { return apply_prices(batch, command); }
+Result<Reply> on(Batch& batch, const CloseMonth& command) { return close_month(batch, command); }
+Result<Reply> on(Batch& batch, const CorrectBill& command) { return correct_bill(batch, command); }
+Result<Reply> on(Batch& batch, const MarkBudget& command) { return mark_budget(batch, command); }
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);

@@ -90,6 +90,23 @@ struct RevokeToken {
   std::string name;
   std::string user;
 };
+// Puts a price book in force, as a whole.
+struct ApplyPrices {
+  PriceBook book;
+  std::string user;
+  std::optional<std::uint64_t> if_version = {};  // as in ApplyConfig
+};
+// Closes a month. The caller has computed its invoice.
+struct CloseMonth {
+  MonthClosed month;
+};
+struct CorrectBill {
+  BillCorrected correction;
+};
+// Says which mark the use of a queue's budget has passed. It comes from the daemon, which keeps the ledger.
+struct MarkBudget {
+  BudgetMarked mark;
+};
 
 // The commands from here on are reports of backends.
 struct RegisterNode {
@@ -126,9 +143,9 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command =
-    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
-                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
-                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken>;
+using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
+                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
+                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget>;
 
 }  // namespace berth

@@ -15,7 +15,8 @@ std::string_view kind_name(const Event& event) {
        "fragmentation-alarm",  "attempt-shrunk",    "reservation-made",    "reservation-dropped",
        "starts-sought",        "service-updated",   "guarantee-changed",   "maintenance-planned",
        "maintenance-began",    "maintenance-ended", "move-nominated",      "move-ordered",
-       "node-images-changed",  "clock-confirmed",   "token-created",       "token-revoked"});
+       "node-images-changed",  "clock-confirmed",   "token-created",       "token-revoked",
+       "prices-applied",       "month-closed",      "bill-corrected",      "budget-marked"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

@@ -13,6 +13,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "model/price_book.h"
 #include "model/resources.h"
 
 namespace berth {
@@ -512,6 +513,64 @@ struct TokenRevoked {
   }
 };
 
+// A price book came into force, as a whole. Its periods say from which day on which prices count.
+struct PricesApplied {
+  PriceBook book;
+  std::uint64_t version = 0;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("book", &PricesApplied::book), field("version", &PricesApplied::version),
+                      field("user", &PricesApplied::user));
+  }
+};
+
+// A month was closed: its invoices are those of this price book and of these corrections for good, and can be computed
+// again at any time. `hash` and `total_micro` are those of the invoice of the root (billing/invoice.h).
+struct MonthClosed {
+  std::string month;  // such as 2026-11
+  std::uint64_t price_version = 0;
+  Seq last_seq = 0;  // the last event that was counted
+  std::string hash;
+  std::int64_t total_micro = 0;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("month", &MonthClosed::month), field("price_version", &MonthClosed::price_version),
+                      field("last_seq", &MonthClosed::last_seq), field("hash", &MonthClosed::hash),
+                      field("total_micro", &MonthClosed::total_micro), field("user", &MonthClosed::user));
+  }
+};
+
+// A bill is corrected by an amount of its own, in the month in which it is made. Nothing that was billed is edited.
+struct BillCorrected {
+  std::string queue;
+  std::string month;              // that is corrected
+  JobId job;                      // none(): no single job
+  std::int64_t amount_micro = 0;  // negative: a refund
+  std::string reason;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("queue", &BillCorrected::queue), field("month", &BillCorrected::month),
+                      field("job", &BillCorrected::job), field("amount_micro", &BillCorrected::amount_micro),
+                      field("reason", &BillCorrected::reason), field("user", &BillCorrected::user));
+  }
+};
+
+// The use of a queue's budget passed a mark (50, 80, 100 percent), or the budget was set back (0): a new month began,
+// or it or the prices were changed. `until` is when the next month begins.
+struct BudgetMarked {
+  std::string queue;
+  std::int32_t percent = 0;
+  std::string month;
+  Timestamp until;
+  std::int64_t used = 0;   // micro units of money, or milli-GPU-hours, as the budget is stated
+  std::int64_t limit = 0;  // likewise
+  static constexpr auto fields() {
+    return field_list(field("queue", &BudgetMarked::queue), field("percent", &BudgetMarked::percent),
+                      field("month", &BudgetMarked::month), field("until", &BudgetMarked::until),
+                      field("used", &BudgetMarked::used), field("limit", &BudgetMarked::limit));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -519,7 +578,7 @@ using Event =
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
-                 ClockConfirmed, TokenCreated, TokenRevoked>;
+                 ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked>;
 
 struct EventRecord {
   Seq seq = 0;

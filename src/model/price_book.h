@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/result.h"
 #include "base/timestamp.h"
-#include "model/cluster_config.h"
 
 namespace berth {
 
@@ -74,6 +74,16 @@ struct PriceBook {
   // Returns the prices in force then, or null before the first ones.
   const PricePeriod* at(Timestamp time) const;
 };
+
+// A rule that a price book breaks.
+struct PriceMistake {
+  std::size_t period = 0;  // its index; or that of none, for a rule about the whole book
+  std::string path;        // within the period, such as gpus.H100.floor
+  std::string message;     // what is wrong; what would be right
+};
+std::vector<PriceMistake> mistakes_in(const PriceBook& book);
+// The error is the first of mistakes_in().
+Result<void> validate(const PriceBook& book);
 
 // Returns "2.5000" for 2'500'000: four decimals, or six where the amount needs them.
 std::string money_text(std::int64_t micro);

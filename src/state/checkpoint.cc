@@ -146,10 +146,12 @@ void State::write(Writer& out) const {
     if (!queue.evictions.save().empty()) evictions.push_back({queue.id, queue.evictions.save()});
   }
   out.put(evictions);
-  if (tokens_.empty()) return;
+  const SavedMoney money = saved_money();
+  if (tokens_.empty() && money.empty()) return;
   std::vector<Token> tokens;
   for (const auto& [name, token] : tokens_) tokens.push_back(token);
   out.put(tokens);
+  if (!money.empty()) out.put(money);
 }
 
 std::string State::save() const {
@@ -335,6 +337,9 @@ Result<State> State::load(std::string_view bytes) {
     std::string name = token.name;
     state.tokens_.emplace(std::move(name), std::move(token));
   }
+  SavedMoney money;
+  if (!in.at_end()) in.get(money);  // none, or an older checkpoint
+  if (!state.load_money(std::move(money))) return damaged;
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -85,6 +86,21 @@ struct EvictionTerms {
   QueueId limited_by = QueueId::none();  // the nearest queue with such a limit, from this one up
 };
 
+// The last mark that the use of a queue's budget has passed. It is in force until the next one.
+struct BudgetMark {
+  std::int32_t percent = 0;
+  std::string month;
+  Timestamp until;
+  std::int64_t used = 0;
+  std::int64_t limit = 0;
+  bool operator==(const BudgetMark&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("percent", &BudgetMark::percent), field("month", &BudgetMark::month),
+                      field("until", &BudgetMark::until), field("used", &BudgetMark::used),
+                      field("limit", &BudgetMark::limit));
+  }
+};
+
 struct QueueState {
   QueueId id;
   QueueId parent;
@@ -109,6 +125,8 @@ struct QueueState {
   std::vector<std::int64_t> service_thresholds;  // in milli-GPUs times milliseconds; empty: one level
   std::int64_t promote_after_ms = 0;             // 0: jobs are never promoted
   EvictionTerms eviction;
+  std::optional<BudgetConfig> budget;
+  BudgetMark budget_mark;  // only if it has a budget
 
   PastUsage past;                  // kept only if the configuration states usage_half_life
   Amounts usage;                   // all that is bound below, stopping jobs included
@@ -131,6 +149,10 @@ struct QueueState {
 
   // Returns what occupies the guarantee: usage within it, and the room reserved for nominations.
   Amounts within_or_nominated() const { return within_usage + nominated_within; }
+  // Returns true if the budget is used up and says that this stops.
+  bool budget_stops(BudgetAction what) const {
+    return budget && budget_mark.percent >= 100 && budget->when_used_up == what;
+  }
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {
     return max_jobs_per_user != kUnlimited || max_gpu_milli_per_user != kUnlimited ||

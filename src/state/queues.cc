@@ -121,6 +121,9 @@ void State::configure_queues(const ClusterConfig& config) {
     queue_mut(parent).children.push_back(queue.id);
     configure_limits(queue, one);
     configure_eviction(queue, one.eviction);
+    // A mark of another budget says nothing of this one.
+    if (queue.budget != one.budget) queue.budget_mark = {};
+    queue.budget = one.budget;
     if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
   }
@@ -130,6 +133,8 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.guarantee_decay_ms = 0;
     queue.eviction = of_cluster;
     queue.evictions = {};
+    queue.budget.reset();
+    queue.budget_mark = {};
     forget_guarantee_use(queue);
   }
 }

@@ -77,6 +77,27 @@ struct Token : TokenCreated {
   }
 };
 
+// A month that was closed (MonthClosed).
+struct ClosedMonth : MonthClosed {
+  Timestamp closed;
+  static constexpr auto fields() {
+    return joined_fields(MonthClosed::fields(), field_list(field("closed", &ClosedMonth::closed)));
+  }
+};
+
+// Prices, closed months and budgets, as a checkpoint has them.
+struct SavedMoney {
+  PriceBook prices;
+  std::uint64_t price_version = 0;
+  std::vector<ClosedMonth> closed;
+  std::vector<std::pair<QueueId, BudgetMark>> marks;
+  bool empty() const { return price_version == 0 && closed.empty() && marks.empty(); }
+  static constexpr auto fields() {
+    return field_list(field("prices", &SavedMoney::prices), field("price_version", &SavedMoney::price_version),
+                      field("closed", &SavedMoney::closed), field("marks", &SavedMoney::marks));
+  }
+};
+
 // A maintenance window that is planned or has begun.
 struct Maintenance : MaintenancePlanned {
   bool begun = false;
@@ -165,6 +186,10 @@ class State {
 
   // Tokens that are not revoked, by name.
   const std::map<std::string, Token, std::less<>>& tokens() const { return tokens_; }
+  // The price book in force; version 0: none was applied yet.
+  const PriceBook& prices() const { return prices_; }
+  std::uint64_t price_version() const { return price_version_; }
+  const std::map<std::string, ClosedMonth, std::less<>>& closed_months() const { return closed_months_; }
   // Maintenance windows that are planned or have begun, by name.
   const std::map<std::string, Maintenance, std::less<>>& maintenance() const { return maintenance_; }
   // Returns when the next maintenance window begins or ends; never() if there is none.
@@ -331,7 +356,13 @@ class State {
   void on(const ClockConfirmed&) {}
   void on(const TokenCreated& event);
   void on(const TokenRevoked& event);
+  void on(const PricesApplied& event);
+  void on(const MonthClosed& event);
+  void on(const BillCorrected&) {}
+  void on(const BudgetMarked& event);
 
+  SavedMoney saved_money() const;
+  bool load_money(SavedMoney money);  // false: it is of no state
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: used by save() and digest()
 
@@ -470,6 +501,9 @@ class State {
   std::map<Timestamp, std::size_t> waits_by_minute_;  // how many pending jobs began to wait in that minute
   WaitIndex waits_;
   std::map<std::string, Token, std::less<>> tokens_;
+  PriceBook prices_;
+  std::uint64_t price_version_ = 0;
+  std::map<std::string, ClosedMonth, std::less<>> closed_months_;
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
   std::set<std::pair<Timestamp, JobId>> departures_;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "model/document/config_document.h"
+#include "model/document/price_document.h"
 #include "model/document/reading.h"
 #include "model/name.h"
 #include "model/priority.h"
@@ -242,6 +243,7 @@ class ConfigReader {
           {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
           {"guarantee_decay", [&](const Value& v) { read_guarantee_decay(v, queue); }},
           {"eviction", [&](const Value& v) { read_eviction(v, queue); }},
+          {"budget", [&](const Value& v) { read_budget(v, queue); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
@@ -267,6 +269,23 @@ class ConfigReader {
     });
     for (const Entry& entry : value.node().entries)
       places_.note("queue '" + queue.path + "'.eviction." + entry.key + " ", entry.at);
+  }
+
+  static void read_budget(const Value& value, QueueConfig& queue) {
+    BudgetConfig& budget = queue.budget.emplace();
+    value.map({
+        {"money", [&](const Value& v) { budget.money_micro = read_money(v, kMostBudgetMicro); }},
+        {"gpu_hours",
+         [&](const Value& v) {
+           budget.gpu_milli_hours = v.milli();
+           if (budget.gpu_milli_hours == 0) v.refuse("a budget is more than 0; to let nothing run, set max to 0");
+         }},
+        {"when_used_up", [&](const Value& v) { budget.when_used_up = v.word<BudgetAction>(); }},
+    });
+    const bool both = value.node().find("money") != nullptr && value.node().find("gpu_hours") != nullptr;
+    const bool none = value.node().find("money") == nullptr && value.node().find("gpu_hours") == nullptr;
+    if (both) value.refuse("a budget is money or gpu_hours, not both; leave one out");
+    if (none) value.refuse("a budget needs money or gpu_hours, such as gpu_hours: 20000");
   }
 
   void read_attained_service(const Value& value, QueueConfig& queue) {

@@ -2,6 +2,7 @@
 
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
+#include "model/price_book.h"
 
 namespace berth::document {
 namespace {
@@ -43,6 +44,14 @@ Node eviction_node(const EvictionTermsConfig& terms) {
   return map;
 }
 
+Node budget_node(const BudgetConfig& budget) {
+  Node map = map_node();
+  if (budget.money_micro != 0) map.set("money", plain_node(money_text(budget.money_micro)));
+  if (budget.gpu_milli_hours != 0) map.set("gpu_hours", plain_node(milli_text(budget.gpu_milli_hours)));
+  map.set("when_used_up", string_node(name_of(budget.when_used_up)));
+  return map;
+}
+
 // Returns the node of one queue without the queues below it.
 Node queue_node(const QueueConfig& queue, Defaults defaults) {
   const bool all = defaults == Defaults::kShown;
@@ -60,6 +69,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.guarantee_decay_s > 0) map.set("guarantee_decay", plain_node(duration_text(queue.guarantee_decay_s)));
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   if (queue.eviction != plain.eviction) map.set("eviction", eviction_node(queue.eviction));
+  if (queue.budget) map.set("budget", budget_node(*queue.budget));
   return map;
 }
 

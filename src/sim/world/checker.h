@@ -260,6 +260,10 @@ class Checker : public Witness {
   void on(const MoveOrdered& event);
   void on(const TokenCreated&) {}
   void on(const TokenRevoked&) {}
+  void on(const PricesApplied&) {}
+  void on(const MonthClosed&) {}
+  void on(const BillCorrected&) {}
+  void on(const BudgetMarked&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);

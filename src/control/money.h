@@ -1,0 +1,19 @@
+#pragma once
+// Commands about money: prices, closing a month, corrections, and the marks of budgets. None of them touches a job that
+// runs.
+
+#include "base/result.h"
+#include "control/batch.h"
+#include "control/handle.h"
+#include "model/command.h"
+
+namespace berth::control {
+
+// Refuses prices that leave out a GPU model of a node. A closed month keeps the version that it was billed at.
+Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command);
+// Refuses a month that is not over or is closed already.
+Result<Reply> close_month(Batch& batch, const CloseMonth& command);
+Result<Reply> correct_bill(Batch& batch, const CorrectBill& command);
+Result<Reply> mark_budget(Batch& batch, const MarkBudget& command);
+
+}  // namespace berth::control
