@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/timestamp.h"
+#include "billing/invoice.h"
 #include "control/batch.h"
 #include "control/handle.h"
 #include "model/advice.h"
@@ -42,6 +43,12 @@ struct UsageReport {
   std::int64_t idle_gpu_milli_ms = 0;
   std::int64_t down_gpu_milli_ms = 0;
   std::int64_t capacity_gpu_milli_ms = 0;
+};
+
+struct BillQuestion {
+  std::string queue;                           // empty: the root
+  std::string month;                           // such as 2026-11; empty: the present one
+  std::optional<PriceBook> prices = {};        // absent: those in force
 };
 
 // What a command about a job would do now. It was tried on a copy of the state; nothing of it is stored.
@@ -192,6 +199,11 @@ class Service {
   // event: it is told once, and what a task does about it is seen by its exit. kConflict: nothing of the job runs.
   virtual Result<void> signal(JobId job, std::int32_t signal) = 0;
   virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
+  // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is billed
+  // as it was closed, unless the question brings prices of its own.
+  virtual Result<billing::Invoice> bill(const BillQuestion& question) = 0;
+  // What closing the month would store.
+  virtual Result<MonthClosed> closing(const std::string& month) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.
   virtual Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) = 0;
   virtual Result<PastJob> past_job(JobId job) = 0;

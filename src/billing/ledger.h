@@ -13,33 +13,34 @@
 // The floor of a queue is its guarantee in GPUs less those of its children. Which part of it is not used, which GPUs
 // back it, and who borrows from whom follow from the amounts alone, in five steps at each instant (docs/billing.md):
 //
-//  1. Unused floor of a queue and model: the floor stated for the model less what jobs within use; of a floor that
+//  1. Unused floor of a queue and model: the floor stated for the model less what its jobs within use; of a floor that
 //     names no model, what is left over of it.
-//  2. The pool of a model: what is idle (not failed, not drained) and what is borrowed. It backs unused floors of that
-//     model first, in proportion if it is smaller. What is left backs the floors without a model, model by model in the
-//     order of their names, in proportion.
-//  3. Own jobs first: the borrowed use in a queue or below it lies on that queue's backed unused floor, deepest first.
+//  2. The pool of a model: what is idle (not failed, not drained) and what is borrowed, without burst pools. It backs
+//     unused floors of that model first, in proportion if it is smaller. What is left backs the floors without a model,
+//     model by model in the order of their names, in proportion.
+//  3. Own jobs first. Leaf by leaf in the order of their paths, borrowed use lies on the backed unused floor of the
+//     leaf, then of its parent, and so on up.
 //  4. Other borrowed use lies on GPUs that back no floor as long as there are any (burst), shared in proportion; the
 //     rest is lent by the remaining backed floors, in proportion.
 //  5. Lenders and borrowers are paired in the order of their paths.
 //
-// "In proportion" is by running sums: the first n of N get floor(total * sum of n / sum of N). Amounts are thousandths
-// of GPUs, so no GPU-millisecond is lost or counted twice.
+// "In proportion" is by running sums in the order of the paths: the first n of N get floor(total * sum of n / sum of
+// N). Amounts are thousandths of GPUs, so no GPU-millisecond is lost or counted twice.
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
-#include "base/result.h"
+#include "billing/billed_job.h"
+#include "billing/invoice.h"
 #include "model/event.h"
 #include "model/price_book.h"
 
 namespace berth::billing {
-
-struct FleetAccounts;
 
 // The part of the log that is counted, and the instants at which it is split (price changes). Requires: the cuts are
 // ascending and inside.
@@ -51,10 +52,10 @@ struct Window {
 
 // What a job used between two cuts.
 struct JobUse {
-  JobId job;
-  std::uint32_t part = 0;  // number of cuts before it
-  std::string model;       // empty: no GPUs
-  std::string slice;       // MIG profile
+  JobId job = {};
+  std::uint32_t part = 0;   // number of cuts before it
+  std::uint16_t model = 0;  // index into Ledger::names(); 0: cores and memory of its tasks
+  std::uint16_t slice = 0;  // MIG profile, likewise; 0: whole GPUs
   bool guaranteed = false;
   std::int64_t gpu_milli_ms = 0;
   std::int64_t units_milli_ms = 0;  // whole GPUs, or MIG instances
@@ -62,7 +63,7 @@ struct JobUse {
   std::int64_t memory_mib_ms = 0;
 };
 
-// What became of the floor of a queue between two cuts; the use of it is in JobUse.
+// What became of the floor of a queue between two cuts; the use by jobs within is in JobUse.
 struct FloorUse {
   std::string queue;
   std::uint32_t part = 0;
@@ -70,6 +71,175 @@ struct FloorUse {
   std::string borrower;  // empty: idle
   bool own = false;      // the borrower is the queue or below it
   std::int64_t gpu_milli_ms = 0;
+};
+
+struct Correction : BillCorrected {
+  Seq seq = 0;
+  Timestamp time;
+};
+
+class Ledger {
+ public:
+  explicit Ledger(Window window);
+
+  // Requires: the events are those of the log from its first one on, in their order.
+  void apply(const EventRecord& record);
+  // Counts until `now`, or the end of the window. Requires: no event of an earlier time follows.
+  void advance(Timestamp now);
+  // Lets what is read below be as of `until`, if nothing changes between the last event and then. Events that follow
+  // are counted as if it had not been called.
+  void look_ahead(Timestamp until);
+
+  const Window& window() const { return window_; }
+  Timestamp counted_until() const;
+  // The first and the last event within the window; 0: none.
+  Seq first_seq() const { return first_seq_; }
+  Seq last_seq() const { return last_seq_; }
+  bool simulated() const { return simulated_; }
+
+  std::vector<JobUse> jobs() const;      // by job and part; of running jobs until counted_until()
+  std::vector<FloorUse> floors() const;  // by queue, part, model and borrower
+  std::vector<FleetAccounts> fleet() const;
+  const BilledJob& job(JobId id) const { return jobs_.at(id).facts; }
+  const std::string& name(std::uint16_t index) const { return names_[index]; }
+  const std::vector<Correction>& corrections() const { return corrections_; }  // made within the window
+  // The price books that were applied until the end of the window and after it, by version.
+  const std::map<std::uint64_t, PriceBook>& books() const { return books_; }
+  const std::string& cluster() const { return cluster_; }
+
+  // Checks that the accounts of each model add up to its capacity, now and in sum (P12). Returns what differs.
+  std::optional<std::string> check() const;
+
+ private:
+  struct Gpu {
+    std::uint16_t model = 0;
+    std::int64_t capacity = 0;  // 1000, or 0 once it is gone from its node
+    std::int64_t used = 0;
+    bool healthy = true;
+  };
+  struct Node {
+    std::string pool;
+    std::vector<Gpu> gpus;
+    NodeStatus status = NodeStatus::kReady;
+    bool cordoned = false;
+    bool burst = false;
+  };
+  struct Charge {
+    bool guaranteed = false;
+    std::vector<TaskPlacement> placements;
+  };
+  struct Job {
+    BilledJob facts;
+    std::uint32_t queue = 0;
+    std::vector<std::uint16_t> slices;  // of each group: its MIG profile
+    std::vector<Charge> charges;
+    std::vector<JobUse> rates;  // amounts per millisecond, by model, slice and guaranteed
+    std::vector<JobUse> uses;   // of the present part
+    Timestamp since;
+    bool used = false;  // within the window
+  };
+  // Rates are in thousandths of GPUs.
+  struct PerModel {
+    std::int64_t within = 0;
+    std::int64_t borrowed = 0;           // outside burst pools
+    std::int64_t borrowed_in_burst = 0;  // in burst pools
+  };
+  struct Queue {
+    std::string path;
+    std::optional<std::uint32_t> parent;
+    ResourceAmounts configured;
+    std::int64_t decay_s = 0;
+    ResourceAmounts guaranteed;           // in force; less than configured after guarantee decay
+    std::vector<std::int64_t> own_floor;  // by model
+    std::int64_t own_any = 0;             // of the floor that names no model
+    std::vector<PerModel> use;            // by model
+  };
+  struct Model {
+    std::int64_t idle = 0;
+    std::int64_t idle_in_burst = 0;
+    std::int64_t drained = 0;
+    std::int64_t failed = 0;
+    std::int64_t capacity = 0;
+    std::int64_t within = 0;
+    FleetAccounts now;  // rates
+    FleetAccounts sum;
+  };
+  // A part of a floor: lender, borrower (or the lender itself where it is idle), model.
+  struct Share {
+    std::uint32_t lender = 0;
+    std::uint32_t borrower = 0;
+    std::uint16_t model = 0;
+    bool idle = false;
+    bool own = false;
+    auto operator<=>(const Share&) const = default;
+  };
+  using Shares = std::vector<std::pair<Share, std::int64_t>>;
+
+  template <class T>
+  void on(const T&) {}
+  void on(const ClusterConfigured& event);
+  void on(const GuaranteeChanged& event);
+  void on(const NodeRegistered& event);
+  void on(const NodeStatusChanged& event);
+  void on(const NodeCordoned& event);
+  void on(const GpuHealthChanged& event);
+  void on(const JobSubmitted& event);
+  void on(const AttemptStarted& event);
+  void on(const AttemptGrown& event);
+  void on(const ChargePromoted& event);
+  void on(const AttemptShrunk& event);
+  void on(const AttemptEnded& event);
+  void on(const JobFinished& event);
+  void on(const PricesApplied& event) { books_.emplace(event.version, event.book); }
+
+  std::uint16_t name_index(const std::string& name);
+  std::uint32_t queue_index(const std::string& path);
+  Model& model(std::uint16_t index);
+  PerModel& use_of(std::uint32_t queue, std::uint16_t model);
+  void configure_floors();
+  void set_floor(Queue& queue, const std::vector<std::uint32_t>& children);
+
+  bool counts() const { return now_ >= window_.from && now_ < window_.to; }
+  Timestamp next_edge() const;
+  std::int64_t ahead() const;  // milliseconds
+  void flow(std::int64_t ms);
+  void settle(JobId id, Job& job);
+  void settle_all();
+  void count_charge(JobId id, Job& job, const Charge& charge, int sign);
+  void count_task(Job& job, bool guaranteed, const TaskPlacement& task, int sign);
+  void count_gpu(const Node& node, const Gpu& gpu, int sign);
+  template <class Change>
+  void change_node(NodeId id, Change&& change);
+
+  void share_out();
+  void back_floors(std::vector<std::vector<std::int64_t>>& backed) const;
+  void share_model(std::uint16_t index, const std::vector<std::int64_t>& backed, Model& model);
+
+  Window window_;
+  Timestamp now_;
+  Timestamp look_;
+  std::uint32_t part_ = 0;
+  Seq first_seq_ = 0;
+  Seq last_seq_ = 0;
+  bool simulated_ = false;
+  bool dirty_ = true;
+  std::string cluster_;
+  std::vector<std::string> names_{""};
+  std::map<std::string, std::uint16_t, std::less<>> name_indexes_{{"", 0}};
+  std::vector<std::uint16_t> models_by_name_;  // indexes of names_ that are GPU models
+  std::vector<std::uint32_t> queues_by_path_;
+  std::vector<Queue> queues_;
+  std::map<std::string, std::uint32_t, std::less<>> queue_indexes_;
+  std::vector<std::string> burst_pools_;
+  std::vector<Node> nodes_;
+  std::map<JobId, Job> jobs_;  // live jobs, and those that used something within the window
+  std::map<JobId, Job*> running_;
+  std::map<std::uint16_t, Model> models_;
+  Shares shares_;  // rates, of the present instant
+  std::vector<JobUse> done_;
+  std::map<std::pair<Share, std::uint32_t>, std::int64_t> floor_sums_;  // by share and part
+  std::vector<Correction> corrections_;
+  std::map<std::uint64_t, PriceBook> books_;
 };
 
 }  // namespace berth::billing

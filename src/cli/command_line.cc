@@ -460,6 +460,21 @@ void Declarations::declare_cluster() {
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
   add_list(accounting, usage->show);
 
+  auto bill = std::make_shared<BillOptions>();
+  CLI::App& billing = command("Cluster", "bill", "What a queue costs in a month, and what it is expected to cost",
+                              "berth bill research --month 2026-11 --by user\n"
+                              "  berth bill --by label --label model -o csv\n"
+                              "  berth bill --month 2026-10 --prices other.yaml",
+                              bill);
+  billing.add_option("QUEUE", bill->queue, "this queue and those below it (the whole cluster)");
+  billing.add_option("--month", bill->month, "a month of UTC, such as 2026-11 (the present one)")->type_name("MONTH");
+  one_of(billing.add_option("--by", bill->by, "one line for each of these (queue)"),
+         {"queue", "user", "job", "model", "label", "kind"});
+  billing.add_option("--label", bill->label, "with --by label: the key of the labels")->type_name("KEY");
+  billing.add_option("--prices", bill->prices, "by the prices of this file; nothing is stored")->type_name("FILE");
+  billing.add_flag("--close", bill->close, "close the month first: its bills stay as they are for good");
+  add_format(billing, bill->format, {"table", "json", "csv"});
+
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
       command("Cluster", "events", "What happened, event by event", "berth events -f --job 17", events);
@@ -495,6 +510,15 @@ void Declarations::declare_others() {
       ->required()
       ->type_name("FILE");
   add_format(comparing, diff->format, kShort);
+
+  auto prices = std::make_shared<PricesOptions>();
+  CLI::App& pricing = command("Configuration", "prices", "The price book: show it, compare it, put one in force",
+                              "berth prices apply prices.yaml\n  berth prices diff prices.yaml\n"
+                              "  berth prices > prices.yaml",
+                              prices);
+  one_of(pricing.add_option("ACTION", prices->action, "show, apply or diff (show)"), {"show", "apply", "diff"});
+  pricing.add_option("FILE", prices->file, "price book; - is standard input");
+  add_format(pricing, prices->format, kShort);
 
   auto check = std::make_shared<CheckOptions>();
   CLI::App& checking = command(

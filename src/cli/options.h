@@ -188,6 +188,20 @@ struct UsageOptions {
   std::string from, to;
   std::string by = {};  // queue, user or job; empty: by queue, user and GPU model
 };
+struct PricesOptions {
+  std::string action = "show";  // or apply, diff
+  std::string file;
+  Format format = Format::kTable;
+};
+struct BillOptions {
+  std::string queue;   // empty: the root
+  std::string month;   // empty: the present one
+  std::string by;      // empty: queue
+  std::string label;   // with by label: its key
+  std::string prices;  // file with other prices; empty: those in force
+  bool close = false;  // close the month first
+  Format format = Format::kTable;
+};
 struct ApplyOptions {
   std::string file;
   std::int64_t if_version = -1;  // -1: whatever version is in force
@@ -225,11 +239,11 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command =
-    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
-                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, WhoamiOptions, CapacityOptions,
-                 AdviseOptions, EventsOptions, UsageOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
+                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
+                             WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions, PricesOptions,
+                             BillOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
+                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

@@ -13,6 +13,7 @@
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
 #include "control/node_identity.h"
+#include "daemon/budget_watch.h"
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
@@ -146,12 +147,14 @@ class Daemon::Impl {
     measure();
     if (auto served = serve(); !served) return served;
     log_check_.start();
+    budgets_ = std::make_unique<BudgetWatch>(*reader_, service_->billing_desk(), inbox_, clock_);
     retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished, clock_);
     return {};
   }
 
   void stop() {
     retention_.reset();
+    budgets_.reset();
     if (server_) server_->stop(kStopGrace);
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
@@ -292,6 +295,7 @@ class Daemon::Impl {
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<DaemonService> service_;
+  std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<http::Server> server_;
 };
 

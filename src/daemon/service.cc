@@ -53,6 +53,7 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       clock_(clock),
       sampler_(sampler),
       facts_(std::move(facts)),
+      desk_(log),
       output_kept_(std::move(output_kept)) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
@@ -235,6 +236,23 @@ Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
     }
   });
   return report;
+}
+
+Result<billing::Invoice> DaemonService::bill(const api::BillQuestion& question) {
+  BillingFacts billing;
+  bool known = false;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    billing = billing_facts(state, now(state));
+    known = state.queue_at(question.queue) != nullptr;
+  });
+  if (!known) return not_found("no such queue '" + question.queue.substr(0, 200) + "'");
+  return desk_.bill(question, billing);
+}
+
+Result<MonthClosed> DaemonService::closing(const std::string& month) {
+  BillingFacts billing;
+  reader_.read([&](state::State& state, const billing::Meter&) { billing = billing_facts(state, now(state)); });
+  return desk_.closing(month, billing);
 }
 
 Result<std::vector<api::PastJob>> DaemonService::history(std::uint64_t before, std::size_t limit) {

@@ -7,6 +7,7 @@
 
 #include "api/service.h"
 #include "backend/backend.h"
+#include "daemon/billing_desk.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
@@ -31,6 +32,9 @@ class DaemonService final : public api::Service {
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
   Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
+  Result<billing::Invoice> bill(const api::BillQuestion& question) override;
+  Result<MonthClosed> closing(const std::string& month) override;
+  BillingDesk& billing_desk() { return desk_; }
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override;
@@ -53,6 +57,7 @@ class DaemonService final : public api::Service {
   ServerClock& clock_;
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::ServerFacts facts_;
+  BillingDesk desk_;
   const std::string output_kept_;  // how long output of a finished job is kept, in words
 };
 

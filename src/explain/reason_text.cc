@@ -8,6 +8,7 @@
 #include "explain/text_list.h"
 #include "explain/unavailable.h"
 #include "explain/why.h"
+#include "model/document/quantity.h"
 #include "state/impossible.h"
 
 namespace berth::explain {
@@ -21,6 +22,18 @@ using state::State;
 // if the reason names none.
 std::string other_job(const Words& words, const Reason& reason) {
   return reason.job.valid() ? words.job(reason.job) : std::string("another job");
+}
+
+// "waits: the budget of queue research is used up until 2026-12-01: 20012.5 of 20000 GPU-hours of 2026-11"
+std::string budget_text(const Words& words, const Reason& reason) {
+  const state::QueueState& queue = words.state().queue(reason.queue);
+  const bool money = queue.budget && queue.budget->money_micro != 0;
+  const auto amount = [&](std::int64_t n) { return money ? money_text(n) : document::milli_text(n); };
+  const std::string unit = money ? words.state().prices().currency : std::string("GPU-hours");
+  const bool borrows = queue.budget && queue.budget->when_used_up == BudgetAction::kStopBorrowing;
+  return "waits: " + std::string(borrows ? "it would borrow, and " : "") + "the budget of " +
+         words.queue(reason.queue) + " is used up until " + to_iso8601(queue.budget_mark.until).substr(0, 10) + ": " +
+         amount(reason.used) + " of " + amount(reason.limit) + " " + unit + " of " + queue.budget_mark.month;
 }
 
 // "waits: it would fit on node n1, but "
@@ -273,6 +286,8 @@ std::string reason_text(const Words& words, const JobState& job, const Reason& r
       return containers_text(reason);
     case ReasonCode::kPorts:
       return ports_of_reason(words, reason);
+    case ReasonCode::kBudget:
+      return budget_text(words, reason);
     case ReasonCode::kParent:
       return "runs through its replicas or elements";
   }

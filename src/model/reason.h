@@ -39,6 +39,7 @@ enum class ReasonCode {
   // It has an image. The nodes that run containers can never hold it; other nodes could.
   kContainers,
   kPorts,  // it would fit, but another job uses its port there
+  kBudget,  // the budget of a queue on the path to the root is used up, and stops it
 };
 
 // What holds of a reason code whatever the numbers are. One row per code, in the order of the enum.
@@ -98,6 +99,7 @@ inline constexpr auto kRows = std::to_array<ReasonInfo>({
     {Code::kNuma,                    "numa",                    false,   Places::kRule, false,   Park::kOneGroup},
     {Code::kContainers,              "containers",              kNever,  Places::kRule, false,   Park::kOneGroup},
     {Code::kPorts,                   "ports",                   false,   Places::kRule, false,   Park::kNot},
+    {Code::kBudget,                  "budget",                  false,   Places::kNot,  false,   Park::kNot},
 });
 // clang-format on
 

@@ -37,6 +37,7 @@ constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
     {Verb::kSeeServer,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
     {Verb::kConfirmClock,     {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
     {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
+    {Verb::kManageBilling,    {kNo, kNo, kNo, kNo, kAll, kNo, kNo, kAll}},
 }};
 // clang-format on
 

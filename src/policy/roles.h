@@ -28,6 +28,7 @@ enum class Verb : std::uint8_t {
   kSeeServer,         // status, metrics, capacity, advice
   kConfirmClock,      // say that the wall clock is right
   kManageTokens,      // create, list and revoke tokens
+  kManageBilling,     // put prices in force, close months
 };
 
 // On which objects of its queue and the queues below a role has a verb.
@@ -44,6 +45,6 @@ Reach reach_of(Role role, Verb verb);
 namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
-                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens");
+                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

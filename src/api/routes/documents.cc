@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
+#include "model/document/price_document.h"
 
 namespace berth::api {
 namespace {
@@ -38,6 +39,19 @@ Result<ClusterConfig> decode_config(const http::Request& request) {
 boost::json::value job_document(const JobSpec& spec) { return to_value(document::job_node(spec)); }
 
 boost::json::value config_document(const ClusterConfig& config) { return to_value(document::config_node(config)); }
+
+Result<PriceBook> decode_prices(const http::Request& request) {
+  if (auto ok = check_json(request); !ok) return ok.error();
+  return document::read_prices(request.body, kFile);
+}
+
+boost::json::value price_document(const PriceBook& book) { return to_value(document::price_node(book)); }
+
+std::string price_yaml(const PriceBook& book) { return document::prices_to_yaml(book); }
+
+std::vector<std::string> price_changes(const PriceBook& from, const PriceBook& to) {
+  return document::diff_prices(from, to);
+}
 
 std::string config_yaml(const ClusterConfig& config) { return document::config_to_yaml(config); }
 

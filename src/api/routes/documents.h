@@ -9,15 +9,21 @@
 #include "base/result.h"
 #include "model/cluster_config.h"
 #include "model/job.h"
+#include "model/price_book.h"
 
 namespace berth::api {
 
 Result<JobSpec> decode_job(const http::Request& request);
 Result<ClusterConfig> decode_config(const http::Request& request);
 
+Result<PriceBook> decode_prices(const http::Request& request);
+
 boost::json::value job_document(const JobSpec& spec);
 boost::json::value config_document(const ClusterConfig& config);
 std::string config_yaml(const ClusterConfig& config);
+boost::json::value price_document(const PriceBook& book);
+std::string price_yaml(const PriceBook& book);
+std::vector<std::string> price_changes(const PriceBook& from, const PriceBook& to);
 std::vector<std::string> config_changes(const ClusterConfig& from, const ClusterConfig& to);
 
 }  // namespace berth::api

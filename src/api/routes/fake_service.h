@@ -19,6 +19,8 @@
 #include "api/http/authenticator.h"
 #include "api/http/dispatch.h"
 #include "api/routes/routes.h"
+#include "billing/ledger.h"
+#include "billing/rate.h"
 #include "control/iteration.h"
 
 namespace berth::api {
@@ -188,6 +190,25 @@ class FakeService : public Service {
     report.rows.push_back({"b", "bob", "H100", true, 333});
     report.capacity_gpu_milli_ms = 1'500'333;
     return report;
+  }
+  Result<billing::Invoice> bill(const BillQuestion& question) override {
+    ++looks;
+    const auto month = question.month.empty() ? month_at(now) : month_of(question.month);
+    if (!month) return invalid("month: no month");
+    const PriceBook book = question.prices.value_or(state.prices());
+    if (book.empty()) return conflict("no prices are in force yet");
+    billing::Ledger ledger(billing::window_of(*month, book));
+    for (const EventRecord& event : log) ledger.apply(event);
+    ledger.look_ahead(now);
+    return billing::make_invoice(ledger, {question.queue, *month, book, state.price_version()});
+  }
+  Result<MonthClosed> closing(const std::string& month) override {
+    ++looks;
+    MonthClosed closed;
+    closed.month = month;
+    closed.price_version = state.price_version();
+    closed.hash = std::string(64, '0');
+    return closed;
   }
   Result<std::vector<PastJob>> history(std::uint64_t before, std::size_t limit) override {
     ++looks;

@@ -17,6 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr const char* kPrices =
+    R"({"currency":"EUR","prices":[{"valid_from":"2023-01-01","gpus":{"H100":{"floor":2.5,"burst":3}},)"
+    R"("cpu_core":0.02,"adjustments":{"batch":-20}}]})";
 constexpr const char* kJob = R"({"name":"train","queue":"a","tasks":2,"gpus":2,"command":["python3","train.py"]})";
 constexpr const char* kBigJob = R"({"name":"big","queue":"b/nlp","user":"bob","gpus":8,"command":["run"]})";
 constexpr const char* kConfig = R"({"gpu_models":{"H100":{"memory":"80GiB"}},"queues":{"a":{"weight":2},)"
@@ -108,6 +111,12 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"getUsage", {.target = "/v1/usage?from=2023-01-01&to=2024-01-01T00:00:00Z"}},
       {"listEvents", {.target = "/v1/events?from=1&limit=1000"}},
       {"getSnapshot", {.target = "/v1/snapshot"}},
+      {"diffPrices", {.method = "POST", .target = "/v1/prices/diff", .body = kPrices}},
+      {"putPrices", {.method = "PUT", .target = "/v1/prices", .body = kPrices}},
+      {"getPrices", {.target = "/v1/prices"}},
+      {"tryBill", {.method = "POST", .target = "/v1/bill?by=user", .body = kPrices}},
+      {"getBill", {.target = "/v1/bill?by=job&month=2023-11"}},
+      {"closeMonth", {.method = "POST", .target = "/v1/months/2023-10/close"}},
       {"fenceNode", {.method = "POST", .target = "/v1/nodes/n1/fence"}},
       {"putConfig", {.method = "PUT", .target = "/v1/config", .body = kConfig}},
   };
@@ -738,6 +747,12 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"createToken", {}},
       {"listTokens", {}},
       {"revokeToken", {}},
+      {"getPrices", {"ann", "aud", "bob", "eve", "lea", "ops"}},
+      {"putPrices", {}},
+      {"diffPrices", {}},
+      {"getBill", {"ann", "aud", "bob", "lea", "ops"}},
+      {"tryBill", {"ann", "aud", "bob", "lea", "ops"}},
+      {"closeMonth", {}},
       {"getConfig", {"aud", "ops"}},
       {"diffConfig", {"aud", "ops"}},
       {"putConfig", {}},

@@ -8,12 +8,14 @@ namespace berth::api {
 void add_job_schemas(boost::json::object& schemas);
 void add_cluster_schemas(boost::json::object& schemas);
 void add_document_schemas(boost::json::object& schemas);
+void add_billing_schemas(boost::json::object& schemas);
 
 inline boost::json::object all_schemas() {
   boost::json::object schemas;
   add_cluster_schemas(schemas);
   add_job_schemas(schemas);
   add_document_schemas(schemas);
+  add_billing_schemas(schemas);
   return schemas;
 }
 

@@ -13,6 +13,7 @@ std::optional<Reason> over_quota(const State& state, const JobState& job, const 
                                  const Amounts& in_burst) {
   if (auto reason = over_max(state, job.queue, asked)) return reason;
   if (auto reason = over_user_limit(state, job, asked)) return reason;
+  if (auto reason = over_budget(state, job.queue, asked)) return reason;
   return over_lending(state, job.queue, asked, in_burst);
 }
 
@@ -21,7 +22,7 @@ std::optional<Reason> over_quota(const State& state, const JobState& job, const 
 bool depends_on_model(const State& state, QueueId queue) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& q = state.queue(id);
-    if (!q.keepers.empty()) return true;
+    if (!q.keepers.empty() || q.budget_stops(BudgetAction::kStopBorrowing)) return true;
     for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
       if (q.max[dim] != kUnlimited) return true;
     }
@@ -92,6 +93,7 @@ std::optional<Reason> refuses_growth(const State& state, const JobState& job,
   for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
     if (auto reason = over_user_gpus(state.queue(id), job.spec.user, asked)) return reason;
   }
+  if (auto reason = over_budget(state, job.queue, asked)) return reason;
   return over_lending(state, job.queue, asked, in_burst);
 }
 

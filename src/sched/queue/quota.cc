@@ -176,6 +176,22 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
   return std::nullopt;
 }
 
+std::optional<Reason> over_budget(const State& state, QueueId queue, const Amounts& asked) {
+  for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
+    const QueueState& q = state.queue(id);
+    const bool stops = q.budget_stops(BudgetAction::kStopStarting) ||
+                       (q.budget_stops(BudgetAction::kStopBorrowing) && !within_guarantee(state, queue, asked));
+    if (!stops) continue;
+    Reason reason;
+    reason.code = ReasonCode::kBudget;
+    reason.queue = id;
+    reason.used = q.budget_mark.used;
+    reason.limit = q.budget_mark.limit;
+    return reason;
+  }
+  return std::nullopt;
+}
+
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
   const QueueState& q = state.queue(queue);
   if (q.guaranteed.stated == 0) return false;  // most queues: saves the sum of what is within

@@ -38,6 +38,10 @@ std::optional<Reason> over_user_gpus(const state::QueueState& queue, const std::
 std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked,
                                    const Amounts& in_burst);
 
+// Returns the refusal of the first queue on the quota path whose budget is used up and stops a start or growth of
+// `asked`: any, or one beyond the guarantees.
+std::optional<Reason> over_budget(const state::State& state, QueueId queue, const Amounts& asked);
+
 // Returns true if `asked` more at `queue` would be inside its guarantee. Nominations count as used.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
 // Returns the queues on the quota path, from `queue` up, whose guarantee has room for a start of `asked`.

@@ -13,6 +13,7 @@ const kReasons: Record<string, string> = {
   'quota-max': 'a ceiling of its queues is reached',
   'quota-lent-out': 'idle GPUs are kept back by a lending limit',
   'user-limit': 'a limit per user is used up',
+  budget: 'a budget is used up',
   'behind-queue-head': 'the first job of its queue goes first',
   'would-delay-reservation': 'free GPUs are reserved for a job before it',
   'waits-for-victims': 'others are leaving to make room for it',

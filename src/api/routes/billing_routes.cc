@@ -1,0 +1,271 @@
+// Prices, bills, and the closing of months.
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "api/routes/access.h"
+#include "api/routes/documents.h"
+#include "api/routes/json_text.h"
+#include "api/routes/request_reading.h"
+#include "api/routes/route_groups.h"
+#include "base/checked.h"
+#include "billing/rate.h"
+
+namespace berth::api {
+namespace {
+
+namespace json = boost::json;
+using http::Access;
+using http::Method;
+using http::Request;
+using http::Responder;
+
+const std::vector<std::string> kPriceTypes = {"application/json", "application/yaml"};
+
+struct PricesInForce {
+  PriceBook book;
+  std::uint64_t version = 0;
+};
+
+PricesInForce prices_in_force(Service& service) {
+  PricesInForce in_force;
+  service.read([&](const View& view) { in_force = {view.state.prices(), view.state.price_version()}; });
+  return in_force;
+}
+
+void get_prices(Service& service, const Responder& responder) {
+  const PricesInForce in_force = prices_in_force(service);
+  json::object answer{{"version", in_force.version}};
+  if (in_force.version > 0) answer["prices"] = price_document(in_force.book);
+  answer["yaml"] = in_force.version > 0 ? price_yaml(in_force.book) : std::string();
+  responder.send(json_answer(answer));
+}
+
+void put_prices(Service& service, const Request& request, const Responder& responder) {
+  auto book = decode_prices(request);
+  if (!book) {
+    responder.fail(book.error());
+    return;
+  }
+  service.submit(ApplyPrices{std::move(*book), request.subject}, [responder](const Result<control::Reply>& reply) {
+    if (reply)
+      responder.send(json_answer(json::object{{"version", reply->version}, {"unchanged", reply->unchanged}}));
+    else
+      responder.fail(reply.error());
+  });
+}
+
+void diff_prices(Service& service, const Request& request, const Responder& responder) {
+  const auto book = decode_prices(request);
+  if (!book) {
+    responder.fail(book.error());
+    return;
+  }
+  const PricesInForce in_force = prices_in_force(service);
+  json::array changes;
+  for (const std::string& line : price_changes(in_force.book, *book)) changes.emplace_back(line);
+  responder.send(json_answer(json::object{{"version", in_force.version}, {"changes", std::move(changes)}}));
+}
+
+json::object row_view(const billing::BillRow& row, billing::BillBy by) {
+  json::object view{{"name", row.name}};
+  if (by == billing::BillBy::kJob) view["job_name"] = row.job_name;
+  view["floor_used_gpu_milli_ms"] = row.floor_used;
+  view["floor_idle_gpu_milli_ms"] = row.floor_idle;
+  view["floor_lent_gpu_milli_ms"] = row.floor_lent;
+  view["burst_gpu_milli_ms"] = row.burst;
+  view["amount"] = money_text(row.amount_micro);
+  view["amount_micro"] = row.amount_micro;
+  return view;
+}
+
+json::object accounts_view(const billing::FleetAccounts& one) {
+  return {{"gpu_model", one.model},       {"floor_used", one.floor_used}, {"floor_idle", one.floor_idle},
+          {"floor_lent", one.floor_lent}, {"burst", one.burst},           {"unowned", one.unowned},
+          {"drained", one.drained},       {"failed", one.failed},         {"capacity", one.capacity}};
+}
+
+// What the month would cost if it went on as it did.
+std::int64_t expected_micro(const billing::Invoice& invoice, const Month& month) {
+  const std::int64_t counted = invoice.to - invoice.from;
+  if (counted <= 0) return invoice.total_micro;
+  const Int128 whole = Int128{invoice.total_micro} * (month.end - month.begin) / counted;
+  return static_cast<std::int64_t>(whole);
+}
+
+// Keeps the lines that the subject may see: all of its queues, or those of its own jobs.
+void keep_visible(const Request& request, billing::Invoice& invoice) {
+  if (policy::authorize(request.principal, policy::Verb::kSeeUsage, {}).allowed) return;
+  std::erase_if(invoice.lines, [&](const billing::InvoiceLine& line) {
+    return !policy::authorize(request.principal, policy::Verb::kSeeUsage, {line.queue, line.user}).allowed;
+  });
+  invoice.fleet.clear();
+  invoice.total_micro = 0;
+  for (const billing::InvoiceLine& line : invoice.lines)
+    invoice.total_micro = checked_add(invoice.total_micro, line.amount_micro);
+}
+
+json::object bill_view(const billing::Invoice& invoice, billing::BillBy by, const std::string& label) {
+  const auto month = month_of(invoice.month);
+  json::array rows;
+  for (const billing::BillRow& row : billing::bill_rows(invoice, by, label)) rows.push_back(row_view(row, by));
+  json::array fleet;
+  for (const billing::FleetAccounts& one : invoice.fleet) fleet.push_back(accounts_view(one));
+  json::object view{{"month", invoice.month},           {"queue", invoice.queue},
+                    {"from", to_iso8601(invoice.from)}, {"to", to_iso8601(invoice.to)},
+                    {"currency", invoice.currency},     {"price_version", invoice.price_version},
+                    {"simulated", invoice.simulated},   {"by", name_of(by)}};
+  view["number"] = invoice.number;
+  view["hash"] = invoice.hash;
+  if (!invoice.number.empty()) view["closed"] = to_iso8601(invoice.closed);
+  view["items"] = std::move(rows);
+  view["total"] = money_text(invoice.total_micro);
+  view["total_micro"] = invoice.total_micro;
+  view["expected_micro"] = month ? expected_micro(invoice, *month) : invoice.total_micro;
+  view["fleet"] = std::move(fleet);
+  return view;
+}
+
+void answer_bill(Service& service, const Request& request, const Responder& responder, std::optional<PriceBook> book) {
+  const auto by = enum_from_name<billing::BillBy>(request.query_value("by").value_or("queue"));
+  const std::string label = text_of(request, "label");
+  if (by == billing::BillBy::kLabel && label.empty()) {
+    responder.fail(invalid("label is missing: give the key of the labels, such as label=model"));
+    return;
+  }
+  auto invoice = service.bill({text_of(request, "queue"), text_of(request, "month"), std::move(book)});
+  if (!invoice) {
+    responder.fail(invoice.error());
+    return;
+  }
+  keep_visible(request, *invoice);
+  responder.send(json_answer(bill_view(*invoice, *by, label)));
+}
+
+void try_bill(Service& service, const Request& request, const Responder& responder) {
+  auto book = decode_prices(request);
+  if (!book) {
+    responder.fail(book.error());
+    return;
+  }
+  answer_bill(service, request, responder, std::move(*book));
+}
+
+void close_month(Service& service, const Request& request, const Responder& responder) {
+  auto closing = service.closing(request.path_params.at("month"));
+  if (!closing) {
+    responder.fail(closing.error());
+    return;
+  }
+  closing->user = request.subject;
+  json::object answer{{"month", closing->month},
+                      {"number", closing->month},
+                      {"hash", closing->hash},
+                      {"total", money_text(closing->total_micro)},
+                      {"price_version", closing->price_version}};
+  service.submit(CloseMonth{std::move(*closing)}, [responder, answer](const Result<control::Reply>& reply) {
+    if (reply)
+      responder.send(json_answer(answer));
+    else
+      responder.fail(reply.error());
+  });
+}
+
+std::vector<http::ParameterDoc> bill_parameters() {
+  http::ParameterDoc by = http::query_parameter("by", "What the rows have in common; queue if absent.");
+  by.values = {"queue", "user", "job", "model", "label", "kind"};
+  return {http::query_parameter("queue", "The queue that is billed with all below it; the root if absent."),
+          http::query_parameter("month", "A month of UTC, such as 2026-11; the present one if absent."), by,
+          http::query_parameter("label", "With by=label: the key of the labels.")};
+}
+
+std::vector<http::ResponseDoc> bill_responses() {
+  return {{.status = 200, .description = "The bill.", .schema = "Bill"},
+          {.status = 400, .description = "The month is none, or a GPU model that was used has no price."},
+          {.status = 404, .description = "There is no such queue."},
+          {.status = 409, .description = "No prices are in force."}};
+}
+
+void add_price_routes(http::Router& router, Service& service) {
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/prices",
+              .access = Access::kToken,
+              .threads = http::Threads::kReads,
+              .doc = {.operation_id = "getPrices",
+                      .summary = "The price book in force, as JSON and as YAML.",
+                      .responses = {{.status = 200, .description = "The prices.", .schema = "Prices"}},
+                      .tags = {"billing"}},
+              .handler = [&service](const Request&, const Responder& to) { get_prices(service, to); }});
+  router.add(
+      {.method = Method::kPut,
+       .pattern = "/v1/prices",
+       .access = Access::kToken,
+       .doc = {.operation_id = "putPrices",
+               .summary = "Puts a price book in force, as a whole.",
+               .responses = {{.status = 200, .description = "It is in force.", .schema = "ConfigApplied"},
+                             {.status = 400, .description = "The document is malformed or breaks a rule."}},
+               .description = "The document is that of docs/billing.md. A closed month keeps its prices.",
+               .tags = {"billing"},
+               .request_schema = "PriceDocument",
+               .request_types = kPriceTypes},
+       .handler = [&service](const Request& request, const Responder& to) { put_prices(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/prices/diff",
+       .access = Access::kToken,
+       .threads = http::Threads::kReads,
+       .doc = {.operation_id = "diffPrices",
+               .summary = "What putting a price book in force would change.",
+               .responses = {{.status = 200, .description = "One line per change.", .schema = "PriceDiff"},
+                             {.status = 400, .description = "The document is malformed or breaks a rule."}},
+               .tags = {"billing"},
+               .request_schema = "PriceDocument",
+               .request_types = kPriceTypes},
+       .handler = [&service](const Request& request, const Responder& to) { diff_prices(service, request, to); }});
+}
+
+}  // namespace
+
+void add_billing_routes(http::Router& router, Service& service) {
+  add_price_routes(router, service);
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/bill",
+              .access = Access::kToken,
+              .threads = http::Threads::kLongReads,
+              .doc = {.operation_id = "getBill",
+                      .summary = "The bill of a queue for a month, summed up.",
+                      .responses = bill_responses(),
+                      .description = "Amounts are exact in millionths of the currency. A member sees its own jobs.",
+                      .tags = {"billing"},
+                      .parameters = bill_parameters()},
+              .handler = [&service](const Request& request, const Responder& to) {
+                answer_bill(service, request, to, std::nullopt);
+              }});
+  router.add({.method = Method::kPost,
+              .pattern = "/v1/bill",
+              .access = Access::kToken,
+              .threads = http::Threads::kLongReads,
+              .doc = {.operation_id = "tryBill",
+                      .summary = "The same by another price book; nothing is stored.",
+                      .responses = bill_responses(),
+                      .tags = {"billing"},
+                      .parameters = bill_parameters(),
+                      .request_schema = "PriceDocument",
+                      .request_types = kPriceTypes},
+              .handler = [&service](const Request& request, const Responder& to) { try_bill(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/months/{month}/close",
+       .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
+       .doc = {.operation_id = "closeMonth",
+               .summary = "Closes a month: its bills are those of these prices for good.",
+               .responses = {{.status = 200, .description = "It is closed.", .schema = "MonthClosed"},
+                             {.status = 400, .description = "It is no month, or cannot be billed."},
+                             {.status = 409, .description = "It is not over, is closed, or there are no prices."}},
+               .tags = {"billing"},
+               .parameters = {http::path_parameter("month", "A month of UTC, such as 2026-11.")}},
+       .handler = [&service](const Request& request, const Responder& to) { close_month(service, request, to); }});
+}
+
+}  // namespace berth::api

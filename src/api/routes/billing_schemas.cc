@@ -1,0 +1,97 @@
+// Schemas of prices and bills; the objects are made in billing_routes.cc.
+
+#include "api/routes/schema.h"
+#include "api/routes/schemas.h"
+#include "billing/rate.h"
+
+namespace berth::api {
+namespace {
+
+using namespace schema;
+
+constexpr const char* kMoney = "^[0-9]{1,6}(\\.[0-9]{1,4})?$";
+
+Schema price(std::string_view description) {
+  return either(description, {matching("As a text.", kMoney), number("As a number.")});
+}
+
+Schema price_document_schema() {
+  const Schema gpu = closed(object("Prices of an hour of one GPU.",
+                                   {{"floor", price("Held by a guarantee.")},
+                                    {"burst", price("Used beyond guarantees.")},
+                                    {"mig?", map("An hour of one MIG instance, by profile.", price("Its price."))}}));
+  const auto percent = [] { return integer("Percent; negative: a discount.", -100, kMostAdjustmentPercent); };
+  const Schema adjustments = closed(object("Premiums and discounts.", {{"exclusive?", percent()},
+                                                                       {"required_topology?", percent()},
+                                                                       {"training?", percent()},
+                                                                       {"inference?", percent()},
+                                                                       {"dev?", percent()},
+                                                                       {"batch?", percent()}}));
+  const Schema period =
+      closed(object("The prices from one day on.",
+                    {{"valid_from", matching("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")},
+                     {"gpus", map("By GPU model.", gpu)},
+                     {"cpu_core?", price("An hour of one core.")},
+                     {"memory_gib?", price("An hour of one GiB.")},
+                     {"lending_credit?", integer("Percent of the burst price that a lender is credited.", 0, 100)},
+                     {"adjustments?", adjustments}}));
+  return closed(object("A price book (docs/billing.md).", {{"currency", matching("ISO 4217.", "^[A-Z]{3}$")},
+                                                           {"prices", list("In the order of their days.", period)}}));
+}
+
+Schema bill() {
+  const auto gpu_time = [](std::string_view what) { return integer(what); };
+  const Schema row = object("A row.", {{"name", text("What its lines have in common; empty: nothing.")},
+                                       {"job_name?", text("By job: its name.")},
+                                       {"floor_used_gpu_milli_ms", gpu_time("Thousandths of a GPU times ms.")},
+                                       {"floor_idle_gpu_milli_ms", gpu_time("Held, and used by no job.")},
+                                       {"floor_lent_gpu_milli_ms", gpu_time("Held, and used by others.")},
+                                       {"burst_gpu_milli_ms", gpu_time("Used beyond guarantees.")},
+                                       {"amount", text("In the currency.")},
+                                       {"amount_micro", integer("The same in millionths.")}});
+  const Schema accounts = object("Every thousandth of a GPU times ms of a model is in one account.",
+                                 {{"gpu_model", text("The model.")},
+                                  {"floor_used", integer("Used within guarantees.")},
+                                  {"floor_idle", integer("Backs a guarantee, and is not used.")},
+                                  {"floor_lent", integer("Backs a guarantee, and is used by a job beyond one.")},
+                                  {"burst", integer("Backs no guarantee, and is used.")},
+                                  {"unowned", integer("Backs no guarantee, and is not used.")},
+                                  {"drained", integer("Not used, on a cordoned node.")},
+                                  {"failed", integer("Not used, and unhealthy or out of contact.")},
+                                  {"capacity", integer("The sum.")}});
+  return object("A bill.", {{"month", text("The month.")},
+                            {"queue", text("The queue; empty: the root.")},
+                            {"from", time("Its begin.")},
+                            {"to", time("Until when it is counted.")},
+                            {"currency", text("ISO 4217.")},
+                            {"price_version", integer("Of the price book; 0: one that is not in force.")},
+                            {"simulated", boolean("Some GPUs are simulated.")},
+                            {"by", word_of<billing::BillBy>("What the rows have in common.")},
+                            {"number", text("Of the invoice; empty: the month is not closed.")},
+                            {"hash", text("SHA-256 of the invoice; empty: the month is not closed.")},
+                            {"closed?", time("When it was closed.")},
+                            {"items", list("The rows, the largest amount first.", row)},
+                            {"total", text("The sum.")},
+                            {"total_micro", integer("The same in millionths.")},
+                            {"expected_micro", integer("What the month would cost if it went on like this.")},
+                            {"fleet", list("The accounts, for the root only.", accounts)}});
+}
+
+}  // namespace
+
+void add_billing_schemas(boost::json::object& schemas) {
+  schemas["PriceDocument"] = price_document_schema();
+  schemas["Prices"] = object("The price book in force.", {{"version", integer("Its version; 0: none yet.")},
+                                                          {"prices?", reference("PriceDocument")},
+                                                          {"yaml", text("The same as a YAML document.")}});
+  schemas["PriceDiff"] = object("What would change.", {{"version", integer("The version in force.")},
+                                                       {"changes", list("By day and path.", text("A change."))}});
+  schemas["Bill"] = bill();
+  schemas["MonthClosed"] = object("A month that was closed.", {{"month", text("The month.")},
+                                                               {"number", text("Of the invoice of the root.")},
+                                                               {"hash", text("SHA-256 of that invoice.")},
+                                                               {"total", text("Its total.")},
+                                                               {"price_version", integer("Of the price book.")}});
+}
+
+}  // namespace berth::api

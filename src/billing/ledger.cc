@@ -1,0 +1,431 @@
+// The fold: who holds what from when on. What that makes of the floors is in ledger_shares.cc.
+
+#include "billing/ledger.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/checked.h"
+
+namespace berth::billing {
+namespace {
+
+bool same_kind(const JobUse& a, const JobUse& b) {
+  return a.model == b.model && a.slice == b.slice && a.guaranteed == b.guaranteed;
+}
+
+// Returns the entry of the same kind, which is new and zero if there was none.
+JobUse& entry_of(std::vector<JobUse>& uses, const JobUse& kind) {
+  const auto found = std::find_if(uses.begin(), uses.end(), [&](const JobUse& one) { return same_kind(one, kind); });
+  if (found != uses.end()) return *found;
+  uses.push_back(
+      {.job = kind.job, .part = kind.part, .model = kind.model, .slice = kind.slice, .guaranteed = kind.guaranteed});
+  return uses.back();
+}
+
+void add_use(JobUse& sum, const JobUse& rate, std::int64_t times) {
+  sum.gpu_milli_ms = checked_add(sum.gpu_milli_ms, checked_multiply(rate.gpu_milli_ms, times));
+  sum.units_milli_ms = checked_add(sum.units_milli_ms, checked_multiply(rate.units_milli_ms, times));
+  sum.cpu_milli_ms = checked_add(sum.cpu_milli_ms, checked_multiply(rate.cpu_milli_ms, times));
+  sum.memory_mib_ms = checked_add(sum.memory_mib_ms, checked_multiply(rate.memory_mib_ms, times));
+}
+
+bool is_nothing(const JobUse& use) {
+  return use.gpu_milli_ms == 0 && use.units_milli_ms == 0 && use.cpu_milli_ms == 0 && use.memory_mib_ms == 0;
+}
+
+void add_accounts(FleetAccounts& sum, const FleetAccounts& rate, std::int64_t ms) {
+  for (const auto account :
+       {&FleetAccounts::floor_used, &FleetAccounts::floor_idle, &FleetAccounts::floor_lent, &FleetAccounts::burst,
+        &FleetAccounts::unowned, &FleetAccounts::drained, &FleetAccounts::failed, &FleetAccounts::capacity}) {
+    sum.*account = checked_add(sum.*account, checked_multiply(rate.*account, ms));
+  }
+}
+
+}  // namespace
+
+Ledger::Ledger(Window window) : window_(std::move(window)) { queue_index(""); }
+
+void Ledger::apply(const EventRecord& record) {
+  advance(record.time);
+  const bool inside = record.time >= window_.from && record.time < window_.to;
+  if (inside && first_seq_ == 0) first_seq_ = record.seq;
+  if (inside) last_seq_ = record.seq;
+  if (const auto* corrected = std::get_if<BillCorrected>(&record.event); corrected != nullptr && inside)
+    corrections_.push_back({*corrected, record.seq, record.time});
+  std::visit([this](const auto& event) { on(event); }, record.event);
+}
+
+Timestamp Ledger::next_edge() const {
+  if (now_ < window_.from) return window_.from;
+  return part_ < window_.cuts.size() ? window_.cuts[part_] : window_.to;
+}
+
+void Ledger::advance(Timestamp now) {
+  while (now > now_) {
+    const Timestamp edge = next_edge();
+    const bool at_edge = edge > now_ && edge <= now;
+    const Timestamp until = at_edge ? edge : now;
+    if (counts()) {
+      if (dirty_) share_out();
+      flow(until - now_);
+    }
+    now_ = until;
+    if (!at_edge) continue;
+    settle_all();
+    if (part_ < window_.cuts.size() && edge == window_.cuts[part_]) ++part_;
+  }
+}
+
+void Ledger::look_ahead(Timestamp until) {
+  look_ = until;
+  if (dirty_) share_out();
+}
+
+Timestamp Ledger::counted_until() const { return std::min(std::max({now_, look_, window_.from}), window_.to); }
+
+std::int64_t Ledger::ahead() const { return counts() ? counted_until() - now_ : 0; }
+
+void Ledger::flow(std::int64_t ms) {
+  for (auto& [index, model] : models_) add_accounts(model.sum, model.now, ms);
+  for (const auto& [share, rate] : shares_) {
+    auto& sum = floor_sums_[{share, part_}];
+    sum = checked_add(sum, checked_multiply(rate, ms));
+  }
+}
+
+// Moves what the job has used since it was last settled into its sums. The edges of the window and the cuts settle
+// every job, so the time between lies in one part, or wholly outside.
+void Ledger::settle(JobId id, Job& job) {
+  const Timestamp since = std::max(job.since, window_.from);
+  const Timestamp until = std::min(now_, window_.to);
+  job.since = now_;
+  if (until <= since) return;
+  for (const JobUse& rate : job.rates) {
+    if (is_nothing(rate)) continue;
+    job.used = true;
+    JobUse kind = rate;
+    kind.job = id;
+    kind.part = part_;
+    add_use(entry_of(job.uses, kind), rate, until - since);
+  }
+}
+
+void Ledger::settle_all() {
+  for (auto& [id, job] : running_) {
+    settle(id, *job);
+    for (const JobUse& use : job->uses) done_.push_back(use);
+    job->uses.clear();
+  }
+}
+
+std::uint16_t Ledger::name_index(const std::string& name) {
+  const auto [found, fresh] = name_indexes_.emplace(name, static_cast<std::uint16_t>(names_.size()));
+  if (fresh) names_.push_back(name);
+  return found->second;
+}
+
+std::uint32_t Ledger::queue_index(const std::string& path) {
+  const auto found = queue_indexes_.find(path);
+  if (found != queue_indexes_.end()) return found->second;
+  Queue queue;
+  queue.path = path;
+  if (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    queue.parent = queue_index(slash == std::string::npos ? "" : path.substr(0, slash));
+  }
+  const auto index = static_cast<std::uint32_t>(queues_.size());
+  queues_.push_back(std::move(queue));
+  queue_indexes_.emplace(path, index);
+  const auto place = std::lower_bound(queues_by_path_.begin(), queues_by_path_.end(), path,
+                                      [&](std::uint32_t q, const std::string& p) { return queues_[q].path < p; });
+  queues_by_path_.insert(place, index);
+  dirty_ = true;
+  return index;
+}
+
+Ledger::Model& Ledger::model(std::uint16_t index) {
+  const auto [found, fresh] = models_.try_emplace(index);
+  if (fresh) {
+    found->second.now.model = found->second.sum.model = names_[index];
+    const auto place = std::lower_bound(models_by_name_.begin(), models_by_name_.end(), names_[index],
+                                        [&](std::uint16_t m, const std::string& name) { return names_[m] < name; });
+    models_by_name_.insert(place, index);
+  }
+  return found->second;
+}
+
+Ledger::PerModel& Ledger::use_of(std::uint32_t queue, std::uint16_t index) {
+  auto& use = queues_[queue].use;
+  if (use.size() <= index) use.resize(index + 1U);
+  return use[index];
+}
+
+void Ledger::on(const ClusterConfigured& event) {
+  cluster_ = event.config.name;
+  std::vector<bool> configured(queues_.size());
+  for (const QueueConfig& one : event.config.queues) {
+    const std::uint32_t index = queue_index(one.path);
+    configured.resize(queues_.size());
+    configured[index] = true;
+    Queue& queue = queues_[index];
+    // A decayed guarantee stays decayed until it or its window is changed.
+    if (queue.configured != one.guaranteed || queue.decay_s != one.guarantee_decay_s) queue.guaranteed = one.guaranteed;
+    queue.configured = one.guaranteed;
+    queue.decay_s = one.guarantee_decay_s;
+  }
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    if (configured[i]) continue;
+    queues_[i].configured = queues_[i].guaranteed = {};
+    queues_[i].decay_s = 0;
+  }
+  burst_pools_.clear();
+  for (const PoolConfig& pool : event.config.pools) {
+    if (pool.burst) burst_pools_.push_back(pool.name);
+  }
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    change_node(NodeId(n), [&](Node& node) {
+      node.burst = std::find(burst_pools_.begin(), burst_pools_.end(), node.pool) != burst_pools_.end();
+    });
+  }
+  configure_floors();
+}
+
+void Ledger::on(const GuaranteeChanged& event) {
+  queues_[queue_index(event.queue)].guaranteed = event.to;
+  configure_floors();
+}
+
+// Calls `change` with the node while nothing of it and of its tasks is counted.
+template <class Change>
+void Ledger::change_node(NodeId id, Change&& change) {
+  Node& node = nodes_[id.index()];
+  const auto count_tasks = [&](int sign) {
+    for (auto& [job_id, job] : running_) {
+      for (const Charge& charge : job->charges) {
+        for (const TaskPlacement& task : charge.placements) {
+          if (task.node != id) continue;
+          settle(job_id, *job);
+          count_task(*job, charge.guaranteed, task, sign);
+        }
+      }
+    }
+  };
+  count_tasks(-1);
+  for (const Gpu& gpu : node.gpus) count_gpu(node, gpu, -1);
+  change(node);
+  for (const Gpu& gpu : node.gpus) count_gpu(node, gpu, +1);
+  count_tasks(+1);
+}
+
+void Ledger::on(const NodeRegistered& event) {
+  if (event.node.index() >= nodes_.size()) nodes_.resize(event.node.index() + 1);
+  change_node(event.node, [&](Node& node) {
+    node.pool = event.spec.pool;
+    node.burst = std::find(burst_pools_.begin(), burst_pools_.end(), node.pool) != burst_pools_.end();
+    node.status = NodeStatus::kReady;
+    node.gpus.resize(std::max(node.gpus.size(), event.spec.gpus.size()));
+    for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+      node.gpus[i].capacity = i < event.spec.gpus.size() ? kMilli : 0;
+      if (i >= event.spec.gpus.size()) continue;
+      node.gpus[i].model = name_index(event.spec.gpus[i].model);
+      node.gpus[i].healthy = event.spec.gpus[i].healthy;
+      simulated_ = simulated_ || event.spec.gpus[i].simulated;
+    }
+  });
+}
+
+void Ledger::on(const NodeStatusChanged& event) {
+  change_node(event.node, [&](Node& node) { node.status = event.status; });
+}
+
+void Ledger::on(const NodeCordoned& event) {
+  change_node(event.node, [&](Node& node) { node.cordoned = event.cordoned; });
+}
+
+void Ledger::on(const GpuHealthChanged& event) {
+  Node& node = nodes_.at(event.node.index());
+  Gpu& gpu = node.gpus.at(event.gpu);
+  count_gpu(node, gpu, -1);
+  gpu.healthy = event.healthy;
+  count_gpu(node, gpu, +1);
+}
+
+void Ledger::on(const JobSubmitted& event) {
+  const JobSpec& spec = event.spec;
+  Job& job = jobs_[event.job];
+  job.facts = billed_job(spec);
+  job.queue = queue_index(spec.queue);
+  for (const TaskGroup& group : spec.groups) job.slices.push_back(name_index(group.request.mig_profile));
+}
+
+void Ledger::on(const AttemptStarted& event) {
+  Job& job = jobs_.at(event.job);
+  BERTH_CHECK(job.charges.empty());
+  job.since = now_;
+  running_.emplace(event.job, &job);
+  job.charges.push_back({event.guaranteed, event.placements});
+  count_charge(event.job, job, job.charges.back(), +1);
+}
+
+void Ledger::on(const AttemptGrown& event) {
+  Job& job = jobs_.at(event.job);
+  job.charges.push_back({event.guaranteed, event.placements});
+  count_charge(event.job, job, job.charges.back(), +1);
+}
+
+void Ledger::on(const ChargePromoted& event) {
+  Job& job = jobs_.at(event.job);
+  Charge& charge = job.charges.at(event.charge);
+  count_charge(event.job, job, charge, -1);
+  charge.guaranteed = event.guaranteed;
+  count_charge(event.job, job, charge, +1);
+}
+
+// Requires: the tasks from index `keep` on were the last to be charged.
+void Ledger::on(const AttemptShrunk& event) {
+  Job& job = jobs_.at(event.job);
+  settle(event.job, job);
+  std::size_t tasks = 0;
+  for (const Charge& charge : job.charges) tasks += charge.placements.size();
+  for (; tasks > event.keep; --tasks) {
+    while (job.charges.back().placements.empty()) job.charges.pop_back();
+    Charge& last = job.charges.back();
+    count_task(job, last.guaranteed, last.placements.back(), -1);
+    last.placements.pop_back();
+  }
+  while (job.charges.back().placements.empty()) job.charges.pop_back();
+}
+
+void Ledger::on(const AttemptEnded& event) {
+  Job& job = jobs_.at(event.job);
+  for (const Charge& charge : job.charges) count_charge(event.job, job, charge, -1);
+  for (const JobUse& use : job.uses) done_.push_back(use);
+  job.uses.clear();
+  job.charges.clear();
+  job.rates.clear();
+  running_.erase(event.job);
+}
+
+void Ledger::on(const JobFinished& event) {
+  const auto job = jobs_.find(event.job);
+  BERTH_CHECK(job != jobs_.end() && job->second.charges.empty());
+  if (!job->second.used) jobs_.erase(job);
+}
+
+void Ledger::count_charge(JobId id, Job& job, const Charge& charge, int sign) {
+  settle(id, job);
+  for (const TaskPlacement& task : charge.placements) count_task(job, charge.guaranteed, task, sign);
+}
+
+// Requires: the job is settled.
+void Ledger::count_task(Job& job, bool guaranteed, const TaskPlacement& task, int sign) {
+  Node& node = nodes_.at(task.node.index());
+  const std::int64_t milli = sign * std::int64_t{task.gpu_milli};
+  const std::uint16_t slice = task.slices == 0 ? std::uint16_t{0} : job.slices.at(task.group);
+  for (const std::uint8_t index : task.gpus) {
+    Gpu& gpu = node.gpus.at(index);
+    const JobUse rate{.model = gpu.model,
+                      .slice = slice,
+                      .guaranteed = guaranteed,
+                      .gpu_milli_ms = milli,
+                      .units_milli_ms = slice == 0 ? milli : sign * kMilli};
+    add_use(entry_of(job.rates, rate), rate, 1);
+    count_gpu(node, gpu, -1);
+    gpu.used += milli;
+    count_gpu(node, gpu, +1);
+    PerModel& use = use_of(job.queue, gpu.model);
+    (guaranteed ? use.within : node.burst ? use.borrowed_in_burst : use.borrowed) += milli;
+    if (guaranteed) model(gpu.model).within += milli;
+  }
+  const JobUse rate{.cpu_milli_ms = sign * task.cpu_milli, .memory_mib_ms = sign * task.memory_mib};
+  if (!is_nothing(rate)) add_use(entry_of(job.rates, rate), rate, 1);
+}
+
+// Counts the capacity of the GPU, and the unused part of it.
+void Ledger::count_gpu(const Node& node, const Gpu& gpu, int sign) {
+  Model& sums = model(gpu.model);
+  sums.capacity += sign * gpu.capacity;
+  const bool up = gpu.healthy && node.status == NodeStatus::kReady;
+  const std::int64_t unused = sign * (gpu.capacity - gpu.used);
+  (!up ? sums.failed : node.cordoned ? sums.drained : node.burst ? sums.idle_in_burst : sums.idle) += unused;
+  dirty_ = true;
+}
+
+std::vector<JobUse> Ledger::jobs() const {
+  std::vector<JobUse> uses = done_;
+  for (const auto& [id, job] : running_) {
+    Job copy;
+    copy.rates = job->rates;
+    copy.uses = job->uses;
+    const Timestamp since = std::max(job->since, window_.from);
+    for (JobUse rate : job->rates) {
+      const std::int64_t ms = std::max<std::int64_t>(counted_until() - since, 0);
+      if (is_nothing(rate) || ms == 0 || now_ >= window_.to) continue;
+      JobUse kind = rate;
+      kind.job = id;
+      kind.part = part_;
+      add_use(entry_of(copy.uses, kind), rate, ms);
+    }
+    uses.insert(uses.end(), copy.uses.begin(), copy.uses.end());
+  }
+  std::erase_if(uses, is_nothing);
+  const auto key = [](const JobUse& use) {
+    return std::tuple(use.job, use.part, use.model, use.slice, use.guaranteed);
+  };
+  std::sort(uses.begin(), uses.end(), [&](const JobUse& a, const JobUse& b) { return key(a) < key(b); });
+  std::vector<JobUse> merged;
+  for (const JobUse& use : uses) {
+    if (merged.empty() || key(merged.back()) != key(use))
+      merged.push_back(use);
+    else
+      add_use(merged.back(), use, 1);
+  }
+  return merged;
+}
+
+std::vector<FloorUse> Ledger::floors() const {
+  auto sums = floor_sums_;
+  for (const auto& [share, rate] : shares_) {
+    if (ahead() > 0) sums[{share, part_}] += checked_multiply(rate, ahead());
+  }
+  std::vector<FloorUse> uses;
+  for (const auto& [key, amount] : sums) {
+    const auto& [share, part] = key;
+    if (amount == 0) continue;
+    uses.push_back({queues_[share.lender].path, part, names_[share.model],
+                    share.idle ? std::string() : queues_[share.borrower].path, share.own, amount});
+  }
+  std::sort(uses.begin(), uses.end(), [](const FloorUse& a, const FloorUse& b) {
+    return std::tie(a.queue, a.part, a.model, a.borrower, a.own) <
+           std::tie(b.queue, b.part, b.model, b.borrower, b.own);
+  });
+  return uses;
+}
+
+std::vector<FleetAccounts> Ledger::fleet() const {
+  std::vector<FleetAccounts> all;
+  for (const std::uint16_t index : models_by_name_) {
+    FleetAccounts sum = models_.at(index).sum;
+    add_accounts(sum, models_.at(index).now, ahead());
+    if (sum.capacity != 0) all.push_back(std::move(sum));
+  }
+  return all;
+}
+
+std::optional<std::string> Ledger::check() const {
+  for (const auto& [index, model] : models_) {
+    const auto parts = [](const FleetAccounts& a) {
+      return a.floor_used + a.floor_idle + a.floor_lent + a.burst + a.unowned + a.drained + a.failed;
+    };
+    if (parts(model.sum) != model.sum.capacity) return "GPU model '" + names_[index] + "': accounts differ in sum";
+    if (!dirty_ && parts(model.now) != model.now.capacity) return "GPU model '" + names_[index] + "': accounts differ";
+    for (const std::int64_t part : {model.now.floor_used, model.now.floor_idle, model.now.floor_lent, model.now.burst,
+                                    model.now.unowned, model.now.drained, model.now.failed}) {
+      if (!dirty_ && part < 0) return "GPU model '" + names_[index] + "': an account flows backwards";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::billing

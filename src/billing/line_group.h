@@ -1,0 +1,14 @@
+#pragma once
+// The lines of an invoice that are rounded together (billing/invoice.h).
+
+#include <tuple>
+
+#include "billing/invoice.h"
+
+namespace berth::billing {
+
+inline auto group_key(const InvoiceLine& line) {
+  return std::tie(line.queue, line.kind, line.cause, line.model, line.slice, line.unit, line.unit_price_micro);
+}
+
+}  // namespace berth::billing

@@ -1,0 +1,174 @@
+#include "billing/rate.h"
+
+#include "billing/ledger_story.h"
+
+namespace berth::billing {
+namespace {
+
+constexpr std::int64_t kHour = 3'600'000;
+
+PriceBook one_price() {
+  PriceBook book{"EUR", {}};
+  PricePeriod& period = book.periods.emplace_back();
+  period.gpus = {{"H100", 2'000'000, 3'000'000, {}}};
+  period.lending_credit_percent = 50;
+  return book;
+}
+
+const Month kDay{"1970-01", Timestamp{0}, Timestamp{24 * kHour}};
+
+Invoice invoice_of(const LedgerStory& story, const PriceBook& book, const std::string& queue, std::int64_t until_ms) {
+  Ledger ledger(window_of(kDay, book));
+  for (const EventRecord& event : story.events) ledger.apply(event);
+  ledger.advance(Timestamp{until_ms});
+  auto invoice = make_invoice(ledger, {queue, kDay, book, 1});
+  REQUIRE(invoice.has_value());
+  return std::move(*invoice);
+}
+
+std::int64_t amount_of(const Invoice& invoice, LineKind kind) {
+  std::int64_t sum = 0;
+  for (const InvoiceLine& line : invoice.lines) sum += line.kind == kind ? line.amount_micro : 0;
+  return sum;
+}
+
+// Queue a holds 4 GPUs and uses 1; queue b borrows 2 of them for an hour.
+LedgerStory lending() {
+  LedgerStory story;
+  story.configure(0, {{"a", 4}, {"b", 0}});
+  story.add_node(0, 0, 4);
+  story.submit(0, 1, "a");
+  story.start(0, 1, 0, {0}, true);
+  story.submit(0, 2, "b", "bob");
+  story.start(0, 2, 0, {1, 2}, false);
+  story.end(kHour, 2);
+  return story;
+}
+
+}  // namespace
+
+TEST_CASE("the holder pays for its floor, the borrower the burst price, and the lender is credited a part of it") {
+  const LedgerStory story = lending();
+  const Invoice a = invoice_of(story, one_price(), "a", kHour);
+  CHECK_EQ(amount_of(a, LineKind::kFloorUsed), 2'000'000);
+  CHECK_EQ(amount_of(a, LineKind::kFloorIdle), 2'000'000);
+  CHECK_EQ(amount_of(a, LineKind::kFloorLent), 4'000'000);
+  CHECK_EQ(amount_of(a, LineKind::kLendingCredit), -3'000'000);
+  CHECK_EQ(a.total_micro, 5'000'000);
+  CHECK_EQ(invoice_of(story, one_price(), "b", kHour).total_micro, 6'000'000);
+  CHECK_EQ(invoice_of(story, one_price(), "", kHour).total_micro, 11'000'000);
+}
+
+TEST_CASE("jobs on their own floor beyond the guarantee cost no more than the floor") {
+  LedgerStory story;
+  story.configure(0, {{"a", 4}});
+  story.add_node(0, 0, 8);
+  story.submit(0, 1, "a");
+  story.start(0, 1, 0, {0, 1, 2, 3, 4, 5}, false);
+  const Invoice a = invoice_of(story, one_price(), "a", kHour);
+  CHECK_EQ(amount_of(a, LineKind::kBurst), 18'000'000);
+  CHECK_EQ(amount_of(a, LineKind::kLendingCredit), -12'000'000);
+  CHECK_EQ(a.total_micro, 4 * 2'000'000 + 2 * 3'000'000);
+}
+
+TEST_CASE("a group of lines is rounded once, and its lines add up to it") {
+  PriceBook book = one_price();
+  book.periods[0].gpus[0].burst_micro = 100;  // a millisecond of a GPU is 0.00003 micro units
+  LedgerStory story;
+  story.add_node(0, 0, 8);
+  for (std::uint64_t job = 1; job <= 7; ++job) {
+    story.submit(0, job, "a");
+    story.start(0, job, 0, {static_cast<std::uint8_t>(job)}, false);
+  }
+  const std::int64_t third = kHour / 300;  // of 1 micro unit for each job
+  const Invoice invoice = invoice_of(story, book, "a", third);
+  CHECK_EQ(invoice.total_micro, 2);  // 7/3 of a micro unit
+  std::int64_t ones = 0;
+  for (const InvoiceLine& line : invoice.lines) ones += line.amount_micro == 1 ? 1 : 0;
+  CHECK_EQ(ones, 2);
+  CHECK_EQ(at_detail(invoice, Detail::kUser).total_micro, 2);
+  CHECK_EQ(at_detail(invoice, Detail::kUser).lines.size(), 1);
+  CHECK_EQ(at_detail(invoice, Detail::kUser).lines[0].amount_micro, 2);
+}
+
+TEST_CASE("prices count from their day on") {
+  PriceBook book = one_price();
+  book.periods[0].valid_from = {2 * kHour};  // not a day: the ledger splits anywhere
+  LedgerStory story;
+  story.add_node(0, 0, 1);
+  story.submit(0, 1, "a");
+  story.start(kHour, 1, 0, {0}, false);
+  const Invoice invoice = invoice_of(story, book, "a", 4 * kHour);
+  REQUIRE_EQ(invoice.lines.size(), 2);
+  CHECK_EQ(invoice.lines[0].unit_price_micro, 0);  // before the first prices
+  CHECK_EQ(invoice.lines[1].amount_micro, 6'000'000);
+}
+
+TEST_CASE("premiums and discounts are lines of their own") {
+  PriceBook book = one_price();
+  book.periods[0].adjustments = {{AdjustmentCause::kExclusive, 10}, {AdjustmentCause::kTraining, -20}};
+  LedgerStory story;
+  story.add_node(0, 0, 1);
+  JobSubmitted job;
+  job.job = JobId(1);
+  job.spec.queue = "a";
+  job.spec.exclusive = true;
+  job.spec.groups.emplace_back();
+  story.at(0, job);
+  story.start(0, 1, 0, {0}, false);
+  const Invoice invoice = invoice_of(story, book, "a", kHour);
+  CHECK_EQ(amount_of(invoice, LineKind::kPremium), 300'000);
+  CHECK_EQ(amount_of(invoice, LineKind::kDiscount), -600'000);
+  CHECK_EQ(invoice.total_micro, 2'700'000);
+}
+
+TEST_CASE("a model that was there and has no price is refused by name") {
+  LedgerStory story = lending();
+  story.add_node(kHour, 1, 2, "B200");
+  story.submit(kHour, 3, "b");
+  story.start(kHour, 3, 1, {0}, false);
+  Ledger ledger(window_of(kDay, one_price()));
+  for (const EventRecord& event : story.events) ledger.apply(event);
+  ledger.advance(Timestamp{2 * kHour});
+  const auto invoice = make_invoice(ledger, {"", kDay, one_price(), 1});
+  REQUIRE_FALSE(invoice.has_value());
+  CHECK(invoice.error().message.find("B200") != std::string::npos);
+}
+
+TEST_CASE("a correction is a line of its own in the month in which it is made") {
+  LedgerStory story = lending();
+  story.at(kHour, BillCorrected{"b", "1969-12", JobId(2), -1'500'000, "node lost", "op"});
+  const Invoice b = invoice_of(story, one_price(), "b", kHour);
+  CHECK_EQ(b.total_micro, 4'500'000);
+  CHECK_EQ(invoice_of(story, one_price(), "a", kHour).total_micro, 5'000'000);
+  CHECK(canonical_text(b) != canonical_text(invoice_of(lending(), one_price(), "b", kHour)));
+}
+
+TEST_CASE("a bill is summed up by user, job, model and label") {
+  const LedgerStory story = lending();
+  const Invoice all = invoice_of(story, one_price(), "", kHour);
+  const auto users = bill_rows(all, BillBy::kUser, "");
+  REQUIRE_EQ(users.size(), 3);
+  CHECK_EQ(users[0].name, "bob");
+  CHECK_EQ(users[0].amount_micro, 6'000'000);
+  CHECK_EQ(users[0].burst, 2 * 1000 * kHour);
+}
+
+TEST_CASE("an estimate is the price of an hour at full size, and of the time limit") {
+  JobSpec spec;
+  TaskGroup& group = spec.groups.emplace_back();
+  group.count = 2;
+  group.request.gpus = 4;
+  group.request.cpu_milli = 8000;
+  spec.time_limit_s = 1800;
+  PriceBook book = one_price();
+  book.periods[0].cpu_micro = 10'000;
+  const auto estimates = estimate_cost(spec, {"H100", "A100"}, book, Timestamp{kHour});
+  REQUIRE_EQ(estimates.size(), 1);  // A100 has no price
+  CHECK_EQ(estimates[0].burst_per_hour_micro, 24'000'000 + 160'000);
+  CHECK_EQ(estimates[0].floor_per_hour_micro, 16'000'000 + 160'000);
+  CHECK_EQ(estimates[0].burst_micro, 12'080'000);
+  CHECK(estimate_cost(spec, {"H100"}, {}, Timestamp{kHour}).empty());
+}
+
+}  // namespace berth::billing

@@ -1,0 +1,106 @@
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "model/price_book.h"
+
+namespace berth::cli {
+namespace {
+
+// Hours with two decimals, rounded; of thousandths of a GPU times milliseconds.
+std::string gpu_hours(std::int64_t gpu_milli_ms) {
+  constexpr std::int64_t kHundredth = 36'000'000;
+  const std::int64_t hundredths = (gpu_milli_ms + kHundredth / 2) / kHundredth;
+  const std::string decimals = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + std::string(2 - decimals.size(), '0') + decimals;
+}
+
+constexpr std::array kGpuColumns = {
+    std::pair("USED", "floor_used_gpu_milli_ms"), std::pair("IDLE", "floor_idle_gpu_milli_ms"),
+    std::pair("LENT", "floor_lent_gpu_milli_ms"), std::pair("BURST", "burst_gpu_milli_ms")};
+
+Table bill_rows_table(const Json& bill) {
+  std::string title = show(bill, "by");
+  for (char& c : title) c = static_cast<char>(c - 'a' + 'A');
+  std::vector<Column> columns{{title, Align::kLeft, true, true}};
+  for (const auto& [heading, member] : kGpuColumns) columns.push_back({heading, Align::kRight});
+  columns.push_back({"AMOUNT", Align::kRight});
+  Table table(std::move(columns));
+  for (const Json& row : items(bill, "items")) {
+    const std::string job = show(row, "job_name");
+    std::vector<std::string> cells{show(row, "name") + (job.empty() ? "" : " " + job)};
+    for (const auto& [heading, member] : kGpuColumns) cells.push_back(gpu_hours(integer(row, member)));
+    cells.push_back(show(row, "amount"));
+    table.add(cells);
+  }
+  return table;
+}
+
+std::string fleet_text(const Json& bill, std::size_t width) {
+  constexpr std::array kAccounts = {"floor_used", "floor_idle", "floor_lent", "burst",
+                                    "unowned",    "drained",    "failed",     "capacity"};
+  std::vector<Column> columns{{"GPU MODEL", Align::kLeft, true}};
+  for (const char* title : {"USED", "IDLE", "LENT", "BURST", "UNOWNED", "DRAINED", "FAILED", "CAPACITY"})
+    columns.push_back({title, Align::kRight});
+  Table table(std::move(columns));
+  for (const Json& one : items(bill, "fleet")) {
+    std::vector<std::string> cells{show(one, "gpu_model")};
+    for (const char* account : kAccounts) cells.push_back(gpu_hours(integer(one, account)));
+    table.add(cells);
+  }
+  return table.empty() ? "" : "\nthe fleet, in GPU-hours:\n" + table.text(width);
+}
+
+std::string bill_text(const Json& bill, std::size_t width) {
+  const std::string queue = show(bill, "queue");
+  const std::string currency = show(bill, "currency");
+  std::string text = "Bill of " + (queue.empty() ? "the whole cluster" : "queue " + printable(queue)) + " for " +
+                     show(bill, "month") + ", until " + show(bill, "to") +
+                     (is_true(bill, "simulated") ? " (simulated GPUs)" : "") + "\n";
+  if (const std::string number = show(bill, "number"); !number.empty())
+    text += "closed as " + printable(number) + ", hash " + show(bill, "hash") + "\n";
+  const Table table = bill_rows_table(bill);
+  if (table.empty()) return text + "\nnothing is billed\n";
+  text += "\n" + table.text(width) + "\ntotal " + show(bill, "total") + " " + currency;
+  if (show(bill, "number").empty())
+    text += "; if the month goes on like this: " + money_text(integer(bill, "expected_micro")) + " " + currency;
+  return text + "\n" + fleet_text(bill, width);
+}
+
+}  // namespace
+
+Result<int> run(const BillOptions& options, Session& session) {
+  if (options.close) {
+    if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
+    const auto closed =
+        answer_of(session.server.post("/v1/months/" + client::encode_segment(options.month) + "/close", ""));
+    if (!closed) return closed.error();
+    session.err << "month " << printable(show(*closed, "month")) << " is closed, hash " << show(*closed, "hash")
+                << "\n";
+  }
+  const std::string by = options.by.empty() && !options.label.empty() ? "label" : options.by;
+  const std::string target =
+      query("/v1/bill", {{"queue", options.queue}, {"month", options.month}, {"by", by}, {"label", options.label}});
+  Result<Json> bill = Json();
+  if (options.prices.empty()) {
+    bill = get(session, target);
+  } else {
+    const auto body = price_body(options.prices);
+    if (!body) return body.error();
+    bill = answer_of(session.server.post(target, *body));
+  }
+  if (!bill) return bill.error();
+  session.out << formatted(*bill, options.format, [&] {
+    return options.format == Format::kCsv ? bill_rows_table(*bill).csv()
+                                          : bill_text(*bill, table_width(session, options.format));
+  });
+  return kOk;
+}
+
+}  // namespace berth::cli
