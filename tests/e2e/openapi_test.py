@@ -16,6 +16,7 @@ from tally import check
 
 ROOT = os.path.dirname(os.path.dirname(pypi.HERE))
 CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": {}}}}}
+PRICES = {"currency": "EUR", "prices": [{"valid_from": "2020-01-01", "gpus": {"H100-SXM5-80GB": {"floor": 2.5, "burst": 3}}}]}
 JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
 WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
 QUICK = {"name": "quick", "queue": "b/nlp", "cpus": "0.1", "command": "echo hello"}
@@ -64,6 +65,12 @@ CALLS = [
     ("getAdvice", "GET", "/v1/advice", None),
     ("cancelMaintenance", "DELETE", "/v1/maintenance/m1", None),
     ("getUsage", "GET", "/v1/usage", None),
+    ("getPrices", "GET", "/v1/prices", None),
+    ("diffPrices", "POST", "/v1/prices/diff", PRICES),
+    ("putPrices", "PUT", "/v1/prices", PRICES),
+    ("getBill", "GET", "/v1/bill?by=kind", None),
+    ("tryBill", "POST", "/v1/bill", PRICES),
+    ("closeMonth", "POST", "/v1/months/2020-01/close", None),
     ("listEvents", "GET", "/v1/events?from=1", None),
     ("getSnapshot", "GET", "/v1/snapshot", None),
     ("cancelJob", "DELETE", "/v1/jobs/1", None),
