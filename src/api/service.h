@@ -46,9 +46,9 @@ struct UsageReport {
 };
 
 struct BillQuestion {
-  std::string queue;                           // empty: the root
-  std::string month;                           // such as 2026-11; empty: the present one
-  std::optional<PriceBook> prices = {};        // absent: those in force
+  std::string queue;                     // empty: the root
+  std::string month;                     // such as 2026-11; empty: the present one
+  std::optional<PriceBook> prices = {};  // absent: those in force
 };
 
 // What a command about a job would do now. It was tried on a copy of the state; nothing of it is stored.
@@ -199,8 +199,8 @@ class Service {
   // event: it is told once, and what a task does about it is seen by its exit. kConflict: nothing of the job runs.
   virtual Result<void> signal(JobId job, std::int32_t signal) = 0;
   virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
-  // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is billed
-  // as it was closed, unless the question brings prices of its own.
+  // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is
+  // billed as it was closed, unless the question brings prices of its own.
   virtual Result<billing::Invoice> bill(const BillQuestion& question) = 0;
   // What closing the month would store.
   virtual Result<MonthClosed> closing(const std::string& month) = 0;

@@ -38,7 +38,7 @@ enum class ReasonCode {
   kNuma,                   // it would fit without the NUMA policy of its tasks
   // It has an image. The nodes that run containers can never hold it; other nodes could.
   kContainers,
-  kPorts,  // it would fit, but another job uses its port there
+  kPorts,   // it would fit, but another job uses its port there
   kBudget,  // the budget of a queue on the path to the root is used up, and stops it
 };
 
