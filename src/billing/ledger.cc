@@ -161,8 +161,22 @@ Ledger::PerModel& Ledger::use_of(std::uint32_t queue, std::uint16_t index) {
   return use[index];
 }
 
+// Accounts follow their queue: a bill names it as it is called at the end of the bill's time.
+void Ledger::move_queues(const std::vector<QueueMove>& moves) {
+  if (moves.empty()) return;
+  queue_indexes_.clear();
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+    queues_[i].path = moved_path(queues_[i].path, moves);
+    queue_indexes_.emplace(queues_[i].path, i);
+  }
+  std::sort(queues_by_path_.begin(), queues_by_path_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return queues_[a].path < queues_[b].path; });
+  dirty_ = true;
+}
+
 void Ledger::on(const ClusterConfigured& event) {
   cluster_ = event.config.name;
+  move_queues(event.moves);
   std::vector<bool> configured(queues_.size());
   for (const QueueConfig& one : event.config.queues) {
     const std::uint32_t index = queue_index(one.path);

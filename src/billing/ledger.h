@@ -178,6 +178,7 @@ class Ledger {
   template <class T>
   void on(const T&) {}
   void on(const ClusterConfigured& event);
+  void move_queues(const std::vector<QueueMove>& moves);
   void on(const GuaranteeChanged& event);
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);

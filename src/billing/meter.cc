@@ -16,7 +16,7 @@ template <class T>
 concept Metered = std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> ||
     std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> ||
     std::is_same_v<T, AttemptGrown> || std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> ||
-    std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk>;
+    std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk> || std::is_same_v<T, ClusterConfigured>;
 
 Rates gpus(std::int64_t milli) { return {milli, 0, 0}; }
 
@@ -86,6 +86,17 @@ void Meter::on(const GpuHealthChanged& event) {
   count_gpu(node, gpu, -1);
   gpu.healthy = event.healthy;
   count_gpu(node, gpu, +1);
+}
+
+// What runs in a renamed queue is charged to the new name from now on; what was charged stays where it is.
+void Meter::on(const ClusterConfigured& event) {
+  for (auto& [id, owner] : jobs_) {
+    std::string path = moved_path(owner.queue, event.moves);
+    if (path == owner.queue) continue;
+    for (const Charge& charge : owner.charges) count_charge(owner, charge, -1);
+    owner.queue = std::move(path);
+    for (const Charge& charge : owner.charges) count_charge(owner, charge, +1);
+  }
 }
 
 void Meter::on(const JobSubmitted& event) { jobs_[event.job] = {event.spec.queue, event.spec.user, {}}; }

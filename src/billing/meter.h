@@ -135,6 +135,7 @@ class Meter {
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const GpuHealthChanged& event);
+  void on(const ClusterConfigured& event);
   void on(const JobSubmitted& event);
   void on(const AttemptStarted& event);
   void on(const AttemptGrown& event);

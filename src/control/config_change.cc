@@ -79,6 +79,12 @@ bool is_above(const QueueState& queue, const QuotaAmounts& max) {
   return false;
 }
 
+// Returns the queue as it is now, under its old name if it is renamed, or null.
+const QueueState* queue_before(const State& state, const QueueConfig& one) {
+  const QueueState* queue = state.queue_at(one.path);
+  return queue != nullptr || one.moved_from.empty() ? queue : state.queue_at(one.moved_from);
+}
+
 }  // namespace
 
 ConfigConsequences consequences_of(const State& state, const ClusterConfig& config) {
@@ -86,14 +92,14 @@ ConfigConsequences consequences_of(const State& state, const ClusterConfig& conf
   if (auto ok = check_config_change(state, config); !ok) all.refusal = ok.error();
   Recounts recounts;
   for (const QueueConfig& one : config.queues) {
-    const QueueState* queue = state.queue_at(one.path);
+    const QueueState* queue = queue_before(state, one);
     if (queue == nullptr) continue;
     const QuotaAmounts guaranteed = resolved(state, one.guaranteed);
     if (!(guaranteed == queue->configured)) recounts[queue->id] = {{queue->id}, guaranteed};
   }
   note_charges(state, recounts);
   for (const QueueConfig& one : config.queues) {
-    const QueueState* queue = state.queue_at(one.path);
+    const QueueState* queue = queue_before(state, one);
     if (queue == nullptr) continue;
     QueueConsequence change{queue->id};
     if (const auto found = recounts.find(queue->id); found != recounts.end()) {

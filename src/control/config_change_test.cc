@@ -66,5 +66,63 @@ TEST_CASE("a ceiling below what runs is told, and so is why a configuration woul
   CHECK(consequences_of(fleet.state, fleet.state.config()).queues.empty());
 }
 
+// Returns why the queues would be refused, or nothing.
+std::string refusal_of(Fleet& fleet, std::vector<QueueConfig> queues) {
+  const auto told = check_config_change(fleet.state, with(std::move(queues)));
+  return told ? "" : told.error().message;
+}
+
+QueueConfig moved(QueueConfig queue, std::string from) {
+  queue.moved_from = std::move(from);
+  return queue;
+}
+
+TEST_CASE("a renamed queue keeps its jobs, their charges, its place in the tree and its tokens") {
+  Fleet fleet;
+  fleet.configure({Fleet::queue("a", 8), Fleet::queue("a/x", 4), Fleet::queue("guest")});
+  fleet.command(RegisterNode{fleet.node("n1")});
+  fleet.command(CreateToken{{"ci", std::string(64, 'a'), Role::kMember, "a/x", "ann", Timestamp::never(), "op"}});
+  const JobId runs = fleet.start(Fleet::job("a/x", 3), "n1", 0);
+  const JobId waits = fleet.submit(Fleet::job("a/x", 2));
+  const auto id = fleet.state.queue_at("a/x")->id;
+  const auto used = fleet.state.queue(id).usage;
+  const std::vector<QueueConfig> renamed = {moved(Fleet::queue("b", 8), "a"), Fleet::queue("b/x", 4),
+                                            Fleet::queue("guest")};
+  CHECK_FALSE(consequences_of(fleet.state, with(renamed)).refusal);
+  CHECK(consequences_of(fleet.state, with(renamed)).queues.empty());
+  fleet.configure(renamed);
+  CHECK_EQ(fleet.state.queue_at("a"), nullptr);
+  REQUIRE_NE(fleet.state.queue_at("b/x"), nullptr);
+  CHECK_EQ(fleet.state.queue_at("b/x")->id, id);
+  CHECK_EQ(fleet.state.queue(id).usage, used);
+  for (const JobId job : {runs, waits}) CHECK_EQ(fleet.state.job(job)->spec.queue, "b/x");
+  CHECK(fleet.within(runs, "b/x"));
+  CHECK_EQ(fleet.state.tokens().at("ci").queue, "b/x");
+  CHECK(moves_of(fleet.state, with(renamed)).empty());  // the same file again
+  fleet.configure({moved(Fleet::queue("a", 8), "b"), Fleet::queue("a/x", 4), Fleet::queue("guest")});  // and back
+  CHECK_EQ(fleet.state.queue_at("a/x")->id, id);
+  CHECK_EQ(fleet.state.job(runs)->spec.queue, "a/x");
+}
+
+TEST_CASE("a rename that could be taken for another change is refused, and says why") {
+  Fleet fleet;
+  fleet.configure({Fleet::queue("a", 8), Fleet::queue("a/x"), Fleet::queue("guest"), Fleet::queue("old")});
+  fleet.configure({Fleet::queue("a", 8), Fleet::queue("a/x"), Fleet::queue("guest")});
+  CHECK_NE(refusal_of(fleet, {moved(Fleet::queue("old"), "a"), Fleet::queue("old/x"), Fleet::queue("guest")})
+               .find("there was a queue 'old' before"),
+           std::string::npos);
+  CHECK_NE(refusal_of(fleet, {moved(Fleet::queue("b"), "a"), moved(Fleet::queue("b/y"), "b/x"), Fleet::queue("guest")})
+               .find("'b' above it is renamed, too"),
+           std::string::npos);
+  const auto mistake = [](std::vector<QueueConfig> queues) {
+    const auto valid = validate(with(std::move(queues)));
+    return valid ? std::string() : valid.error().message;
+  };
+  CHECK_NE(mistake({moved(Fleet::queue("b"), "a/x")}).find("has another parent"), std::string::npos);
+  CHECK_NE(mistake({Fleet::queue("a"), moved(Fleet::queue("b"), "a")}).find("is configured too"), std::string::npos);
+  CHECK_NE(mistake({moved(Fleet::queue("b"), "a"), moved(Fleet::queue("c"), "a")}).find("another queue was 'a'"),
+           std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::control

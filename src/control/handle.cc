@@ -60,26 +60,26 @@ bool shares_a_gpu(const JobState& job) {
 // Refuses a configuration that changes the trust domain of a queue while its jobs use, or are nominated for, shares of
 // GPUs. Such a GPU belongs to the old domain until all its shares have ended. With the change it would be shared across
 // domains.
-Result<void> check_trust_domains(const State& state, const ClusterConfig& config) {
+Result<void> check_trust_domains(const State& state, const ClusterConfig& config, const std::vector<QueueMove>& moves) {
   std::map<std::string, std::string, std::less<>> domains{{"", ""}};
   for (const QueueConfig& one : config.queues) {
     const std::size_t slash = one.path.rfind('/');
     const std::string& above = domains.at(slash == std::string::npos ? std::string() : one.path.substr(0, slash));
     domains.emplace(one.path, one.trust_domain.empty() ? above : one.trust_domain);
   }
-  const auto moves = [&](JobId id, std::string_view has, std::string_view until) -> Result<void> {
+  const auto check = [&](JobId id, std::string_view has, std::string_view until) -> Result<void> {
     const JobState& job = *state.job(id);
     const state::QueueState& queue = state.queue(job.queue);
     const std::string& domain = state.trust_domains()[queue.trust_domain.index()];
-    if (domains.at(queue.path) == domain || !shares_a_gpu(job)) return {};
+    if (domains.at(moved_path(queue.path, moves)) == domain || !shares_a_gpu(job)) return {};
     return conflict("queue '" + queue.path + "' " + std::string(has) + " (job " + std::to_string(id.value()) +
                     "); its trust domain stays '" + domain + "' until they have " + std::string(until));
   };
   for (const JobId id : state.running()) {
-    if (auto ok = moves(id, "runs jobs that share GPUs", "ended"); !ok) return ok;
+    if (auto ok = check(id, "runs jobs that share GPUs", "ended"); !ok) return ok;
   }
   for (const JobId id : state.nominated()) {
-    if (auto ok = moves(id, "has jobs that are nominated on shares of GPUs", "started"); !ok) return ok;
+    if (auto ok = check(id, "has jobs that are nominated on shares of GPUs", "started"); !ok) return ok;
   }
   return {};
 }
@@ -114,7 +114,24 @@ Result<void> check_ids(const State& state, const ClusterConfig& config) {
   return {};
 }
 
-Result<void> check_change(const State& state, const ClusterConfig& config) {
+// Refuses renames of queues that could not be told apart from other changes.
+Result<void> check_moves(const State& state, const ClusterConfig& config, const std::vector<QueueMove>& moves) {
+  for (const QueueMove& move : moves) {
+    const std::string where = "queue '" + move.to + "'.moved_from: ";
+    if (state.ever_had_queue(move.to))
+      return conflict(where + "there was a queue '" + move.to +
+                      "' before, and their usage would be mixed; take a name that is new");
+    for (const QueueConfig& below : config.queues) {
+      if (below.moved_from.empty() || !below.path.starts_with(move.to + "/")) continue;
+      if (state.queue_at(move.from + below.path.substr(move.to.size())) == nullptr)
+        return invalid("queue '" + below.path + "'.moved_from: '" + move.to +
+                       "' above it is renamed, too; one of them at a time");
+    }
+  }
+  return {};
+}
+
+Result<void> check_change(const State& state, const ClusterConfig& config, const std::vector<QueueMove>& moves) {
   std::set<std::string, std::less<>> kept;
   std::set<std::string, std::less<>> parents;
   for (const QueueConfig& one : config.queues) {
@@ -124,7 +141,7 @@ Result<void> check_change(const State& state, const ClusterConfig& config) {
     }
   }
   for (const state::QueueState& queue : state.queues()) {
-    if (queue.removed || queue.id == state.root() || kept.contains(queue.path)) continue;
+    if (queue.removed || queue.id == state.root() || kept.contains(moved_path(queue.path, moves))) continue;
     if (queue.running_below > 0 || queue.pending_below > 0) {
       return conflict("queue '" + queue.path + "' still has jobs; let them end or cancel them before removing it");
     }
@@ -132,12 +149,12 @@ Result<void> check_change(const State& state, const ClusterConfig& config) {
   std::set<QueueId> used;
   state.jobs().for_each([&](const JobState& job) { used.insert(job.queue); });
   for (const QueueId id : used) {
-    const std::string& path = state.queue(id).path;
+    const std::string path = moved_path(state.queue(id).path, moves);
     if (parents.contains(path) || !kept.contains(path)) {
       return conflict("queue '" + path + "' has live jobs; it can neither be removed nor get queues below it");
     }
   }
-  if (auto ok = check_trust_domains(state, config); !ok) return ok.error();
+  if (auto ok = check_trust_domains(state, config, moves); !ok) return ok.error();
   std::size_t models = config.gpu_models.size();
   for (const auto& known : state.gpu_models()) {
     if (std::none_of(config.gpu_models.begin(), config.gpu_models.end(),
@@ -234,8 +251,20 @@ Result<void> check_mig(const State& state, const ClusterConfig& config) {
 
 }  // namespace
 
+std::vector<QueueMove> moves_of(const State& state, const ClusterConfig& config) {
+  std::vector<QueueMove> moves;
+  for (const QueueConfig& one : config.queues) {
+    if (one.moved_from.empty() || state.queue_at(one.path) != nullptr || state.queue_at(one.moved_from) == nullptr)
+      continue;
+    moves.push_back({one.moved_from, one.path});
+  }
+  return moves;
+}
+
 Result<void> check_config_change(const State& state, const ClusterConfig& config) {
-  if (auto ok = check_change(state, config); !ok) return ok.error();
+  const std::vector<QueueMove> moves = moves_of(state, config);
+  if (auto ok = check_moves(state, config, moves); !ok) return ok.error();
+  if (auto ok = check_change(state, config, moves); !ok) return ok.error();
   if (auto ok = check_levels(state, config); !ok) return ok.error();
   if (auto ok = check_ids(state, config); !ok) return ok.error();
   return check_mig(state, config);
@@ -252,7 +281,7 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }
   const std::uint64_t version = batch.state().config_version() + 1;
-  batch.emit(ClusterConfigured{command.config, version, command.user});
+  batch.emit(ClusterConfigured{command.config, version, command.user, moves_of(batch.state(), command.config)});
   return Reply{.job = {}, .version = version};
 }
 

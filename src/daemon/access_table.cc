@@ -15,6 +15,7 @@ void AccessTable::on(const Event& event) {
   if (const auto* configured = std::get_if<ClusterConfigured>(&event)) {
     const std::lock_guard lock(mutex_);
     configured_ = configured->config.roles;
+    for (auto& [digest, token] : by_digest_) token.queue = moved_path(token.queue, configured->moves);
   } else if (const auto* created = std::get_if<TokenCreated>(&event)) {
     const std::lock_guard lock(mutex_);
     by_digest_.insert_or_assign(created->digest, *created);

@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that is killed takes its task w
   ::kill(supervisor, SIGKILL);
   const auto exited = wait_for_exit(task.key);
   CHECK(exited.reason == ExitReason::kSupervisorLost);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that was killed while there was no server is found out later") {
@@ -188,7 +188,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that was killed while there was
   }
   open();
   CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor told to end ends its task in good order") {
@@ -230,7 +230,7 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   const auto exited = wait_for_exit(task.key);
   CHECK(exited.reason == ExitReason::kKilled);
   CHECK(exited.message.find("did not obey a stop") != std::string::npos);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
   CHECK(count_commands("sleep\0002009"s) == 0);
   REQUIRE(executor.warnings().size() == 1);
   CHECK(executor.warnings()[0].find("task 1.1.0.0") != std::string::npos);
@@ -256,7 +256,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a supervisor that hangs after it took up the
   wait_for_file("up");
   REQUIRE(executor.kill(task.key, 500).has_value());
   CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a stop that a hung supervisor did not obey is kept by the next executor") {
@@ -269,7 +269,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a stop that a hung supervisor did not obey i
   close();
   open();
   CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a lease that is not renewed ends the task, one that is renewed does not") {

@@ -107,18 +107,26 @@ class ExecutorFixture {
 
   // Returns the processes of this test: tasks by their environment, supervisors by the directory in their arguments.
   std::vector<pid_t> find_processes() const {
-    std::vector<pid_t> found;
+    std::vector<pid_t> found = find_task_processes();
     for (const auto& process : see_all_processes()) {
       if (process.state == 'Z') continue;
       std::ifstream file("/proc/" + std::to_string(process.pid) + "/cmdline");
       const std::string command(std::istreambuf_iterator<char>(file), {});
-      const bool supervises = command.find(directory_ + "/run/tasks/") != std::string::npos;
-      if (supervises || has_environment_entry(process.pid, "BERTH_TEST_DIRECTORY=" + directory_)) {
-        found.push_back(process.pid);
-      }
+      if (command.find(directory_ + "/run/tasks/") != std::string::npos) found.push_back(process.pid);
     }
     return found;
   }
+  std::vector<pid_t> find_task_processes() const {
+    std::vector<pid_t> found;
+    for (const auto& process : see_all_processes()) {
+      if (process.state == 'Z') continue;
+      if (has_environment_entry(process.pid, "BERTH_TEST_DIRECTORY=" + directory_)) found.push_back(process.pid);
+    }
+    return found;
+  }
+  // Returns true if no process of a task is there now and every supervisor leaves. A supervisor may outlive the exit
+  // that it has reported by the moment that it takes to end.
+  bool nothing_is_left() { return find_task_processes().empty() && wait_until_quiet(); }
   bool wait_until_quiet() {
     return wait_until([&] { return find_processes().empty(); });
   }

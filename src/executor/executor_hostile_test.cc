@@ -1,8 +1,12 @@
 // What a task can do to its own supervisor and run directory where it runs as the server's own user, and that it gains
 // nothing by it: an exit is the news that no process of the task is left.
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <csignal>
 
+#include "executor/descriptor.h"
 #include "executor/executor_fixture.h"
 
 namespace berth::executor {
@@ -38,7 +42,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task that forges its exit and kills its su
   std::ofstream(path("forged")) << kForged;
   REQUIRE(executor.start(task).has_value());
   wait_for_exit(task.key);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a stop reaches a task that has forged its exit") {
@@ -71,7 +75,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory is end
   const auto exited = wait_for_exit(task.key);
   CHECK(exited.reason == ExitReason::kKilled);
   CHECK(exited.message.find("run directory was removed") != std::string::npos);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
   open();  // it stays known
   CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
 }
@@ -79,10 +83,10 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory is end
 TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory and kills its supervisor is reported") {
   cgroups = false;
   auto& executor = open();
-  const auto task = shell(1, "setsid sleep 2105 & rm -rf run/tasks/1.1.0.0; kill -KILL $PPID; sleep 2106");
+  const auto task = shell(1, "setsid sleep 2105 & kill -STOP $PPID; rm -rf run/tasks/1.1.0.0; kill -KILL $PPID; sleep 2106");
   REQUIRE(executor.start(task).has_value());
   CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory and stops its supervisor obeys a stop") {
@@ -93,24 +97,27 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory and st
   wait_for_file("up");
   (void)executor.kill(task.key, 0).has_value();
   CHECK(wait_for_exit(task.key).reason == ExitReason::kKilled);
-  CHECK(find_processes().empty());
+  CHECK(nothing_is_left());
 }
 
 // Each link of the chain forks the next and exits, so that a look at /proc rarely sees one. Without cgroups only the
-// supervisor, as subreaper, can get hold of it.
+// supervisor, as subreaper, can get hold of it. All links share a lock, which is free exactly when all are gone.
 TEST_CASE_FIXTURE(ExecutorFixture, "a chain of processes that fork and exit does not outlive a stop") {
   cgroups = false;
   auto& executor = open();
   for (std::uint64_t job = 1; job <= 5; ++job) {
+    const std::string up = "up" + std::to_string(job);
     const auto task = launch(job, {"perl", "-e",
-                                   "$SIG{TERM} = 'IGNORE'; if (!fork) { while (1) { exit 0 if fork; } } "
-                                   "open(my $up, '>', 'up" +
-                                       std::to_string(job) + "'); print $up 1; close $up; sleep 2108;"});
+                                   "$SIG{TERM} = 'IGNORE'; open(my $up, '>', '" + up +
+                                       "'); flock($up, 2); if (!fork) { while (1) { exit 0 if fork; } } "
+                                       "syswrite($up, 'up'); sleep 2108;"});
     REQUIRE(executor.start(task).has_value());
-    wait_for_file("up" + std::to_string(job));
+    wait_for_file(up);
+    const Descriptor lock(::open(path(up).c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) != 0);
     REQUIRE(executor.kill(task.key, 0).has_value());
     wait_for_exit(task.key);
-    for (int look = 0; look < 5; ++look) CHECK(find_processes().empty());
+    CHECK(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
   }
 }
 

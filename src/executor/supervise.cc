@@ -276,7 +276,7 @@ void Supervisor::hear_signals() {
 // The supervisor is the subreaper: it becomes the parent of every process that the task orphans, and reaps them here.
 void Supervisor::reap() {
   int status = 0;
-  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL); pid > 0; pid = ::waitpid(-1, &status, WNOHANG | __WALL)) {
     for (std::size_t index = 0; index < ranks_.size(); ++index) {
       if (ranks_[index].process.pid != pid || ranks_[index].ended) continue;
       ranks_[index].ended = true;
@@ -476,10 +476,11 @@ void Supervisor::kill_orphans() {
 }
 
 // Returns true if the kernel says that this process has no child, dead or alive. It is the subreaper, so then it has no
-// descendant either. A look at /proc cannot say that of processes that fork and exit meanwhile.
+// descendant either. A look at /proc cannot say that of processes that fork and exit meanwhile. __WALL counts children
+// that were cloned to end without SIGCHLD, too.
 bool has_no_child() {
   siginfo_t ended{};
-  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
 }
 
 // Kills everything that the ranks left behind, even if it has detached itself: it is a descendant of the supervisor or

@@ -105,6 +105,7 @@ class ConfigCheck {
   void check_guarantee(const std::string& where, const QueueConfig& queue);
   void check_attained_service(const std::string& where, const AttainedServiceConfig& order);
   void check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms);
+  void check_moves();
   void check_children_sums();
   void check_pools();
   void check_topology();
@@ -277,6 +278,23 @@ void ConfigCheck::check_children_sums() {
   }
 }
 
+// A queue is renamed where it is: its parent, and with it its guarantees, stay as they are.
+void ConfigCheck::check_moves() {
+  std::set<std::string> from;
+  for (const auto& queue : config_.queues) {
+    const std::string& old = queue.moved_from;
+    if (old.empty()) continue;
+    const std::string where = "queue '" + queue.path + "'.moved_from: ";
+    if (parent_of(old) != parent_of(queue.path)) {
+      tell(where + "'" + old.substr(0, 100) + "' has another parent; a queue is renamed, and stays where it is");
+    } else if (queues_.contains(old)) {
+      tell(where + "'" + old + "' is configured too; list the queue under its new name alone");
+    } else if (!from.insert(old).second) {
+      tell(where + "another queue was '" + old + "', too");
+    }
+  }
+}
+
 void ConfigCheck::check_queues() {
   if (config_.queues.empty()) tell("queues is empty; at least one queue is needed to submit to", ConfigPart::kQueues);
   if (config_.queues.size() > kMaxQueues) return tell("more than " + std::to_string(kMaxQueues) + " queues");
@@ -294,6 +312,7 @@ void ConfigCheck::check_queues() {
       tell("queue '" + parent + "'.attained_service orders the jobs of one queue; this one has queues below it");
     }
   }
+  check_moves();
   check_children_sums();
 }
 
@@ -401,6 +420,14 @@ ClusterConfig default_cluster_config() {
   config.pools.push_back({"default", {}});
   config.priority_classes = {{"production", 1000, false}, {"training", 500, true}, {"dev", 100, false}};
   return config;
+}
+
+std::string moved_path(const std::string& path, const std::vector<QueueMove>& moves) {
+  for (const QueueMove& move : moves) {
+    if (path == move.from) return move.to;
+    if (path.starts_with(move.from + "/")) return move.to + path.substr(move.from.size());
+  }
+  return path;
 }
 
 std::vector<ConfigMistake> mistakes_in(const ClusterConfig& config) { return ConfigCheck(config).run(); }

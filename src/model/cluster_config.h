@@ -133,21 +133,34 @@ struct QueueConfig {
   // Guarantee decay: being idle for this time halves the idle part of the guarantee. 0: no decay.
   std::int64_t guarantee_decay_s = 0;
   EvictionTermsConfig eviction;
+  // The path that the queue had before; it and all below it keep their jobs. Empty: it is not renamed.
+  std::string moved_from = {};
   std::optional<BudgetConfig> budget = {};  // absent: none of its own
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service),
-                      field("guarantee_decay_s", &QueueConfig::guarantee_decay_s),
-                      field("eviction", &QueueConfig::eviction), field_if_set("budget", &QueueConfig::budget));
+    return field_list(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service),
+        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction),
+        field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget));
   }
 };
+
+// A queue that is there got another name. All paths below it change with it.
+struct QueueMove {
+  std::string from;
+  std::string to;
+  bool operator==(const QueueMove&) const = default;
+  static constexpr auto fields() { return field_list(field("from", &QueueMove::from), field("to", &QueueMove::to)); }
+};
+
+// Returns the path that the queue has after the moves. At most one of them applies to a path.
+std::string moved_path(const std::string& path, const std::vector<QueueMove>& moves);
 
 struct PriorityClassConfig {
   std::string name;

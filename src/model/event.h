@@ -22,9 +22,11 @@ struct ClusterConfigured {
   ClusterConfig config;
   std::uint64_t version = 0;
   std::string user;
+  std::vector<QueueMove> moves =
+      {};  // the queues that got another name, before anything else of the configuration holds
   static constexpr auto fields() {
     return field_list(field("config", &ClusterConfigured::config), field("version", &ClusterConfigured::version),
-                      field("user", &ClusterConfigured::user));
+                      field("user", &ClusterConfigured::user), field_if_set("moves", &ClusterConfigured::moves));
   }
 };
 

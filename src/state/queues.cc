@@ -92,6 +92,27 @@ void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& ter
     queue.evictions = {};
 }
 
+// Renames queues, those below them, and what names them: their jobs and tokens. Usage and history before that keep the
+// old name.
+void State::move_queues(const std::vector<QueueMove>& moves) {
+  if (moves.empty()) return;
+  std::map<std::string, QueueId> renamed;  // by the new path
+  for (QueueState& queue : queues_) {
+    if (std::string path = moved_path(queue.path, moves); path != queue.path) {
+      queue_paths_.erase(queue.path);
+      queue.path = path;
+      renamed.emplace(std::move(path), queue.id);
+    }
+  }
+  queue_paths_.insert(renamed.begin(), renamed.end());
+  jobs_.for_each([&](JobState& job) {
+    if (job.spec.queue == queue(job.queue).path) return;
+    job.spec.queue = queue(job.queue).path;
+    if (job.running_row != kNoRow) running_table_.set(job);
+  });
+  for (auto& [name, token] : tokens_) token.queue = moved_path(token.queue, moves);
+}
+
 // Sets the queues from the configuration. Queue ids are never reused. A queue that is no longer configured is marked as
 // removed (control checks that it is empty).
 void State::configure_queues(const ClusterConfig& config) {
@@ -196,6 +217,7 @@ void State::on(const ClusterConfigured& event) {
     known.weight_permille = model.weight_permille;
     known.mig = mig_geometry(model.mig);
   }
+  move_queues(event.moves);
   configure_queues(event.config);
   configure_pools();
   configure_quota_paths();

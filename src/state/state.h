@@ -168,6 +168,7 @@ class State {
   const std::vector<QueueState>& queues() const { return queues_; }
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
+  bool ever_had_queue(std::string_view path) const { return queue_paths_.contains(path); }  // removed ones, too
   // Returns the quota path of the queue; queues with equal paths have an equal QueueState::quota_path.
   const QuotaPath& quota_path_of(QueueId id) const { return quota_paths_[queue(id).quota_path]; }
   QueueId root() const { return QueueId(0); }
@@ -426,6 +427,7 @@ class State {
   void estimate_the_waiting();
   void learn_mix(const JobState& job);
 
+  void move_queues(const std::vector<QueueMove>& moves);
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
   void configure_eviction(QueueState& queue, const EvictionTermsConfig& terms);

@@ -181,7 +181,8 @@ Schema eviction() {
 
 Schema queue_settings() {
   return closed(object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
-                       {{"guaranteed?", quota("What it always gets back.")},
+                       {{"moved_from?", text("The path that it had before.")},
+                        {"guaranteed?", quota("What it always gets back.")},
                         {"max?", quota("What it never exceeds.")},
                         {"lending_limit?", quota("What of its guarantee others may use.")},
                         {"weight?", integer("Its share of the surplus; 1 if absent.", 0, 1'000'000)},

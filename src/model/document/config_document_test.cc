@@ -218,12 +218,14 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:10: queues.n\xc4\xb1p: 'n\xc4\xb1p' is not a name; use 1-63 letters, digits, '-', '_' or '.', "
        "starting and ending with a letter or digit"},
       {"queues: {a: {parent: a}}\n",
-       "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, weight, "
+       "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, moved_from, "
+       "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, queues"},
       {"queues: {a: {use_or_lose: 7d}}\n", "cluster.yaml:1:14: queues.a: 'use_or_lose' is now 'guarantee_decay'"},
       {"queues: {a: {apart: node}}\n",  // trust_domain_isolation is a key of pools
-       "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, weight, "
+       "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, moved_from, "
+       "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, queues"},
       {"pools: [{name: a, apart: node}]\n", "cluster.yaml:1:19: pools[0]: 'apart' is now 'trust_domain_isolation'"},

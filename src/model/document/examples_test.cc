@@ -63,9 +63,11 @@ TEST_CASE("the example job is valid") {
 
 TEST_CASE("what the pages show is accepted") {
   const auto configurations = blocks("docs/configuration.md");
-  REQUIRE_EQ(configurations.size(), 1);
-  const auto config = read_config(configurations[0], "configuration.md");
-  CHECK_MESSAGE(config.has_value(), config.error().message);
+  REQUIRE_EQ(configurations.size(), 2);
+  for (const std::string& text : configurations) {
+    const auto config = read_config(text, "configuration.md");
+    CHECK_MESSAGE(config.has_value(), config.error().message);
+  }
   const auto jobs = blocks("docs/jobs.md");
   REQUIRE_EQ(jobs.size(), 5);
   for (const std::string& text : jobs) {

@@ -72,8 +72,8 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .names = "PATH",
      .fewest = 1,
      .most = 1,
-     .options = "guaranteed max lending weight policy domain thresholds promote-after jobs-per-user gpus-per-user "
-                "submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour"},
+     .options = "guaranteed max lending moved-from weight policy domain thresholds promote-after jobs-per-user "
+                "gpus-per-user submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour"},
     {.verb = "pool",
      .names = "POOL",
      .fewest = 1,

@@ -60,6 +60,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
   }
   if (auto ok = read_attained_service(line, queue); !ok) return ok;
   if (auto ok = read_eviction_terms(line, queue.eviction); !ok) return ok;
+  if (const std::string* old = line.option("moved-from")) queue.moved_from = *old;
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (auto ok = read_enum(line, "policy", queue.policy); !ok) return ok;
   config.queues.push_back(std::move(queue));

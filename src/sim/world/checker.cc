@@ -178,6 +178,22 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
   queue.domain = config.trust_domain.empty() ? queues_[queue.parent].domain : config.trust_domain;
 }
 
+void Checker::follow_moves(const std::vector<QueueMove>& moves) {
+  if (moves.empty()) return;
+  count("queues renamed");
+  for (auto& [id, job] : jobs_) {  // what ran until now is the old name's
+    for (ChargeView& charge : job.charges) book(job, charge);
+  }
+  std::map<std::string, std::uint32_t> paths;
+  for (const auto& [path, index] : queue_of_) {
+    const auto [at, fresh] = paths.emplace(moved_path(path, moves), index);
+    require(fresh, "P8", "two queues have one path after a rename");
+    queues_[index].path = at->first;
+  }
+  queue_of_ = {paths.begin(), paths.end()};
+  for (auto& [id, job] : jobs_) job.spec.queue = moved_path(job.spec.queue, moves);
+}
+
 void Checker::on(const ClusterConfigured& event) {
   count("configured");
   require(event.version == config_version_ + 1, "P8", "configuration versions do not follow each other");
@@ -189,6 +205,7 @@ void Checker::on(const ClusterConfigured& event) {
     queues_.emplace_back();
     queue_of_.emplace("", 0);
   }
+  follow_moves(event.moves);
   for (QueueView& queue : queues_) {
     queue.removed = &queue != queues_.data();
     queue.children.clear();
@@ -285,7 +302,7 @@ void Checker::book(JobView& job, ChargeView& one) {
   for (std::uint32_t t = one.first; t < one.first + one.tasks; ++t) {
     const TaskPlacement& task = job.placements[t];
     const auto account = [&](std::uint32_t model) -> Book& {
-      return books_[{job.queue, job.spec.user, model, !one.guaranteed}];
+      return books_[{job.spec.queue, job.spec.user, model, !one.guaranteed}];
     };
     const auto model_of = [&](std::uint8_t gpu) { return nodes_[task.node.index()].gpus[gpu].model + 1; };
     for (const std::uint8_t gpu : task.gpus) account(model_of(gpu)).gpu += task.gpu_milli * passed;

@@ -196,7 +196,7 @@ class Checker : public Witness {
     std::string key;
   };
   // The checker's own accounts, by queue, user, GPU model (index + 1; 0 without a GPU) and whether borrowed.
-  using BookKey = std::tuple<std::uint32_t, std::string, std::uint32_t, bool>;
+  using BookKey = std::tuple<std::string, std::string, std::uint32_t, bool>;
   struct Book {
     std::int64_t gpu = 0;  // milli-GPU x ms, milli-CPU x ms, MiB x ms
     std::int64_t cpu = 0;
@@ -223,6 +223,7 @@ class Checker : public Witness {
   };
 
   void on(const ClusterConfigured& event);
+  void follow_moves(const std::vector<QueueMove>& moves);
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);

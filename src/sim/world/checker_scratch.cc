@@ -99,10 +99,8 @@ void Checker::check_meter(const billing::Meter& meter) {
 void Checker::check_meter_rows(const billing::Usage& usage) {
   std::map<BookKey, Book> theirs;
   for (const billing::UsageRow& row : usage.rows) {
-    const auto queue = queue_of_.find(row.account.queue);
-    if (queue == queue_of_.end()) return breach("P12", "the meter bills queue '" + row.account.queue + "', unknown");
     const std::uint32_t model = row.account.gpu_model.empty() ? 0 : model_index(row.account.gpu_model) + 1;
-    theirs[{queue->second, row.account.user, model, row.account.borrowed}] = {
+    theirs[{row.account.queue, row.account.user, model, row.account.borrowed}] = {
         row.gpu_milli_ms, static_cast<std::int64_t>(row.cpu_milli_ms), static_cast<std::int64_t>(row.memory_mib_ms)};
   }
   std::erase_if(books_, [](const auto& one) { return one.second == Book{}; });
@@ -112,7 +110,7 @@ void Checker::check_meter_rows(const billing::Usage& usage) {
     const auto& [queue, user, model, borrowed] = key;
     const auto found = theirs.find(key);
     require(found != theirs.end() && found->second == book, "P12",
-            "the meter's account of queue '" + queues_[queue].path + "', " + user + ", " +
+            "the meter's account of queue '" + queue + "', " + user + ", " +
                 (model == 0 ? "no GPU" : models_[model - 1]) + (borrowed ? ", borrowed" : ", guaranteed") +
                 " differs from the sum over its attempts");
   }

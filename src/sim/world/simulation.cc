@@ -198,7 +198,10 @@ void Simulation::touch_a_node() {
       break;
     default:
       if (shape_.exact) break;
-      config_ = random_config();  // refused if jobs would lose their queue; then the old leaves stay
+      if (Random moving(seed_ ^ (steps_ << 32U)); shape_.policies && moving.chance(250))
+        rename_a_queue(moving);
+      else
+        config_ = random_config();  // refused if jobs would lose their queue; then the old leaves stay
       world_.send(ApplyConfig{config_, "operator"});
       world_.reconcile();
       config_ = world_.durable().config();

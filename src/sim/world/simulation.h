@@ -45,6 +45,7 @@ class Simulation {
   void build_nodes();
   void place_node(NodeSpec& spec);
   ClusterConfig random_config();
+  void rename_a_queue(Random& moving);
   void choose_policies(ClusterConfig& config);
   void choose_terms(ClusterConfig& config);
   void add_queues(ClusterConfig& config, const std::string& parent, std::int64_t guaranteed_milli, std::uint32_t depth);

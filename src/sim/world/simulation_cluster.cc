@@ -121,6 +121,22 @@ ClusterConfig Simulation::random_config() {
   return config;
 }
 
+// Gives one queue of the configuration in force another name.
+void Simulation::rename_a_queue(Random& moving) {
+  config_ = world_.durable().config();
+  for (QueueConfig& queue : config_.queues) queue.moved_from.clear();
+  const std::string from = moving.pick(config_.queues).path;
+  const std::size_t name = from.rfind('/') + 1;  // 0 if there is no parent
+  const QueueMove move{from, from.substr(0, name) + "renamed" + std::to_string(steps_)};
+  for (QueueConfig& queue : config_.queues) {
+    if (queue.path == move.from) queue.moved_from = move.from;
+    queue.path = moved_path(queue.path, {move});
+  }
+  for (PoolConfig& pool : config_.pools) {
+    for (std::string& path : pool.queues) path = moved_path(path, {move});
+  }
+}
+
 // Chooses policies with random numbers of its own, so that the rest of a seed's life stays the same.
 void Simulation::choose_policies(ClusterConfig& config) {
   Random apart(seed_ ^ 0x5c04eULL);
