@@ -24,8 +24,8 @@ struct ConfigConsequences {
   std::vector<QueueConsequence> queues = {};  // in the order of the configuration; those without a change are left out
 };
 
-// Returns the queues that the configuration renames: those whose `moved_from` is there and whose path is not. Once done,
-// the same configuration renames nothing.
+// Returns the queues that the configuration renames: those whose `moved_from` is there and whose path is not. Once
+// done, the same configuration renames nothing.
 std::vector<QueueMove> moves_of(const state::State& state, const ClusterConfig& config);
 
 // Returns an error if the configuration contradicts what is there: it removes queues, topology levels or MIG profiles

@@ -83,7 +83,8 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory is end
 TEST_CASE_FIXTURE(ExecutorFixture, "a task that removes its run directory and kills its supervisor is reported") {
   cgroups = false;
   auto& executor = open();
-  const auto task = shell(1, "setsid sleep 2105 & kill -STOP $PPID; rm -rf run/tasks/1.1.0.0; kill -KILL $PPID; sleep 2106");
+  const auto task =
+      shell(1, "setsid sleep 2105 & kill -STOP $PPID; rm -rf run/tasks/1.1.0.0; kill -KILL $PPID; sleep 2106");
   REQUIRE(executor.start(task).has_value());
   CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
   CHECK(nothing_is_left());

@@ -198,7 +198,7 @@ void Simulation::touch_a_node() {
       break;
     default:
       if (shape_.exact) break;
-      if (Random moving(seed_ ^ (steps_ << 32U)); shape_.policies && moving.chance(250))
+      if (Random moving(seed_ ^ (steps_ << 32U)); shape_.policies && moving.chance(40))
         rename_a_queue(moving);
       else
         config_ = random_config();  // refused if jobs would lose their queue; then the old leaves stay
