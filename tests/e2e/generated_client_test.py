@@ -18,7 +18,8 @@ from tally import check
 
 EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
 # The generator knows no YAML: of the bodies that may be JSON or YAML it makes functions that send JSON.
-UNREAD = {"POST /v1/jobs", "POST /v1/forecast", "POST /v1/config/diff", "PUT /v1/config", "PUT /v1/prices", "POST /v1/prices/diff", "POST /v1/bill"}
+UNREAD = {"POST /v1/jobs", "POST /v1/forecast", "POST /v1/config/diff", "PUT /v1/config", "PUT /v1/prices", "POST /v1/prices/diff",
+          "POST /v1/bill"}
 CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
           "queues": {"research": {"guaranteed": {"gpus": 4, "gpus.H100-SXM5-80GB": 2}, "queues": {"nlp": {"weight": 3}}},
                      "batch": {"max": {"memory": "64GiB"}, "eviction": {"grace": "90s"}}},
@@ -129,8 +130,14 @@ READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": []
          "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
-         "listEvents": [], "getSnapshot": []}
+         "getPrices": [], "getBill": [], "listEvents": [], "getSnapshot": []}
 NOT_JSON = {"getMetrics": [], "getJobLog": [1]}
+
+
+def apply_prices(call, models):
+    prices = {"currency": "EUR", "prices": [{"valid_from": "2026-01-01", "gpus": {"H100-SXM5-80GB": {"floor": "2.5", "burst": 3}}}]}
+    applied = call("putPrices", body=models.PriceDocument.from_dict(prices))
+    check(applied.status_code == 200, f"prices are not applied: {applied.content}")
 
 
 def read_everything(call, document):
@@ -159,6 +166,7 @@ def main():
         call = Calls(document, berth_client.AuthenticatedClient(f"http://127.0.0.1:{server.port}", server.token))
         read_and_apply(call, models)
         submit_and_list(call, models)
+        apply_prices(call, models)
         read_everything(call, document)
         run_the_example(server, directory)
     finally:
