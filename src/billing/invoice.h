@@ -82,6 +82,7 @@ struct Invoice {
   std::uint64_t price_version = 0;  // of the price book; 0: one that is not applied
   Seq first_seq = 0;                // the events that it was computed from
   Seq last_seq = 0;
+  Timestamp began;                   // of the first event of the cluster; not in canonical_text()
   bool simulated = false;            // some of the GPUs are simulated
   std::vector<InvoiceLine> lines;    // by queue, kind, cause, model, slice, unit price, borrower, user, job, from
   std::vector<FleetAccounts> fleet;  // by model; empty unless the queue is the root

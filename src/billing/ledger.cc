@@ -47,6 +47,7 @@ void add_accounts(FleetAccounts& sum, const FleetAccounts& rate, std::int64_t ms
 Ledger::Ledger(Window window) : window_(std::move(window)) { queue_index(""); }
 
 void Ledger::apply(const EventRecord& record) {
+  if (began_.is_never()) began_ = record.time;
   advance(record.time);
   const bool inside = record.time >= window_.from && record.time < window_.to;
   if (inside && first_seq_ == 0) first_seq_ = record.seq;

@@ -95,6 +95,7 @@ class Ledger {
   // The first and the last event within the window; 0: none.
   Seq first_seq() const { return first_seq_; }
   Seq last_seq() const { return last_seq_; }
+  Timestamp began() const { return began_; }  // of the first event of all; never: there is none
   bool simulated() const { return simulated_; }
 
   std::vector<JobUse> jobs() const;      // by job and part; of running jobs until counted_until()
@@ -220,6 +221,7 @@ class Ledger {
   Timestamp now_;
   Timestamp look_;
   std::uint32_t part_ = 0;
+  Timestamp began_ = Timestamp::never();
   Seq first_seq_ = 0;
   Seq last_seq_ = 0;
   bool simulated_ = false;

@@ -201,6 +201,7 @@ Result<Invoice> make_invoice(const Ledger& ledger, const InvoiceQuestion& questi
   invoice.price_version = question.price_version;
   invoice.first_seq = ledger.first_seq();
   invoice.last_seq = ledger.last_seq();
+  invoice.began = ledger.began();
   invoice.simulated = ledger.simulated();
   invoice.lines = std::move(*lines);
   std::stable_sort(invoice.lines.begin(), invoice.lines.end(),

@@ -501,6 +501,36 @@ def a_difference_says_whom_it_meets_and_that_apply_would_refuse_it(berth):
 
 
 @check
+def a_queue_is_renamed_with_its_jobs(berth):
+    path = os.path.join(berth.directory, "renamed.yaml")
+    job = berth.submit("--queue", "a", "--gpus", "1", "--", "sleep", "600")
+    berth.wait(job, "running")
+    before = berth("config")
+
+    def rename(old, new):
+        with open(path, "w") as file:
+            file.write(berth("config").replace(f"  {old}:\n", f"  {new}:\n    moved_from: {old}\n", 1))
+        told = berth("diff", "-f", path, code=1).splitlines()
+        assert told[0] == f"+ queues.{new}.moved_from: {old}" and told[1].startswith("version "), told
+        berth("apply", "-f", path)
+
+    rename("a", "renamed")
+    assert berth.json("job", job)["spec"]["queue"] == "renamed"
+    berth("submit", "--queue", "a", "--", "true", code=2)
+    with open(path) as file:
+        text = file.read().replace("  renamed:\n    moved_from: a\n", "  a:\n    moved_from: renamed\n", 1)
+    with open(path, "w") as file:
+        file.write(text)
+    berth("apply", "-f", path)
+    assert berth.json("job", job)["spec"]["queue"] == "a"
+    with open(path, "w") as file:
+        file.write(before)
+    berth("apply", "-f", path)
+    berth("cancel", job)
+    berth.wait(job, "finished")
+
+
+@check
 def of_two_operators_who_change_one_version_the_second_is_told(berth):
     path = os.path.join(berth.directory, "mine.yaml")
 

@@ -85,12 +85,12 @@ json::object accounts_view(const billing::FleetAccounts& one) {
           {"drained", one.drained},       {"failed", one.failed},         {"capacity", one.capacity}};
 }
 
-// What the month would cost if it went on as it did.
+// What the month would cost if it went on as it did since it began, or since the cluster did.
 std::int64_t expected_micro(const billing::Invoice& invoice, const Month& month) {
-  const std::int64_t counted = invoice.to - invoice.from;
+  const std::int64_t counted = invoice.to - std::max(invoice.from, invoice.began);
   if (counted <= 0) return invoice.total_micro;
-  const Int128 whole = Int128{invoice.total_micro} * (month.end - month.begin) / counted;
-  return static_cast<std::int64_t>(whole);
+  const Int128 rest = Int128{invoice.total_micro} * (month.end - invoice.to) / counted;
+  return invoice.total_micro + static_cast<std::int64_t>(rest);
 }
 
 // Keeps the lines that the subject may see: all of its queues, or those of its own jobs.

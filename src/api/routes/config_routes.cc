@@ -110,6 +110,15 @@ void add_consequences(const state::State& state, const control::ConfigConsequenc
   document["consequences"] = std::move(queues);
 }
 
+// Names the queues of the old configuration as the new one does, so that a rename is one change.
+void follow(const std::vector<QueueMove>& moves, ClusterConfig& config) {
+  for (QueueConfig& queue : config.queues) queue.path = moved_path(queue.path, moves);
+  for (PoolConfig& pool : config.pools) {
+    for (std::string& path : pool.queues) path = moved_path(path, moves);
+  }
+  for (RoleBinding& binding : config.roles) binding.queue = moved_path(binding.queue, moves);
+}
+
 void diff_config(Service& service, const Request& request, const Responder& responder) {
   auto config = decode_config(request);
   if (!config) {
@@ -120,6 +129,7 @@ void diff_config(Service& service, const Request& request, const Responder& resp
   json::object document;
   service.read([&](const View& view) {
     in_force = {view.state.config(), view.state.config_version()};
+    follow(control::moves_of(view.state, *config), in_force.config);
     add_consequences(view.state, control::consequences_of(view.state, *config), document);
   });
   json::array changes;
