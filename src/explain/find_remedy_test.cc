@@ -38,6 +38,29 @@ TEST_CASE_FIXTURE(FleetFixture, "behind the head of a strict queue the least pri
   REQUIRE_EQ(changes.size(), 1);
   CHECK(changes[0].kind == RemedyKind::kPriority);
   CHECK_EQ(changes[0].to, state.job(second)->priority + 1);
+  CHECK_EQ(explain::remedy_patch(*state.job(second), changes[0]),
+           "{\n  \"priority\": " + std::to_string(changes[0].to) + "\n}\n");
+}
+
+TEST_CASE_FIXTURE(FleetFixture, "what a remedy changes in the document of the job is a merge patch") {
+  command(ApplyConfig{config({queue("a")}), "op"});
+  command(RegisterNode{node("n1", 8)});
+  JobSpec spec = job("a", 1, 8);
+  spec.exclusive = true;
+  spec.time_limit_s = 7200;
+  const state::JobState& pending = *state.job(submit(spec));
+  const auto patch = [&](RemedyKind kind, std::int64_t to = 0) {
+    explain::Remedy change;
+    change.kind = kind;
+    change.to = to;
+    return explain::remedy_patch(pending, change);
+  };
+  CHECK_EQ(patch(RemedyKind::kGpus, 4000), "{\n  \"gpus\": 4\n}\n");
+  CHECK_EQ(patch(RemedyKind::kShareNodes), "{\n  \"exclusive\": null\n}\n");
+  CHECK_EQ(patch(RemedyKind::kTimeLimit, 3600), "{\n  \"time_limit\": \"1h\"\n}\n");
+  CHECK_EQ(patch(RemedyKind::kRelease), "");  // a held job is released; its document says hold only to begin
+  CHECK_EQ(patch(RemedyKind::kQuota), "");    // not the owner's to change
+  CHECK_EQ(patch(RemedyKind::kOtherPorts), "");
 }
 
 TEST_CASE_FIXTURE(FleetFixture, "a job that waits for its earliest start would start then") {

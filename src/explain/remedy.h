@@ -106,6 +106,10 @@ RemedyBy remedy_by(const Remedy& change);
 // those places". Requires: the kind is not kWait.
 std::string remedy_text(const Words& words, const state::JobState& job, const Remedy& change);
 
+// Returns what changes in the document of the job, as a JSON merge patch (RFC 7396); empty if the remedy is not one of
+// the job's document, or leaves open what has to be in it. Of kPriority it is the priority as a number.
+std::string remedy_patch(const state::JobState& job, const Remedy& change);
+
 // Returns when a job starts that waits (kWait), as a time that others can delay or that is likely.
 WhyAnswer::Start start_of(const Words& words, const Remedy& wait);
 

@@ -127,7 +127,8 @@ void add_remedies(const Words& words, const JobState& job, Explanation& explanat
   for (const Remedy& remedy : explanation.remedies) {
     if (remedy.kind == RemedyKind::kWait) continue;  // when the job starts says that
     explanation.answer.remedies.push_back({std::string(name_of(remedy.kind)), remedy_by(remedy),
-                                           remedy.taken_by.valid(), remedy_text(words, job, remedy)});
+                                           remedy.taken_by.valid(), remedy_text(words, job, remedy),
+                                           remedy_patch(job, remedy)});
   }
 }
 

@@ -40,6 +40,8 @@ struct WhyAnswer {
     RemedyBy by = RemedyBy::kOwner;
     bool taken = false;  // a job that goes first would take what the remedy frees
     std::string text;    // completes "the job would start now if"
+    // What changes in the document of the job, as a JSON merge patch; empty: that is not what changes.
+    std::string patch = {};
   };
 
   JobId job;

@@ -84,7 +84,7 @@ async function open(options = {}) {
   page.on('request', (request) => requested.add(new URL(request.url()).origin));
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !expectLoss && !/status of (401|403|404)/.test(message.text()))
+    if (message.type() === 'error' && !expectLoss && !/status of (400|401|403|404|412)/.test(message.text()))
       complaints.push(message.text());
   });
   return page;
@@ -114,11 +114,6 @@ await part('signing in', async () => {
   await page.getByLabel('Token').fill('0123456789abcdef0123456789abcdef');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The server does not know that token').waitFor();
-  const queue = 'product';
-  const member = await server.ask('POST', '/v1/tokens', { name: 'ci', role: 'member', queue, expires_in_s: 600 });
-  await page.getByLabel('Token').fill(member.token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('needs a token with the role admin or auditor').waitFor();
   await page.getByLabel('Token').fill(server.token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('No job waits or runs').waitFor();
@@ -214,8 +209,26 @@ await part('why a job waits, and what one can do', async () => {
     'the reason is the one that the API gives',
   );
   check((await page.locator('.why li').count()) >= why.remedies.length, 'with the remedies');
+  await page.getByRole('button', { name: 'Fill the form with it…' }).first().click();
+  await page.getByText(`Made from job ${blocked}`).waitFor();
+  const smaller = JSON.parse(await page.locator('pre').first().innerText());
+  check(smaller.name === 'too-much' && smaller.gpus < 8, 'a remedy fills the form with the document, changed');
+  await page.getByText('It would start now').waitFor();
+  check(true, 'and the server says that it would start');
+  await axe(page, 'the form with a forecast');
+  check(await page.getByLabel(`Cancel job ${blocked} when`).isChecked(), 'the old job is to be cancelled then');
+  await page.getByLabel(`Cancel job ${blocked} when`).uncheck();
+  await page.getByRole('button', { name: 'Submit', exact: true }).click();
+  await page
+    .locator('.tag')
+    .getByText(/running|succeeded/)
+    .first()
+    .waitFor();
+  await go(page, `jobs/${blocked}`);
   await page.getByRole('button', { name: 'Change priority…' }).click();
   await page.getByLabel('New priority').fill('777');
+  await page.locator('dialog').getByText('It would wait.').waitFor();
+  check(true, 'what another priority would do is said before');
   await page.getByRole('button', { name: 'Change priority', exact: true }).click();
   await page.getByText('777').first().waitFor();
   check((await server.ask('GET', `/v1/jobs/${blocked}`)).priority === 777, 'the priority was changed');
@@ -301,6 +314,37 @@ await part('the queues', async () => {
   check((await text(page)).includes('By priority, then by age'), 'the line says in which order it is');
 });
 
+await part('a quota is changed, over the version that was seen', async () => {
+  await go(page, 'queues');
+  await page.getByRole('button', { name: 'Change the quota of research/nlp' }).click();
+  const ceiling = page.getByLabel('Ceiling, GPUs');
+  await eventually('the numbers of now are in the form', async () => (await ceiling.inputValue()) === '6');
+  await page.getByLabel('Guaranteed GPUs').fill('');
+  await ceiling.fill('1');
+  await page.getByText('It uses more than its new ceiling').waitFor();
+  check(true, 'what it would do is said before');
+  await axe(page, 'the dialog of a quota');
+  await ceiling.fill('');
+  await page.getByLabel('Guaranteed GPUs').fill('5');
+  await page.locator('dialog .error').waitFor();
+  check(await page.getByRole('button', { name: 'Apply' }).isDisabled(), 'what breaks a rule cannot be applied');
+  await page.getByLabel('Guaranteed GPUs').fill('4');
+  await ceiling.fill('7');
+  await page.locator('dialog .mono').first().waitFor();
+  const { config } = await server.ask('GET', '/v1/config');
+  config.queues.product.weight = 2;
+  await server.ask('PUT', '/v1/config', config);
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.getByText('it was changed in between').waitFor();
+  check(true, 'another change in between is told, and not overwritten');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  const after = (await server.ask('GET', '/v1/config')).config.queues;
+  check(after.research.queues.nlp.max.gpus === 7 && after.product.weight === 2, 'and then both are in force');
+  await go(page, 'queues/research%2Fnlp');
+  await page.getByRole('heading', { name: 'GPUs used' }).waitFor();
+});
+
 await part('a job is preempted, and resumes', async () => {
   const loop = ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.2; done'];
   const borrower = (
@@ -325,6 +369,86 @@ await part('a job is preempted, and resumes', async () => {
   await eventually('it runs again', async () => (await server.ask('GET', `/v1/jobs/${borrower}`)).attempts === 2);
   await page.locator('.tag').getByText('running').waitFor();
   for (const id of [borrower, second]) await server.ask('DELETE', `/v1/jobs/${id}`);
+});
+
+await part('each role has a page of its own, and asks for nothing that is refused', async () => {
+  const tokenOf = async (name, role, queue) =>
+    (await server.ask('POST', '/v1/tokens', { name, role, queue, expires_in_s: 600 })).token;
+  const pageOf = async (token) => {
+    const other = await open();
+    await other.addInitScript((value) => sessionStorage.setItem('berth.token', value), token);
+    other.refused = [];
+    other.on('response', (answer) => answer.status() === 403 && other.refused.push(answer.url()));
+    return other;
+  };
+  const mine = await server.submit({ name: 'mine', queue: 'product', user: 'ci', gpus: 1, command: 'echo hello' });
+  const theirs = await server.submit({ name: 'theirs', queue: 'product', user: 'zoe', command: 'true', hold: true });
+  const member = await pageOf(await tokenOf('ci', 'member', 'product'));
+  await go(member, 'jobs?phase=all');
+  await member.locator(`a[href="#/jobs/${mine.id}"]`).waitFor();
+  await member.getByText('every 5 s').waitFor();
+  check((await member.locator('[data-row]').count()) === 1, 'a member sees its own jobs and no others');
+  check(
+    (await member.locator('nav').innerText()).replace(/\s+/g, ' ').trim() === 'Jobs Queues',
+    `a member is offered jobs and queues: ${await member.locator('nav').innerText()}`,
+  );
+  await go(member, `jobs/${theirs.id}`);
+  await member.getByText(`no such job ${theirs.id}`).waitFor();
+  check(true, 'and not the job of another, as the API has it');
+  await go(member, `jobs/${mine.id}`);
+  await member.locator('.log').getByText('hello').waitFor();
+  await go(member, 'submit');
+  await member.getByLabel('Command').fill('true');
+  await member.getByLabel('Name', { exact: true }).fill('of-a-member');
+  await member.getByRole('button', { name: 'Submit', exact: true }).click();
+  await member.getByRole('heading', { name: 'of-a-member' }).waitFor();
+  check(true, 'a member submits');
+  for (const screen of ['queues', 'queues/product']) {
+    await go(member, screen);
+    await member.getByRole('link', { name: 'product' }).first().waitFor();
+    await sleep(300);
+    await axe(member, `${screen} of a member`);
+  }
+  await go(member, 'fleet');
+  await member.getByText('That takes the role auditor, operator or admin at the root.').waitFor();
+  await member.getByText('You are token:ci: member at product.').waitFor();
+  await axe(member, 'a screen that a role does not allow');
+  check(member.refused.length === 0, `nothing was refused to the member: ${member.refused.join(' ')}`);
+  const late = await server.submit({ name: 'late', queue: 'product', user: 'ci', command: 'true', hold: true });
+  await go(member, 'jobs');
+  await member.locator(`a[href="#/jobs/${late.id}"]`).waitFor();
+  check(true, 'and what is new comes without a stream of events');
+
+  const viewer = await pageOf(await tokenOf('vic', 'viewer', 'product'));
+  await go(viewer, `jobs/${theirs.id}`);
+  await viewer
+    .getByText('Release, Change priority, Cancel: that takes the role')
+    .first()
+    .waitFor()
+    .catch(() => undefined);
+  check((await viewer.getByRole('button', { name: 'Cancel…' }).count()) === 0, 'a viewer is offered no action');
+  check((await text(viewer)).includes('that takes the role lead'), 'and is told which role could');
+  check((await text(viewer)).includes('What it wrote is for the role lead or admin'), 'so for the log');
+  check(viewer.refused.length === 0, `nothing was refused to the viewer: ${viewer.refused.join(' ')}`);
+
+  const finance = await pageOf(await tokenOf('fin', 'finance', 'product'));
+  await finance.goto(server.url);
+  await finance.getByRole('heading', { name: 'Queues' }).waitFor();
+  check(true, 'finance, which sees no jobs, begins with the queues');
+  await go(finance, 'queues/product');
+  await finance.getByText('Within its guarantee', { exact: true }).waitFor();
+  check(finance.refused.length === 0, `nothing was refused to finance: ${finance.refused.join(' ')}`);
+
+  const operator = await pageOf(await tokenOf('oli', 'operator', ''));
+  for (const screen of ['fleet/n1', 'health', 'queues', `jobs/${theirs.id}`]) {
+    await go(operator, screen);
+    await operator.getByRole('heading').first().waitFor();
+    await sleep(500);
+  }
+  check((await text(operator)).includes('Change priority: that takes'), 'an operator does not change priorities');
+  check(operator.refused.length === 0, `nothing was refused to the operator: ${operator.refused.join(' ')}`);
+  for (const other of [member, viewer, finance, operator]) await other.context().close();
+  for (const { id } of [theirs, late]) await server.ask('DELETE', `/v1/jobs/${id}`);
 });
 
 await part('the fleet, health and decisions', async () => {

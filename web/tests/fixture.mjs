@@ -250,6 +250,7 @@ export async function serveFixture(page, options) {
     };
   };
   const answers = [
+    [/^\/v1\/identity$/, () => ({ subject: 'admin', user: 'admin', roles: [{ role: 'admin', queue: '' }] })],
     [/^\/v1\/cluster$/, () => ({ ...cluster, time: new Date().toISOString() })],
     [/^\/v1\/jobs$/, (_, query) => listJobs(query)],
     [

@@ -121,7 +121,7 @@ class FakeService : public Service {
     answer.quota = "fine: queue b/nlp uses 0 of its guaranteed 8 GPUs";
     answer.line = WhyAnswer::Line{3, true, 1, "queue a goes first: that queue would stay within its guarantee"};
     answer.start = WhyAnswer::Start{StartBound::kProbably, now + 60'000, "probably at 00:01:00 UTC (in 60 s)"};
-    answer.remedies = {{"gpus", RemedyBy::kOwner, false, "each task asked for 4 GPUs instead of 8"}};
+    answer.remedies = {{"gpus", RemedyBy::kOwner, false, "each task asked for 4 GPUs instead of 8", R"({"gpus":4})"}};
     answer.details = {"4 of 8 free on n1"};
     return answer;
   }

@@ -136,6 +136,7 @@ Schema summary() {
        {"within?", boolean("While it runs: wholly inside the guarantees of its queues; else borrowed.")},
        {"checkpoint?", reference("Checkpoint")},
        {"stop?", reference("Stop")},
+       {"reservation?", reference("Reservation")},
        {"nodes", list("Where it runs; of a finished job where it ran last.", text("A node."))}});
 }
 
@@ -143,7 +144,6 @@ Schema in_full() {
   Schema job = summary();
   job["description"] = "A job in full.";
   const Schema more = object("", {{"estimate?", reference("Estimate")},
-                                  {"reservation?", reference("Reservation")},
                                   {"slip_s?", integer("Seconds that its start came later than was first held.")},
                                   {"nomination?", reference("Nomination")},
                                   {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is nominated to have "
@@ -249,7 +249,14 @@ void add_job_schemas(boost::json::object& schemas) {
              {{"kind", text("What it changes, such as quota, evict, gpus or pool.")},
               {"by", word_of<RemedyBy>("The role that can make it: the owner of the job, or an operator.")},
               {"taken", boolean("A job that goes first would take what it frees.")},
-              {"text", text("It completes: the job would start now if ...")}});
+              {"text", text("It completes: the job would start now if ...")},
+              {"patch?", reference("RemedyPatch")}});
+  schemas["RemedyPatch"] = {
+      {"type", "object"},
+      {"description",
+       "What changes in the document of the job, as a JSON merge patch (RFC 7396), where that is what changes. A "
+       "priority is a number, for PUT /v1/jobs/{id}/priority."},
+      {"additionalProperties", true}};
   schemas["Forecast"] = forecast();
   schemas["PriorityChange"] =
       closed(object("Another priority.", {{"priority", integer("More goes first.", kLeastPriority, kMostPriority)}}));

@@ -376,6 +376,7 @@ json::object job_summary(const ShownJob& shown) {
   add_checkpoint(shown.job, view);
   if (shown.job.attempt && shown.job.attempt->stop)
     view["stop"] = stop_view(shown.job.spec, *shown.job.attempt->stop, shown.names);
+  if (shown.job.reservation) view["reservation"] = reservation_view(*shown.job.reservation);
   view["nodes"] = nodes_view(shown);
   return view;
 }
@@ -384,7 +385,6 @@ json::object job_in_full(const ShownJob& shown) {
   json::object view = job_summary(shown);
   const JobState& job = shown.job;
   if (shown.estimate.known()) view["estimate"] = estimate_view(shown.estimate);
-  if (job.reservation) view["reservation"] = reservation_view(*job.reservation);
   if (job.attempt && job.attempt->reserved_start)
     view["slip_s"] = slip_s(job.attempt->started, *job.attempt->reserved_start);
   if (job.nomination) view["nomination"] = nomination_view(job, shown.names);

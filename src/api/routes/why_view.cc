@@ -1,6 +1,7 @@
 // The view of why a job waits.
 
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 
 #include "api/routes/views.h"
 #include "model/why_answer.h"
@@ -36,10 +37,12 @@ json::object why_view(const WhyAnswer& answer, JobPhase phase) {
   if (answer.start) view["start"] = start_view(*answer.start);
   json::array remedies;
   for (const WhyAnswer::Remedy& remedy : answer.remedies) {
-    remedies.push_back(json::object{{"kind", remedy.kind},
-                                    {"by", json::string(name_of(remedy.by))},
-                                    {"taken", remedy.taken},
-                                    {"text", remedy.text}});
+    json::object one{{"kind", remedy.kind},
+                     {"by", json::string(name_of(remedy.by))},
+                     {"taken", remedy.taken},
+                     {"text", remedy.text}};
+    if (!remedy.patch.empty()) one["patch"] = json::parse(remedy.patch);
+    remedies.push_back(std::move(one));
   }
   view["remedies"] = std::move(remedies);
   return view;

@@ -2,6 +2,7 @@
 
 import { Problem, send, sayError } from './api';
 import { plural } from './format';
+import { may, neededWords, type Identity, type Verb } from './roles';
 import type { JobSummary } from './types';
 
 export type Action = 'hold' | 'release' | 'cancel' | 'priority';
@@ -13,21 +14,43 @@ export const kActionWords: Record<Action, string> = {
   priority: 'Change priority',
 };
 
-export function allows(action: Action, job: JobSummary): boolean {
+const kVerbs: Record<Action, Verb> = {
+  hold: 'hold-job',
+  release: 'hold-job',
+  cancel: 'stop-job',
+  priority: 'prioritize-job',
+};
+
+// Returns true if the state of the job allows it, and a role of the subject. Without a subject its roles are not asked.
+export function allows(action: Action, job: JobSummary, subject?: Identity | null): boolean {
+  if (subject !== undefined && !may(subject, kVerbs[action], { queue: job.queue, owner: job.user })) return false;
   if (job.phase === 'finished') return false;
   if (action === 'hold') return job.phase === 'pending' && !job.held;
   if (action === 'release') return job.held;
   return true;
 }
 
+// "Hold, Cancel: the role lead or admin at research or above": the actions that the state of the job allows and no role.
+export function withheld(job: JobSummary, subject: Identity | null): string[] {
+  const byNeed = new Map<string, string[]>();
+  for (const action of ['hold', 'release', 'priority', 'cancel'] as const) {
+    if (!allows(action, job) || allows(action, job, subject)) continue;
+    const needed = neededWords(kVerbs[action], { queue: job.queue });
+    byNeed.set(needed, [...(byNeed.get(needed) ?? []), kActionWords[action]]);
+  }
+  return [...byNeed].map(([needed, actions]) => `${actions.join(', ')}: that takes ${needed}`);
+}
+
 // What the action will do, before it is done: one sentence each.
-export function consequences(action: Action, jobs: JobSummary[]): string[] {
-  const able = jobs.filter((job) => allows(action, job));
+export function consequences(action: Action, jobs: JobSummary[], subject?: Identity | null): string[] {
+  const able = jobs.filter((job) => allows(action, job, subject));
   const said: string[] = [];
-  if (able.length < jobs.length)
-    said.push(
-      `${plural(jobs.length - able.length, 'job')} of the ${jobs.length} chosen stay as they are: it does not apply to them.`,
-    );
+  const beyond = jobs.filter((job) => allows(action, job)).length - able.length;
+  const left = jobs.length - able.length - beyond;
+  if (left > 0)
+    said.push(`${plural(left, 'job')} of the ${jobs.length} chosen stay as they are: it does not apply to them.`);
+  if (beyond > 0)
+    said.push(`${plural(beyond, 'job')} of the ${jobs.length} chosen stay as they are: your role does not allow it.`);
   const pending = able.filter((job) => job.phase === 'pending');
   const active = able.filter((job) => job.phase !== 'pending');
   if (action === 'hold' && able.length > 0)

@@ -1,24 +1,36 @@
 // The one stream of events that keeps the page current. Screens say which events touch them (keepFresh) and load again;
-// when the stream breaks, the page says since when, tries again, and loads everything anew once the server is back.
+// when the stream breaks, the page says since when, tries again, and loads everything anew once the server is back. A
+// reader whose role does not see events has no stream: what is on the screen is then asked for again every few seconds.
 
 import { untrack } from 'svelte';
-import { get, Problem, send } from './api';
+import { get, send } from './api';
 import { clock } from './clock.svelte';
+import type { Identity } from './roles';
 import { session } from './session.svelte';
 import type { BerthEvent, Cluster } from './types';
 
 const kSilenceMs = 40_000; // the server says something every 15 s
 const kGatherMs = 250;
 const kCountMs = 2000;
+const kPollMs = 5000;
 const kRetryMs = [500, 1000, 2000, 5000];
 
 export interface Listener {
   events(events: BerthEvent[]): void;
   again(): void; // events may have been missed: load everything
+  poll?(): void; // there is no stream; `again` where it is absent
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), done()), { once: true });
+  });
 }
 
 class Live {
   connected = $state(false);
+  polling = $state(false);
   lostSince = $state<number | null>(null); // on the clock of this machine
   seq = $state(0);
   cluster = $state<Cluster | null>(null);
@@ -47,26 +59,57 @@ class Live {
     this.#stop = null;
     this.connected = false;
     this.lostSince = null;
+    this.cluster = null;
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted && session.signedIn) {
+      const opened = (): void => void (failures = 0);
       try {
-        await this.#connectAndRead(signal, () => {
-          failures = 0;
-        });
-      } catch (error) {
-        if (signal.aborted) return;
-        // Trying again would not help: the token has no role for what every screen needs.
-        if (error instanceof Problem && error.status === 403) {
-          session.signOut(`This page needs a token with the role admin or auditor at the root: ${error.message}.`);
-          return;
+        await this.#identify(signal);
+        this.polling = !session.may('see-events');
+        if (this.polling) {
+          await this.#poll(signal, opened); // returns when there is a stream after all
+          continue;
         }
+        await this.#connectAndRead(signal, opened);
+      } catch {
+        // Why is the same to the reader: there is no answer now.
       }
+      if (signal.aborted) return;
       this.connected = false;
       this.lostSince ??= Date.now();
-      await new Promise((done) => setTimeout(done, kRetryMs[Math.min(failures++, kRetryMs.length - 1)]));
+      await pause(kRetryMs[Math.min(failures++, kRetryMs.length - 1)]!, signal);
+    }
+  }
+
+  async #identify(signal: AbortSignal): Promise<void> {
+    const answer = await send('GET', '/v1/identity', { signal, timeoutMs: 10_000 });
+    session.identify((await answer.json()) as Identity);
+    const date = answer.headers.get('date');
+    if (date) clock.set(new Date(date).toISOString());
+  }
+
+  // The server answers, for the first time or again.
+  #reached(): void {
+    const wasLost = this.lostSince !== null;
+    this.connected = true;
+    this.lostSince = null;
+    if (wasLost) for (const listener of this.#listeners) listener.again();
+  }
+
+  async #poll(signal: AbortSignal, opened: () => void): Promise<void> {
+    for (;;) {
+      if (session.may('see-server')) this.cluster = await get<Cluster>('/v1/cluster', { signal });
+      if (!this.connected) this.#reached();
+      opened();
+      do await pause(kPollMs, signal);
+      while (document.hidden && !signal.aborted);
+      if (signal.aborted) return;
+      await this.#identify(signal);
+      if (session.may('see-events')) return;
+      for (const listener of this.#listeners) (listener.poll ?? listener.again).call(listener);
     }
   }
 
@@ -83,11 +126,8 @@ class Live {
       timeoutMs: 0,
     });
     const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-    const wasLost = this.lostSince !== null;
-    this.connected = true;
-    this.lostSince = null;
+    this.#reached();
     opened();
-    if (wasLost) for (const listener of this.#listeners) listener.again();
     let rest = '';
     for (;;) {
       const watchdog = setTimeout(() => silence.abort(), kSilenceMs);

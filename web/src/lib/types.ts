@@ -43,6 +43,7 @@ export interface JobSummary {
   within?: boolean;
   checkpoint?: { step: number; at?: string };
   stop?: Stop;
+  reservation?: { start: string; first_start: string }; // while it waits: at the latest
   nodes: string[];
 }
 
@@ -75,7 +76,6 @@ export interface Attempt {
 
 export interface Job extends JobSummary {
   estimate?: { seconds: number; source: string; text: string };
-  reservation?: { start: string; first_start: string };
   slip_s?: number;
   nomination?: { cause: string; victims: number[] };
   simulated_gpus?: boolean;
@@ -91,6 +91,27 @@ export interface Page<T> {
   seq: number;
 }
 
+export interface Remedy {
+  kind: string;
+  by: 'owner' | 'operator';
+  taken: boolean;
+  text: string;
+  patch?: Record<string, unknown>; // of the job's document: a JSON merge patch
+}
+
+export interface Forecast {
+  id: number;
+  phase: Phase;
+  started: number;
+  within?: boolean;
+  places: { node: string; tasks: number; gpus: number }[];
+  victims: { job: number; user: string; queue: string; cause: string; gpus: number; unsaved_s: number }[];
+  victims_not_shown: number;
+  start?: string;
+  warnings: string[];
+  why?: Explanation;
+}
+
 export interface Explanation {
   id: number;
   phase: Phase;
@@ -101,7 +122,7 @@ export interface Explanation {
   line?: { number: number; exact: boolean; can_start_before: number; text: string };
   start?: { bound: string; at?: string; text: string };
   preemption: string;
-  remedies: { kind: string; by: string; taken: boolean; text: string }[];
+  remedies: Remedy[];
   details: string[];
 }
 
@@ -254,9 +275,17 @@ export interface UsageReport {
   capacity_gpu_seconds: number;
 }
 
+export interface ConfigDiff {
+  version: number;
+  changes: string[];
+  refusal?: string;
+  consequences: { queue: string; become_borrowed: number[]; become_guaranteed: number[]; above_max: boolean }[];
+}
+
 export interface Config {
   version: number;
   config: {
+    [member: string]: unknown;
     cluster?: string;
     gpu_models?: Record<string, unknown>;
     priority_classes?: Record<string, number | { value: number; default?: boolean }>;
