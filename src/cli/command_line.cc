@@ -475,6 +475,18 @@ void Declarations::declare_cluster() {
   billing.add_flag("--close", bill->close, "close the month first: its bills stay as they are for good");
   add_format(billing, bill->format, {"table", "json", "csv"});
 
+  auto invoice = std::make_shared<InvoiceOptions>();
+  CLI::App& invoicing = command("Cluster", "invoice", "The bill of a month, line by line or as a document",
+                                "berth invoice research --month 2026-10\n"
+                                "  berth invoice research --month 2026-10 -o html > invoice.html\n"
+                                "  berth invoice --month 2026-10 -o hledger > 2026-10.journal",
+                                invoice);
+  invoicing.add_option("QUEUE", invoice->queue, "this queue and those below it (the whole cluster)");
+  invoicing.add_option("--month", invoice->month, "a month of UTC, such as 2026-11 (the present one)")
+      ->type_name("MONTH");
+  one_of(invoicing.add_option("-o,--output", invoice->form, "how it is shown (table)"),
+         {"table", "json", "csv", "html", "hledger"});
+
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
       command("Cluster", "events", "What happened, event by event", "berth events -f --job 17", events);

@@ -202,6 +202,12 @@ struct BillOptions {
   bool close = false;  // close the month first
   Format format = Format::kTable;
 };
+// A bill as a document.
+struct InvoiceOptions {
+  std::string queue;  // empty: the root
+  std::string month;  // empty: the present one
+  std::string form;   // table, json or a document of the server
+};
 struct ApplyOptions {
   std::string file;
   std::int64_t if_version = -1;  // -1: whatever version is in force
@@ -243,7 +249,7 @@ using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOpti
                              PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
                              NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
                              WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions, PricesOptions,
-                             BillOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
-                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+                             BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

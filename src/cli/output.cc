@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/csv.h"
 #include "cli/printable.h"
 #include "model/document/document.h"
 
@@ -205,16 +206,6 @@ std::string yaml_text(const boost::json::value& value) { return document::to_yam
 bool is_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return !text.empty() && text.front() != '.' && text.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-std::string csv_text_cell(std::string_view text) {
-  std::string cell;
-  if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) cell = "'";
-  cell += text;
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 }  // namespace berth::cli

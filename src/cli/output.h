@@ -48,10 +48,6 @@ std::string json_text(const boost::json::value& value);
 std::string json_line(const boost::json::value& value);
 std::string yaml_text(const boost::json::value& value);
 
-// One cell of CSV after RFC 4180. A text that a spreadsheet would take for a formula (=, +, -, @, tab, return at its
-// head) is led by an apostrophe.
-std::string csv_text_cell(std::string_view text);
-
 // Digits with at most a minus before them and points between: 8, -5, 0.25.
 bool is_number(std::string_view text);
 

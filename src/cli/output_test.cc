@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/csv.h"
 #include "cli/columns.h"
 #include "cli/printable.h"
 #include "cli/when.h"

@@ -10,6 +10,7 @@
 #include "api/routes/route_groups.h"
 #include "base/checked.h"
 #include "billing/rate.h"
+#include "billing/render.h"
 
 namespace berth::api {
 namespace {
@@ -99,10 +100,46 @@ void keep_visible(const Request& request, billing::Invoice& invoice) {
   std::erase_if(invoice.lines, [&](const billing::InvoiceLine& line) {
     return !policy::authorize(request.principal, policy::Verb::kSeeUsage, {line.queue, line.user}).allowed;
   });
+  for (billing::InvoiceLine& line : invoice.lines) {  // whom its floor was lent to is not the lender's to know
+    if (!line.borrower.empty() &&
+        !policy::authorize(request.principal, policy::Verb::kSeeUsage, {line.borrower, {}}).allowed)
+      line.borrower = "another queue";
+  }
   invoice.fleet.clear();
   invoice.total_micro = 0;
   for (const billing::InvoiceLine& line : invoice.lines)
     invoice.total_micro = checked_add(invoice.total_micro, line.amount_micro);
+}
+
+json::object line_view(const billing::InvoiceLine& line) {
+  return {{"queue", line.queue},
+          {"kind", name_of(line.kind)},
+          {"cause", line.cause},
+          {"gpu_model", line.model},
+          {"slice", line.slice},
+          {"borrower", line.borrower},
+          {"user", line.user},
+          {"job", line.job.valid() ? line.job.value() : 0},
+          {"job_name", line.job_name},
+          {"from", to_iso8601(line.from)},
+          {"to", to_iso8601(line.to)},
+          {"unit", name_of(line.unit)},
+          {"quantity", billing::hours_text(line.quantity, line.unit)},
+          {"unit_price", money_text(line.unit_price_micro)},
+          {"amount", money_text(line.amount_micro)},
+          {"amount_micro", line.amount_micro},
+          {"note", line.note}};
+}
+
+// Adds the invoice to its bill: line by line, or as a document.
+void add_invoice(json::object& view, const billing::Invoice& invoice, const std::string& form) {
+  if (const auto document = enum_from_name<billing::InvoiceForm>(form)) {
+    view["document"] = billing::render(invoice, *document);
+    return;
+  }
+  json::array lines;
+  for (const billing::InvoiceLine& line : invoice.lines) lines.push_back(line_view(line));
+  view["lines"] = std::move(lines);
 }
 
 json::object bill_view(const billing::Invoice& invoice, billing::BillBy by, const std::string& label) {
@@ -139,7 +176,9 @@ void answer_bill(Service& service, const Request& request, const Responder& resp
     return;
   }
   keep_visible(request, *invoice);
-  responder.send(json_answer(bill_view(*invoice, *by, label)));
+  json::object view = bill_view(*invoice, *by, label);
+  if (const std::string form = text_of(request, "invoice"); !form.empty()) add_invoice(view, *invoice, form);
+  responder.send(json_answer(view));
 }
 
 void try_bill(Service& service, const Request& request, const Responder& responder) {
@@ -174,9 +213,11 @@ void close_month(Service& service, const Request& request, const Responder& resp
 std::vector<http::ParameterDoc> bill_parameters() {
   http::ParameterDoc by = http::query_parameter("by", "What the rows have in common; queue if absent.");
   by.values = {"queue", "user", "job", "model", "label", "kind"};
+  http::ParameterDoc form = http::query_parameter("invoice", "Adds the invoice, as lines or as a document.");
+  form.values = {"lines", "csv", "html", "hledger"};
   return {http::query_parameter("queue", "The queue that is billed with all below it; the root if absent."),
           http::query_parameter("month", "A month of UTC, such as 2026-11; the present one if absent."), by,
-          http::query_parameter("label", "With by=label: the key of the labels.")};
+          http::query_parameter("label", "With by=label: the key of the labels."), form};
 }
 
 std::vector<http::ResponseDoc> bill_responses() {

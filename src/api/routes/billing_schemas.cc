@@ -39,6 +39,26 @@ Schema price_document_schema() {
                                                            {"prices", list("In the order of their days.", period)}}));
 }
 
+Schema invoice_line() {
+  return object("A line of an invoice.", {{"queue", text("The queue that pays.")},
+                                          {"kind", word_of<billing::LineKind>("What it is for.")},
+                                          {"cause", text("Of a premium or discount.")},
+                                          {"gpu_model", text("Empty: none.")},
+                                          {"slice", text("The MIG profile; empty: whole GPUs.")},
+                                          {"borrower", text("The queue that used the floor.")},
+                                          {"user", text("Empty: the line belongs to the queue as such.")},
+                                          {"job", integer("0: none.")},
+                                          {"job_name", text("Its name.")},
+                                          {"from", time("When these prices began, or the month.")},
+                                          {"to", time("When they ended.")},
+                                          {"unit", word_of<billing::Unit>("Of the quantity.")},
+                                          {"quantity", text("With at most six decimals.")},
+                                          {"unit_price", text("Of one unit.")},
+                                          {"amount", text("In the currency; negative: a credit or discount.")},
+                                          {"amount_micro", integer("The same in millionths.")},
+                                          {"note", text("Of a correction.")}});
+}
+
 Schema bill() {
   const auto gpu_time = [](std::string_view what) { return integer(what); };
   const Schema row = object("A row.", {{"name", text("What its lines have in common; empty: nothing.")},
@@ -74,7 +94,9 @@ Schema bill() {
                             {"total", text("The sum.")},
                             {"total_micro", integer("The same in millionths.")},
                             {"expected_micro", integer("What the month would cost if it went on like this.")},
-                            {"fleet", list("The accounts, for the root only.", accounts)}});
+                            {"fleet", list("The accounts, for the root only.", accounts)},
+                            {"lines?", list("With invoice=lines.", invoice_line())},
+                            {"document?", text("With invoice=csv, html or hledger: the document.")}});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/csv.h"
 #include "cli/columns.h"
 #include "cli/command/commands.h"
 #include "cli/command/job_words.h"
