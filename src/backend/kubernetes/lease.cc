@@ -130,11 +130,9 @@ void Lease::meet_other(const Seen& seen, Clock::time_point now) {
   const bool first = seen_.holder != seen.holder;
   const bool renewed = !first && seen_.version != seen.version;
   if (held_ || renewed) {
-    lost_ = conflict("another server schedules this cluster: '" + printable_holder(seen.holder) +
-                     "' renews the Lease " + space_ + "/" + name_ +
-                     (held_ ? ", which this server had. It stops."
-                            : ". Stop that one first, or give another "
-                              "--kubernetes-namespace and another cluster."));
+    lost_ =
+        conflict("another server schedules this cluster: '" + printable_holder(seen.holder) + "' renews the Lease " +
+                 space_ + "/" + name_ + (held_ ? ", which this server had. It stops." : ". Stop that one first."));
     return;
   }
   if (first) seen_since_ = now;
