@@ -149,7 +149,10 @@ class Daemon::Impl {
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
-    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    // Those of a cluster pass, and are in the log already.
+    if (!options_.kubernetes) {
+      for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    }
     loop_->start();
     if (options_.config) {
       if (auto applied = apply_config(*options_.config); !applied) return applied;

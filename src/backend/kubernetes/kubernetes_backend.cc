@@ -14,6 +14,7 @@
 #include "backend/kubernetes/call_queue.h"
 #include "backend/kubernetes/http.h"
 #include "backend/kubernetes/lease.h"
+#include "backend/kubernetes/rights.h"
 
 namespace berth::backend {
 namespace {
@@ -61,7 +62,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         cluster_(options_.cluster),
         http_(options_.credentials),
         queue_(Clock::now()),
-        lease_(options_.space, "berth", options_.identity) {
+        lease_(options_.space, "berth", options_.identity),
+        rights_(needed_rights(kube::watched(), options_.space)) {
     std::uint64_t seed = options_.seed;
     for (const kube::Resource& resource : kube::watched())
       watchers_.push_back(std::make_unique<Watcher>(resource, options_.watch, http_, *this, ++seed));
@@ -114,6 +116,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   using Incoming = std::variant<Effect, JobNews>;
 
   void run() {
+    check_rights();
     while (!stopping_) {
       take_incoming();
       const Clock::time_point now = Clock::now();
@@ -150,6 +153,10 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     tick_at_ = now + kTick;
     cluster_.tick(options_.now());
     std::vector<std::string> all = cluster_.warnings();
+    for (const std::string& warning : all) {
+      if (std::find(logged_.begin(), logged_.end(), warning) == logged_.end()) options_.warn(warning);
+    }
+    logged_ = all;
     for (const auto& [path, failure] : failing_) all.push_back(path + ": " + failure);
     if (ready_ && !lease_.may_write(now)) {
       all.push_back("the Lease " + options_.space +
@@ -188,12 +195,24 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       cluster_.answered(id, answer.status, answer.body, options_.now());
   }
 
+  void check_rights() {
+    std::vector<HttpCall> calls = rights_.calls();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i].done = [this, i](const HttpAnswer& answer) {
+        rights_.answered(i, answer);
+        if (!rights_.done()) return;
+        if (const auto missing = rights_.missing()) fail_start(*missing);
+      };
+      http_.send(std::move(calls[i]));
+    }
+  }
+
   void renew_lease(Clock::time_point now) {
     auto call = lease_.next(now, options_.now());
     if (!call) return;
     call->done = [this](const HttpAnswer& answer) {
       lease_.answered(answer, Clock::now());
-      if (!ready_ && (answer.status == 403 || answer.status == 401 || answer.refused)) fail_start(answer);
+      if (!ready_) fail_start(answer);
       if (!lease_.lost()) return;
       if (ready_) {
         options_.end_process(*lease_.lost());
@@ -215,7 +234,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     if (ready_) return;
     const bool listed =
         std::all_of(watchers_.begin(), watchers_.end(), [](const auto& watcher) { return watcher->was_listed(); });
-    if (listed && lease_.held()) {
+    if (listed && lease_.held() && rights_.done()) {
       const std::lock_guard lock(mutex_);
       ready_ = true;
       started_.notify_all();
@@ -227,7 +246,9 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     }
   }
 
+  // A right that is missing is told by its check, together with all others.
   void fail_start(const HttpAnswer& answer) {
+    if (answer.status == 403 && !rights_.done()) return;
     if (const auto error = hopeless(server_, answer)) fail_start(*error);
   }
   void fail_start(const Error& error) {
@@ -281,9 +302,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   Http http_;
   CallQueue queue_;
   Lease lease_;
+  RightsCheck rights_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::map<std::string, std::string> failing_;  // path of a kind: what its last try said
   std::deque<std::string> passed_over_;
+  std::vector<std::string> logged_;  // the cluster's warnings that are in the log
   std::string last_failure_;
   Clock::time_point heard_at_{};
   Clock::time_point tick_at_{};
