@@ -173,7 +173,7 @@ class ApiStandIn {
     return {200, "{}"};
   }
 
-  std::vector<SubmitJob> jobs() const { return submitted_; }
+  const std::vector<SubmitJob>& jobs() const { return submitted_; }
   bool is_running(const TaskKey& key) const { return running_.contains(key); }
   const TaskExited* exit_of(const TaskKey& key) const {
     const auto found = exited_.find(key);
