@@ -5,7 +5,8 @@
 //
 // Rules:
 // 1. A node of the API server is a node of berth; its GPUs are counted (the kubelet chooses the devices).
-// 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as one
+// 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as
+// one
 //    job (its key is the group's identity, so that a repeat is no second job) when as many pods exist as it needs.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
@@ -13,13 +14,12 @@
 // 5. A request without an answer may have happened. It is decided by what the watch shows, or by reading the object.
 // 6. An object that cannot be understood changes nothing, and is told by name (warnings, an Event on the pod).
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <boost/json/fwd.hpp>
 
 #include "base/timestamp.h"
 #include "model/command.h"
