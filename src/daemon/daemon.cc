@@ -17,6 +17,8 @@
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
+#include "daemon/job_news.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
@@ -59,6 +61,13 @@ std::vector<backend::FormerNode> former_nodes(const state::State& state, const N
     }
   }
   return former;
+}
+
+// Another server schedules the cluster: nothing more may be written there, and nothing be decided about it.
+[[noreturn]] void end_for_lost_lease(const Error& lost) {
+  spdlog::critical("{} Nothing acknowledged is lost; pods go on running.", lost.message);
+  spdlog::shutdown();
+  ::_exit(exit_code_of(lost.code));
 }
 
 // The backend of a control plane without a node of its own.
@@ -134,12 +143,16 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
+    if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
-    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    // Those of a cluster pass, and are in the log already.
+    if (!options_.kubernetes) {
+      for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    }
     loop_->start();
     if (options_.config) {
       if (auto applied = apply_config(*options_.config); !applied) return applied;
@@ -159,6 +172,7 @@ class Daemon::Impl {
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
+    news_.reset();
     server_.reset();
   }
 
@@ -184,9 +198,16 @@ class Daemon::Impl {
   }
 
   Result<void> describe_node() {
+    if (options_.kubernetes) {
+      auto credentials = read_credentials(*options_.kubernetes);
+      if (!credentials) return credentials.error();
+      credentials_ = std::move(*credentials);
+      options_.no_node = true;
+    }
     if (options_.no_node) {
       if (!options_.node_flags.any()) return {};
-      return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
+      const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
+      return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
     }
     auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
     if (!machine) return machine.error();
@@ -196,6 +217,14 @@ class Daemon::Impl {
   }
 
   Result<void> make_backend(const state::State& state) {
+    if (options_.kubernetes) {
+      auto made = make_kubernetes_backend(
+          *options_.kubernetes, std::move(credentials_), options_.data_dir, [this] { return clock_.now(); },
+          end_for_lost_lease);
+      if (!made) return made.error();
+      backend_ = std::move(*made);
+      return {};
+    }
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
       return {};
@@ -215,13 +244,17 @@ class Daemon::Impl {
   }
 
   void take_report(Command report) {
-    std::function<void(Result<control::Reply>)> answer;
-    if (std::holds_alternative<RegisterNode>(report)) {
-      answer = [](const Result<control::Reply>& reply) {
-        if (!reply) spdlog::error("this machine cannot be a node, so nothing runs here: {}", reply.error().message);
+    Answer answer;
+    if (const auto* node = std::get_if<RegisterNode>(&report)) {
+      answer = [this, name = node->spec.name](const Result<control::Reply>& reply) {
+        if (reply) return;
+        const std::string what = options_.kubernetes ? "node " + name : "this machine";
+        spdlog::error("{} cannot be a node, so nothing runs there: {}", what, reply.error().message);
       };
+    } else if (const auto* job = std::get_if<SubmitJob>(&report)) {
+      answer = news_->answer_for(job->key);
     }
-    inbox_.put({std::move(report), std::move(answer)});
+    inbox_.put({std::move(report), std::move(answer), true});
   }
 
   Result<void> apply_config(const ClusterConfig& config) {
@@ -289,7 +322,9 @@ class Daemon::Impl {
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<JobNewsDesk> news_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;

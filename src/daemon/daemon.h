@@ -10,6 +10,7 @@
 #include "api/page/page.h"
 #include "api/service.h"
 #include "base/result.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/node_flags.h"
 #include "daemon/retention.h"
 #include "model/cluster_config.h"
@@ -18,11 +19,12 @@ namespace berth::daemon {
 
 struct DaemonOptions {
   std::string data_dir;
-  std::optional<ClusterConfig> config;  // applied at start unless it is already in force
-  std::string node_name;                // empty: the name of the host
-  std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
-  NodeFlags node_flags;                 // pool, place, labels and taints of this node
-  bool no_node = false;                 // control plane only: no task runs here
+  std::optional<ClusterConfig> config;             // applied at start unless it is already in force
+  std::string node_name;                           // empty: the name of the host
+  std::string simulate_gpus;                       // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
+  NodeFlags node_flags;                            // pool, place, labels and taints of this node
+  bool no_node = false;                            // control plane only: no task runs here
+  std::optional<KubernetesFlags> kubernetes = {};  // tasks run in this cluster; then this machine is no node
   std::string listen_address = "127.0.0.1";
   bool insecure_listen = false;              // false: only loopback addresses, because berth speaks plain HTTP
   KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
