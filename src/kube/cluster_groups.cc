@@ -275,6 +275,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
   }
   group.key = key;
   group.submitting = true;
+  job->comment = key;
   command(SubmitJob{std::move(*job), key});
 }
 
